@@ -1,0 +1,100 @@
+"""Every exception minidsms raises, and how an error in a text is shown.
+
+`Error` is the root; nothing else escapes a public call. An error says where it is, why, and what to do instead.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """The root of all errors of minidsms."""
+
+
+class CqlError(Error):
+    """A CQL text that cannot be run.
+
+    position: (line, column), both from 1, of the first offending character, or None.  caret: the line with a marker under
+    it.  hint: a way out, or "".
+    """
+
+    def __init__(
+        self, reason: str, text: str = "", span: tuple[int, int] | None = None, note: str = "", hint: str = ""
+    ) -> None:
+        """span: (start, end) character offsets in text; note stands behind the marker (candidates, for example)."""
+        self.reason = reason
+        self.text = text
+        self.span = span
+        self.note = note
+        self.hint = hint
+        self.position: tuple[int, int] | None = None
+        self.caret = ""
+        if span is not None and text:
+            start = max(0, min(span[0], len(text)))
+            line = text.count("\n", 0, start) + 1
+            begin = text.rfind("\n", 0, start) + 1
+            end = text.find("\n", begin)
+            source = text[begin : end if end >= 0 else len(text)]
+            column = start - begin
+            width = max(1, min(span[1] - start, len(source) - column))
+            self.position = (line, column + 1)
+            self.caret = _show_line(line, source, column, width, note)
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        parts = [f"error: {_printable(self.reason)}"]
+        if self.caret:
+            parts.append(self.caret)
+        elif self.note:
+            parts.append(f"  {_printable(self.note)}")
+        if self.hint:
+            parts.append(f"help: {_printable(self.hint)}")
+        return "\n".join(parts)
+
+
+def _printable(text: str) -> str:
+    """Text with control characters written out: a query's text is data and must not drive a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else " " if c == "\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def _show_line(line: int, source: str, column: int, width: int, note: str) -> str:
+    """The source line with ^^^ under the place; long lines are cut to a window around it."""
+    shown = "".join(c if c.isprintable() else " " for c in source)
+    start = max(0, column - 70)
+    shown = shown[start : start + 140]
+    column -= start
+    width = max(1, min(width, len(shown) - column))
+    number = str(line)
+    marker = " " * column + "^" * width + (f" {_printable(note)}" if note else "")
+    return f"  {number} | {shown}\n  {' ' * len(number)} | {marker}"
+
+
+class DataError(Error):
+    """Pushed data that does not fit the stream or relation: types, shapes, NULL timestamps, a deletion of no row."""
+
+
+class LateElementError(DataError):
+    """An element at or before the progress of its stream, or a relation change at or before a closed instant."""
+
+
+class QueryError(Error):
+    """A query stopped at an instant: an overflow, a scalar subquery of several rows, a user function that raised.
+
+    Its answers before that instant stand; `ts` is the instant.
+    """
+
+    def __init__(self, reason: str, ts: int | None = None) -> None:
+        self.reason = reason
+        self.ts = ts
+        super().__init__(reason if ts is None else f"at instant {ts}: {reason}")
+
+
+class ClosedError(Error):
+    """A call on a connection or query that has been closed."""
+
+
+class MemoryLimitError(Error):
+    """`memory_limit` would be passed."""
+
+
+class QueueFullError(Error):
+    """`push(.., block=False)` met a full queue."""

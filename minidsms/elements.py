@@ -1,0 +1,338 @@
+"""Elements in columns: what travels between operators.
+
+An element is (row, ts, sign): a row that enters (+1) or leaves (-1) a relation at the instant ts; streams carry only +1.
+A `Batch` is a run of elements in nondecreasing ts, one numpy array per column.
+
+Invariants, relied on by every kernel:
+  - within a batch ts is nondecreasing; within one instant deletions stand before insertions, and no single element is
+    both inserted and deleted (transients are netted where they arise);
+  - a NULL has `valid` False and value 0, so that equal rows have equal words;
+  - a FLOAT is never NaN (NaN is NULL) and never -0.0, so that equal floats have equal bits (docs/semantics R4).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+Int8Array = npt.NDArray[np.int8]
+BoolArray = npt.NDArray[np.bool_]
+AnyArray = npt.NDArray[np.generic]
+
+MIN_INSTANT = -(2**63) + 1
+"""Progress of an input that has shown nothing yet: before every instant."""
+MAX_INSTANT = 2**63 - 1
+"""Progress of an input that has ended: after every instant."""
+
+
+class Type(enum.Enum):
+    """The types of docs/semantics R4 and the array that holds each.
+
+    INTEGER, TIMESTAMP and INTERVAL (ticks) and TEXT (codes of the connection's dictionary) are int64 arrays, FLOAT is
+    float64, BOOLEAN is bool. NULL is the type of the bare literal; a column of it is int64 zeros, never valid.
+    """
+
+    INTEGER = "INTEGER"
+    FLOAT = "FLOAT"
+    BOOLEAN = "BOOLEAN"
+    TEXT = "TEXT"
+    TIMESTAMP = "TIMESTAMP"
+    INTERVAL = "INTERVAL"
+    NULL = "NULL"
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The numpy dtype of a column's values."""
+        if self is Type.FLOAT:
+            return np.dtype(np.float64)
+        if self is Type.BOOLEAN:
+            return np.dtype(np.bool_)
+        return np.dtype(np.int64)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named, typed column of a schema."""
+
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a stream or relation, in order. Names may repeat in a derived relation."""
+
+    fields: tuple[Field, ...]
+
+    @classmethod
+    def of(cls, *columns: tuple[str, Type]) -> Schema:
+        """A schema from (name, type) pairs.
+
+        >>> str(Schema.of(("car", Type.INTEGER), ("speed", Type.FLOAT)))
+        'car INTEGER, speed FLOAT'
+        """
+        return cls(tuple(Field(name, type_) for name, type_ in columns))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(field.type for field in self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __getitem__(self, index: int) -> Field:
+        return self.fields[index]
+
+    def __add__(self, other: Schema) -> Schema:
+        return Schema(self.fields + other.fields)
+
+    def __str__(self) -> str:
+        return ", ".join(str(field) for field in self.fields)
+
+
+class Column:
+    """One column of n values.
+
+    values: (n,) of the type's dtype.  valid: (n,) bool, or None when no value is NULL.
+    """
+
+    __slots__ = ("valid", "values")
+
+    def __init__(self, values: AnyArray, valid: BoolArray | None = None) -> None:
+        self.values = values
+        self.valid = valid
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Int64Array) -> Column:
+        """The values at the given positions, (m,), in that order; also accepts a bool mask of n."""
+        return Column(self.values[rows], None if self.valid is None else self.valid[rows])
+
+    def slice(self, start: int, stop: int) -> Column:
+        """The values from start to stop, without a copy."""
+        return Column(self.values[start:stop], None if self.valid is None else self.valid[start:stop])
+
+    def words(self) -> Int64Array:
+        """The values as int64 words: equal values have equal words and unequal ones do not; NULL is 0."""
+        if self.values.dtype == np.float64:
+            return self.values.view(np.int64)
+        if self.values.dtype == np.bool_:
+            return self.values.astype(np.int64)
+        return self.values  # type: ignore[return-value]
+
+    @classmethod
+    def from_words(cls, words: Int64Array, valid: BoolArray | None, type_: Type) -> Column:
+        """The inverse of `words`."""
+        if type_ is Type.FLOAT:
+            return cls(np.ascontiguousarray(words).view(np.float64), valid)
+        if type_ is Type.BOOLEAN:
+            return cls(words.astype(np.bool_), valid)
+        return cls(words, valid)
+
+    @classmethod
+    def concat(cls, columns: Sequence[Column]) -> Column:
+        """The given columns, one after the other."""
+        values = np.concatenate([column.values for column in columns])
+        if all(column.valid is None for column in columns):
+            return cls(values)
+        masks = [np.ones(len(c), np.bool_) if c.valid is None else c.valid for c in columns]
+        return cls(values, np.concatenate(masks))
+
+    @classmethod
+    def nulls(cls, n: int, type_: Type) -> Column:
+        """n NULLs of the type."""
+        return cls(np.zeros(n, type_.dtype), np.zeros(n, np.bool_))
+
+
+class ColumnSource(Protocol):
+    """Something columns can be gathered from by sequence number: a stream's store."""
+
+    def gather(self, column: int, seq: Int64Array) -> Column:
+        """The column's values of the elements with these sequence numbers."""
+        ...
+
+
+class Batch:
+    """A run of elements.
+
+    ts: (n,) int64 instants, nondecreasing.
+    sign: (n,) int8 of +1 and -1, or None when every sign is +1.
+    seq: (n,) int64 arrival numbers in the windowed stream the rows come from, or None.  They identify an element (its
+        deletion carries the number of its insertion); FIRST and LAST, and stores that keep references, live on them.
+    columns: given as arrays, or left in `source` and gathered by seq when first read (references, not copies).
+    """
+
+    __slots__ = ("_columns", "_source", "_source_columns", "seq", "sign", "ts")
+
+    def __init__(
+        self,
+        ts: Int64Array,
+        sign: Int8Array | None,
+        columns: Sequence[Column],
+        seq: Int64Array | None = None,
+    ) -> None:
+        self.ts = ts
+        self.sign = sign
+        self.seq = seq
+        self._columns: list[Column | None] = list(columns)
+        self._source: ColumnSource | None = None
+        self._source_columns: Sequence[int] = ()
+
+    @classmethod
+    def referring(
+        cls,
+        ts: Int64Array,
+        sign: Int8Array | None,
+        seq: Int64Array,
+        source: ColumnSource,
+        source_columns: Sequence[int],
+    ) -> Batch:
+        """A batch whose column i is column source_columns[i] of the source, at seq; gathered when read.
+
+        The source keeps these elements as long as the engine is not at rest (docs/architecture, "references").
+        """
+        batch = cls(ts, sign, (), seq)
+        batch._columns = [None] * len(source_columns)
+        batch._source = source
+        batch._source_columns = source_columns
+        return batch
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self._columns)
+
+    @property
+    def reference(self) -> tuple[ColumnSource, Sequence[int]] | None:
+        """(store, column numbers in it) when the rows still stand in a store under `seq`, else None."""
+        return None if self._source is None else (self._source, self._source_columns)
+
+    @property
+    def signs(self) -> Int8Array:
+        """The signs, written out."""
+        return np.ones(len(self.ts), np.int8) if self.sign is None else self.sign
+
+    def column(self, index: int) -> Column:
+        """One column, gathered on first use."""
+        column = self._columns[index]
+        if column is None:
+            assert self._source is not None and self.seq is not None
+            column = self._source.gather(self._source_columns[index], self.seq)
+            self._columns[index] = column
+        return column
+
+    @property
+    def columns(self) -> list[Column]:
+        """All columns, gathered."""
+        return [self.column(i) for i in range(len(self._columns))]
+
+    def take(self, rows: Int64Array | BoolArray) -> Batch:
+        """The elements at these positions (ascending) or where the mask is True; references stay references."""
+        batch = Batch(
+            self.ts[rows],
+            None if self.sign is None else self.sign[rows],
+            [None if c is None else c.take(rows) for c in self._columns],  # type: ignore[misc,arg-type]
+            None if self.seq is None else self.seq[rows],
+        )
+        batch._source, batch._source_columns = self._source, self._source_columns
+        return batch
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """The elements from start to stop, without a copy."""
+        batch = Batch(
+            self.ts[start:stop],
+            None if self.sign is None else self.sign[start:stop],
+            [None if c is None else c.slice(start, stop) for c in self._columns],  # type: ignore[misc]
+            None if self.seq is None else self.seq[start:stop],
+        )
+        batch._source, batch._source_columns = self._source, self._source_columns
+        return batch
+
+    def select(self, columns: Sequence[int]) -> Batch:
+        """The same elements with only these columns, in this order; references stay references."""
+        batch = Batch(self.ts, self.sign, [self._columns[i] for i in columns], self.seq)  # type: ignore[misc]
+        if self._source is not None:
+            batch._source = self._source
+            batch._source_columns = [self._source_columns[i] for i in columns]
+        return batch
+
+    def with_columns(self, columns: Sequence[Column]) -> Batch:
+        """The same elements with computed columns."""
+        return Batch(self.ts, self.sign, columns, self.seq)
+
+    @classmethod
+    def concat(cls, batches: Sequence[Batch]) -> Batch:
+        """Batches of one schema, one after the other; all ts must be nondecreasing across them."""
+        if len(batches) == 1:
+            return batches[0]
+        ts = np.concatenate([b.ts for b in batches])
+        sign = None if all(b.sign is None for b in batches) else np.concatenate([b.signs for b in batches])
+        seq = None
+        if all(b.seq is not None for b in batches):
+            seq = np.concatenate([b.seq for b in batches if b.seq is not None])
+        first = batches[0]
+        if first._source is not None and all(
+            b._source is first._source and list(b._source_columns) == list(first._source_columns) for b in batches
+        ):
+            assert seq is not None
+            return cls.referring(ts, sign, seq, first._source, first._source_columns)
+        columns = [Column.concat([b.column(i) for b in batches]) for i in range(first.width)]
+        return cls(ts, sign, columns, seq)
+
+    @classmethod
+    def empty(cls, schema: Schema) -> Batch:
+        """No elements of the schema."""
+        return cls(
+            np.zeros(0, np.int64), None, [Column(np.zeros(0, t.dtype)) for t in schema.types], np.zeros(0, np.int64)
+        )
+
+
+def row_words(columns: Sequence[Column]) -> Int64Array:
+    """Rows as words, (n, k + 1) C-contiguous int64: the k columns' words, then a bit mask of the NULLs.
+
+    Two rows are equal (NULL equal to NULL, as groups, DISTINCT and set operators want it) when their words are. More
+    than 62 columns spread the mask over further words.
+    """
+    k = len(columns)
+    n = len(columns[0]) if columns else 0
+    masks = k // 62 + 1
+    words = np.zeros((n, k + masks), np.int64)
+    for i, column in enumerate(columns):
+        words[:, i] = column.words()
+        if column.valid is not None:
+            words[:, k + i // 62] |= (~column.valid).astype(np.int64) << (i % 62)
+    return words
+
+
+def columns_of_words(words: Int64Array, schema: Schema) -> list[Column]:
+    """The inverse of `row_words`."""
+    k = len(schema)
+    columns = []
+    for i, type_ in enumerate(schema.types):
+        null = (words[:, k + i // 62] >> (i % 62)) & 1
+        valid = None if not null.any() else null == 0
+        columns.append(Column.from_words(words[:, i].copy(), valid, type_))
+    return columns

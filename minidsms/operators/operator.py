@@ -1,0 +1,152 @@
+"""The contract of an operator.
+
+An operator reads its input queues in ts order and writes its output queues. It works in slices of whole instants: it takes
+what all its inputs have up to the least of their progresses, so that every instant it sees is complete on every input and
+everything it puts out is final. What waits for another input's time waits in the input manager, not here.
+
+Invariants:
+  - `progress`: every instant up to it has been processed, and its output stands in the output queues;
+  - output obeys the invariants of `elements.Batch` (within an instant deletions first, no transients);
+  - an error is a property of an instant, not of a batch: `fail(ts, ..)` ends the output just before ts, so that answers do not
+    depend on batch boundaries (docs/semantics T5, R4).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
+from minidsms.queues import Queue
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a query stopped, and the instant that has no answer."""
+
+    ts: int
+    reason: str
+
+
+@dataclass
+class Counters:
+    """What every operator counts, always."""
+
+    elements_in: int = 0
+    elements_out: int = 0
+    time_ns: int = 0
+    runs: int = 0
+
+
+@dataclass(frozen=True)
+class Description:
+    """What EXPLAIN, SysStream and tests see of an operator: its name, one line of detail, and figures about its state."""
+
+    name: str
+    detail: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+
+
+class Operator:
+    """Base of all operators. A subclass gives `process`, and `describe` and `synopses` where it has something to say.
+
+    inputs: one queue per input, in order.  outputs: one queue per consumer, appended by the planner.  schema: of the output.
+    is_fifo: deletions come in the order of the insertions (a range window's do, an aggregate's do not).
+    """
+
+    name = "Operator"
+
+    def __init__(self, inputs: Sequence[Queue], schema: Schema, is_fifo: bool = False) -> None:
+        self.inputs = list(inputs)
+        self.outputs: list[Queue] = []
+        self.schema = schema
+        self.is_fifo = is_fifo
+        self.progress = MIN_INSTANT
+        self.failure: Failure | None = None
+        self.counters = Counters()
+        self._emission: Iterator[Batch] | None = None
+        self._until = MIN_INSTANT
+
+    # ------------------------------------------------------------------------------------------ for subclasses
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        """Consume one batch (or None) per input, complete up to `until`; give the output up to `until`, in ts order.
+
+        May be a generator: it is resumed only while the output queues have room. Windows also act on `until` alone: time
+        passes without elements.
+        """
+        raise AssertionError("an operator defines process")
+
+    def describe(self) -> Description:
+        """Name, detail and figures."""
+        return Description(self.name)
+
+    def synopses(self) -> tuple[Any, ...]:
+        """The synopses this operator keeps (`minidsms.synopses`): for sharing, memory accounting and the dictionary's sweep."""
+        return ()
+
+    def fail(self, ts: int, reason: str) -> None:
+        """No answer exists at ts or later; the earliest failure counts."""
+        if self.failure is None or ts < self.failure.ts:
+            self.failure = Failure(int(ts), reason)
+
+    # --------------------------------------------------------------------------------------------- for the engine
+
+    def available(self) -> int:
+        """The instant up to which every input is complete."""
+        return min((queue.progress for queue in self.inputs), default=MAX_INSTANT)
+
+    def is_ready(self) -> bool:
+        """There is work, and room for what it yields."""
+        if any(queue.is_full for queue in self.outputs):
+            return False
+        if self._emission is not None:
+            return True
+        return self.failure is None and self.available() > self.progress
+
+    def run(self, budget: int) -> int:
+        """Consume at most `budget` elements per input (or one instant, if that alone is more); returns how many.
+
+        Never blocks and never calls another operator.
+        """
+        start = time.perf_counter_ns()
+        consumed = 0
+        if self._emission is None:
+            until = self.available()
+            if until <= self.progress or self.failure is not None:
+                return 0
+            for queue in self.inputs:
+                until = queue.cut(until, budget)
+            batches = [queue.take(until) for queue in self.inputs]
+            consumed = sum(len(batch) for batch in batches if batch is not None)
+            self.counters.elements_in += consumed
+            self._until = until
+            self._emission = iter(self.process(batches, until))
+        self._emit()
+        self.counters.time_ns += time.perf_counter_ns() - start
+        self.counters.runs += 1
+        return consumed
+
+    def _emit(self) -> None:
+        """Put out what `process` yields until a queue is full or the slice is done."""
+        assert self._emission is not None
+        for batch in self._emission:
+            if self.failure is not None:
+                batch = batch.slice(0, int(np.searchsorted(batch.ts, self.failure.ts)))
+            if not len(batch):
+                continue
+            self.counters.elements_out += len(batch)
+            last = int(batch.ts[-1])
+            for queue in self.outputs:
+                queue.put(batch)
+                queue.progress = max(queue.progress, last - 1)
+            if any(queue.is_full for queue in self.outputs):
+                return
+        self._emission = None
+        self.progress = self._until if self.failure is None else min(self._until, self.failure.ts - 1)
+        for queue in self.outputs:
+            queue.progress = max(queue.progress, self.progress)

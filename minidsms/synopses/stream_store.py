@@ -1,0 +1,165 @@
+"""The store of one stream: its elements in arrival order, in one columnar ring buffer.
+
+Every window over the stream, whatever its size and whoever asks, is a stub: a range [lo, hi) of sequence numbers on this
+ring (docs/design, point 3; Babu 2005, section 2.3.1, figure 2.3). Elements also wait here until the time of the queries
+that read them comes.
+
+Invariants: sequence numbers are monotone and never reused; [tail, head) is present; a slot is freed only when every
+registered reader has passed it, and only while the engine rests, so that references in flight stay good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema
+
+_FIRST_CAPACITY = 1024
+
+
+class Reader:
+    """A claim on a store: elements with seq >= lo are still needed. Windows and sources hold one each; None after `release`."""
+
+    __slots__ = ("lo",)
+
+    def __init__(self, lo: int) -> None:
+        self.lo = lo
+
+
+class StreamStore:
+    """A ring of columns with growing capacity (a power of two, at least twice what is held when it grows)."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.tail = 0
+        self.head = 0
+        self._mask = _FIRST_CAPACITY - 1
+        self._ts: Int64Array = np.zeros(_FIRST_CAPACITY, np.int64)
+        self._values: list[AnyArray] = [np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types]
+        self._valid: list[BoolArray | None] = [None] * len(schema)
+        self._readers: list[Reader] = []
+
+    # ------------------------------------------------------------------------------------------------- contents
+
+    def __len__(self) -> int:
+        return self.head - self.tail
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return (
+            self._ts.nbytes
+            + sum(v.nbytes for v in self._values)
+            + sum(v.nbytes for v in self._valid if v is not None)
+        )
+
+    def append(self, ts: Int64Array, columns: Sequence[Column]) -> int:
+        """Append elements (ts nondecreasing, not below the last); returns the sequence number of the first."""
+        n = len(ts)
+        first = self.head
+        if n > self._mask + 1 - len(self):
+            self._grow(len(self) + n)
+        start = first & self._mask
+        self._write(self._ts, start, ts)
+        for i, column in enumerate(columns):
+            self._write(self._values[i], start, column.values)
+            valid = self._valid[i]
+            if column.valid is not None:
+                if valid is None:
+                    valid = self._valid[i] = np.ones(self._mask + 1, np.bool_)
+                self._write(valid, start, column.valid)
+            elif valid is not None:
+                self._write(valid, start, np.ones(n, np.bool_))
+        self.head += n
+        return first
+
+    def ts(self, start: int, stop: int) -> Int64Array:
+        """The instants of the elements [start, stop); a view where they lie in one piece."""
+        return self._read(self._ts, start, stop)
+
+    def ts_at(self, seq: int) -> int:
+        """The instant of one element."""
+        return int(self._ts[seq & self._mask])
+
+    def gather(self, column: int, seq: Int64Array) -> Column:
+        """The column's values at these sequence numbers (all in [tail, head))."""
+        n = len(seq)
+        valid = self._valid[column]
+        if n and int(seq[-1]) - int(seq[0]) == n - 1 and (n < 3 or bool((np.diff(seq) == 1).all())):
+            start, stop = int(seq[0]), int(seq[0]) + n
+            mask = None if valid is None else self._read(valid, start, stop)
+            return Column(self._read(self._values[column], start, stop), mask)
+        at = seq & self._mask
+        return Column(self._values[column][at], None if valid is None else valid[at])
+
+    def batch(self, start: int, stop: int) -> Batch:
+        """The elements [start, stop) as a batch of references."""
+        seq = np.arange(start, stop, dtype=np.int64)
+        return Batch.referring(self.ts(start, stop), None, seq, self, range(len(self.schema)))
+
+    def arrays(self) -> tuple[Int64Array, list[Column]]:
+        """What is held, oldest first: (ts, columns)."""
+        seq = np.arange(self.tail, self.head, dtype=np.int64)
+        return self.ts(self.tail, self.head), [self.gather(i, seq) for i in range(len(self.schema))]
+
+    # -------------------------------------------------------------------------------------------------- readers
+
+    def reader(self, lo: int | None = None) -> Reader:
+        """A new claim from `lo` (default: the next element to come) on."""
+        reader = Reader(self.head if lo is None else max(lo, self.tail))
+        self._readers.append(reader)
+        return reader
+
+    def release(self, reader: Reader) -> None:
+        """End a claim."""
+        self._readers.remove(reader)
+
+    def free(self) -> None:
+        """Give up what no reader claims. Called while the engine rests."""
+        self.tail = max(self.tail, min((r.lo for r in self._readers), default=self.head))
+        capacity = self._mask + 1
+        if capacity > 8 * _FIRST_CAPACITY and len(self) * 8 < capacity:
+            self._resize(capacity // 4)
+
+    # ------------------------------------------------------------------------------------------------- the ring
+
+    def _write(self, array: AnyArray, start: int, values: AnyArray) -> None:
+        first = min(len(values), self._mask + 1 - start)
+        array[start : start + first] = values[:first]
+        if first < len(values):
+            array[: len(values) - first] = values[first:]
+
+    def _read(self, array: AnyArray, start: int, stop: int) -> AnyArray:
+        begin, end = start & self._mask, (start & self._mask) + stop - start
+        if end <= self._mask + 1:
+            return array[begin:end]
+        return np.concatenate([array[begin:], array[: end - self._mask - 1]])
+
+    def _grow(self, needed: int) -> None:
+        self._resize(1 << (2 * needed - 1).bit_length())
+
+    def _resize(self, capacity: int) -> None:
+        """Move what is held into arrays of another capacity; each element keeps its sequence number."""
+        held = len(self)
+        start = self.tail & (capacity - 1)
+        old = self._mask
+        arrays = [self._ts, *self._values, *self._valid]
+        moved: list[AnyArray | None] = []
+        for array in arrays:
+            if array is None:
+                moved.append(None)
+                continue
+            new = np.ones(capacity, np.bool_) if array.dtype == np.bool_ else np.zeros(capacity, array.dtype)
+            self._mask = old
+            values = self._read(array, self.tail, self.head)
+            self._mask = capacity - 1
+            if held:
+                self._write(new, start, values)
+            moved.append(new)
+        self._mask = capacity - 1
+        k = len(self.schema)
+        self._ts = moved[0]  # type: ignore[assignment]
+        self._values = moved[1 : k + 1]  # type: ignore[assignment]
+        self._valid = moved[k + 1 :]  # type: ignore[assignment]
