@@ -1,0 +1,493 @@
+"""The syntax tree: what a CQL text says, before anybody asks what it means.
+
+The parser writes it, the binder reads it, the printer turns it back into text. Names are as written and unresolved,
+durations are a number and a unit as written (the binder knows the connection's tick), nothing is defaulted.
+
+Invariant: two texts that differ only in layout, comments, letter case of keywords, the spelling S3 of a relation-to-stream
+operator or redundant parentheses give equal trees: `span` does not count as a difference. docs/semantics R1, S3,
+"Statements".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from minidsms.elements import Type
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """Any node. `span` is (start, end) in the text that was parsed; (0, 0) for a node nobody wrote."""
+
+    span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Duration(Syntax):
+    """A length of time. number: digits, perhaps with a decimal point, separators taken out.
+
+    unit: lower-case singular from nanosecond to day, or None for ticks.
+    """
+
+    number: str
+    unit: str | None = None
+
+
+# ---------------------------------------------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True)
+class Expr(Syntax):
+    """An expression."""
+
+
+@dataclass(frozen=True)
+class Name(Expr):
+    """A column, `name` or `qualifier.name`; a bare one may also be a FROM alias that stands for its whole row."""
+
+    name: str
+    qualifier: str | None = None
+
+
+@dataclass(frozen=True)
+class Star(Expr):
+    """`*` or `qualifier.*`: in a select list, or as the argument of COUNT(*)."""
+
+    qualifier: str | None = None
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """NULL, TRUE, FALSE, a number or a text. `-5` is the literal -5."""
+
+    value: None | bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Interval(Expr):
+    """`INTERVAL '10' SECOND` or `10 SECONDS`; the duration's unit is never None."""
+
+    duration: Duration
+
+
+@dataclass(frozen=True)
+class Unary(Expr):
+    """op: '-' or 'not'. (A leading plus is dropped.)"""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True)
+class Binary(Expr):
+    """op: + - * / % || = <> < <= > >=."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Logical(Expr):
+    """A chain of one connective. op: 'and' or 'or'; two or more operands, none of them a Logical of the same op."""
+
+    op: str
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class IsNull(Expr):
+    """operand IS [NOT] NULL."""
+
+    operand: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class IsDistinctFrom(Expr):
+    """left IS [NOT] DISTINCT FROM right."""
+
+    left: Expr
+    right: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Between(Expr):
+    """operand [NOT] BETWEEN low AND high."""
+
+    operand: Expr
+    low: Expr
+    high: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Like(Expr):
+    """operand [NOT] LIKE pattern [ESCAPE escape]."""
+
+    operand: Expr
+    pattern: Expr
+    escape: Expr | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class InList(Expr):
+    """operand [NOT] IN (items)."""
+
+    operand: Expr
+    items: tuple[Expr, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class InQuery(Expr):
+    """operand [NOT] IN (query). The operand may be a Row, or a Name that stands for a whole row."""
+
+    operand: Expr
+    query: Query
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Exists(Expr):
+    """EXISTS (query); NOT EXISTS is Unary('not', Exists)."""
+
+    query: Query
+
+
+@dataclass(frozen=True)
+class ScalarQuery(Expr):
+    """(query) as a value."""
+
+    query: Query
+
+
+@dataclass(frozen=True)
+class Quantified(Expr):
+    """operand op ALL|ANY (query). op: a comparison of Binary; quantifier: 'all' or 'any' (SOME is 'any')."""
+
+    op: str
+    quantifier: str
+    operand: Expr
+    query: Query
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """function([DISTINCT] args): scalar, aggregate or user's; the name as written. COUNT(*) has args (Star(),)."""
+
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Case(Expr):
+    """CASE [operand] WHEN .. THEN .. [ELSE otherwise] END."""
+
+    operand: Expr | None
+    whens: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    """CAST(operand AS type)."""
+
+    operand: Expr
+    type: Type
+
+
+@dataclass(frozen=True)
+class Row(Expr):
+    """(a, b, ..): two or more items."""
+
+    items: tuple[Expr, ...]
+
+
+# -------------------------------------------------------------------------------------------------------- windows
+
+
+@dataclass(frozen=True)
+class Window(Syntax):
+    """What stands in [ .. ] behind a stream."""
+
+
+@dataclass(frozen=True)
+class RangeWindow(Window):
+    """[RANGE range [SLIDE slide]]."""
+
+    range: Duration
+    slide: Duration | None = None
+
+
+@dataclass(frozen=True)
+class NowWindow(Window):
+    """[NOW]."""
+
+
+@dataclass(frozen=True)
+class UnboundedWindow(Window):
+    """[RANGE UNBOUNDED] or [ROWS UNBOUNDED], which mean the same."""
+
+
+@dataclass(frozen=True)
+class RowsWindow(Window):
+    """[ROWS rows [SLIDE slide]]."""
+
+    rows: int
+    slide: int | None = None
+
+
+@dataclass(frozen=True)
+class PartitionWindow(Window):
+    """[PARTITION BY keys ROWS rows [RANGE range] [SLIDE slide]]; a slide is written down for the binder to refuse."""
+
+    keys: tuple[Name, ...]
+    rows: int
+    range: Duration | None = None
+    slide: Duration | None = None
+
+
+# ----------------------------------------------------------------------------------------------------------- FROM
+
+
+@dataclass(frozen=True)
+class FromItem(Syntax):
+    """Something FROM reads."""
+
+
+@dataclass(frozen=True)
+class TableRef(FromItem):
+    """name [window] [AS alias]: a stream, relation or view."""
+
+    name: str
+    window: Window | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class QueryRef(FromItem):
+    """(query) [window] [[AS] alias [(columns)]]."""
+
+    query: Query
+    window: Window | None = None
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ParenthesisedRef(FromItem):
+    """(item) [window] [AS alias], with at least one of the two: `(CarStr [PARTITION BY cid ROWS 1]) AS LastRep`."""
+
+    item: FromItem
+    window: Window | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class Join(FromItem):
+    """left kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'."""
+
+    kind: str
+    left: FromItem
+    right: FromItem
+    on: Expr | None = None
+    using: tuple[Name, ...] = ()
+
+
+# -------------------------------------------------------------------------------------------------------- queries
+
+
+@dataclass(frozen=True)
+class Query(Syntax):
+    """A Select, a SetOperation or a RelationToStream."""
+
+
+@dataclass(frozen=True)
+class SelectItem(Syntax):
+    """expr [AS alias]. The expr may be a Star, then without alias."""
+
+    expr: Expr
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class Select(Query):
+    """SELECT [DISTINCT] items FROM sources [WHERE where] [GROUP BY group_by] [HAVING having].
+
+    sources: the comma-separated items of FROM; () where FROM is missing.
+    """
+
+    items: tuple[SelectItem, ...]
+    sources: tuple[FromItem, ...]
+    where: Expr | None = None
+    group_by: tuple[Expr, ...] = ()
+    having: Expr | None = None
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class SetOperation(Query):
+    """left op [ALL] right. op: 'union', 'except' or 'intersect'."""
+
+    op: str
+    all: bool
+    left: Query
+    right: Query
+
+
+@dataclass(frozen=True)
+class RelationToStream(Query):
+    """op (query), op: 'istream', 'dstream' or 'rstream'. `SELECT ISTREAM(a) FROM ..` is RelationToStream over the Select."""
+
+    op: str
+    query: Query
+
+
+# ----------------------------------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True)
+class Statement(Syntax):
+    """One statement, without its semicolon."""
+
+
+@dataclass(frozen=True)
+class ColumnDef(Syntax):
+    """name type: of a declaration."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Source(Syntax):
+    """FROM 'path' [FORMAT format]; format lower-case: csv, json, parquet or arrow."""
+
+    path: str
+    format: str | None = None
+
+
+@dataclass(frozen=True)
+class Generator(Syntax):
+    """FROM GENERATOR name(args) [FORMAT format]."""
+
+    name: str
+    args: tuple[Expr, ...] = ()
+    format: str | None = None
+
+
+@dataclass(frozen=True)
+class CreateStream(Statement):
+    """CREATE STREAM (or REGISTER STREAM); clauses in any order. archive: the folder, or None."""
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    timestamp_by: Name | None = None
+    slack: Duration | None = None
+    late_drop: bool = False
+    key: tuple[Name, ...] = ()
+    source: Source | Generator | None = None
+    archive: str | None = None
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class CreateRelation(Statement):
+    """CREATE RELATION (or REGISTER RELATION)."""
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    key: tuple[Name, ...] = ()
+    source: Source | Generator | None = None
+    archive: str | None = None
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class CreateView(Statement):
+    """CREATE VIEW name [(columns)] AS query. types: what a STREAM script's `vtable` gives its columns, or ()."""
+
+    name: str
+    query: Query
+    columns: tuple[str, ...] = ()
+    types: tuple[Type, ...] = ()
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class CreateQuery(Statement):
+    """CREATE QUERY name AS query [INTO 'path' [FORMAT format]] [ARCHIVE 'folder'] [WITH HISTORY] [BACKFILL FROM 'folder']."""
+
+    name: str
+    query: Query
+    into: str | None = None
+    format: str | None = None
+    archive: str | None = None
+    with_history: bool = False
+    backfill: str | None = None
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Drop(Statement):
+    """DROP kind name. kind: 'stream', 'relation', 'view' or 'query'."""
+
+    kind: str
+    name: str
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class AlterQuery(Statement):
+    """ALTER QUERY name action. action: 'set' (then setting and value), 'pause', 'resume', 'pin plan' or 'unpin'."""
+
+    name: str
+    action: str
+    setting: str | None = None
+    value: bool | int | float | str | None = None
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """SHOW what. what: 'streams', 'relations', 'queries', 'views', 'settings' or 'functions'."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """DESCRIBE name."""
+
+    name: str
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """EXPLAIN [ANALYZE] target: a query, or the name of a registered one."""
+
+    target: Query | str
+    analyze: bool = False
+
+
+@dataclass(frozen=True)
+class SetSetting(Statement):
+    """SET name = value. A bare word is its text, in the case it was written in; TRUE and FALSE are booleans."""
+
+    name: str
+    value: bool | int | float | str
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class QueryStatement(Statement):
+    """A query that stands alone: it is registered and runs."""
+
+    query: Query
