@@ -3,9 +3,9 @@
 The parser writes it, the binder reads it, the printer turns it back into text. Names are as written and unresolved,
 durations are a number and a unit as written (the binder knows the connection's tick), nothing is defaulted.
 
-Invariant: two texts that differ only in layout, comments, letter case of keywords, the spelling S3 of a relation-to-stream
-operator or redundant parentheses give equal trees: `span` does not count as a difference. docs/semantics R1, S3,
-"Statements".
+Invariant: two texts that differ only in layout, comments, letter case of keywords, the spelling S3 of a
+relation-to-stream operator or redundant parentheses give equal trees: `span` does not count as a difference.
+docs/semantics R1, S3, "Statements".
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Star(Expr):
 class Literal(Expr):
     """NULL, TRUE, FALSE, a number or a text. `-5` is the literal -5."""
 
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
 
 
 @dataclass(frozen=True)
@@ -343,7 +343,10 @@ class SetOperation(Query):
 
 @dataclass(frozen=True)
 class RelationToStream(Query):
-    """op (query), op: 'istream', 'dstream' or 'rstream'. `SELECT ISTREAM(a) FROM ..` is RelationToStream over the Select."""
+    """op (query). op: 'istream', 'dstream' or 'rstream'.
+
+    `SELECT ISTREAM(a) FROM ..` is RelationToStream over the Select.
+    """
 
     op: str
     query: Query
@@ -422,7 +425,10 @@ class CreateView(Statement):
 
 @dataclass(frozen=True)
 class CreateQuery(Statement):
-    """CREATE QUERY name AS query [INTO 'path' [FORMAT format]] [ARCHIVE 'folder'] [WITH HISTORY] [BACKFILL FROM 'folder']."""
+    """CREATE QUERY name AS query, then any of INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL FROM folder.
+
+    The paths stand in quotes; the clauses may stand in any order.
+    """
 
     name: str
     query: Query
