@@ -1,0 +1,117 @@
+"""Rows of words to dense ids and back: the loops of `synopses.key_table`.
+
+The structure walked:
+  slots   (2^m,) int32   open addressing with linear probing: an id, or -1
+  keys    (cap, w) int64 the words of id i stand in row i
+  links   (cap,) int64   -1 for an id in use, else the next free id (cap ends the list)
+  meta    (3,) int64     [ids in use, first free id, ids ever used]
+At most half of the slots are taken. Removal shifts the followers back, so there are no tombstones and no growth with time.
+Nothing raises: `acquire` returns how far it came, and is called again after the arrays have grown.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_IN_USE = -1
+
+
+@njit("int64(int64[:,::1], int64)", cache=True, nogil=True, inline="always")
+def _hash(words: np.ndarray, row: int) -> int:
+    """A non-negative hash of one row."""
+    h = np.uint64(0x9E3779B97F4A7C15)
+    for j in range(words.shape[1]):
+        h = (h ^ np.uint64(words[row, j])) * np.uint64(0xD6E8FEB86659FD93)
+        h ^= h >> np.uint64(32)
+    return np.int64(h >> np.uint64(1))
+
+
+@njit(
+    "int64(int64[:,::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64, boolean)",
+    cache=True,
+    nogil=True,
+)
+def acquire(
+    words: np.ndarray,
+    slots: np.ndarray,
+    keys: np.ndarray,
+    links: np.ndarray,
+    meta: np.ndarray,
+    ids: np.ndarray,
+    start: int,
+    insert: bool,
+) -> int:
+    """ids[i] = the id of words[i] for i >= start; a new id where the row is new and `insert`, else -1.
+
+    Returns the first row not done: len(words), or a row for which the arrays are too small.
+    """
+    mask = slots.shape[0] - 1
+    width = keys.shape[1]
+    for i in range(start, words.shape[0]):
+        at = _hash(words, i) & mask
+        found = np.int64(-1)
+        while slots[at] >= 0:
+            candidate = np.int64(slots[at])
+            equal = True
+            for j in range(width):
+                if keys[candidate, j] != words[i, j]:
+                    equal = False
+                    break
+            if equal:
+                found = candidate
+                break
+            at = (at + 1) & mask
+        if found < 0 and insert:
+            if meta[0] == keys.shape[0]:
+                return i
+            if meta[1] < keys.shape[0]:
+                found = meta[1]
+                meta[1] = links[found]
+            else:
+                found = meta[2]
+                meta[2] += 1
+            for j in range(width):
+                keys[found, j] = words[i, j]
+            links[found] = _IN_USE
+            slots[at] = found
+            meta[0] += 1
+        ids[i] = found
+    return words.shape[0]
+
+
+@njit("void(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1])", cache=True, nogil=True)
+def release(ids: np.ndarray, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray) -> None:
+    """Give ids back; one that is free already (it may be named twice) is passed over."""
+    mask = slots.shape[0] - 1
+    for i in range(ids.shape[0]):
+        dead = ids[i]
+        if dead < 0 or links[dead] != _IN_USE:
+            continue
+        hole = _hash(keys, dead) & mask
+        while slots[hole] != dead:
+            hole = (hole + 1) & mask
+        at = (hole + 1) & mask
+        while slots[at] >= 0:
+            home = _hash(keys, np.int64(slots[at])) & mask
+            # The follower may fill the hole unless its home lies cyclically in (hole, at].
+            if ((at - home) & mask) >= ((at - hole) & mask):
+                slots[hole] = slots[at]
+                hole = at
+            at = (at + 1) & mask
+        slots[hole] = -1
+        links[dead] = meta[1]
+        meta[1] = dead
+        meta[0] -= 1
+
+
+@njit("void(int32[::1], int64[:,::1], int64[::1], int64)", cache=True, nogil=True)
+def rehash(slots: np.ndarray, keys: np.ndarray, links: np.ndarray, used: int) -> None:
+    """Enter the ids in use below `used` into slots (all -1)."""
+    mask = slots.shape[0] - 1
+    for i in range(used):
+        if links[i] == _IN_USE:
+            at = _hash(keys, i) & mask
+            while slots[at] >= 0:
+                at = (at + 1) & mask
+            slots[at] = i

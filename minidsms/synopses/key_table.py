@@ -1,0 +1,142 @@
+"""A table of distinct rows: each row present has a dense id, by which operators keep what they know of it in arrays.
+
+Invariant: ids in use are below `capacity`, equal rows have one id, an id given back is used again before a new one. What is
+held follows the rows present, not the rows ever seen: `compact` gives memory back when most ids are free.
+docs/design, points 2 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from minidsms.elements import Column, Int64Array, Schema, Type, columns_of_words
+from minidsms.kernels import key_table as kernels
+
+_FIRST_CAPACITY = 64
+_WORTH_SHRINKING = 4096
+
+
+def words_width(columns: int) -> int:
+    """How many words `elements.row_words` makes of a row of so many columns."""
+    return columns + columns // 62 + 1
+
+
+class KeyTable:
+    """Rows of `width` words to ids.
+
+    text: positions of the words that are TEXT codes (for the dictionary's sweep).
+    """
+
+    def __init__(self, width: int, text: Sequence[int] = ()) -> None:
+        self.width = width
+        self.text = tuple(text)
+        self._reset(_FIRST_CAPACITY)
+
+    @classmethod
+    def of_schema(cls, schema: Schema) -> KeyTable:
+        """A table for whole rows of the schema, as `elements.row_words` writes them."""
+        return cls(words_width(len(schema)), [i for i, t in enumerate(schema.types) if t is Type.TEXT])
+
+    def _reset(self, capacity: int) -> None:
+        self.keys: Int64Array = np.zeros((capacity, self.width), np.int64)
+        self._links: Int64Array = np.zeros(capacity, np.int64)
+        self._slots = np.full(2 * capacity, -1, np.int32)
+        self._meta: Int64Array = np.array([0, capacity, 0], np.int64)
+
+    def __len__(self) -> int:
+        return int(self._meta[0])
+
+    @property
+    def capacity(self) -> int:
+        """Every id is below it: the length arrays indexed by id need."""
+        return len(self.keys)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return self.keys.nbytes + self._links.nbytes + self._slots.nbytes
+
+    # -------------------------------------------------------------------------------------------- rows and ids
+
+    def acquire(self, words: Int64Array) -> Int64Array:
+        """The ids of the rows, (n,), new ones for rows not yet present. words: (n, width), C-contiguous."""
+        n = len(words)
+        ids = np.empty(n, np.int64)
+        done = 0
+        while True:
+            done = kernels.acquire(words, self._slots, self.keys, self._links, self._meta, ids, done, True)
+            if done == n:
+                return ids
+            self._grow()
+
+    def find(self, words: Int64Array) -> Int64Array:
+        """The ids of the rows, -1 for rows not present."""
+        ids = np.empty(len(words), np.int64)
+        kernels.acquire(words, self._slots, self.keys, self._links, self._meta, ids, 0, False)
+        return ids
+
+    def release(self, ids: Int64Array) -> None:
+        """Give ids back; an id may be named twice, and -1 is passed over. The words stay readable until the next acquire."""
+        if len(ids):
+            kernels.release(ids, self._slots, self.keys, self._links, self._meta)
+
+    def live(self) -> Int64Array:
+        """The ids in use, ascending."""
+        return np.flatnonzero(self._links[: self._meta[2]] == -1)
+
+    def columns(self, ids: Int64Array, schema: Schema) -> list[Column]:
+        """The rows of these ids as columns."""
+        return columns_of_words(self.keys[ids], schema)
+
+    # -------------------------------------------------------------------------------------------------- memory
+
+    def _grow(self) -> None:
+        """Twice the capacity; ids stay. Called only when every id is in use."""
+        used = self.capacity
+        capacity = 2 * used
+        self.keys = np.concatenate([self.keys, np.zeros((used, self.width), np.int64)])
+        self._links = np.concatenate([self._links, np.zeros(used, np.int64)])
+        self._slots = np.full(2 * capacity, -1, np.int32)
+        self._meta[1] = capacity
+        kernels.rehash(self._slots, self.keys, self._links, used)
+
+    def compact(self, remap: tuple[int, Int64Array] | None = None) -> Int64Array | None:
+        """Give memory back if most ids are free: then the rows are numbered anew, and the result names, for each new id, the old one.
+
+        None: nothing changed. remap: (word, new value of each old value), for tables whose rows hold another table's ids;
+        it forces the renumbering.
+        """
+        capacity = self.capacity
+        if remap is None and (capacity <= _WORTH_SHRINKING or len(self) * 8 > capacity):
+            return None
+        kept = self.live()
+        keys = self.keys[kept]
+        if remap is not None:
+            keys[:, remap[0]] = remap[1][keys[:, remap[0]]]
+        self._load(keys)
+        return kept
+
+    def _load(self, keys: Int64Array) -> None:
+        n = len(keys)
+        self._reset(max(_FIRST_CAPACITY, 1 << (2 * n - 1).bit_length() if n else 0))
+        self.keys[:n] = keys
+        self._links[:n] = -1
+        self._meta[0] = self._meta[2] = n
+        kernels.rehash(self._slots, self.keys, self._links, n)
+
+    def arrays(self) -> dict[str, Int64Array]:
+        """The state: the rows in use in the order of their ids. `restore` numbers them 0, 1, .. in this order."""
+        return {"keys": self.keys[self.live()]}
+
+    def restore(self, arrays: dict[str, Int64Array]) -> None:
+        """Take a state back."""
+        self._load(np.ascontiguousarray(arrays["keys"]))
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The TEXT codes held (0 stands for NULL)."""
+        if self.text:
+            live = self.live()
+            for word in self.text:
+                yield self.keys[live, word]
