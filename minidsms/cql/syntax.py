@@ -425,9 +425,9 @@ class CreateView(Statement):
 
 @dataclass(frozen=True)
 class CreateQuery(Statement):
-    """CREATE QUERY name AS query, then any of INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL FROM folder.
+    """CREATE QUERY name AS query, then INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL FROM folder.
 
-    The paths stand in quotes; the clauses may stand in any order.
+    Paths stand in quotes; the clauses behind the query are optional and in any order.
     """
 
     name: str
