@@ -5,8 +5,8 @@ The structure walked:
   keys    (cap, w) int64 the words of id i stand in row i
   links   (cap,) int64   -1 for an id in use, else the next free id (cap ends the list)
   meta    (3,) int64     [ids in use, first free id, ids ever used]
-At most half of the slots are taken. Removal shifts the followers back, so there are no tombstones and no growth with time.
-Nothing raises: `acquire` returns how far it came, and is called again after the arrays have grown.
+At most half of the slots are taken. Removal shifts the followers back, so there are no tombstones and no growth
+with time. Nothing raises: `acquire` returns how far it came, and is called again after the arrays have grown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _hash(words: np.ndarray, row: int) -> int:
     for j in range(words.shape[1]):
         h = (h ^ np.uint64(words[row, j])) * np.uint64(0xD6E8FEB86659FD93)
         h ^= h >> np.uint64(32)
-    return np.int64(h >> np.uint64(1))
+    return int(h >> np.uint64(1))
 
 
 @njit(
@@ -77,7 +77,7 @@ def acquire(
             slots[at] = found
             meta[0] += 1
         ids[i] = found
-    return words.shape[0]
+    return len(words)
 
 
 @njit("void(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1])", cache=True, nogil=True)
@@ -93,7 +93,7 @@ def release(ids: np.ndarray, slots: np.ndarray, keys: np.ndarray, links: np.ndar
             hole = (hole + 1) & mask
         at = (hole + 1) & mask
         while slots[at] >= 0:
-            home = _hash(keys, np.int64(slots[at])) & mask
+            home = _hash(keys, slots[at]) & mask
             # The follower may fill the hole unless its home lies cyclically in (hole, at].
             if ((at - home) & mask) >= ((at - hole) & mask):
                 slots[hole] = slots[at]

@@ -1,7 +1,7 @@
 """A table of distinct rows: each row present has a dense id, by which operators keep what they know of it in arrays.
 
-Invariant: ids in use are below `capacity`, equal rows have one id, an id given back is used again before a new one. What is
-held follows the rows present, not the rows ever seen: `compact` gives memory back when most ids are free.
+Invariant: ids in use are below `capacity`, equal rows have one id, an id given back is used again before a new one.
+What is held follows the rows present, not the rows ever seen: `compact` gives memory back when most ids are free.
 docs/design, points 2 and 5.
 """
 
@@ -78,7 +78,7 @@ class KeyTable:
         return ids
 
     def release(self, ids: Int64Array) -> None:
-        """Give ids back; an id may be named twice, and -1 is passed over. The words stay readable until the next acquire."""
+        """Give ids back; one may be named twice, -1 is passed over. The words stay readable until the next acquire."""
         if len(ids):
             kernels.release(ids, self._slots, self.keys, self._links, self._meta)
 
@@ -103,10 +103,11 @@ class KeyTable:
         kernels.rehash(self._slots, self.keys, self._links, used)
 
     def compact(self, remap: tuple[int, Int64Array] | None = None) -> Int64Array | None:
-        """Give memory back if most ids are free: then the rows are numbered anew, and the result names, for each new id, the old one.
+        """Give memory back if most ids are free: then the rows are numbered anew, and the result names, for each
+        new id, the old one.
 
-        None: nothing changed. remap: (word, new value of each old value), for tables whose rows hold another table's ids;
-        it forces the renumbering.
+        None: nothing changed. remap: (word, new value of each old value), for tables whose rows hold another
+        table's ids; it forces the renumbering.
         """
         capacity = self.capacity
         if remap is None and (capacity <= _WORTH_SHRINKING or len(self) * 8 > capacity):

@@ -1,8 +1,9 @@
 """How operators are tested: elements in as tuples, the netted answer of every instant out.
 
-An element is written (ts, sign, row) or (ts, sign, row, seq); row is a tuple of Python values, None for NULL, TEXT as its
-int code. `feed` shows an operator its inputs cut at any instants, and checks what every operator owes (ts order, deletions
-before insertions, no transients, nothing at or before its progress), so a test only compares the answers with a twin.
+An element is written (ts, sign, row) or (ts, sign, row, seq); row is a tuple of Python values, None for NULL, TEXT
+as its int code. `feed` shows an operator its inputs cut at any instants, and checks what every operator owes (ts
+order, deletions before insertions, no transients, nothing at or before its progress), so a test only compares the
+answers with a twin.
 
     from tests.operators.harness import feed
     assert feed(operator, [left, right], cuts=[3, 7]) == expected     # {ts: Counter({row: net multiplicity})}
@@ -13,11 +14,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Schema
+from minidsms.elements import MAX_INSTANT, Batch, Column, Schema
 from minidsms.operators.operator import Operator
 from minidsms.queues import Queue
 
@@ -57,7 +59,9 @@ def elements(batches: Iterable[Batch], with_seq: bool = False) -> list[Element]:
         columns = []
         for c in b.columns:
             values = c.values.tolist()
-            columns.append(values if c.valid is None else [v if ok else None for v, ok in zip(values, c.valid.tolist())])
+            columns.append(
+                values if c.valid is None else [v if ok else None for v, ok in zip(values, c.valid.tolist())]
+            )
         rows = list(zip(*columns)) if columns else [()] * len(b)
         triples = zip(b.ts.tolist(), b.signs.tolist(), rows)
         if with_seq:
@@ -126,15 +130,15 @@ def feed(operator: Operator, inputs: Sequence[Sequence[Element]], cuts: Iterable
 
 def check_output(items: Sequence[Element]) -> None:
     """What every operator owes: ts order, and within an instant deletions first and no transient (where seq tells)."""
-    assert all(a[0] <= b[0] for a, b in zip(items, items[1:])), "output is in ts order"
-    assert all(a[0] < b[0] or a[1] <= b[1] for a, b in zip(items, items[1:])), "deletions stand before insertions"
+    assert all(a[0] <= b[0] for a, b in pairwise(items)), "output is in ts order"
+    assert all(a[0] < b[0] or a[1] <= b[1] for a, b in pairwise(items)), "deletions stand before insertions"
     if items and len(items[0]) > 3:
         seen = Counter((e[0], e[3], e[2]) for e in items)
         assert all(n == 1 for n in seen.values()), "no element is inserted and deleted at one instant"
 
 
 def _drain(out: Queue, with_seq: bool) -> list[Element]:
-    taken = out.take(END * 2)
+    taken = out.take(MAX_INSTANT)
     return [] if taken is None else elements([taken], with_seq)
 
 
@@ -155,7 +159,9 @@ def differences(states: dict[int, Counter[Row]]) -> Netted:
     before: Counter[Row] = Counter()
     result: Netted = {}
     for ts, state in states.items():
-        delta = Counter({row: state[row] - before[row] for row in set(state) | set(before) if state[row] != before[row]})
+        delta = Counter(
+            {row: state[row] - before[row] for row in set(state) | set(before) if state[row] != before[row]}
+        )
         if delta:
             result[ts] = delta
         before = state
@@ -163,7 +169,7 @@ def differences(states: dict[int, Counter[Row]]) -> Netted:
 
 
 def random_window(rows: Sequence[Row], seed: int, size: int = 5, gap: int = 2) -> list[Element]:
-    """A FIFO relation's deltas with seq: each row arrives 0..gap-1 ticks after the last and leaves `size` ticks later."""
+    """A FIFO relation's deltas with seq: each row arrives 0..gap-1 ticks after the last, leaves `size` ticks later."""
     rng = random.Random(seed)
     items: list[tuple[int, int, int, Element]] = []
     ts = 1

@@ -22,7 +22,10 @@ def test_ids_behave_like_a_dict_under_random_acquire_and_release(width: int) -> 
     table = KeyTable(width)
     twin: dict[tuple[int, ...], int] = {}
     for _ in range(300):
-        rows = [tuple(rng.choice((0, 1, -5, 2**62, rng.randrange(400))) for _ in range(width)) for _ in range(rng.randrange(1, 40))]
+        rows = [
+            tuple(rng.choice((0, 1, -5, 2**62, rng.randrange(400))) for _ in range(width))
+            for _ in range(rng.randrange(1, 40))
+        ]
         ids = table.acquire(rows_of(*rows)).tolist()
         for row, i in zip(rows, ids):
             assert twin.setdefault(row, i) == i

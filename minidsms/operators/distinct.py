@@ -1,0 +1,16 @@
+"""DISTINCT: every row of the input once.  docs/semantics R1, R5; Babu 2005, table 2.1 ("duplicate-eliminate")."""
+
+from __future__ import annotations
+
+from minidsms.kernels.counting import DISTINCT
+from minidsms.operators.counting import CountingOperator
+from minidsms.queues import Queue
+
+
+class DuplicateEliminate(CountingOperator):
+    """The input without duplicates."""
+
+    name = "Distinct"
+
+    def __init__(self, input: Queue) -> None:
+        super().__init__([input], DISTINCT, input.schema)

@@ -1,0 +1,82 @@
+"""UNION ALL: the elements of both inputs, merged by ts.
+
+Invariant: within an instant deletions stand before insertions, and of the same sign those of left before those of
+right. No state: equal rows are interchangeable (docs/semantics T2, R5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from minidsms.elements import Batch, Column, Int64Array, Schema
+from minidsms.operators.counting import typed
+from minidsms.operators.operator import Description, Operator
+from minidsms.queues import Queue
+
+_DOUBLING_IS_SAFE = 2**62
+
+
+class UnionAll(Operator):
+    """Both inputs, of equal column types. The arrival numbers of two streams have nothing in common: none come out."""
+
+    name = "UnionAll"
+
+    def __init__(self, left: Queue, right: Queue, schema: Schema | None = None) -> None:
+        super().__init__([left, right], schema or left.schema)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+        present = [batch for batch in batches if batch is not None and len(batch)]
+        sides = [Batch(b.ts, b.sign, typed(b.columns, self.schema)) for b in present]
+        if len(sides) == 1:
+            yield sides[0]
+        elif sides:
+            yield _merge(sides[0], sides[1])
+
+    def describe(self) -> Description:
+        return Description(self.name)
+
+
+def _merge(left: Batch, right: Batch) -> Batch:
+    """The two runs as one."""
+    to_left, to_right = _places(left, right)
+    n = len(left) + len(right)
+
+    def merged(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        result = np.empty(n, a.dtype)
+        result[to_left] = a
+        result[to_right] = b
+        return result
+
+    columns = []
+    for a, b in zip(left.columns, right.columns):
+        valid = None
+        if a.valid is not None or b.valid is not None:
+            valid = merged(_mask(a), _mask(b))
+        columns.append(Column(merged(a.values, b.values), valid))
+    sign = None if left.sign is None and right.sign is None else merged(left.signs, right.signs)
+    return Batch(merged(left.ts, right.ts), sign, columns)
+
+
+def _mask(column: Column) -> np.ndarray:
+    return np.ones(len(column), np.bool_) if column.valid is None else column.valid
+
+
+def _places(left: Batch, right: Batch) -> tuple[Int64Array, Int64Array]:
+    """Where each element of left and of right goes."""
+    if left.sign is None and right.sign is None:
+        a, b = left.ts, right.ts
+    else:
+        instants = np.concatenate([left.ts, right.ts])
+        if int(instants.min()) > -_DOUBLING_IS_SAFE and int(instants.max()) < _DOUBLING_IS_SAFE:
+            a, b = 2 * left.ts + (left.signs > 0), 2 * right.ts + (right.signs > 0)
+        else:
+            order = np.lexsort((np.concatenate([left.signs, right.signs]), instants))
+            places = np.empty(len(order), np.int64)
+            places[order] = np.arange(len(order))
+            return places[: len(left)], places[len(left) :]
+    return (
+        np.arange(len(a)) + np.searchsorted(b, a, "left"),
+        np.arange(len(b)) + np.searchsorted(a, b, "right"),
+    )

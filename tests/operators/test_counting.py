@@ -1,0 +1,128 @@
+"""DISTINCT and the set operators against Counters recomputed at every instant, whatever the cuts."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from minidsms.elements import Schema, Type
+from minidsms.operators.distinct import DuplicateEliminate
+from minidsms.operators.operator import Operator
+from minidsms.operators.set_operation import Except, Intersect, Union
+from minidsms.operators.union_all import UnionAll
+from minidsms.queues import Queue
+from tests.operators.harness import (
+    Element,
+    Netted,
+    Row,
+    contents,
+    differences,
+    feed,
+    netted,
+    queue,
+    random_cuts,
+    random_relation,
+    random_window,
+    run_in_order,
+)
+
+SCHEMA = Schema.of(("a", Type.INTEGER), ("b", Type.FLOAT), ("c", Type.BOOLEAN))
+Rule = Callable[[Counter[Row], Counter[Row]], Counter[Row]]
+
+BINARY: dict[str, tuple[Callable[[Queue, Queue], Operator], Rule]] = {
+    "union": (Union, lambda l, r: Counter(set(l) | set(r))),
+    "except": (lambda l, r: Except(l, r, False), lambda l, r: Counter(set(l) - set(r))),
+    "except all": (lambda l, r: Except(l, r, True), lambda l, r: l - r),
+    "intersect": (lambda l, r: Intersect(l, r, False), lambda l, r: Counter(set(l) & set(r))),
+    "intersect all": (lambda l, r: Intersect(l, r, True), lambda l, r: l & r),
+    "union all": (UnionAll, lambda l, r: l + r),
+}
+
+
+def some_rows(rng: random.Random, n: int) -> list[Row]:
+    return [
+        (rng.choice((None, 0, 1, 2)), rng.choice((None, 0.0, -1.5, float("inf"))), rng.choice((None, True, False)))
+        if rng.random() < 0.3
+        else (rng.randrange(3), 1.0, True)
+        for _ in range(n)
+    ]
+
+
+def twin(left: list[Element], right: list[Element], rule: Rule) -> Netted:
+    of_left, of_right = contents(left), contents(right)
+    now_left: Counter[Row] = Counter()
+    now_right: Counter[Row] = Counter()
+    states = {}
+    for ts in sorted({*of_left, *of_right}):
+        now_left, now_right = of_left.get(ts, now_left), of_right.get(ts, now_right)
+        states[ts] = rule(now_left, now_right)
+    return differences(states)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_distinct_holds_each_row_once(seed: int) -> None:
+    rows = some_rows(random.Random(seed), 80)
+    items = (random_window if seed % 2 else random_relation)(rows, seed)
+    expected = twin(items, [], lambda l, r: Counter(set(l)))
+    for cuts in ([], random_cuts(seed, 100), list(range(120))):
+        operator = DuplicateEliminate(queue(SCHEMA))
+        assert feed(operator, [items], cuts) == expected
+    assert len(operator.rows) == len(set(contents(items)[items[-1][0]]))
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("seed", range(4))
+def test_set_operators_follow_their_definition(name: str, seed: int) -> None:
+    build, rule = BINARY[name]
+    rng = random.Random(seed)
+    left = random_relation(some_rows(rng, 60), seed)
+    right = random_window(some_rows(rng, 60), seed + 1, size=9)
+    expected = twin(left, right, rule)
+    for cuts in ([], random_cuts(seed, 90), list(range(120))):
+        operator = build(queue(SCHEMA), queue(SCHEMA))
+        assert feed(operator, [left, right], cuts, room=1) == expected
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_set_operators_take_one_sided_and_append_only_input(name: str) -> None:
+    build, rule = BINARY[name]
+    rows = some_rows(random.Random(1), 30)
+    items = [(i // 3, 1, row) for i, row in enumerate(rows)]
+    for left, right in ((items, []), ([], items), (items, items[::2])):
+        operator = build(queue(SCHEMA), queue(SCHEMA))
+        assert feed(operator, [left, right], [2, 5], append_only=True) == twin(left, right, rule)
+
+
+def test_union_all_puts_left_before_right_and_deletions_first() -> None:
+    schema = Schema.of(("a", Type.INTEGER))
+    left: list[Element] = [(1, 1, (1,)), (2, -1, (1,)), (2, 1, (2,))]
+    right: list[Element] = [(1, 1, (10,)), (2, -1, (10,)), (2, 1, (20,)), (3, 1, (30,))]
+    expected = [(1, 1, (1,)), (1, 1, (10,)), (2, -1, (1,)), (2, -1, (10,)), (2, 1, (2,)), (2, 1, (20,)), (3, 1, (30,))]
+    assert run_in_order(UnionAll(queue(schema), queue(schema)), [left, right]) == expected
+    shift = 2**62
+
+    def late(items: list[Element]) -> list[Element]:
+        return [(ts + shift, *rest) for ts, *rest in items]
+
+    operator = UnionAll(queue(schema), queue(schema))
+    assert run_in_order(operator, [late(left), late(right)], until=shift + 9) == late(expected)
+
+
+def test_rows_that_left_are_forgotten() -> None:
+    schema = Schema.of(("t", Type.TEXT))
+    operator = DuplicateEliminate(queue(schema))
+    items: list[Element] = []
+    for i in range(20_000):
+        items += [(i, -1, (i - 50,))] if i >= 50 else []
+        items += [(i, 1, (i,))]
+    assert feed(operator, [items], list(range(0, 20_000, 500)), room=1) == netted(items)
+    assert len(operator.rows) == 50
+    assert operator.rows.table.capacity <= 1024
+    assert sum(len(codes) for codes in operator.rows.live_codes()) == 50
+    restored = DuplicateEliminate(queue(schema))
+    restored.rows.restore(operator.rows.arrays())
+    assert feed(restored, [[(30_000, -1, (19_999,)), (30_000, 1, (19_998,))]]) == {30_000: Counter({(19_999,): -1})}
+    assert operator.describe().figures["rows"] == 50
