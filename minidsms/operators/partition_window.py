@@ -1,0 +1,39 @@
+"""PartitionWindow: the last N arrivals of each key, within T.
+
+Invariant: after the instant tau the window holds, for each key, those of its last N arrivals whose ts is in
+(tau - T, tau]. NULL keys are one group. Deletions come in any order, so the relation is not first-in-first-out.
+docs/semantics W5; Babu 2005, section 2.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from minidsms.elements import Batch
+from minidsms.operators.operator import Description, Operator
+from minidsms.queues import Queue
+from minidsms.synopses.partition_stub import PartitionStub
+
+
+class PartitionWindow(Operator):
+    """keys: column positions.  rows: N.  range_: T in ticks, or None. Rows are put out as copies, numbered."""
+
+    name = "PartitionWindow"
+
+    def __init__(self, input_: Queue, keys: Sequence[int], rows: int, range_: int | None = None) -> None:
+        super().__init__([input_], input_.schema, is_fifo=False)
+        self.stub = PartitionStub(input_.schema, keys, rows, range_)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        if batches[0] is None and self.stub.range_ is None:
+            return ()
+        return self.stub.pass_through(batches[0], until)
+
+    def describe(self) -> Description:
+        stub = self.stub
+        keys = ", ".join(self.schema[i].name for i in stub.keys)
+        detail = f"PARTITION BY {keys} ROWS {stub.rows}" + ("" if stub.range_ is None else f" RANGE {stub.range_}")
+        return Description(self.name, detail, {"rows": len(stub), "groups": stub.groups, "bytes": stub.nbytes})
+
+    def synopses(self) -> tuple[PartitionStub, ...]:
+        return (self.stub,)

@@ -1,0 +1,73 @@
+"""RangeWindow: the elements of the last T ticks, and NOW.
+
+Invariant: after the instant tau the window holds the elements with ts in (tau - T, tau]; with SLIDE L those with ts in
+(b - T, b], b the last multiple of L up to tau. NOW is a range of one tick.
+docs/semantics W1, W2, W6; Babu 2005, section 2.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from minidsms.elements import Batch, Int64Array
+from minidsms.operators.operator import Description, Operator
+from minidsms.queues import Queue
+from minidsms.synopses.stream_store import StreamStore
+from minidsms.synopses.stub import NO_INSTANTS, Stub
+
+
+def next_boundary(ts: Int64Array, slide: int) -> Int64Array:
+    """The least multiple of slide that is not below each instant."""
+    return -(-ts // slide) * slide
+
+
+class RangeWindow(Operator):
+    """range_: T in ticks, 0 is NOW.  slide: L in ticks, or None.  store, copies: see `Stub`.
+
+    An element enters at the first boundary not below its ts and leaves at the first one not below ts + T; without
+    SLIDE every instant is a boundary. An instant past the end of time never comes, so nothing leaves there.
+    """
+
+    name = "RangeWindow"
+
+    def __init__(
+        self,
+        input_: Queue,
+        range_: int,
+        slide: int | None = None,
+        store: StreamStore | None = None,
+        copies: bool = False,
+    ) -> None:
+        super().__init__([input_], input_.schema, is_fifo=True)
+        self.range_ = range_
+        self.slide = slide
+        self.stub = Stub(input_.schema, store, copies)
+        self._length = max(range_, 1)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        stub, slide = self.stub, self.slide
+        ins_at = ins_seq = del_at = del_seq = NO_INSTANTS
+        if batches[0] is not None:
+            ins_at, ins_seq = stub.receive(batches[0])
+        boundary, mid = until, stub.hi
+        if slide is not None:
+            boundary = until // slide * slide
+            mid = stub.search(boundary, stub.mid)
+            ins_at, ins_seq = next_boundary(stub.ts(stub.mid, mid), slide), stub.seq(stub.mid, mid)
+        lo = stub.search(boundary - self._length, stub.lo)
+        if lo > stub.lo:
+            del_at, del_seq = stub.ts(stub.lo, lo) + self._length, stub.seq(stub.lo, lo)
+            if slide is not None:
+                del_at = next_boundary(del_at, slide)
+        return stub.move(lo, mid, ins_at, ins_seq, del_at, del_seq)
+
+    def describe(self) -> Description:
+        if self.range_ == 0 and self.slide is None:
+            detail = "NOW"
+        else:
+            detail = f"RANGE {self.range_}" + ("" if self.slide is None else f" SLIDE {self.slide}")
+        figures = {"rows": len(self.stub), "waiting": self.stub.hi - self.stub.mid, "bytes": self.stub.nbytes}
+        return Description(self.name, detail, figures)
+
+    def synopses(self) -> tuple[Stub, ...]:
+        return (self.stub,)

@@ -1,0 +1,255 @@
+"""What a partition window remembers: the last N rows of each key, in slots of its own.
+
+A row of a quiet key stays long after its neighbours in the stream have gone, so these rows are copied, not referred to.
+
+Invariant: a slot is on the list of its key and on the list of all arrivals, or free; a key has at least one row, or is
+free. Freed slots and keys are used again, and the arrays shrink when little is left: the size follows the relation.
+docs/semantics W5; docs/design, point 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema, Type, row_words
+from minidsms.kernels import windows
+from minidsms.synopses.stub import NO_INSTANTS, plain
+
+_FIRST_CAPACITY = 64
+_LARGEST_OUTPUT = 1 << 16
+_NEVER = -(2**63)
+_SLOT_ARRAYS = 7
+_OTHER_KEY_ARRAYS = 5
+
+
+class PartitionStub:
+    """Rows per key, in arrival order.
+
+    keys: column positions.  rows: N.  range_: T in ticks or None.  keeps_rows: False where only instants are wanted.
+    """
+
+    def __init__(
+        self, schema: Schema, keys: Sequence[int], rows: int, range_: int | None = None, keeps_rows: bool = True
+    ) -> None:
+        self.schema = schema
+        self.keys = tuple(keys)
+        self.rows = rows
+        self.range_ = range_
+        self._length = 0 if range_ is None else max(range_, 1)
+        self._kept = range(len(schema)) if keeps_rows else range(0)
+        self._key_width = len(self.keys) + len(self.keys) // 62 + 1
+        self._clear(0)
+
+    def _clear(self, arrived: int) -> None:
+        self._figures = np.array([-1, -1, 0, 0, arrived], np.int64)
+        # ts, number, key, older, newer, next of key, free stack
+        self._slots = [NO_INSTANTS for _ in range(_SLOT_ARRAYS)]
+        # rows, oldest, newest, next in bucket, free stack; beside them the words and the buckets
+        self._keys = [NO_INSTANTS for _ in range(_OTHER_KEY_ARRAYS)]
+        self._key_words: Int64Array = np.zeros((0, self._key_width), np.int64)
+        self._buckets: Int64Array = np.full(2, -1, np.int64)
+        self._values: list[AnyArray] = [np.zeros(0, self.schema.types[i].dtype) for i in self._kept]
+        self._valid: list[BoolArray | None] = [None for _ in self._kept]
+        self._grow_slots(_FIRST_CAPACITY)
+        self._grow_keys(_FIRST_CAPACITY)
+
+    def __len__(self) -> int:
+        return len(self._slots[0]) - int(self._figures[windows.FREE_SLOTS])
+
+    @property
+    def groups(self) -> int:
+        """How many keys have rows."""
+        return len(self._key_words) - int(self._figures[windows.FREE_KEYS])
+
+    # ------------------------------------------------------------------------------------------------- the slices
+
+    def pass_through(self, batch: Batch | None, until: int) -> Iterator[Batch]:
+        """Let elements arrive and time pass up to `until`; gives what leaves and enters, in bounded batches.
+
+        The batches carry arrival numbers as seq, and rows unless only instants are kept.
+        """
+        n = 0 if batch is None else len(batch)
+        ts, words = NO_INSTANTS, np.zeros((0, self._key_width), np.int64)
+        if batch is not None:
+            ts, words = plain(batch.ts), self._words(batch)
+        self._figures[windows.ARRIVED] += n
+        place = np.full(n, -1, np.int64)
+        cursor = np.zeros(5, np.int64)
+        last_expiring = _NEVER if self.range_ is None else max(until - self._length, _NEVER)
+        status = -1
+        while status != windows.DONE:
+            came = int(cursor[windows.NEXT])
+            room = max(1, min(2 * (n - came) + len(self) + n, _LARGEST_OUTPUT))
+            out_ts, out_number, out_origin = (np.empty(room, np.int64) for _ in range(3))
+            out_sign = np.empty(room, np.int8)
+            slot_ts, numbers, slot_key, older, newer, next_of_key, free_slots = self._slots
+            key_rows, key_oldest, key_newest, next_in_bucket, free_keys = self._keys
+            status = windows.partition_window(
+                ts, words, self.rows, self._length, last_expiring, self._figures,
+                slot_ts, numbers, slot_key, older, newer, next_of_key, free_slots,
+                key_rows, key_oldest, key_newest, self._key_words, self._buckets, next_in_bucket, free_keys,
+                place, out_ts, out_sign, out_number, out_origin, cursor,
+            )  # fmt: skip
+            k = int(cursor[4])
+            # Gather before the slots this call freed and filled again are written.
+            columns = self._gather(batch, out_origin[:k])
+            if batch is not None:
+                self._scatter(batch, place, came, int(cursor[windows.NEXT]))
+            if status == windows.NEEDS_SLOTS:
+                self._grow_slots(2 * len(self._slots[0]))
+            elif status == windows.NEEDS_KEYS:
+                self._grow_keys(2 * len(self._key_words))
+            if k:
+                yield Batch(out_ts[:k], out_sign[:k], columns, out_number[:k])
+        self._shrink()
+
+    def _words(self, batch: Batch) -> Int64Array:
+        if self.keys:
+            return row_words([batch.column(i) for i in self.keys])
+        return np.zeros((len(batch), self._key_width), np.int64)
+
+    def _gather(self, batch: Batch | None, origin: Int64Array) -> list[Column]:
+        """The rows put out: from the batch where origin >= 0, else from slot -1 - origin."""
+        if not self._kept or not len(origin):
+            return []
+        from_batch = origin >= 0
+        if batch is not None and bool(from_batch.all()):
+            return [batch.column(i).take(origin) for i in self._kept]
+        slots = -1 - origin[~from_batch]
+        columns = []
+        for i, values, valid in zip(self._kept, self._values, self._valid):
+            old = Column(values[slots], None if valid is None else valid[slots])
+            if batch is None or len(slots) == len(origin):
+                columns.append(old)
+                continue
+            new = batch.column(i).take(origin[from_batch])
+            mixed = np.empty(len(origin), values.dtype)
+            mixed[from_batch], mixed[~from_batch] = new.values, old.values
+            mask = None
+            if new.valid is not None or old.valid is not None:
+                mask = np.ones(len(origin), np.bool_)
+                if new.valid is not None:
+                    mask[from_batch] = new.valid
+                if old.valid is not None:
+                    mask[~from_batch] = old.valid
+            columns.append(Column(mixed, mask))
+        return columns
+
+    def _scatter(self, batch: Batch, place: Int64Array, start: int, stop: int) -> None:
+        """Copy the rows of the arrivals from start to stop that still stand into their slots."""
+        if not self._kept or start == stop:
+            return
+        slots = place[start:stop]
+        standing = slots >= 0
+        slots = slots[standing]
+        for j, i in enumerate(self._kept):
+            column = batch.column(i)
+            self._values[j][slots] = column.values[start:stop][standing]
+            valid = self._valid[j]
+            if valid is None and column.valid is not None:
+                valid = self._valid[j] = np.ones(len(self._slots[0]), np.bool_)
+            if valid is not None:
+                valid[slots] = True if column.valid is None else column.valid[start:stop][standing]
+
+    # ---------------------------------------------------------------------------------------------------- capacity
+
+    def _grow_slots(self, capacity: int) -> None:
+        old = len(self._slots[0])
+        self._slots = [_longer(array, capacity, 0) for array in self._slots]
+        self._values = [_longer(values, capacity, 0) for values in self._values]
+        self._valid = [None if valid is None else _longer(valid, capacity, 1) for valid in self._valid]
+        free = int(self._figures[windows.FREE_SLOTS])
+        self._slots[-1][free : free + capacity - old] = np.arange(capacity - 1, old - 1, -1)
+        self._figures[windows.FREE_SLOTS] += capacity - old
+
+    def _grow_keys(self, capacity: int) -> None:
+        old, free = len(self._key_words), int(self._figures[windows.FREE_KEYS])
+        is_live = np.ones(old, np.bool_)
+        is_live[self._keys[4][:free]] = False
+        live = np.flatnonzero(is_live).astype(np.int64)
+        self._keys = [_longer(array, capacity, 0) for array in self._keys]
+        self._key_words = np.concatenate([self._key_words, np.zeros((capacity - old, self._key_width), np.int64)])
+        self._buckets = np.full(2 * capacity, -1, np.int64)
+        windows.chain_keys(self._key_words, live, len(live), self._buckets, self._keys[3])
+        self._keys[4][free : free + capacity - old] = np.arange(capacity - 1, old - 1, -1)
+        self._figures[windows.FREE_KEYS] = free + capacity - old
+
+    def _shrink(self) -> None:
+        capacity = max(len(self._slots[0]), len(self._key_words))
+        if capacity > 64 * _FIRST_CAPACITY and len(self) * 8 < capacity:
+            self.restore(self.arrays())
+
+    # ------------------------------------------------------------------------------------------------------- state
+
+    def _standing(self) -> Int64Array:
+        """The slots in use, by arrival."""
+        is_used = np.ones(len(self._slots[0]), np.bool_)
+        is_used[self._slots[-1][: self._figures[windows.FREE_SLOTS]]] = False
+        slots = np.flatnonzero(is_used).astype(np.int64)
+        return slots[np.argsort(self._slots[1][slots])]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        arrays = [*self._slots, *self._keys, self._key_words, self._buckets, *self._values]
+        return sum(a.nbytes for a in arrays) + sum(v.nbytes for v in self._valid if v is not None)
+
+    def live_codes(self) -> Iterator[Int64Array]:
+        """The TEXT codes of rows and keys."""
+        slots = self._standing()
+        for j, i in enumerate(self._kept):
+            if self.schema.types[i] is Type.TEXT:
+                yield Column(self._values[j]).words()[slots]
+        for j, i in enumerate(self.keys):
+            if self.schema.types[i] is Type.TEXT:
+                yield self._key_words[self._slots[2][slots], j]
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """What is held, by arrival."""
+        slots = self._standing()
+        state: dict[str, AnyArray] = {
+            "ts": self._slots[0][slots],
+            "number": self._slots[1][slots],
+            "key": self._key_words[self._slots[2][slots]],
+            "arrived": self._figures[[windows.ARRIVED]],
+        }
+        for j, valid in enumerate(self._valid):
+            state[f"values{j}"] = self._values[j][slots]
+            if valid is not None:
+                state[f"valid{j}"] = valid[slots]
+        return state
+
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
+        """Take back what `arrays` gave: the rows arrive once more, in a window where nothing leaves."""
+        ts, words = state["ts"].astype(np.int64), np.ascontiguousarray(state["key"], dtype=np.int64)
+        n = len(ts)
+        self._clear(n)
+        capacity = max(_FIRST_CAPACITY, 1 << (2 * n).bit_length())
+        self._grow_slots(capacity)
+        self._grow_keys(capacity)
+        place, cursor = np.full(n, -1, np.int64), np.zeros(5, np.int64)
+        out_ts, out_number, out_origin = (np.empty(n + 1, np.int64) for _ in range(3))
+        slot_ts, numbers, slot_key, older, newer, next_of_key, free_slots = self._slots
+        key_rows, key_oldest, key_newest, next_in_bucket, free_keys = self._keys
+        status = windows.partition_window(
+            ts, words, self.rows, 0, _NEVER, self._figures,
+            slot_ts, numbers, slot_key, older, newer, next_of_key, free_slots,
+            key_rows, key_oldest, key_newest, self._key_words, self._buckets, next_in_bucket, free_keys,
+            place, out_ts, np.empty(n + 1, np.int8), out_number, out_origin, cursor,
+        )  # fmt: skip
+        assert status == windows.DONE and not (place < 0).any()
+        numbers[place] = state["number"]
+        self._figures[windows.ARRIVED] = int(state["arrived"][0])
+        for j in range(len(self._kept)):
+            self._values[j][place] = state[f"values{j}"]
+            if f"valid{j}" in state:
+                valid = self._valid[j] = np.ones(capacity, np.bool_)
+                valid[place] = state[f"valid{j}"]
+
+
+def _longer(array: AnyArray, capacity: int, fill: int) -> AnyArray:
+    longer = np.full(capacity, fill, array.dtype)
+    longer[: len(array)] = array
+    return longer
