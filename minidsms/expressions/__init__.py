@@ -1,0 +1,19 @@
+"""Vectorised scalar expressions: what a `bound.Expr` computes, on columns."""
+
+from minidsms.expressions.compiler import Context, Evaluator, compile_expression, evaluate_columns
+from minidsms.expressions.failures import explain_failure
+from minidsms.expressions.predicate import Predicate, compile_predicate
+from minidsms.expressions.printing import print_expression
+from minidsms.expressions.value import Value
+
+__all__ = [
+    "Context",
+    "Evaluator",
+    "Predicate",
+    "Value",
+    "compile_expression",
+    "compile_predicate",
+    "evaluate_columns",
+    "explain_failure",
+    "print_expression",
+]

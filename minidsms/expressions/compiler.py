@@ -1,0 +1,356 @@
+"""From a bound expression to something that computes columns.
+
+A `bound.Expr` becomes a tree of closures over whole chunks (`value.Node`); no source is generated, nothing is looked up
+while rows flow. An `Evaluator` runs a tree in chunks small enough for the processor's cache and writes full columns.
+
+Invariant: the result of a row depends on that row only, so chunks, batches and subsets of rows never change it.
+docs/design, decision 2; docs/semantics R4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minidsms.cql import bound
+from minidsms.cql.catalog import FunctionDef
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
+from minidsms.expressions import arithmetic, casts, logic, text, timestamps, user
+from minidsms.expressions.value import Columns, Frame, Node, Value, full, take
+
+CHUNK = 16_384
+"""Rows computed at a time: 128 KB a column, so that a few intermediate columns stay in the second-level cache."""
+
+ORDERINGS = frozenset(("<", "<=", ">", ">="))
+
+
+@dataclass(frozen=True)
+class Context:
+    """What expressions need besides rows. functions: user functions by lower-case name."""
+
+    dictionary: TextDictionary
+    tick_ns: int = 1_000_000
+    functions: Mapping[str, FunctionDef] = field(default_factory=dict)
+
+
+class Evaluator:
+    """A compiled expression. Calling it gives a `Value` of exactly n rows: contiguous arrays, masks None where they say nothing.
+
+    A column that is merely passed on is passed on itself, not copied.
+    """
+
+    def __init__(self, expr: bound.Expr, context: Context) -> None:
+        self.expr = expr
+        self.type = expr.type
+        self.node = compile_node(expr, context)
+
+    def __call__(self, columns: Columns, n: int) -> Value:
+        """columns: gives column i of n rows."""
+        with np.errstate(all="ignore"):
+            frame = Frame(columns, n)
+            if n <= CHUNK or isinstance(self.expr, bound.ColumnRef | bound.Literal):
+                return _whole(self.node(frame), n, self.type)
+            return self._chunked(frame)
+
+    def _chunked(self, frame: Frame) -> Value:
+        n = frame.n
+        values = np.empty(n, self.type.dtype)
+        valid: BoolArray | None = None
+        failed: BoolArray | None = None
+        for start in range(0, n, CHUNK):
+            stop = min(start + CHUNK, n)
+            part = self.node(frame.slice(start, stop))
+            values[start:stop] = part.values
+            if part.valid is not None:
+                if valid is None:
+                    valid = np.ones(n, np.bool_)
+                valid[start:stop] = part.valid
+            if part.failed is not None:
+                if failed is None:
+                    failed = np.zeros(n, np.bool_)
+                failed[start:stop] = part.failed
+        return _whole(Value(values, valid, failed), n, self.type)
+
+
+def _whole(value: Value, n: int, type_: Type) -> Value:
+    """The value written out to n rows of its type's dtype."""
+    values = full(value.values, n)
+    if values.dtype != type_.dtype:
+        values = values.astype(type_.dtype)
+    valid = value.valid
+    if valid is not None:
+        valid = None if valid.all() else full(valid, n)
+    failed = value.failed
+    if failed is not None:
+        failed = full(failed, n) if failed.any() else None
+    return Value(values, valid, failed)
+
+
+def compile_expression(expr: bound.Expr, context: Context) -> Evaluator:
+    """The evaluator of an expression without subqueries and outer references."""
+    return Evaluator(expr, context)
+
+
+def evaluate_columns(evaluators: Sequence[Evaluator], batch: Batch) -> tuple[list[Column], BoolArray | None]:
+    """The columns, and the rows in which one of them failed (None: no row did). A failed value is NULL in its column."""
+    columns = []
+    failed: BoolArray | None = None
+    n = len(batch)
+    for evaluator in evaluators:
+        if isinstance(evaluator.expr, bound.ColumnRef):
+            columns.append(batch.column(evaluator.expr.index))
+            continue
+        value = evaluator(batch.column, n)
+        columns.append(value.column())
+        if value.failed is not None:
+            failed = value.failed if failed is None else failed | value.failed
+    return columns, failed
+
+
+# ------------------------------------------------------------------------------------------------------- the tree
+
+
+def compile_node(expr: bound.Expr, context: Context) -> Node:
+    """The closure that computes the expression on a frame."""
+    match expr:
+        case bound.ColumnRef(index=index):
+            return lambda frame: frame.column(index)
+        case bound.Literal():
+            return _literal(expr, context)
+        case bound.Call(function="coalesce", args=args):
+            return _coalesce([compile_node(a, context) for a in args], expr.type)
+        case bound.Call():
+            return _call(expr, context)
+        case bound.UserCall():
+            return _user_call(expr, context)
+        case bound.Case():
+            return _case(expr, context)
+        case bound.Cast(arg=arg):
+            return _unary(casts.cast(arg.type, expr.type, context.dictionary, context.tick_ns), arg, context)
+    raise AssertionError(f"{type(expr).__name__} is the planner's, not an expression over a row")
+
+
+def _literal(expr: bound.Literal, context: Context) -> Node:
+    value = expr.value
+    if value is None or value != value:
+        constant = Value(np.zeros(1, expr.type.dtype), np.zeros(1, np.bool_))
+        return lambda frame: constant
+    if isinstance(value, str):
+        held = context.dictionary.hold(value)
+        constant = Value(np.array([held.code], np.int64))
+        # The closure keeps `held`, and `held` keeps the code from being given to another text.
+        return lambda frame, held=held: constant  # type: ignore[misc]
+    array = np.array([value], expr.type.dtype)
+    if expr.type is Type.FLOAT:
+        array = array + 0.0
+    constant = Value(array)
+    return lambda frame: constant
+
+
+def _unary(function: Callable[[Value], Value], arg: bound.Expr, context: Context) -> Node:
+    node = compile_node(arg, context)
+    return lambda frame: function(node(frame))
+
+
+def _user_call(expr: bound.UserCall, context: Context) -> Node:
+    nodes = [compile_node(a, context) for a in expr.args]
+    definition = context.functions[expr.function.lower()]
+    dictionary = context.dictionary
+    return lambda frame: user.call(definition, [node(frame) for node in nodes], frame.n, dictionary)
+
+
+def _call(expr: bound.Call, context: Context) -> Node:
+    name, args = expr.function, expr.args
+    if name in text.FUNCTIONS:
+        return _text_call(expr, context)
+    if name in ORDERINGS and Type.TEXT in (args[0].type, args[1].type):
+        return _text_ordering(name, args, context)
+    nodes = [compile_node(a, context) for a in args]
+    first = nodes[0]
+    if len(nodes) == 1:
+        one = logic_of_one(name) or timestamps.part(name, context.tick_ns) or arithmetic.unary(name, args[0].type)
+        if one is not None:
+            return lambda frame: one(first(frame))
+    if len(nodes) == 2:
+        two = logic_of_two(name) or arithmetic.binary(name, args[0].type)
+        if two is not None:
+            second = nodes[1]
+            return lambda frame: two(first(frame), second(frame))
+    match name:
+        case "and":
+            return lambda frame: logic.conjunction([node(frame) for node in nodes])
+        case "or":
+            return lambda frame: logic.disjunction([node(frame) for node in nodes])
+        case "in":
+            return lambda frame: logic.member(first(frame), [node(frame) for node in nodes[1:]])
+        case "least" | "greatest":
+            return _extreme(name, nodes, expr.type, context)
+    raise AssertionError(f"no built-in function {name} of {len(args)} arguments")
+
+
+def logic_of_one(name: str) -> Callable[[Value], Value] | None:
+    """NOT and IS NULL."""
+    return {"not": logic.negation, "is null": logic.is_null}.get(name)
+
+
+def logic_of_two(name: str) -> Callable[[Value, Value], Value] | None:
+    """Comparisons of words, IS DISTINCT FROM, NULLIF."""
+    if name in logic.COMPARE:
+        return logic.compare(name)
+    return {"is distinct from": logic.is_distinct, "nullif": logic.nullif}.get(name)
+
+
+# ----------------------------------------------------------------------------------------------------------- text
+
+
+def _constant_text(expr: bound.Expr) -> str | None:
+    return expr.value if isinstance(expr, bound.Literal) and isinstance(expr.value, str) else None
+
+
+def _text_call(expr: bound.Call, context: Context) -> Node:
+    """By code where only one argument varies, and that is a TEXT; else by distinct combination."""
+    function = text.FUNCTIONS[expr.function]
+    args = expr.args
+    varying = [i for i, a in enumerate(args) if not isinstance(a, bound.Literal)]
+    constants = [a.value for a in args if isinstance(a, bound.Literal)]
+    if None not in constants and len(varying) == 1 and args[varying[0]].type is Type.TEXT:
+        table = text.per_text(function, constants, varying[0], context.dictionary, expr.type)
+        return _unary(table, args[varying[0]], context)
+    nodes = [compile_node(a, context) for a in args]
+    combined = text.per_combination(function, [a.type for a in args], context.dictionary, expr.type)
+    return lambda frame: combined([node(frame) for node in nodes])
+
+
+def _text_ordering(name: str, args: Sequence[bound.Expr], context: Context) -> Node:
+    left, right = args
+    for varying, constant, operator in ((left, right, name), (right, left, logic.FLIPPED[name])):
+        limit = _constant_text(constant)
+        if limit is not None and not isinstance(varying, bound.Literal):
+            return _unary(_against(operator, limit, context.dictionary), varying, context)
+    compare = logic.compare_text(name, context.dictionary)
+    first, second = compile_node(left, context), compile_node(right, context)
+    return lambda frame: compare(first(frame), second(frame))
+
+
+def _against(operator: str, limit: str, dictionary: TextDictionary) -> text.CodeTable:
+    tests: dict[str, Callable[[str], bool]] = {
+        "<": lambda t: t < limit,
+        "<=": lambda t: t <= limit,
+        ">": lambda t: t > limit,
+        ">=": lambda t: t >= limit,
+    }
+    return text.CodeTable(dictionary, tests[operator], Type.BOOLEAN)
+
+
+def _extreme(name: str, nodes: Sequence[Node], type_: Type, context: Context) -> Node:
+    better = np.less_equal if name == "least" else np.greater_equal
+
+    def apply(frame: Frame) -> Value:
+        values = [node(frame) for node in nodes]
+        result = values[0]
+        for value in values[1:]:
+            if type_ is Type.TEXT:
+                left, right = logic.ranked(context.dictionary, (result, value))
+                wins = better(left, right)
+            else:
+                wins = better(result.values, value.values)
+            result = logic.extreme(result, value, wins)
+        return result
+
+    return apply
+
+
+# ------------------------------------------------------------------------------------------------------ choosing
+
+
+class _Collected:
+    """A result put together from disjoint sets of rows."""
+
+    def __init__(self, n: int, type_: Type) -> None:
+        self.n = n
+        self.values: Any = np.zeros(n, type_.dtype)
+        self.valid = np.zeros(n, np.bool_)
+        self.failed = np.zeros(n, np.bool_)
+
+    def put(self, rows: Int64Array, part: Value) -> None:
+        self.values[rows] = part.values
+        self.valid[rows] = True if part.valid is None else part.valid
+        if part.failed is not None:
+            self.failed[rows] = part.failed
+
+    def fail(self, rows: Int64Array) -> None:
+        self.failed[rows] = True
+
+    def value(self) -> Value:
+        return Value(
+            self.values,
+            None if self.valid.all() else self.valid,
+            self.failed if self.failed.any() else None,
+        )
+
+
+def _rows_where(mask: BoolArray, n: int) -> BoolArray:
+    return full(mask, n)  # type: ignore[no-any-return]
+
+
+def _case(expr: bound.Case, context: Context) -> Node:
+    """Each branch is evaluated on the rows that chose it, so that the others cannot fail there."""
+    whens = [(compile_node(c, context), compile_node(b, context)) for c, b in expr.whens]
+    otherwise = compile_node(expr.otherwise, context)
+    type_ = expr.type
+
+    def apply(frame: Frame) -> Value:
+        result = _Collected(frame.n, type_)
+        rows: Int64Array = np.arange(frame.n)
+        for condition, branch in whens:
+            if not len(rows):
+                break
+            test = condition(frame)
+            chosen = _rows_where(test.values, frame.n)
+            gone = chosen
+            if test.failed is not None:
+                wrong = _rows_where(test.failed, frame.n)
+                result.fail(rows[wrong])
+                gone = chosen | wrong
+            if chosen.all():
+                result.put(rows, branch(frame))
+                return result.value()
+            if chosen.any():
+                inside = np.flatnonzero(chosen)
+                result.put(rows[inside], branch(frame.subset(inside)))
+            if gone.any():
+                outside = np.flatnonzero(~gone)
+                rows, frame = rows[outside], frame.subset(outside)
+        if len(rows):
+            result.put(rows, otherwise(frame))
+        return result.value()
+
+    return apply
+
+
+def _coalesce(nodes: Sequence[Node], type_: Type) -> Node:
+    """The first that is not NULL; an argument is evaluated on the rows where those before it were NULL."""
+
+    def apply(frame: Frame) -> Value:
+        first = nodes[0](frame)
+        if first.valid is None:
+            return first
+        result = _Collected(frame.n, type_)
+        rows: Int64Array = np.arange(frame.n)
+        for i, node in enumerate(nodes):
+            value = first if i == 0 else node(frame)
+            pending = np.flatnonzero(_rows_where(value.null, frame.n))
+            if len(pending) == len(rows) and len(rows):
+                continue
+            settled = np.flatnonzero(~_rows_where(value.null, frame.n))
+            result.put(rows[settled], take(value, settled, frame.n))
+            if not len(pending):
+                break
+            rows, frame = rows[pending], frame.subset(pending)
+        return result.value()
+
+    return apply

@@ -1,0 +1,102 @@
+"""Which part of an expression failed on a row, and why: the text of a `QueryError` (docs/semantics R4).
+
+Invariant: the part named is innermost: it failed although everything it read had a value. Evaluation follows CASE and
+COALESCE the way the engine does; where several conjuncts failed, the first is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minidsms.cql import bound
+from minidsms.elements import Type
+from minidsms.expressions import user
+from minidsms.expressions.compiler import Context, compile_node
+from minidsms.expressions.printing import print_expression
+from minidsms.expressions.value import Columns, Frame, Value
+
+
+def explain_failure(expr: bound.Expr, context: Context, columns: Columns, row: int) -> tuple[str, str]:
+    """(the sub-expression that failed, the reason), for a row on which the expression failed.
+
+    User functions are called again; one that no longer fails is blamed without its words.
+    """
+    with np.errstate(all="ignore"):
+        frame = Frame(lambda index: columns(index).slice(row, row + 1), 1)
+        culprit = _innermost(expr, context, frame)
+        return print_expression(culprit), _reason(culprit, context, frame)
+
+
+def _value(expr: bound.Expr, context: Context, frame: Frame) -> Value:
+    return compile_node(expr, context)(frame)
+
+
+def _has_failed(expr: bound.Expr, context: Context, frame: Frame) -> bool:
+    failed = _value(expr, context, frame).failed
+    return failed is not None and bool(failed[0])
+
+
+def _innermost(expr: bound.Expr, context: Context, frame: Frame) -> bound.Expr:
+    while True:
+        inner = next((e for e in _evaluated(expr, context, frame) if _has_failed(e, context, frame)), None)
+        if inner is None:
+            return expr
+        expr = inner
+
+
+def _evaluated(expr: bound.Expr, context: Context, frame: Frame) -> Sequence[bound.Expr]:
+    """The parts the expression evaluates on this row."""
+    if not isinstance(expr, bound.Case):
+        # COALESCE stops at its first failing argument, as `next` does; those before it were NULL.
+        return bound.children(expr)
+    parts: list[bound.Expr] = []
+    for condition, branch in expr.whens:
+        parts.append(condition)
+        test = _value(condition, context, frame)
+        if test.failed is not None and test.failed[0]:
+            return parts
+        if test.values[0]:
+            return [*parts, branch]
+    return [*parts, expr.otherwise]
+
+
+def _reason(expr: bound.Expr, context: Context, frame: Frame) -> str:
+    match expr:
+        case bound.UserCall():
+            return _user_reason(expr, context, frame)
+        case bound.Cast(type=target, arg=arg) if arg.type is Type.TEXT:
+            text = context.dictionary.decode(_value(arg, context, frame).column())[0]
+            return f"{_short(text)} cannot be read as {target}"
+        case bound.Cast(type=target, arg=arg):
+            return f"{_value(arg, context, frame).values[0].item()!r} is out of range for {target}"
+        case bound.Call(args=args):
+            operands = [_value(a, context, frame) for a in args]
+            shown = ", ".join(str(v.values[0].item()) for v in operands)
+            return f"{expr.type} overflow for {shown}"
+    return "it failed"
+
+
+def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
+    definition = context.functions[expr.function.lower()]
+    operands = []
+    for arg, type_ in zip(expr.args, definition.arg_types):
+        value = _value(arg, context, frame)
+        item = context.dictionary.decode(value.column())[0] if type_ is Type.TEXT else value.values[0].item()
+        operands.append(item if value.valid is None or value.valid[0] else None)
+    if definition.vectorized:
+        operands = [np.array([o], object if isinstance(o, str) else None) for o in operands]
+    try:
+        result = definition.function(*operands)
+        if definition.vectorized:
+            (result,) = np.ma.asarray(result).tolist()
+        user.python_result(definition, result)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}" if not isinstance(error, user.WrongResult) else str(error)
+    return "the function failed"
+
+
+def _short(text: str | None) -> str:
+    shown = text or ""
+    return repr(shown if len(shown) <= 60 else shown[:57] + "...")

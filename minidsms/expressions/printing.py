@@ -1,0 +1,121 @@
+"""Bound expressions as readable text: for error messages, EXPLAIN and tests.
+
+Invariant: parentheses stand where, and only where, the text would otherwise group differently under CQL's precedence.
+"""
+
+from __future__ import annotations
+
+from minidsms.cql import bound
+
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _PREFIX, _ATOM = range(1, 9)
+
+_LEVEL = {
+    "or": _OR,
+    "and": _AND,
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "is distinct from", "like", "in", "is null"), _COMPARISON),
+    **dict.fromkeys(("+", "-", "||"), _SUM),
+    **dict.fromkeys(("*", "/", "%"), _PRODUCT),
+    "not": _NOT,
+    "neg": _PREFIX,
+}
+
+
+def print_expression(expr: bound.Expr) -> str:
+    """The expression in CQL's spelling; columns by name, or as $0, $1 .. where they have none.
+
+    >>> from minidsms.elements import Type
+    >>> a = bound.ColumnRef(Type.INTEGER, 0, "a")
+    >>> one = bound.Literal(Type.INTEGER, 1)
+    >>> print_expression(bound.Call(Type.INTEGER, "*", (bound.Call(Type.INTEGER, "+", (a, one)), a)))
+    '(a + 1) * a'
+    """
+    return _print(expr)[0]
+
+
+def _print(expr: bound.Expr) -> tuple[str, int]:
+    """(text, how tightly it binds)."""
+    match expr:
+        case bound.ColumnRef(name=name, index=index) | bound.OuterRef(name=name, index=index):
+            return name or f"${index}", _ATOM
+        case bound.Literal(value=value):
+            return _literal(value)
+        case bound.Call():
+            return _call(expr)
+        case bound.UserCall(function=function, args=args):
+            return f"{function}({_list(args)})", _ATOM
+        case bound.Case(whens=whens, otherwise=otherwise):
+            parts = [f"WHEN {print_expression(c)} THEN {print_expression(b)}" for c, b in whens]
+            return f"CASE {' '.join(parts)} ELSE {print_expression(otherwise)} END", _ATOM
+        case bound.Cast(arg=arg, type=type_):
+            return f"CAST({print_expression(arg)} AS {type_})", _ATOM
+        case bound.Exists():
+            return "EXISTS (..)", _ATOM
+        case bound.InQuery(args=(arg,)):
+            return f"{_inside(arg, _SUM)} IN (..)", _COMPARISON
+        case bound.InQuery(args=args):
+            return f"({_list(args)}) IN (..)", _COMPARISON
+        case bound.Quantified(op=op, quantifier=quantifier, arg=arg):
+            return f"{_inside(arg, _SUM)} {op} {quantifier.upper()} (..)", _COMPARISON
+        case bound.ScalarQuery():
+            return "(..)", _ATOM
+    raise AssertionError(f"no spelling for {type(expr).__name__}")
+
+
+def _literal(value: object) -> tuple[str, int]:
+    if value is None:
+        return "NULL", _ATOM
+    if isinstance(value, bool):
+        return ("TRUE" if value else "FALSE"), _ATOM
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'", _ATOM
+    if isinstance(value, int | float):
+        # A negative number after an operator reads better, and parses, in parentheses.
+        return repr(value), _PREFIX if value < 0 else _ATOM
+    raise AssertionError(f"no literal {value!r}")
+
+
+def _call(expr: bound.Call) -> tuple[str, int]:
+    name, args = expr.function, expr.args
+    level = _LEVEL.get(name)
+    if level is None:
+        return f"{name.upper()}({_list(args)})", _ATOM
+    match name:
+        case "not":
+            return _negated(args[0])
+        case "neg":
+            return f"-{_inside(args[0], _ATOM)}", _PREFIX
+        case "is null":
+            return f"{_inside(args[0], _SUM)} IS NULL", _COMPARISON
+        case "in":
+            return f"{_inside(args[0], _SUM)} IN ({_list(args[1:])})", _COMPARISON
+        case "like":
+            escape = f" ESCAPE {_inside(args[2], _SUM)}" if len(args) == 3 else ""
+            return f"{_inside(args[0], _SUM)} LIKE {_inside(args[1], _SUM)}{escape}", _COMPARISON
+        case "and" | "or":
+            return f" {name.upper()} ".join(_inside(a, level + 1) for a in args), level
+    left, right = args
+    # Comparisons do not chain, the other operators group to the left.
+    lowest_left = level + 1 if level == _COMPARISON else level
+    return f"{_inside(left, lowest_left)} {name.upper()} {_inside(right, level + 1)}", level
+
+
+def _negated(arg: bound.Expr) -> tuple[str, int]:
+    if isinstance(arg, bound.Call):
+        if arg.function == "is null":
+            return f"{_inside(arg.args[0], _SUM)} IS NOT NULL", _COMPARISON
+        if arg.function in ("in", "like", "is distinct from"):
+            word = {"in": " IN ", "like": " LIKE ", "is distinct from": " IS DISTINCT FROM "}[arg.function]
+            negated = {"in": " NOT IN ", "like": " NOT LIKE ", "is distinct from": " IS NOT DISTINCT FROM "}
+            left = _inside(arg.args[0], _SUM)
+            rest = _call(arg)[0][len(left) + len(word) :]
+            return f"{left}{negated[arg.function]}{rest}", _COMPARISON
+    return f"NOT {_inside(arg, _NOT)}", _NOT
+
+
+def _inside(expr: bound.Expr, lowest: int) -> str:
+    text, level = _print(expr)
+    return text if level >= lowest else f"({text})"
+
+
+def _list(exprs: tuple[bound.Expr, ...]) -> str:
+    return ", ".join(print_expression(e) for e in exprs)

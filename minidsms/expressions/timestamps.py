@@ -1,0 +1,128 @@
+"""TIMESTAMP: its calendar parts, and ISO texts. Ticks count from 1970-01-01T00:00:00 UTC; the calendar is the proleptic
+Gregorian one, without leap seconds, for every int64.
+
+Invariant: nothing overflows, whatever the tick; days before 1970 count downward (floor division). docs/semantics T1, R4.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, finish
+
+_SECOND_NS = 10**9
+_DAY_NS = 86_400 * _SECOND_NS
+_DAYS_PER_ERA = 146_097
+"""400 years: after it the calendar repeats."""
+
+
+def _floor_scale(ticks: Int64Array, tick_ns: int, unit_ns: int) -> Int64Array:
+    """floor(ticks * tick_ns / unit_ns), exactly."""
+    if unit_ns % tick_ns == 0:
+        return ticks // (unit_ns // tick_ns)
+    exact = ticks.astype(object) * tick_ns // unit_ns
+    return exact.astype(np.int64) if tick_ns <= unit_ns else exact  # type: ignore[no-any-return]
+
+
+def _day(ticks: Int64Array, tick_ns: int) -> Int64Array:
+    return _floor_scale(ticks, tick_ns, _DAY_NS)
+
+
+def _second_of_day(ticks: Int64Array, tick_ns: int) -> Int64Array:
+    if tick_ns >= _SECOND_NS and tick_ns % _SECOND_NS == 0 and _DAY_NS % tick_ns == 0:
+        return ticks % (_DAY_NS // tick_ns) * (tick_ns // _SECOND_NS)
+    return _floor_scale(ticks, tick_ns, _SECOND_NS) % 86_400
+
+
+def civil(days: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """(year, month, day of month) of days since 1970-01-01.
+
+    Years are counted from March inside an era of 400 years, so that the leap day comes last
+    (H. Hinnant, "chrono-compatible low-level date algorithms").
+    """
+    # 0000-03-01 is 719468 days before 1970; added after the split, so that no int64 day overflows.
+    shifted = days % _DAYS_PER_ERA + 719_468
+    era = days // _DAYS_PER_ERA + shifted // _DAYS_PER_ERA
+    of_era = shifted % _DAYS_PER_ERA
+    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_from_march = (5 * of_year + 2) // 153
+    day = of_year - (153 * month_from_march + 2) // 5 + 1
+    month = np.where(month_from_march < 10, month_from_march + 3, month_from_march - 9)
+    return year_of_era + era * 400 + (month <= 2), month, day
+
+
+_PARTS: dict[str, Callable[[Int64Array, int], Any]] = {
+    "year": lambda ticks, tick_ns: civil(_day(ticks, tick_ns))[0],
+    "month": lambda ticks, tick_ns: civil(_day(ticks, tick_ns))[1],
+    "day": lambda ticks, tick_ns: civil(_day(ticks, tick_ns))[2],
+    "hour": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) // 3600,
+    "minute": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) // 60 % 60,
+    "second": lambda ticks, tick_ns: _second_of_day(ticks, tick_ns) % 60,
+    # 1970-01-01 was a Thursday; the remainder is taken first, or the last days would overflow.
+    "dayofweek": lambda ticks, tick_ns: (_day(ticks, tick_ns) % 7 + 4) % 7,
+}
+
+
+def part(name: str, tick_ns: int) -> Callable[[Value], Value] | None:
+    """The function year, month, day, hour, minute, second or dayofweek (0 is Sunday); None for other names."""
+    function = _PARTS.get(name)
+    if function is None:
+        return None
+
+    def apply(a: Value) -> Value:
+        values = np.array(function(a.values, tick_ns), np.int64)
+        return finish(values, a.valid, a.failed)
+
+    return apply
+
+
+_ISO = re.compile(
+    r"\s*(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?\s*",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def ticks_of_iso(text: str, tick_ns: int) -> int | None:
+    """The tick an ISO text lies in; None where it cannot be read. Without an offset it is UTC.
+
+    >>> ticks_of_iso("1970-01-01 00:00:01.5", 1_000_000), ticks_of_iso("1970-01-01T01:00+01:00", 1)
+    (1500, 0)
+    """
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    try:
+        moment = datetime.datetime(
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0)
+        )
+    except ValueError:
+        return None
+    since = moment - datetime.datetime(1970, 1, 1)
+    seconds = since.days * 86_400 + since.seconds
+    if offset and offset.upper() != "Z":
+        digits = offset[1:].replace(":", "")
+        shift = int(digits[:2]) * 3600 + int(digits[2:] or 0) * 60
+        seconds -= -shift if offset[0] == "-" else shift
+    ticks = (seconds * _SECOND_NS + int((fraction or "0").ljust(9, "0"))) // tick_ns
+    return ticks if INT64_MIN <= ticks <= INT64_MAX else None
+
+
+def iso_of_ticks(ticks: int, tick_ns: int) -> str:
+    """The ISO text of an instant, UTC, with as many decimals as it needs.
+
+    >>> iso_of_ticks(1500, 1_000_000)
+    '1970-01-01 00:00:01.5'
+    """
+    seconds, fraction = divmod(ticks * tick_ns, _SECOND_NS)
+    days, of_day = divmod(seconds, 86_400)
+    year, month, day = (int(part[0]) for part in civil(np.array([days], object)))  # type: ignore[arg-type]
+    text = f"{year:04d}-{month:02d}-{day:02d} {of_day // 3600:02d}:{of_day // 60 % 60:02d}:{of_day % 60:02d}"
+    return text + (f".{fraction:09d}".rstrip("0") if fraction else "")

@@ -1,0 +1,154 @@
+"""Calls of functions registered with `create_function`.
+
+A scalar function is called row by row with Python values, None for NULL, and gives one back. A vectorised one gets numpy
+arrays (INTEGER, TIMESTAMP, INTERVAL int64; FLOAT float64; BOOLEAN bool; TEXT object arrays of str) of only those rows in which
+every argument is non-NULL, the others being NULL without asking it; it returns an array of as many rows, in which None, a
+masked entry or NaN is NULL.
+
+Invariant: a failure belongs to a row. An exception, or a result that is not of the declared type, fails that row; a
+vectorised call that raises is halved until the rows that raise are alone, so that answers do not depend on batches (T5).
+Rows whose argument failed are not passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.cql.catalog import FunctionDef
+from minidsms.cql.errors import Error
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Int64Array, Type
+from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, finish, full
+
+
+class WrongResult(Error):
+    """A user function gave something that is not of its declared type."""
+
+
+def call(definition: FunctionDef, args: Sequence[Value], n: int, dictionary: TextDictionary) -> Value:
+    """The function of n rows. Constants are written out: the function may count its calls."""
+    results = np.zeros(n, definition.type.dtype)
+    state = _State(definition, dictionary, results, np.ones(n, np.bool_), np.zeros(n, np.bool_))
+    failed = any_failed(*args)
+    columns = [Value(full(a.values, n), None if a.valid is None else full(a.valid, n)) for a in args]
+    usable = np.ones(n, np.bool_) if failed is None else ~np.broadcast_to(failed, (n,))
+    if definition.vectorized:
+        valid = both_valid(*columns)
+        if valid is not None:
+            state.valid &= valid
+            usable = usable & valid
+        rows = np.flatnonzero(usable)
+        arrays = [_array(c.values, t, dictionary) for c, t in zip(columns, definition.arg_types)]
+        if len(rows):
+            state.call_vectorized(arrays, rows)
+    else:
+        lists = [_objects(c, t, dictionary) for c, t in zip(columns, definition.arg_types)]
+        for row in np.flatnonzero(usable).tolist():
+            state.call_scalar([values[row] for values in lists], row)
+    # A function result that fails stands under a mask of its own; operands that failed add theirs.
+    bad = state.failed if failed is None else state.failed | failed
+    has_failed = bool(bad.any())
+    valid_rows = state.valid & ~bad
+    return finish(results, None if valid_rows.all() else valid_rows, bad if has_failed else None)
+
+
+def python_result(definition: FunctionDef, result: Any) -> Any:
+    """The result as the word of its type (TEXT as str), None for NULL; WrongResult where it is not of the type."""
+    if isinstance(result, np.generic):
+        result = result.item()
+    if result is None or result is np.ma.masked or (isinstance(result, float) and result != result):
+        return None
+    match definition.type:
+        case Type.FLOAT if isinstance(result, int | float):
+            return float(result) + 0.0
+        case Type.BOOLEAN if isinstance(result, bool):
+            return result
+        case Type.TEXT if isinstance(result, str):
+            return result
+        case Type.INTEGER | Type.TIMESTAMP | Type.INTERVAL if isinstance(result, int):
+            if INT64_MIN <= result <= INT64_MAX:
+                return int(result)
+            raise WrongResult(f"{definition.name} gave {result}, which INTEGER cannot hold")
+    raise WrongResult(f"{definition.name} must give {definition.type}, not {type(result).__name__}")
+
+
+def _array(values: Any, type_: Type, dictionary: TextDictionary) -> Any:
+    """A vectorised function's argument: a copy, for it may write into what it gets."""
+    if type_ is not Type.TEXT:
+        return values.copy()
+    distinct, inverse = np.unique(values, return_inverse=True)
+    texts = np.array([dictionary.text(c) if c else "" for c in distinct.tolist()], object)
+    return texts[inverse.reshape(-1)]
+
+
+def _objects(column: Value, type_: Type, dictionary: TextDictionary) -> list[Any]:
+    """A scalar function's argument, row by row."""
+    if type_ is Type.TEXT:
+        return list(dictionary.decode(column.column()))
+    items: list[Any] = column.values.tolist()
+    if column.valid is not None:
+        for row in np.flatnonzero(~column.valid).tolist():
+            items[row] = None
+    return items
+
+
+class _State:
+    """The results of one call as they come in."""
+
+    def __init__(
+        self, definition: FunctionDef, dictionary: TextDictionary, results: Any, valid: Any, failed: Any
+    ) -> None:
+        self.definition = definition
+        self.dictionary = dictionary
+        self.results = results
+        self.valid = valid
+        self.failed = failed
+
+    def call_scalar(self, operands: list[Any], row: int) -> None:
+        try:
+            self._store(self.definition.function(*operands), row)
+        except Exception:
+            self.failed[row] = True
+
+    def _store(self, result: Any, row: int) -> None:
+        word = python_result(self.definition, result)
+        if word is None:
+            self.valid[row] = False
+        else:
+            self.results[row] = self.dictionary.code(word) if self.definition.type is Type.TEXT else word
+
+    def call_vectorized(self, arrays: list[Any], rows: Int64Array) -> None:
+        pending = [rows]
+        while pending:
+            part = pending.pop()
+            try:
+                self._store_all(self.definition.function(*(a[part] for a in arrays)), part)
+            except Exception:
+                if len(part) == 1:
+                    self.failed[part[0]] = True
+                else:
+                    middle = len(part) // 2
+                    pending += [part[middle:], part[:middle]]
+
+    def _store_all(self, returned: Any, rows: Int64Array) -> None:
+        masked = isinstance(returned, np.ma.MaskedArray)
+        array = returned if masked else np.asarray(returned)
+        if array.shape != (len(rows),):
+            raise WrongResult(f"{self.definition.name} must give {len(rows)} rows, not shape {array.shape}")
+        type_ = self.definition.type
+        if not masked and array.dtype == type_.dtype and type_ is not Type.TEXT:
+            if type_ is Type.FLOAT:
+                nan = np.isnan(array)
+                self.results[rows] = np.where(nan, 0.0, array) + 0.0
+                self.valid[rows] = ~nan
+            else:
+                self.results[rows] = array
+            return
+        for row, item in zip(rows.tolist(), array.tolist()):
+            try:
+                self._store(item, row)
+            except Error:
+                self.failed[row] = True

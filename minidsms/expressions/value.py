@@ -1,0 +1,162 @@
+"""What an expression gives for every row of a chunk, and the chunk it reads.
+
+Invariants of a `Value`, kept by every function of this package:
+  - a row is a value, NULL or failed. NULL and failed rows have `valid` False and value 0; failed rows have `failed` True;
+  - `values` has shape (n,), or (1,) where all rows are alike (a constant): numpy broadcasts it. `valid` and `failed`
+    have the shape of `values` or (1,). The arrays are shared: nobody writes into one it did not make;
+  - a FLOAT is never NaN and never -0.0.
+docs/semantics R4; docs/design, decision 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from minidsms.elements import AnyArray, BoolArray, Column, Int64Array
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+Columns = Callable[[int], Column]
+
+
+class Value:
+    """The value of one expression for every row of a chunk; `bounds` are known lower and upper bounds of an int64 one."""
+
+    __slots__ = ("_bounds", "failed", "valid", "values")
+
+    def __init__(
+        self,
+        values: Any,
+        valid: BoolArray | None = None,
+        failed: BoolArray | None = None,
+        bounds: tuple[int, int] | None = None,
+    ) -> None:
+        self.values = values
+        self.valid = valid
+        self.failed = failed
+        self._bounds = bounds
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """(lo, hi) with lo <= every value <= hi, values under NULL included. Measured at first use, if not derived."""
+        if self._bounds is None:
+            values = self.values
+            self._bounds = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+        return self._bounds
+
+    @property
+    def null(self) -> BoolArray:
+        """The rows that are NULL (not failed)."""
+        if self.valid is None:
+            return np.zeros(1, np.bool_)
+        return ~self.valid if self.failed is None else ~self.valid & ~self.failed
+
+    def column(self) -> Column:
+        """As a column; failed rows are NULL in it."""
+        return Column(self.values, self.valid)
+
+
+class Frame:
+    """The rows an expression is evaluated on: n of them, whose columns are read when first asked for."""
+
+    __slots__ = ("_columns", "_values", "n")
+
+    def __init__(self, columns: Columns, n: int) -> None:
+        self.n = n
+        self._columns = columns
+        self._values: dict[int, Value] = {}
+
+    def column(self, index: int) -> Value:
+        """A column's value; one object per frame, so that its bounds are measured once."""
+        value = self._values.get(index)
+        if value is None:
+            column = self._columns(index)
+            value = Value(column.values, column.valid)
+            self._values[index] = value
+        return value
+
+    def subset(self, rows: Int64Array) -> Frame:
+        """The frame of these rows."""
+        return Frame(lambda index: self.column(index).column().take(rows), len(rows))
+
+    def slice(self, start: int, stop: int) -> Frame:
+        """The frame of the rows from start to stop, without a copy."""
+        return Frame(lambda index: self._columns(index).slice(start, stop), stop - start)
+
+
+Node = Callable[[Frame], Value]
+"""A compiled expression."""
+
+
+def both_valid(*values: Value) -> BoolArray | None:
+    """The rows where all are valid."""
+    result: BoolArray | None = None
+    for value in values:
+        if value.valid is not None:
+            result = value.valid if result is None else result & value.valid
+    return result
+
+
+def any_failed(*values: Value) -> BoolArray | None:
+    """The rows where one has failed."""
+    result: BoolArray | None = None
+    for value in values:
+        if value.failed is not None:
+            result = value.failed if result is None else result | value.failed
+    return result
+
+
+def finish(
+    values: AnyArray,
+    valid: BoolArray | None,
+    failed: BoolArray | None,
+    *,
+    bad: BoolArray | None = None,
+    null: BoolArray | None = None,
+    bounds: tuple[int, int] | None = None,
+) -> Value:
+    """A value from a freshly made array, which is written into: rows that are not valid become 0.
+
+    bad: rows that fail now, null: rows that become NULL now; either counts only where the operands were valid.
+    """
+    if null is not None and null.any():
+        valid = ~null if valid is None else valid & ~null
+    if bad is not None and bad.any():
+        if valid is not None:
+            bad = bad & valid
+        failed = bad if failed is None else failed | bad
+        valid = ~bad if valid is None else valid & ~bad
+    if valid is not None:
+        np.copyto(values, 0, where=~valid)
+        if bounds is not None:
+            bounds = (min(bounds[0], 0), max(bounds[1], 0))
+    return Value(values, valid, failed, bounds)
+
+
+def finish_float(values: AnyArray, valid: BoolArray | None, failed: BoolArray | None) -> Value:
+    """As `finish`, for a fresh float64 array: NaN becomes NULL, -0.0 becomes 0.0."""
+    floats = cast("np.ndarray[Any, np.dtype[np.float64]]", values)
+    floats += 0.0
+    return finish(floats, valid, failed, null=np.isnan(floats))
+
+
+def full(array: AnyArray, n: int) -> Any:
+    """The array with n rows; a constant is written out (fresh, contiguous)."""
+    return array if len(array) == n else np.repeat(array, n)
+
+
+def take(value: Value, mask_or_rows: AnyArray, n: int) -> Value:
+    """The rows of a value of n rows; a constant stays one."""
+    values = value.values
+    rows: Any = mask_or_rows
+    if n == 1 or len(values) != 1:
+        values = values[rows]
+    valid, failed = value.valid, value.failed
+    if valid is not None and (n == 1 or len(valid) != 1):
+        valid = valid[rows]
+    if failed is not None and (n == 1 or len(failed) != 1):
+        failed = failed[rows]
+    return Value(values, valid, failed)
