@@ -56,6 +56,8 @@ class Operator:
 
     inputs: one queue per input, in order.  outputs: one queue per consumer, appended by the planner.  schema: of the output.
     is_fifo: deletions come in the order of the insertions (a range window's do, an aggregate's do not).
+    is_immediate: set by the planner on a path that is append-only and cannot fail: elements of an instant that is still open
+        pass at once, for nothing can take them back.
     """
 
     name = "Operator"
@@ -67,6 +69,7 @@ class Operator:
         self.is_fifo = is_fifo
         self.progress = MIN_INSTANT
         self.failure: Failure | None = None
+        self.is_immediate = False
         self.counters = Counters()
         self._emission: Iterator[Batch] | None = None
         self._until = MIN_INSTANT
@@ -100,13 +103,17 @@ class Operator:
         """The instant up to which every input is complete."""
         return min((queue.progress for queue in self.inputs), default=MAX_INSTANT)
 
-    def is_ready(self) -> bool:
-        """There is work, and room for what it yields."""
-        if any(queue.is_full for queue in self.outputs):
-            return False
+    def has_work(self) -> bool:
+        """Something is begun or waits."""
         if self._emission is not None:
             return True
+        if self.is_immediate and any(queue.size for queue in self.inputs):
+            return True
         return self.failure is None and self.available() > self.progress
+
+    def is_ready(self) -> bool:
+        """There is work, and room for what it yields."""
+        return not any(queue.is_full for queue in self.outputs) and self.has_work()
 
     def run(self, budget: int) -> int:
         """Consume at most `budget` elements per input (or one instant, if that alone is more); returns how many.
@@ -116,12 +123,12 @@ class Operator:
         start = time.perf_counter_ns()
         consumed = 0
         if self._emission is None:
-            until = self.available()
-            if until <= self.progress or self.failure is not None:
+            if not self.has_work():
                 return 0
+            until = self.available()
             for queue in self.inputs:
                 until = queue.cut(until, budget)
-            batches = [queue.take(until) for queue in self.inputs]
+            batches = [queue.take(MAX_INSTANT if self.is_immediate else until) for queue in self.inputs]
             consumed = sum(len(batch) for batch in batches if batch is not None)
             self.counters.elements_in += consumed
             self._until = until

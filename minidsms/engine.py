@@ -1,0 +1,128 @@
+"""The engine: takes what the input manager has released through the plans of the queries, slice by slice.
+
+A slice is a range of whole instants, about `batch_size` elements. For each query it ends at the query's frontier: the instant
+up to which every stream it reads has told all (docs/semantics T4). So operators never wait for another input's time; what
+waits stays in the streams' stores (docs/design, point 10).
+
+Invariant: when `step` returns, the engine is at rest: no operator has work, no queue holds an element, every query has
+processed every closed instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+from minidsms.operators.operator import Failure, Operator
+from minidsms.operators.output import Output
+from minidsms.operators.relation_source import RelationSource
+from minidsms.operators.stream_source import StreamSource
+from minidsms.scheduler import Scheduler
+
+
+class InputProgress(Protocol):
+    """What the engine asks of an input."""
+
+    @property
+    def progress(self) -> int: ...
+
+    @property
+    def greatest_ts(self) -> int | None: ...
+
+    @property
+    def ended(self) -> bool: ...
+
+
+class Network:
+    """The running plan of a query: operators in an order in which producers stand before consumers.
+
+    streams, relations: the inputs read.  is_immediate: see `Operator.is_immediate`.
+    """
+
+    def __init__(
+        self,
+        operators: Sequence[Operator],
+        output: Output,
+        streams: Sequence[InputProgress],
+        relations: Sequence[InputProgress],
+        is_immediate: bool,
+    ) -> None:
+        self.operators = list(operators)
+        self.output = output
+        self.streams = list(streams)
+        self.relations = list(relations)
+        self.is_immediate = is_immediate
+        self.sources = [op for op in operators if isinstance(op, StreamSource | RelationSource)]
+        self.progress = MIN_INSTANT
+        self.failure: Failure | None = None
+
+    def frontier(self, heartbeat: int) -> int:
+        """The greatest closed instant. heartbeat: of the whole connection; it moves queries that read relations only."""
+        inputs = [*self.streams, *self.relations]
+        greatest = max((i.greatest_ts for i in inputs if i.greatest_ts is not None), default=MIN_INSTANT)
+        if self.streams:
+            progress = min(MAX_INSTANT if s.ended else s.progress for s in self.streams)
+            return greatest if progress == MAX_INSTANT else progress
+        if all(r.ended for r in self.relations):
+            return max(greatest, heartbeat)
+        return max(heartbeat, greatest - 1 if greatest > MIN_INSTANT else MIN_INSTANT)
+
+    def release(self, heartbeat: int, batch_size: int) -> bool:
+        """Let the sources hand on the next slice; False when there is nothing to do."""
+        if self.failure is not None:
+            return False
+        until = self.frontier(heartbeat)
+        waiting = [s for s in self.sources if s.waiting()] if self.is_immediate or until > self.progress else []
+        if until <= self.progress and not (self.is_immediate and waiting):
+            return False
+        for source in waiting:
+            if source.waiting() > batch_size and not self.is_immediate:
+                last = source.ts_of_waiting(batch_size)
+                first = source.ts_of_waiting(0)
+                until = min(until, first if last <= first else last - 1)
+        self._until = max(until, self.progress)
+        for source in self.sources:
+            source.allow(self._until)
+        return True
+
+    def finish(self) -> None:
+        """The slice has passed."""
+        failures = [op.failure for op in self.operators if op.failure is not None]
+        if failures:
+            self.failure = min(failures, key=lambda f: f.ts)
+            self.progress = self.failure.ts - 1
+        else:
+            self.progress = self._until
+
+    def close(self) -> None:
+        """Give up what the operators claim of shared stores."""
+        for operator in self.operators:
+            close = getattr(operator, "close", None)
+            if close is not None:
+                close()
+
+
+class Engine:
+    """Drives networks with a scheduler."""
+
+    def __init__(self, scheduler: Scheduler, batch_size: int) -> None:
+        self.scheduler = scheduler
+        self.batch_size = batch_size
+        self.heartbeat = MIN_INSTANT
+
+    def step(self, networks: Iterable[Network]) -> list[Network]:
+        """Process everything that is due in these networks; the networks that did something."""
+        moved: dict[int, Network] = {}
+        pending = list(networks)
+        while pending:
+            released = [n for n in pending if n.release(self.heartbeat, self.batch_size)]
+            if len(released) == 1:
+                self.scheduler.run(released[0].operators)
+            elif released:
+                self.scheduler.run([op for n in released for op in n.operators])
+            for network in released:
+                network.finish()
+                moved[id(network)] = network
+            pending = released
+        return list(moved.values())

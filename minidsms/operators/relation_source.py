@@ -1,0 +1,74 @@
+"""Where a base relation enters a query's plan: its present rows, then a cursor on its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from minidsms.elements import MIN_INSTANT, Batch
+from minidsms.operators.operator import Description, Operator
+from minidsms.synopses.relation_store import RelationStore
+
+
+class RelationSource(Operator):
+    """Reads a relation from its present content on (docs/semantics T7).
+
+    start: the first instant of the query; rows inserted before it enter there, others at their own instant.
+    """
+
+    name = "Relation"
+
+    def __init__(self, relation: str, store: RelationStore, start: int) -> None:
+        super().__init__((), store.schema)
+        self.relation = relation
+        self.store = store
+        self.reader = store.reader()
+        present = store.present()
+        ts = np.maximum(present.ts, start)
+        self._present: Batch | None = Batch(ts, None, present.columns) if len(present) else None
+        self._allowed = MIN_INSTANT
+
+    def waiting(self) -> int:
+        """Changes that have not been handed on."""
+        return self.store.head - self.reader.lo + (0 if self._present is None else len(self._present))
+
+    def ts_of_waiting(self, index: int) -> int:
+        """The instant of the index-th waiting change."""
+        if self._present is not None:
+            if index < len(self._present):
+                return int(self._present.ts[index])
+            index -= len(self._present)
+        return self.store.ts_at(self.reader.lo + index)
+
+    def allow(self, until: int) -> None:
+        """Changes with ts <= until may go."""
+        self._allowed = max(self._allowed, until)
+
+    def available(self) -> int:
+        return self._allowed
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        if self._present is not None:
+            cut = int(np.searchsorted(self._present.ts, until, side="right"))
+            if cut:
+                batch = self._present.slice(0, cut)
+                self._present = self._present.slice(cut, len(self._present)) if cut < len(self._present) else None
+                self.counters.elements_in += cut
+                yield batch
+            if self._present is not None:
+                return
+        lo, hi = self.reader.lo, self.store.head
+        if hi > lo and self.store.ts_at(hi - 1) > until:
+            hi = lo + int(np.searchsorted(self.store.ts(lo, hi), until, side="right"))
+        if hi > lo:
+            self.counters.elements_in += hi - lo
+            self.reader.lo = hi
+            yield self.store.batch(lo, hi)
+
+    def close(self) -> None:
+        """Give up the claim on the store."""
+        self.store.release(self.reader)
+
+    def describe(self) -> Description:
+        return Description(self.name, self.relation, {"waiting": self.waiting()})

@@ -1,0 +1,189 @@
+"""Plans as text: the logical plan, after each rule if asked, and the operators that run it with their figures.
+
+A line per node, indented under its reader; a node read more than once is written once and referred to by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Node, WindowKind, WindowSpec
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+from minidsms.engine import Network
+from minidsms.expressions import print_expression
+from minidsms.operators.operator import Operator
+from minidsms.plan.logical import FirstArrival, GroupBy, SemiJoin, Stop, ToStream, WindowEvents, reader_counts
+from minidsms.plan.planner import LogicalPlan
+
+
+class Plan:
+    """What EXPLAIN shows of one query."""
+
+    def __init__(self, expanded: str, logical: LogicalPlan, network: Network | None) -> None:
+        """network: None for a query that does not run."""
+        self.expanded = expanded
+        self.logical = logical
+        self.network = network
+
+    def text(self, analyze: bool = False, rules: bool = False) -> str:
+        """The expanded query, the logical plan (rules: after every rule), the operators (analyze: with figures)."""
+        parts = ["Query", _indent(self.expanded)]
+        if rules:
+            for name, stage in self.logical.stages:
+                parts += [f"Logical plan, {name}" if name == "as bound" else f"After {name}", logical_text(stage)]
+        else:
+            parts += ["Logical plan", logical_text(self.logical.root)]
+        if self.network is not None:
+            parts += ["Physical plan", physical_text(self.network, analyze)]
+        return "\n".join(parts)
+
+
+def _indent(text: str) -> str:
+    return "\n".join("  " + line for line in text.splitlines())
+
+
+def _tree(root: object, inputs: Callable[[object], Sequence[object]], line: Callable[[object], str]) -> str:
+    """An indented tree of a DAG; what has several readers is numbered and written once."""
+    counts: dict[int, int] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        counts[id(node)] = counts.get(id(node), 0) + 1
+        if counts[id(node)] == 1:
+            stack.extend(inputs(node))
+    numbers: dict[int, int] = {}
+    written: set[int] = set()
+    lines: list[str] = []
+    todo: list[tuple[object, int]] = [(root, 0)]
+    while todo:
+        node, depth = todo.pop()
+        text = line(node)
+        if counts[id(node)] > 1:
+            number = numbers.setdefault(id(node), len(numbers) + 1)
+            if id(node) in written:
+                lines.append("  " * (depth + 1) + f"(shared {number})")
+                continue
+            text += f"   (shared {number})"
+        written.add(id(node))
+        lines.append("  " * (depth + 1) + text)
+        todo.extend((child, depth + 1) for child in reversed(inputs(node)))
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------------------------------------- logical plans
+
+
+def logical_text(root: Node) -> str:
+    """The logical plan as an indented tree."""
+    assert reader_counts(root)
+    return _tree(root, lambda n: n.inputs, lambda n: describe_node(n))  # type: ignore[attr-defined,arg-type]
+
+
+def describe_node(node: Node) -> str:
+    """One line for a logical node."""
+    match node:
+        case bound.BaseStream():
+            return f"Stream {node.name}"
+        case bound.BaseRelation():
+            return f"Relation {node.name}"
+        case bound.Window():
+            return f"Window [{window_text(node.spec, node.input)}]"
+        case bound.Filter():
+            return f"Filter {print_expression(node.condition)}"
+        case bound.Project():
+            return "Project " + ", ".join(
+                _named(print_expression(e), f.name) for e, f in zip(node.exprs, node.schema)
+            )
+        case bound.Join():
+            condition = "" if node.condition is None else f" on {print_expression(node.condition)}"
+            kind = "Join" if node.join is bound.JoinKind.INNER else f"{node.join.value.title()} Join"
+            return (kind if condition or node.join is not bound.JoinKind.INNER else "Cartesian Product") + condition
+        case SemiJoin():
+            on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in node.pairs)
+            return f"{'Antijoin' if node.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if node.null_safe else "")
+        case GroupBy():
+            calls = ", ".join(
+                f"{c.function.upper()}({'DISTINCT ' if c.distinct else ''}"
+                f"{'*' if c.arg is None else print_expression(c.arg)})"
+                for c in node.aggregates
+            )
+            by = ", ".join(print_expression(k) for k in node.keys)
+            return f"Aggregate {calls}" + (f" by {by}" if by else " over all")
+        case bound.Distinct():
+            return "Distinct"
+        case bound.SetOperation():
+            return f"{node.op.value.title()}{' All' if node.all else ''}"
+        case ToStream():
+            return node.op.value.title() + (" at every tick" if node.ticks else "")
+        case WindowEvents():
+            return f"Instants of [{window_text(node.spec, node.input)}]"
+        case FirstArrival():
+            return "First Arrival"
+        case Stop():
+            return "Output" + (", netted per instant" if node.is_relation else "")
+        case _:
+            return type(node).__name__
+
+
+def _named(expression: str, name: str) -> str:
+    return expression if expression == name or expression.endswith(f".{name}") else f"{expression} AS {name}"
+
+
+def window_text(spec: WindowSpec, input_: Node) -> str:
+    """The window as CQL writes it, in ticks."""
+    if spec.is_now:
+        return "NOW"
+    if spec.kind is WindowKind.UNBOUNDED:
+        return "RANGE UNBOUNDED"
+    if spec.kind is WindowKind.PARTITION:
+        keys = ", ".join(input_.schema[i].name for i in spec.keys)
+        return f"PARTITION BY {keys} ROWS {spec.rows}" + ("" if spec.range_ is None else f" RANGE {spec.range_}")
+    length = f"RANGE {spec.range_}" if spec.kind is WindowKind.RANGE else f"ROWS {spec.rows}"
+    return length + ("" if spec.slide is None else f" SLIDE {spec.slide}")
+
+
+# --------------------------------------------------------------------------------------------------- physical plans
+
+
+def physical_text(network: Network, analyze: bool) -> str:
+    """The operators as an indented tree; analyze adds elements in and out, time and share of time, and state."""
+    producers = {id(queue): op for op in network.operators for queue in op.outputs}
+    total = sum(op.counters.time_ns for op in network.operators) or 1
+
+    def inputs(op: object) -> list[Operator]:
+        assert isinstance(op, Operator)
+        return [producers[id(queue)] for queue in op.inputs]
+
+    def line(op: object) -> str:
+        assert isinstance(op, Operator)
+        description = op.describe()
+        text = f"{description.name} {description.detail}".rstrip()
+        if not analyze:
+            return text
+        counters = op.counters
+        figures = [
+            f"in {counters.elements_in:,}",
+            f"out {counters.elements_out:,}",
+            f"{counters.time_ns / 1e6:,.1f} ms ({100 * counters.time_ns / total:.0f} %)",
+        ]
+        figures += [f"{k.replace('_', ' ')} {_figure(v)}" for k, v in description.figures.items() if v is not None]
+        return f"{text}   [{'; '.join(figures)}]"
+
+    text = _tree(network.output, inputs, line)  # type: ignore[arg-type]
+    if analyze:
+        text += "\n  Closed until " + instant_text(network.progress)
+        if network.failure is not None:
+            text += f"\n  Failed at {network.failure.ts}: {network.failure.reason}"
+    return text
+
+
+def instant_text(ts: int) -> str:
+    """An instant, or a word where it is not one."""
+    return "nothing yet" if ts == MIN_INSTANT else "the end" if ts == MAX_INSTANT else str(ts)
+
+
+def _figure(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

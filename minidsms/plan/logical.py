@@ -1,0 +1,269 @@
+"""The logical plan: the bound algebra plus the nodes that rewriting brings in.
+
+A plan is a DAG of `cql.bound` nodes and those below. Windows that docs/semantics R3 and S2 speak of "as written" are turned
+into explicit inputs (`FirstArrival`, `WindowEvents`) before any rule runs, so that no rewrite can move an instant (W8).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, Node
+from minidsms.elements import Schema
+
+NO_COLUMNS = Schema(())
+
+
+@dataclass(frozen=True, eq=False)
+class WindowEvents(Node):
+    """The instants at which a window over `input` changes, as a stream without columns (S2)."""
+
+    input: Node
+    spec: bound.WindowSpec
+
+    @property
+    def kind(self) -> str:
+        return "stream"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
+class RelationEvents(Node):
+    """The instants at which a base relation changes, as a stream without columns (S2)."""
+
+    input: Node
+
+    @property
+    def kind(self) -> str:
+        return "stream"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstArrival(Node):
+    """A relation of no columns that gains its one row at the first arrival in any of the inputs (R3)."""
+
+    sources: tuple[Node, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.sources
+
+
+@dataclass(frozen=True, eq=False)
+class GroupBy(Node):
+    """Aggregation. With `start` (a FirstArrival) it is global: one row from that arrival on, whatever the input holds."""
+
+    input: Node
+    keys: tuple[Expr, ...]
+    aggregates: tuple[bound.AggregateCall, ...]
+    start: Node | None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,) if self.start is None else (self.input, self.start)
+
+
+@dataclass(frozen=True, eq=False)
+class ToStream(Node):
+    """ISTREAM, DSTREAM or RSTREAM with its event instants as inputs.
+
+    ordered: the rows of an instant come in the order of their values (T3); wanted where a window reads the stream.
+    """
+
+    op: bound.StreamKind
+    input: Node
+    events: tuple[Node, ...]
+    ticks: bool
+    keeps_order: bool
+    ordered: bool = False
+
+    @property
+    def kind(self) -> str:
+        return "stream"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input, *self.events)
+
+
+@dataclass(frozen=True, eq=False)
+class SemiJoin(Node):
+    """The rows of left with (anti: without) a row of right whose keys are equal.
+
+    pairs: (expression over left, expression over right).  null_safe: NULL equals NULL; else a NULL key equals nothing.
+    """
+
+    left: Node
+    right: Node
+    pairs: tuple[tuple[Expr, Expr], ...]
+    anti: bool
+    null_safe: bool = False
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False)
+class Stop(Node):
+    """The root of a query: what its output operator receives. relation: changes are netted per instant."""
+
+    input: Node
+    is_relation: bool
+
+    @property
+    def kind(self) -> str:
+        return self.input.kind
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+def replace_inputs(node: Node, inputs: Sequence[Node]) -> Node:
+    """The node over other inputs; the node itself when they are the same objects."""
+    if all(a is b for a, b in zip(node.inputs, inputs)):
+        return node
+    match node:
+        case bound.Join() | bound.SetOperation() | SemiJoin():
+            return dataclasses.replace(node, left=inputs[0], right=inputs[1])
+        case FirstArrival():
+            return FirstArrival(node.schema, tuple(inputs))
+        case GroupBy():
+            return dataclasses.replace(node, input=inputs[0], start=inputs[1] if len(inputs) > 1 else None)
+        case ToStream():
+            return dataclasses.replace(node, input=inputs[0], events=tuple(inputs[1:]))
+        case _:
+            return dataclasses.replace(node, input=inputs[0])  # type: ignore[call-arg]
+
+
+def transform(root: Node, change: Callable[[Node], Node]) -> Node:
+    """Rebuild a plan bottom-up: `change` sees each node once, over its already changed inputs. Shared nodes stay shared."""
+    done: dict[int, Node] = {}
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        if not ready:
+            stack.append((node, True))
+            stack.extend((child, False) for child in node.inputs)
+        else:
+            done[id(node)] = change(replace_inputs(node, [done[id(child)] for child in node.inputs]))
+    return done[id(root)]
+
+
+def nodes(root: Node) -> list[Node]:
+    """Every node once, inputs before their readers."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.inputs))
+    return order
+
+
+def reader_counts(root: Node) -> dict[int, int]:
+    """How many nodes read each node, by id."""
+    counts: dict[int, int] = {id(root): 1}
+    for node in nodes(root):
+        for child in node.inputs:
+            counts[id(child)] = counts.get(id(child), 0) + 1
+    return counts
+
+
+# ------------------------------------------------------------------------------------------------ expression helpers
+
+
+def replace_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with `change` applied to each direct part."""
+    match expr:
+        case bound.Call() | bound.UserCall() | bound.InQuery():
+            return dataclasses.replace(expr, args=tuple(change(a) for a in expr.args))
+        case bound.Case():
+            whens = tuple((change(c), change(r)) for c, r in expr.whens)
+            return dataclasses.replace(expr, whens=whens, otherwise=change(expr.otherwise))
+        case bound.Cast() | bound.Quantified():
+            return dataclasses.replace(expr, arg=change(expr.arg))
+        case _:
+            return expr
+
+
+def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """Top-down replacement: where `change` gives an expression it stands, else its parts are rewritten."""
+    changed = change(expr)
+    return changed if changed is not None else replace_children(expr, lambda e: rewrite(e, change))
+
+
+def substitute(expr: Expr, columns: Sequence[Expr]) -> Expr:
+    """The expression with each column i replaced by columns[i]."""
+    return rewrite(expr, lambda e: columns[e.index] if isinstance(e, bound.ColumnRef) else None)
+
+
+def shift(expr: Expr, offset: int) -> Expr:
+    """The expression with every column number moved by offset."""
+
+    def moved(e: Expr) -> Expr | None:
+        return dataclasses.replace(e, index=e.index + offset) if isinstance(e, bound.ColumnRef) else None
+
+    return expr if offset == 0 else rewrite(expr, moved)
+
+
+def columns_used(expr: Expr) -> set[int]:
+    """The column numbers an expression reads."""
+    return {e.index for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)}
+
+
+def conjuncts(condition: Expr | None) -> list[Expr]:
+    """The parts of a conjunction, nested ANDs opened."""
+    if condition is None:
+        return []
+    if isinstance(condition, bound.Call) and condition.function == "and":
+        return [part for arg in condition.args for part in conjuncts(arg)]
+    return [condition]
+
+
+def conjunction(parts: Sequence[Expr]) -> Expr | None:
+    """The AND of the parts; None for none."""
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    span = (min(p.span[0] for p in parts), max(p.span[1] for p in parts))
+    return bound.Call(bound.Type.BOOLEAN, "and", tuple(parts), span=span)
+
+
+def column_refs(schema: Schema, offset: int = 0) -> tuple[bound.ColumnRef, ...]:
+    """References to every column of a schema, as the identity projection has them."""
+    return tuple(bound.ColumnRef(f.type, i + offset, f.name) for i, f in enumerate(schema))
+
+
+def filtered(node: Node, parts: Sequence[Expr]) -> Node:
+    """The node under a filter of these conjuncts; itself when there are none."""
+    condition = conjunction(parts)
+    return node if condition is None else bound.Filter(node.schema, node, condition)
+
+
+def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = None) -> Node:
+    """A projection of the node, named after its columns where names are not given."""
+    fields = tuple(
+        bound.Field(names[i] if names is not None else getattr(e, "name", "") or f"column{i + 1}", e.type)
+        for i, e in enumerate(exprs)
+    )
+    return bound.Project(Schema(fields), node, tuple(exprs))

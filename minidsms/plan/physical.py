@@ -1,0 +1,408 @@
+"""The physical planner: from the rewritten logical plan to operators joined by queues.
+
+Each logical node becomes one operator, with a projection before it where it reads computed columns; a node with several
+readers has one queue to each. Operator modules are imported when first needed, for kernels are slow to load.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
+from minidsms.cql.catalog import Catalog
+from minidsms.cql.functions import can_fail
+from minidsms.elements import Batch, Int64Array
+from minidsms.engine import InputProgress, Network
+from minidsms.expressions import (
+    Context,
+    compile_expression,
+    compile_predicate,
+    evaluate_columns,
+    explain_failure,
+    print_expression,
+)
+from minidsms.operators.operator import Operator
+from minidsms.operators.output import Output
+from minidsms.operators.project import Project
+from minidsms.operators.relation_source import RelationSource
+from minidsms.operators.select import Select
+from minidsms.operators.stream_source import StreamSource
+from minidsms.plan.logical import (
+    FirstArrival,
+    GroupBy,
+    RelationEvents,
+    SemiJoin,
+    Stop,
+    ToStream,
+    WindowEvents,
+    column_refs,
+    conjunction,
+    conjuncts,
+    nodes,
+    projected,
+    rewrite,
+)
+from minidsms.plan.rules.expand_outer_joins import equal_pair
+from minidsms.queues import Queue
+from minidsms.synopses.relation_store import RelationStore
+from minidsms.synopses.stream_store import StreamStore
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a plan is connected to. stream, relation: by declared name, the store and the input's progress."""
+
+    stream: Callable[[str], tuple[StreamStore, InputProgress]]
+    relation: Callable[[str], tuple[RelationStore, InputProgress]]
+
+
+class PhysicalPlanner:
+    """Builds the network of one query."""
+
+    def __init__(self, inputs: Inputs, catalog: Catalog, context: Context, queue_size: int, start: int) -> None:
+        """queue_size: bound of each queue, in elements.  start: the query's first instant (docs/semantics T7)."""
+        self._inputs = inputs
+        self._catalog = catalog
+        self._context = context
+        self._queue_size = queue_size
+        self._start = start
+        self._operators: dict[int, Operator] = {}
+        self._order: list[Operator] = []
+        self._kept: list[Node] = []
+        self._streams: dict[str, InputProgress] = {}
+        self._relations: dict[str, InputProgress] = {}
+        self._derived_stores: dict[int, StreamStore] = {}
+
+    def network(self, root: Stop, deliver: Callable[[Batch], None]) -> Network:
+        """The running plan of a query."""
+        for node in nodes(root):  # inputs first: no deep recursion for long chains of views
+            if not isinstance(node, Stop):
+                self._operator(node)
+        queue = self._queue(root.input)
+        if root.is_relation:
+            from minidsms.operators.net import Net
+
+            queue = self._after(Net(queue))
+        output = Output(queue, deliver)
+        self._order.append(output)
+        is_immediate = _is_immediate(root, self._order)
+        for operator in self._order:
+            operator.is_immediate = is_immediate
+        streams, relations = list(self._streams.values()), list(self._relations.values())
+        return Network(self._order, output, streams, relations, is_immediate)
+
+    # --------------------------------------------------------------------------------------------------- wiring
+
+    def _operator(self, node: Node) -> Operator:
+        key = id(node)
+        if key not in self._operators:
+            operator = self._make(node)
+            self._operators[key] = operator
+            self._kept.append(node)
+            self._order.append(operator)
+        return self._operators[key]
+
+    def _queue(self, node: Node) -> Queue:
+        """A new queue from the node's operator to one more reader."""
+        return self._connect(self._operator(node))
+
+    def _connect(self, operator: Operator) -> Queue:
+        queue = Queue(operator.schema, self._queue_size)
+        operator.outputs.append(queue)
+        return queue
+
+    def _after(self, operator: Operator) -> Queue:
+        """The queue behind an operator that stands for no logical node."""
+        self._order.append(operator)
+        return self._connect(operator)
+
+    def _ranks(self, codes: Int64Array) -> Int64Array:
+        return self._context.dictionary.ranks(codes)
+
+    # ------------------------------------------------------------------------------------------------ operators
+
+    def _make(self, node: Node) -> Operator:
+        match node:
+            case bound.BaseStream():
+                stream_store, progress = self._inputs.stream(node.name)
+                self._streams[node.name] = progress
+                return StreamSource(node.name, stream_store)
+            case bound.BaseRelation():
+                relation_store, progress = self._inputs.relation(node.name)
+                self._relations[node.name] = progress
+                return RelationSource(node.name, relation_store, self._start)
+            case bound.Filter():
+                return self._select(node)
+            case bound.Project():
+                return self._project(node)
+            case bound.Window():
+                return self._window(node)
+            case bound.Join():
+                return self._join(node)
+            case SemiJoin():
+                return self._semi_join(node)
+            case GroupBy():
+                return self._aggregate(node)
+            case bound.Distinct():
+                from minidsms.operators.distinct import DuplicateEliminate
+
+                return DuplicateEliminate(self._queue(node.input))
+            case bound.SetOperation():
+                return self._set_operation(node)
+            case ToStream():
+                return self._to_stream(node)
+            case FirstArrival():
+                from minidsms.operators.first_arrival import FirstArrival as FirstArrivalOperator
+
+                return FirstArrivalOperator([self._queue(source) for source in node.sources])
+            case WindowEvents():
+                from minidsms.operators.window_events import WindowEvents as WindowEventsOperator
+
+                return WindowEventsOperator(self._queue(node.input), node.spec)
+            case RelationEvents():
+                from minidsms.operators.window_events import RelationEvents as RelationEventsOperator
+
+                return RelationEventsOperator(self._queue(node.input))
+            case _:
+                raise AssertionError(f"no operator for {type(node).__name__}")
+
+    def _select(self, node: bound.Filter) -> Select:
+        condition = node.condition
+        predicate = compile_predicate(condition, self._context)
+
+        def explain(batch: Batch, row: int) -> str:
+            return self._explain((condition,), batch, row)
+
+        is_fifo = self._operator(node.input).is_fifo
+        return Select(self._queue(node.input), predicate, explain, print_expression(condition), is_fifo)
+
+    def _project(self, node: bound.Project) -> Project:
+        exprs = node.exprs
+        chosen = [e.index for e in exprs if isinstance(e, bound.ColumnRef)]
+        evaluators = [compile_expression(e, self._context) for e in exprs]
+
+        def explain(batch: Batch, row: int) -> str:
+            return self._explain(exprs, batch, row)
+
+        return Project(
+            self._queue(node.input),
+            lambda batch: evaluate_columns(evaluators, batch),
+            explain,
+            node.schema,
+            ", ".join(print_expression(e) for e in exprs),
+            self._operator(node.input).is_fifo,
+            chosen if len(chosen) == len(exprs) else None,
+        )
+
+    def _explain(self, exprs: Sequence[Expr], batch: Batch, row: int) -> str:
+        """The first of the expressions that failed in a row, in words."""
+        for expr in exprs:
+            found = explain_failure(expr, batch.column, row, self._context)
+            if found is not None:
+                return f"{found[0]}: {found[1]}"
+        return "an expression failed"
+
+    def _window(self, node: bound.Window) -> Operator:
+        spec = node.spec
+        source = self._operator(node.input)
+        if spec.kind is WindowKind.UNBOUNDED:
+            from minidsms.operators.unbounded_window import UnboundedWindow
+
+            return UnboundedWindow(self._queue(node.input), numbers=not _refers_to_store(node.input))
+        if spec.kind is WindowKind.PARTITION:
+            from minidsms.operators.partition_window import PartitionWindow
+
+            assert spec.rows is not None
+            return PartitionWindow(self._queue(node.input), spec.keys, spec.rows, spec.range_)
+        if spec.kind is WindowKind.ROWS:
+            from minidsms.operators.rows_window import RowsWindow
+
+            assert spec.rows is not None
+            return RowsWindow(self._queue(node.input), spec.rows, spec.slide)
+        from minidsms.operators.range_window import RangeWindow
+
+        assert spec.range_ is not None and source is not None
+        return RangeWindow(self._queue(node.input), spec.range_, spec.slide)
+
+    def _keyed(self, node: Node, keys: Sequence[Expr]) -> tuple[Node, list[int]]:
+        """The node, widened by a projection where a key is computed, and the keys' column numbers."""
+        places: list[int] = []
+        extra: list[Expr] = []
+        for key in keys:
+            if isinstance(key, bound.ColumnRef):
+                places.append(key.index)
+            else:
+                places.append(len(node.schema) + len(extra))
+                extra.append(key)
+        if not extra:
+            return node, places
+        names = [*node.schema.names, *(f"key{i + 1}" for i in range(len(extra)))]
+        wide = projected(node, [*column_refs(node.schema), *extra], names)
+        return wide, places
+
+    def _join(self, node: bound.Join) -> Operator:
+        from minidsms.operators.binary_join import BinaryJoin
+
+        width = len(node.left.schema)
+        pairs: list[tuple[Expr, Expr]] = []
+        rest: list[Expr] = []
+        for part in conjuncts(node.condition):
+            pair = equal_pair(part, width)
+            if pair is not None:
+                pairs.append(pair)
+            else:
+                rest.append(part)
+        left, left_keys = self._keyed(node.left, [a for a, _ in pairs])
+        right, right_keys = self._keyed(node.right, [b for _, b in pairs])
+        shift = len(left.schema) - width
+
+        def moved(e: Expr) -> Expr | None:
+            if isinstance(e, bound.ColumnRef) and e.index >= width:
+                return dataclasses.replace(e, index=e.index + shift)
+            return e if isinstance(e, bound.ColumnRef) else None
+
+        condition = conjunction([rewrite(part, moved) for part in rest])
+        predicate = None if condition is None else compile_predicate(condition, self._context)
+
+        def explain(batch: Batch, row: int) -> str:
+            return self._explain((condition,) if condition is not None else (), batch, row)
+
+        kept = [*range(width), *range(len(left.schema), len(left.schema) + len(node.right.schema))]
+        return BinaryJoin(
+            self._queue(left),
+            self._queue(right),
+            left_keys,
+            right_keys,
+            residual=predicate,
+            explain=explain,
+            left_fifo=self._operator(left).is_fifo,
+            right_fifo=self._operator(right).is_fifo,
+            schema=node.schema,
+            output_columns=kept,
+        )
+
+    def _semi_join(self, node: SemiJoin) -> Operator:
+        from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator
+
+        left, left_keys = self._keyed(node.left, [a for a, _ in node.pairs])
+        keys = [b for _, b in node.pairs]
+        right = projected(node.right, keys, [f"key{i + 1}" for i in range(len(keys))])
+        joined = SemiJoinOperator(
+            self._queue(left),
+            self._queue(right),
+            left_keys,
+            list(range(len(keys))),
+            anti=node.anti,
+            null_safe=node.null_safe,
+        )
+        if left is node.left:
+            return joined
+        width = len(node.schema)
+        self._order.append(joined)
+
+        def no_failure(batch: Batch, row: int) -> str:
+            return ""
+
+        return Project(
+            self._connect(joined),
+            lambda batch: (batch.columns[:width], None),
+            no_failure,
+            node.schema,
+            ", ".join(node.schema.names),
+            False,
+            list(range(width)),
+        )
+
+    def _aggregate(self, node: GroupBy) -> Operator:
+        from minidsms.operators.aggregate import Aggregate, AggregateSpec
+
+        exprs: list[Expr] = list(node.keys)
+
+        def place(expr: Expr) -> int:
+            for i, known in enumerate(exprs):
+                if i >= len(node.keys) and known == expr:
+                    return i
+            exprs.append(expr)
+            return len(exprs) - 1
+
+        specs = []
+        for call in node.aggregates:
+            arg = None if call.arg is None else place(call.arg)
+            args = tuple(place(a) for a in call.args)
+            label = f"{call.function.upper()}({'*' if call.arg is None else print_expression(call.arg)})"
+            specs.append(
+                AggregateSpec(
+                    function=call.function,
+                    arg=arg,
+                    distinct=call.distinct,
+                    arg_type=None if call.arg is None else call.arg.type,
+                    type=call.type,
+                    label=label,
+                    user=self._catalog.aggregates[call.function.lower()] if call.user else None,
+                    args=args,
+                )
+            )
+        names = [f"column{i + 1}" for i in range(len(exprs))]
+        source = projected(node.input, exprs, names)
+        return Aggregate(
+            self._queue(source),
+            keys=list(range(len(node.keys))),
+            specs=specs,
+            schema=node.schema,
+            start=None if node.start is None else self._queue(node.start),
+            input_fifo=self._operator(source).is_fifo,
+            ranks=self._ranks,
+            dictionary=self._context.dictionary,
+        )
+
+    def _set_operation(self, node: bound.SetOperation) -> Operator:
+        left, right = self._queue(node.left), self._queue(node.right)
+        if node.op is SetKind.UNION and node.all:
+            from minidsms.operators.union_all import UnionAll
+
+            return UnionAll(left, right, node.schema)
+        from minidsms.operators.set_operation import Except, Intersect, Union
+
+        if node.op is SetKind.UNION:
+            return Union(left, right, node.schema)
+        if node.op is SetKind.EXCEPT:
+            return Except(left, right, node.all, node.schema)
+        return Intersect(left, right, node.all, node.schema)
+
+    def _to_stream(self, node: ToStream) -> Operator:
+        ranks = self._ranks if node.ordered else None
+        queue = self._queue(node.input)
+        if node.op is StreamKind.ISTREAM:
+            from minidsms.operators.istream import IStream
+
+            return IStream(queue, order_by_value=node.ordered, ranks=ranks)
+        if node.op is StreamKind.DSTREAM:
+            from minidsms.operators.dstream import DStream
+
+            return DStream(queue, order_by_value=node.ordered, ranks=ranks)
+        from minidsms.operators.rstream import RStream
+
+        events = [self._queue(event) for event in node.events]
+        return RStream(queue, events, ticks=node.ticks, order_by_value=node.ordered, ranks=ranks)
+
+
+def _refers_to_store(node: Node) -> bool:
+    """The stream's batches are references into a store, and so carry arrival numbers."""
+    while isinstance(node, bound.Filter):
+        node = node.input
+    if isinstance(node, bound.Project):
+        return all(isinstance(e, bound.ColumnRef) for e in node.exprs) and _refers_to_store(node.input)
+    return isinstance(node, bound.BaseStream)
+
+
+def _is_immediate(root: Stop, operators: Sequence[Operator]) -> bool:
+    """Only filters and projections of one stream, none of which can fail: what passes can never be taken back."""
+    node = root.input
+    while isinstance(node, bound.Filter | bound.Project):
+        if any(can_fail(e) for e in bound.expressions(node)):
+            return False
+        node = node.inputs[0]
+    return isinstance(node, bound.BaseStream)

@@ -1,0 +1,27 @@
+"""Rewrite rules: pure functions from plan to plan, applied in this order.
+
+No rule moves an instant that docs/semantics R3 or S2 speak of: those are inputs of their own (`logical.WindowEvents`,
+`logical.FirstArrival`). No rule evaluates an expression that can fail on rows for which the text would not (R4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minidsms.cql.bound import Node
+from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
+from minidsms.plan.rules.fold_constants import fold_constants
+from minidsms.plan.rules.order_joins import order_joins
+from minidsms.plan.rules.prune_columns import prune_columns
+from minidsms.plan.rules.push_filters import push_filters
+from minidsms.plan.rules.skip_windows import skip_windows
+
+RULES: tuple[Callable[[Node], Node], ...] = (
+    fold_constants,  # first: what is constant needs no place
+    skip_windows,  # before filters move: recognises RSTREAM over NOW and ISTREAM over UNBOUNDED as written
+    push_filters,  # before joins are ordered: comma joins get their conditions here; never below a ROWS window (W8)
+    order_joins,  # needs the conditions
+    expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either
+    push_filters,  # what the expansion opened
+    prune_columns,  # last: every expression stands where it will be evaluated
+)

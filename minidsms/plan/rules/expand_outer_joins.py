@@ -1,0 +1,90 @@
+"""Outer joins as inner joins plus the unmatched rows padded with NULL.
+
+L LEFT JOIN R ON c = (L JOIN R ON c) UNION ALL pad(L without a match). Where c is equalities only the unmatched rows are an
+antijoin on the keys; otherwise they are the rows of L that are not among the distinct left halves of the joined rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, JoinKind, Node, SetKind
+from minidsms.cql.functions import can_fail
+from minidsms.plan.logical import (
+    SemiJoin,
+    column_refs,
+    columns_used,
+    conjunction,
+    conjuncts,
+    filtered,
+    projected,
+    shift,
+    transform,
+)
+
+
+def expand_outer_joins(root: Node) -> Node:
+    """Expand every LEFT, RIGHT and FULL join of the plan."""
+    return transform(root, _expand)
+
+
+def _expand(node: Node) -> Node:
+    if not isinstance(node, bound.Join) or node.join is JoinKind.INNER:
+        return node
+    width = len(node.left.schema)
+    left, right = node.left, node.right
+    parts = conjuncts(node.condition)
+    # A conjunct of ON about the padded side alone only chooses what can match: it may be applied below.
+    if node.join is JoinKind.LEFT:
+        below = [p for p in parts if columns_used(p) and min(columns_used(p)) >= width and not can_fail(p)]
+        right = filtered(right, [shift(p, -width) for p in below])
+        parts = [p for p in parts if p not in below]
+    elif node.join is JoinKind.RIGHT:
+        below = [p for p in parts if columns_used(p) and max(columns_used(p)) < width and not can_fail(p)]
+        left = filtered(left, below)
+        parts = [p for p in parts if p not in below]
+    inner = dataclasses.replace(node, join=JoinKind.INNER, left=left, right=right, condition=conjunction(parts))
+    result: Node = inner
+    pairs = [pair for pair in (equal_pair(p, width) for p in parts) if pair is not None]
+    equalities_only = bool(pairs) and len(pairs) == len(parts)
+    if node.join in (JoinKind.LEFT, JoinKind.FULL):
+        unmatched = _unmatched(left, right, pairs if equalities_only else None, inner, 0)
+        exprs = [*column_refs(left.schema), *_nulls(right)]
+        result = _union(result, projected(unmatched, exprs, node.schema.names))
+    if node.join in (JoinKind.RIGHT, JoinKind.FULL):
+        turned = [(b, a) for a, b in pairs]
+        unmatched = _unmatched(right, left, turned if equalities_only else None, inner, width)
+        exprs = [*_nulls(left), *column_refs(right.schema)]
+        result = _union(result, projected(unmatched, exprs, node.schema.names))
+    return result
+
+
+def equal_pair(part: Expr, width: int) -> tuple[Expr, Expr] | None:
+    """(expression over left, expression over right) of a conjunct `left = right` that cannot fail, else None."""
+    if not (isinstance(part, bound.Call) and part.function == "=") or can_fail(part):
+        return None
+    for a, b in (part.args, part.args[::-1]):
+        in_a, in_b = columns_used(a), columns_used(b)
+        a_left = all(i < width for i in in_a)
+        b_right = all(i >= width for i in in_b)
+        if a_left and b_right and (in_a or in_b):
+            return a, shift(b, -width)
+    return None
+
+
+def _unmatched(side: Node, other: Node, pairs: list[tuple[Expr, Expr]] | None, inner: Node, offset: int) -> Node:
+    if pairs is not None:
+        return SemiJoin(side.schema, side, other, tuple(pairs), anti=True)
+    halves = projected(inner, column_refs(side.schema, offset), side.schema.names)
+    matched = bound.Distinct(side.schema, halves)
+    rows = tuple(zip(column_refs(side.schema), column_refs(side.schema)))
+    return SemiJoin(side.schema, side, matched, rows, anti=True, null_safe=True)
+
+
+def _nulls(node: Node) -> list[Expr]:
+    return [bound.Literal(t, None) for t in node.schema.types]
+
+
+def _union(a: Node, b: Node) -> Node:
+    return bound.SetOperation(a.schema, SetKind.UNION, True, a, b)

@@ -1,0 +1,63 @@
+"""Evaluate what does not depend on a row: constant subexpressions, conditions that are TRUE.
+
+An expression that fails stays: whether it is evaluated at all is decided by the rows (docs/semantics R4).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, Node
+from minidsms.elements import Type
+from minidsms.plan.logical import GroupBy, conjunction, conjuncts, filtered, replace_children, transform
+
+_FOLDED = {"and", "or", "not", "+", "-", "*", "/", "%", "neg", "=", "<>", "<", "<=", ">", ">=", "is null"}
+_NUMERIC = {Type.INTEGER, Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL}
+
+
+def fold_constants(root: Node) -> Node:
+    """Fold every expression of the plan."""
+    return transform(root, _fold_node)
+
+
+def _fold_node(node: Node) -> Node:
+    match node:
+        case bound.Filter():
+            parts = [fold(part) for part in conjuncts(node.condition)]
+            return filtered(node.input, [p for p in parts if not _is_true(p)])
+        case bound.Project():
+            return dataclasses.replace(node, exprs=tuple(fold(e) for e in node.exprs))
+        case bound.Join(condition=condition) if condition is not None:
+            parts = [fold(part) for part in conjuncts(condition)]
+            return dataclasses.replace(node, condition=conjunction([p for p in parts if not _is_true(p)]))
+        case GroupBy():
+            return dataclasses.replace(node, keys=tuple(fold(e) for e in node.keys))
+        case _:
+            return node
+
+
+def _is_true(expr: Expr) -> bool:
+    return isinstance(expr, bound.Literal) and expr.value is True
+
+
+def fold(expr: Expr) -> Expr:
+    """The expression with its constant parts evaluated."""
+    expr = replace_children(expr, fold)
+    if isinstance(expr, bound.Cast) and isinstance(expr.arg, bound.Literal):
+        value = expr.arg.value
+        if value is None:
+            return bound.Literal(expr.type, None, span=expr.span)
+        if expr.type is Type.FLOAT and type(value) is int:
+            return bound.Literal(Type.FLOAT, float(value), span=expr.span)
+        return expr
+    if not (isinstance(expr, bound.Call) and expr.function in _FOLDED):
+        return expr
+    if not all(isinstance(a, bound.Literal) for a in expr.args):
+        return expr
+    if not all(a.type in _NUMERIC or a.type is Type.BOOLEAN for a in expr.args):
+        return expr
+    from minidsms.expressions import constant_value
+
+    found, value = constant_value(expr)
+    return bound.Literal(expr.type, value, span=expr.span) if found else expr

@@ -1,0 +1,109 @@
+"""The order of inner joins: inputs that a condition connects come before a Cartesian product.
+
+A comma list is joined in FROM order as far as conditions allow: FROM A, B, C WHERE A.x = C.x AND B.y = C.y joins A with C,
+then with B. Left-deep; columns come out in FROM order. (Orders by measured selectivity are StreaMon's business.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, JoinKind, Node
+from minidsms.plan.logical import (
+    column_refs,
+    columns_used,
+    conjunction,
+    conjuncts,
+    filtered,
+    nodes,
+    projected,
+    reader_counts,
+    replace_inputs,
+    rewrite,
+)
+
+
+def order_joins(root: Node) -> Node:
+    """Reorder each tree of inner joins that would otherwise begin with a product."""
+    readers = reader_counts(root)
+    # A join that only another inner join reads is part of that one's tree.
+    inside = {
+        id(child)
+        for node in nodes(root)
+        if _is_inner(node)
+        for child in node.inputs
+        if _is_inner(child) and readers[id(child)] == 1
+    }
+    done: dict[int, Node] = {}
+    parts_of: set[int] = set()
+    for node in nodes(root):
+        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        if id(node) in inside:
+            parts_of.add(id(new))
+        elif isinstance(new, bound.Join) and _is_inner(new):
+            new = _ordered(new, parts_of)
+        done[id(node)] = new
+    return done[id(root)]
+
+
+def _is_inner(node: Node) -> bool:
+    return isinstance(node, bound.Join) and node.join is JoinKind.INNER
+
+
+def _flatten(
+    node: Node, offset: int, tree: set[int], inputs: list[tuple[Node, int]], parts: list[Expr]
+) -> None:
+    """The inputs of a join and of the joins of its tree, each with its first column's number, and all conjuncts."""
+    assert isinstance(node, bound.Join)
+    starts = (offset, offset + len(node.left.schema))
+    for child, start in zip(node.inputs, starts):
+        if id(child) in tree:
+            _flatten(child, start, tree, inputs, parts)
+        else:
+            inputs.append((child, start))
+    for part in conjuncts(node.condition):
+        parts.append(_moved(part, {i: i + offset for i in columns_used(part)}))
+
+
+def _moved(expr: Expr, place: dict[int, int]) -> Expr:
+    def change(e: Expr) -> Expr | None:
+        return dataclasses.replace(e, index=place[e.index]) if isinstance(e, bound.ColumnRef) else None
+
+    return rewrite(expr, change)
+
+
+def _ordered(join: bound.Join, tree: set[int]) -> Node:
+    inputs: list[tuple[Node, int]] = []
+    parts: list[Expr] = []
+    _flatten(join, 0, tree, inputs, parts)
+    if len(inputs) < 3:
+        return join
+    owner = {offset + i: k for k, (node, offset) in enumerate(inputs) for i in range(len(node.schema))}
+    links = [{owner[i] for i in columns_used(part)} for part in parts]
+    order = [0]
+    while len(order) < len(inputs):
+        rest = [k for k in range(len(inputs)) if k not in order]
+        connected = [k for k in rest if any(k in link and len(link) > 1 and link <= {*order, k} for link in links)]
+        order.append((connected or rest)[0])
+    if order == sorted(order):
+        return join
+    place: dict[int, int] = {}
+    result, taken = inputs[0][0], set[int]()
+    placed = {0}
+    for i in range(len(result.schema)):
+        place[i] = i
+    for k in order[1:]:
+        node, offset = inputs[k]
+        width = len(result.schema)
+        for i in range(len(node.schema)):
+            place[offset + i] = width + i
+        placed.add(k)
+        now = [p for p, link in enumerate(links) if p not in taken and link <= placed]
+        taken.update(now)
+        condition = conjunction([_moved(parts[p], place) for p in now])
+        result = bound.Join(result.schema + node.schema, JoinKind.INNER, result, node, condition)
+    rest_parts = [_moved(parts[p], place) for p in range(len(parts)) if p not in taken]
+    result = filtered(result, rest_parts)
+    refs = column_refs(join.schema)
+    return projected(result, [dataclasses.replace(r, index=place[r.index]) for r in refs], join.schema.names)

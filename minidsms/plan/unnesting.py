@@ -1,0 +1,495 @@
+"""From the bound query to the logical plan: event instants made explicit, subqueries made joins.
+
+IN and EXISTS as conjuncts become semijoins and antijoins; a subquery anywhere else becomes columns looked up by an outer join
+on its correlation, from which the expression is computed with SQL's three-valued logic (docs/semantics R1, R2).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, Node
+from minidsms.cql.errors import CqlError
+from minidsms.elements import Field, Schema, Type
+from minidsms.plan import correlation
+from minidsms.plan.correlation import Lifted, lift
+from minidsms.plan.logical import (
+    NO_COLUMNS,
+    FirstArrival,
+    GroupBy,
+    RelationEvents,
+    SemiJoin,
+    ToStream,
+    WindowEvents,
+    column_refs,
+    conjunction,
+    conjuncts,
+    filtered,
+    projected,
+    rewrite,
+    shift,
+)
+
+ONE = bound.Literal(Type.INTEGER, 1)
+TRUE = bound.Literal(Type.BOOLEAN, True)
+FALSE = bound.Literal(Type.BOOLEAN, False)
+UNKNOWN = bound.Literal(Type.BOOLEAN, None)
+
+
+def build(root: Node, text: str) -> Node:
+    """The logical plan of a bound query. Raises CqlError, with its place, for a correlation that is not supported."""
+    return _Builder(text).build(root)
+
+
+class _Builder:
+    """Holds what has been built, so that a node used twice stays one node."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._built: dict[int, Node] = {}
+        self._kept: list[Node] = []  # keeps the keys of _built alive: an id must not be reused
+
+    def build(self, node: Node) -> Node:
+        key = id(node)
+        if key not in self._built:
+            self._built[key] = self._build(node)
+            self._kept.append(node)
+        return self._built[key]
+
+    def _build(self, node: Node) -> Node:
+        match node:
+            case bound.BaseStream() | bound.BaseRelation():
+                return node
+            case bound.Filter():
+                return self._filter(self.build(node.input), conjuncts(node.condition))
+            case bound.Project():
+                source, exprs = self._looked_up(self.build(node.input), node.exprs)
+                return bound.Project(node.schema, source, exprs)
+            case bound.Aggregate():
+                return self._aggregate(node)
+            case bound.Join():
+                return self._join(node)
+            case bound.RelationToStream():
+                events = () if node.op is not bound.StreamKind.RSTREAM or node.ticks else node.events
+                return ToStream(
+                    node.schema,
+                    node.op,
+                    self.build(node.input),
+                    tuple(self._events(e) for e in events),
+                    node.ticks,
+                    node.keeps_order,
+                )
+            case bound.Window():
+                source = self.build(node.input)
+                if isinstance(source, ToStream) and not source.keeps_order and not source.ordered:
+                    source = self._ordered(node.input, source)
+                return dataclasses.replace(node, input=source)
+            case bound.SetOperation():
+                return dataclasses.replace(node, left=self.build(node.left), right=self.build(node.right))
+            case bound.Distinct():
+                return dataclasses.replace(node, input=self.build(node.input))
+            case _:
+                raise AssertionError(f"no plan for {type(node).__name__}")
+
+    def _ordered(self, key: Node, stream: ToStream) -> Node:
+        """The stream with its instants ordered (T3), for every reader of it from now on."""
+        ordered = dataclasses.replace(stream, ordered=True)
+        self._built[id(key)] = ordered
+        return ordered
+
+    def _events(self, node: Node) -> Node:
+        """The instants at which a window or base relation changes, as written."""
+        if isinstance(node, bound.Window):
+            window = self.build(node)
+            assert isinstance(window, bound.Window)
+            return WindowEvents(NO_COLUMNS, window.input, node.spec)
+        return RelationEvents(NO_COLUMNS, self.build(node))
+
+    def _first_arrival(self, events: tuple[Node, ...]) -> Node:
+        sources = []
+        for node in events:
+            built = self.build(node)
+            sources.append(built.input if isinstance(built, bound.Window) else built)
+        return FirstArrival(NO_COLUMNS, tuple({id(s): s for s in sources}.values()))
+
+    def _aggregate(self, node: bound.Aggregate) -> Node:
+        args = bound.expressions(node)
+        source, exprs = self._looked_up(self.build(node.input), args)
+        rest = iter(exprs[len(node.keys) :])
+        aggregates = []
+        for call in node.aggregates:
+            if call.arg is not None:
+                call = dataclasses.replace(call, arg=next(rest))
+            else:
+                call = dataclasses.replace(call, args=tuple(next(rest) for _ in call.args))
+            aggregates.append(call)
+        start = self._first_arrival(node.events) if node.is_global else None
+        return GroupBy(node.schema, source, tuple(exprs[: len(node.keys)]), tuple(aggregates), start)
+
+    def _join(self, node: bound.Join) -> Node:
+        left, right = self.build(node.left), self.build(node.right)
+        if node.condition is None or not list(bound.subqueries(node.condition)):
+            return dataclasses.replace(node, left=left, right=right)
+        if node.join is not bound.JoinKind.INNER:
+            raise CqlError(
+                "a subquery in the ON of an outer join is not supported",
+                self._text,
+                node.condition.span,
+                "",
+                "join with the subquery's table first, or move the condition to WHERE",
+            )
+        crossed = dataclasses.replace(node, left=left, right=right, condition=None)
+        return self._filter(crossed, conjuncts(node.condition))
+
+    # ------------------------------------------------------------------------------------------------- WHERE
+
+    def _filter(self, source: Node, parts: list[Expr]) -> Node:
+        """Semijoins for the conjuncts that are plain IN or EXISTS, look-ups for other subqueries, then what remains."""
+        schema = source.schema
+        plain = [p for p in parts if not list(bound.subqueries(p))]
+        rest: list[Expr] = []
+        for part in parts:
+            if not list(bound.subqueries(part)):
+                continue
+            joined = self._semi_joined(source, part)
+            if joined is None:
+                rest.append(part)
+            else:
+                source = joined
+        if not rest:
+            return filtered(source, plain)
+        wide, exprs = self._looked_up(source, tuple(rest))
+        return projected(filtered(wide, [*plain, *exprs]), column_refs(schema))
+
+    def _semi_joined(self, source: Node, part: Expr) -> Node | None:
+        """The source under a conjunct that is [NOT] EXISTS or [NOT] IN; None for any other."""
+        negated = isinstance(part, bound.Call) and part.function == "not"
+        inner = part.args[0] if isinstance(part, bound.Call) and negated else part
+        if any(list(bound.subqueries(e)) for e in bound.children(inner)):
+            return None
+        if isinstance(inner, bound.Exists):
+            if self._global_aggregate(inner.query) is not None and correlation.is_correlated(inner.query):
+                return None
+            lifted = lift(inner.query, self._text)
+            return self._matched(source, lifted, [], negated)
+        if isinstance(inner, bound.InQuery):
+            if self._global_aggregate(inner.query) is not None and correlation.is_correlated(inner.query):
+                return None
+            lifted = lift(inner.query, self._text)
+            equal = [(arg, i) for i, arg in enumerate(inner.args)]
+            if not negated:
+                return self._matched(source, lifted, equal, anti=False)
+            return self._not_in(source, lifted, inner.args)
+        return None
+
+    def _matched(self, source: Node, lifted: Lifted, equal: list[tuple[Expr, int]], anti: bool) -> Node:
+        """Source rows with (anti: without) a row of the lifted query that equals on its pairs and on `equal`."""
+        right = self.build(lifted.node)
+        pairs = [*lifted.pairs, *equal]
+        if lifted.conditions:
+            return self._matched_by_condition(source, right, pairs, lifted.conditions, anti)
+        keys: list[tuple[Expr, Expr]] = [(outer, _column(right, i)) for outer, i in pairs]
+        return SemiJoin(source.schema, source, right, tuple(keys) or ((ONE, ONE),), anti)
+
+    def _matched_by_condition(
+        self, source: Node, right: Node, pairs: list[tuple[Expr, int]], conditions: list[Expr], anti: bool
+    ) -> Node:
+        """The same under conditions that are no equalities: the distinct source rows that join, then a semijoin on whole rows."""
+        width = len(source.schema)
+        parts: list[Expr] = [_equal(outer, _column(right, i, width)) for outer, i in pairs]
+        parts += [correlation.to_outer_row(shift(condition, width)) for condition in conditions]
+        joined = bound.Join(source.schema + right.schema, bound.JoinKind.INNER, source, right, conjunction(parts))
+        matched = bound.Distinct(source.schema, projected(joined, column_refs(source.schema)))
+        rows = tuple(zip(column_refs(source.schema), column_refs(source.schema)))
+        return SemiJoin(source.schema, source, matched, rows, anti, null_safe=True)
+
+    def _not_in(self, source: Node, lifted: Lifted, args: tuple[Expr, ...]) -> Node:
+        """x NOT IN q is TRUE when nothing equals x, q holds no NULL, and x is no NULL unless q is empty (R2)."""
+        if lifted.conditions or len(args) > 1:
+            possible = [
+                _not(_is_false(_equal(arg, bound.OuterRef(arg.type, i)))) for i, arg in enumerate(args)
+            ]
+            # Here the roles of `conditions` are turned: write the row's own columns as outer, the query's as inner.
+            conditions = [_swap(p) for p in possible]
+            right = self.build(lifted.node)
+            return self._matched_by_condition(source, right, lifted.pairs, [*lifted.conditions, *conditions], anti=True)
+        (arg,) = args
+        source = self._matched(source, lifted, [(arg, 0)], anti=True)
+        right = self.build(lifted.node)
+        pairs: list[tuple[Expr, Expr]] = [(outer, _column(right, i)) for outer, i in lifted.pairs]
+        nulls = filtered(right, [_is_null(_column(right, 0))])
+        source = SemiJoin(source.schema, source, nulls, tuple(pairs) or ((ONE, ONE),), anti=True)
+        pairs.append((_is_null(arg), TRUE))
+        return SemiJoin(source.schema, source, right, tuple(pairs), anti=True)
+
+    # ---------------------------------------------------------------------------------------------- look-ups
+
+    def _looked_up(self, source: Node, exprs: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
+        """The source widened by what the subqueries in exprs need, and the expressions over it."""
+        state = [source]
+
+        def change(e: Expr) -> Expr | None:
+            if not isinstance(e, bound.Exists | bound.InQuery | bound.ScalarQuery | bound.Quantified):
+                return None
+            e = _with_children(e, change)
+            return self._value(state, e)
+
+        return_exprs = tuple(rewrite(e, change) for e in exprs)
+        return state[0], return_exprs
+
+    def _look_up(self, state: list[Node], right: Node, pairs: list[tuple[Expr, int]]) -> list[bound.ColumnRef]:
+        """Join each row with the one right row of equal pairs, or NULLs; the right columns' places."""
+        source = state[0]
+        width = len(source.schema)
+        condition = conjunction([_equal(outer, _column(right, i, width)) for outer, i in pairs])
+        state[0] = bound.Join(source.schema + right.schema, bound.JoinKind.LEFT, source, right, condition)
+        return list(column_refs(right.schema, width))
+
+    def _value(self, state: list[Node], e: Expr) -> Expr:
+        """A subquery expression as an expression over looked-up columns."""
+        if isinstance(e, bound.ScalarQuery):
+            return self._scalar(state, e)
+        assert isinstance(e, bound.Exists | bound.InQuery | bound.Quantified)
+        if correlation.is_correlated(e.query) and self._global_aggregate(e.query) is not None:
+            raise CqlError(
+                "a correlated aggregate is supported as a scalar subquery only",
+                self._text,
+                e.span,
+                "",
+                "compare with = (SELECT ..) instead of IN, ANY, ALL or EXISTS",
+            )
+        lifted = lift(e.query, self._text)
+        if lifted.conditions:
+            raise CqlError(
+                "this correlated subquery is not supported",
+                self._text,
+                e.span,
+                "only equalities with outer columns can be used here",
+                "use it as a conjunct of WHERE of its own, or write a join",
+            )
+        right = self.build(lifted.node)
+        # Every look-up joins on at least the constant 1, so that uncorrelated queries are no special case.
+        keys: list[Expr] = [ONE, *(_column(right, i) for _, i in lifted.pairs)]
+        outers: list[Expr] = [ONE, *(outer for outer, _ in lifted.pairs)]
+        if isinstance(e, bound.Exists):
+            (count,) = self._group(state, right, keys, outers, [_count()])
+            return _not(_is_null(count))
+        if isinstance(e, bound.InQuery):
+            return self._membership(state, right, keys, outers, e)
+        return self._quantified(state, right, keys, outers, e)
+
+    def _group(
+        self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], calls: list[bound.AggregateCall]
+    ) -> list[bound.ColumnRef]:
+        """Aggregates of the right per key, looked up; NULL where the group is empty."""
+        fields = [Field(f"key{i + 1}", k.type) for i, k in enumerate(keys)]
+        fields += [Field(call.function, call.type) for call in calls]
+        grouped = GroupBy(Schema(tuple(fields)), right, tuple(keys), tuple(calls), None)
+        refs = self._look_up(state, grouped, [(outer, i) for i, outer in enumerate(outers)])
+        return refs[len(keys) :]
+
+    def _membership(
+        self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], e: bound.InQuery
+    ) -> Expr:
+        if len(e.args) > 1:
+            raise CqlError(
+                "a row of several columns IN a subquery is supported only as a conjunct of WHERE", self._text, e.span
+            )
+        value, arg = _column(right, 0), e.args[0]
+        (match,) = self._group(state, right, [*keys, value], [*outers, arg], [_count()])
+        total, known = self._group(state, right, keys, outers, [_count(), _count(value)])
+        return bound.Case(
+            Type.BOOLEAN,
+            (
+                (_not(_is_null(match)), TRUE),
+                (_is_null(total), FALSE),
+                (_is_null(arg), UNKNOWN),
+                (_call("<", known, total), UNKNOWN),
+            ),
+            FALSE,
+        )
+
+    def _quantified(
+        self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], e: bound.Quantified
+    ) -> Expr:
+        value = _column(right, 0)
+        calls = [
+            _count(),
+            _count(value),
+            bound.AggregateCall("min", value, value.type),
+            bound.AggregateCall("max", value, value.type),
+        ]
+        total, known, least, greatest = self._group(state, right, keys, outers, calls)
+        is_any = e.quantifier == "any"
+        decided = _decision(e.op, is_any, e.arg, least, greatest)
+        if is_any and e.op == "=":
+            # Between least and greatest there may be a gap: equality with some row needs the row itself.
+            (match,) = self._group(state, right, [*keys, value], [*outers, e.arg], [_count()])
+            decided = _not(_is_null(match))
+        if not is_any and e.op == "<>":
+            (match,) = self._group(state, right, [*keys, value], [*outers, e.arg], [_count()])
+            decided = _is_null(match)
+        return bound.Case(
+            Type.BOOLEAN,
+            (
+                (_is_null(total), FALSE if is_any else TRUE),
+                (_is_null(e.arg), UNKNOWN),
+                (_call("=", known, bound.Literal(Type.INTEGER, 0)), UNKNOWN),
+                (decided if is_any else _not(decided), TRUE if is_any else FALSE),
+                (_call("<", known, total), UNKNOWN),
+            ),
+            FALSE if is_any else TRUE,
+        )
+
+    def _scalar(self, state: list[Node], e: bound.ScalarQuery) -> Expr:
+        aggregate = self._global_aggregate(e.query)
+        if not correlation.is_correlated(e.query):
+            right = self.build(e.query)
+            value = _column(right, 0)
+            if aggregate is not None:  # at most one row: no need to count
+                (_, ref) = self._look_up(state, projected(right, [ONE, value], ["key1", "value"]), [(ONE, 0)])
+                return ref
+            count, least = self._group(
+                state, right, [ONE], [ONE], [_count(), bound.AggregateCall("min", value, value.type)]
+            )
+            return bound.Call(e.type, "single", (count, least), span=e.span)
+        if aggregate is not None:
+            return self._correlated_aggregate(state, e, aggregate)
+        lifted = lift(e.query, self._text)
+        if lifted.conditions:
+            raise CqlError(
+                "this correlated subquery is not supported",
+                self._text,
+                e.span,
+                "a scalar subquery may be correlated by equality only",
+                "write it as a join",
+            )
+        right = self.build(lifted.node)
+        value = _column(right, 0)
+        count, least = self._group(
+            state,
+            right,
+            [ONE, *(_column(right, i) for _, i in lifted.pairs)],
+            [ONE, *(outer for outer, _ in lifted.pairs)],
+            [_count(), bound.AggregateCall("min", value, value.type)],
+        )
+        return bound.Call(e.type, "single", (count, least), span=e.span)
+
+    def _correlated_aggregate(self, state: list[Node], e: bound.ScalarQuery, aggregate: bound.Aggregate) -> Expr:
+        """(SELECT f(aggregates) FROM .. WHERE inner = outer): groups per outer value; without a group COUNT is 0.
+
+        As a query without GROUP BY it has its row only from the first arrival in its windows on (R3).
+        """
+        lifted = lift(aggregate.input, self._text)
+        if lifted.conditions:
+            raise CqlError(
+                "this correlated subquery is not supported",
+                self._text,
+                e.span,
+                "an aggregate may be correlated by equality only",
+                "write it as a join with GROUP BY",
+            )
+        start = projected(self._first_arrival(aggregate.events), [ONE, ONE], ["key1", "started"])
+        (_, started) = self._look_up(state, start, [(ONE, 0)])
+        right = self.build(lifted.node)
+        results = self._group(
+            state,
+            right,
+            [ONE, *(_column(right, i) for _, i in lifted.pairs)],
+            [ONE, *(outer for outer, _ in lifted.pairs)],
+            list(aggregate.aggregates),
+        )
+        values: list[Expr] = []
+        for call, ref in zip(aggregate.aggregates, results):
+            zero = bound.Literal(Type.INTEGER, 0)
+            values.append(bound.Call(ref.type, "coalesce", (ref, zero)) if call.function == "count" else ref)
+
+        def over_groups(expr: Expr) -> Expr:
+            return rewrite(expr, lambda x: values[x.index] if isinstance(x, bound.ColumnRef) else None)
+
+        exists: list[Expr] = [_not(_is_null(started))]
+        node: Node = e.query
+        assert isinstance(node, bound.Project)
+        expr = over_groups(node.exprs[0])
+        if isinstance(node.input, bound.Filter):
+            exists += [over_groups(part) for part in conjuncts(node.input.condition)]
+        condition = conjunction(exists)
+        assert condition is not None
+        return bound.Case(e.type, ((condition, expr),), bound.Literal(e.type, None))
+
+    @staticmethod
+    def _global_aggregate(node: Node) -> bound.Aggregate | None:
+        """The aggregate of a block `SELECT expression over aggregates FROM ..` without GROUP BY, else None."""
+        if not isinstance(node, bound.Project):
+            return None
+        below = node.input
+        if isinstance(below, bound.Filter):
+            if list(bound.subqueries(below.condition)):
+                return None
+            below = below.input
+        if any(list(bound.subqueries(x)) for x in node.exprs):
+            return None
+        return below if isinstance(below, bound.Aggregate) and below.is_global else None
+
+
+# ------------------------------------------------------------------------------------------------ small expressions
+
+
+def _with_children(e: Expr, change: object) -> Expr:
+    """Subqueries nested in the arguments of a subquery expression are looked up first."""
+    from minidsms.plan.logical import replace_children
+
+    return replace_children(e, lambda child: rewrite(child, change))  # type: ignore[arg-type]
+
+
+def _column(node: Node, index: int, offset: int = 0) -> bound.ColumnRef:
+    f = node.schema[index]
+    return bound.ColumnRef(f.type, index + offset, f.name)
+
+
+def _call(function: str, *args: Expr) -> Expr:
+    return bound.Call(Type.BOOLEAN, function, args)
+
+
+def _equal(a: Expr, b: Expr) -> Expr:
+    return _call("=", a, b)
+
+
+def _not(a: Expr) -> Expr:
+    return _call("not", a)
+
+
+def _is_null(a: Expr) -> Expr:
+    return _call("is null", a)
+
+
+def _is_false(a: Expr) -> Expr:
+    return bound.Case(Type.BOOLEAN, ((_is_null(a), FALSE),), _not(a))
+
+
+def _count(arg: Expr | None = None) -> bound.AggregateCall:
+    return bound.AggregateCall("count", arg, Type.INTEGER)
+
+
+def _swap(e: Expr) -> Expr:
+    """Exchange the roles of ColumnRef and OuterRef."""
+
+    def change(x: Expr) -> Expr | None:
+        if isinstance(x, bound.OuterRef):
+            return bound.ColumnRef(x.type, x.index, x.name)
+        if isinstance(x, bound.ColumnRef):
+            return bound.OuterRef(x.type, x.index, x.name)
+        return None
+
+    return rewrite(e, change)
+
+
+def _decision(op: str, is_any: bool, x: Expr, least: Expr, greatest: Expr) -> Expr:
+    """The comparison that decides x op ANY (all) of the non-NULL values between least and greatest."""
+    if op in ("<", "<="):
+        return _call(op, x, greatest if is_any else least)
+    if op in (">", ">="):
+        return _call(op, x, least if is_any else greatest)
+    both = (_call(op, x, least), _call(op, x, greatest))
+    return bound.Call(Type.BOOLEAN, "or" if op == "<>" else "and", both)

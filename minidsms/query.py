@@ -1,0 +1,216 @@
+"""A registered query, as the application holds it: its answers, its plan, its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from minidsms.cql.errors import ClosedError, Error, QueryError
+from minidsms.elements import Batch, Schema
+from minidsms.results import ResultCodec
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+    from minidsms.engine import Network
+    from minidsms.plan.explain import Plan
+
+
+class Change(NamedTuple):
+    """One element of an answer: at instant ts the row enters (+1) or leaves (-1); streams only have +1."""
+
+    ts: int
+    sign: int
+    row: tuple[Any, ...]
+
+
+class Query:
+    """A continuous query. Made by `Connection.query` or `CREATE QUERY`; runs until `close`.
+
+    Answers are kept until fetched, unless `on_change` takes them.
+    """
+
+    def __init__(
+        self, connection: Connection, name: str, text: str, kind: str, schema: Schema, expanded: str, codec: ResultCodec
+    ) -> None:
+        self._connection = connection
+        self.name = name
+        self.text = text
+        self.kind = kind
+        self.schema = schema
+        self.expanded = expanded
+        self._codec = codec
+        self._pending: list[Batch] = []
+        self._log: list[Batch] = []
+        self._callbacks: list[Callable[[Change], Any]] = []
+        self._network: Network | None = None
+        self._plan: Plan | None = None
+        self._closed = False
+        self._failure_told = False
+        self._results = 0
+
+    # ------------------------------------------------------------------------------------- wiring, by connection
+
+    def attach(self, network: Network, plan: Plan) -> None:
+        """Give the query its running plan."""
+        self._network, self._plan = network, plan
+
+    def deliver(self, batch: Batch) -> None:
+        """Take final results from the output operator."""
+        self._results += len(batch)
+        self._pending.append(batch)
+        if self.kind == "relation":
+            self._log.append(batch)
+            if sum(len(b) for b in self._log[1:]) > 100_000 + len(self._log[0]):
+                self._log = [self._codec.net(self._log)]
+
+    def take_for_callbacks(self) -> list[Change]:
+        """What the callbacks are to be told; empty when there are none."""
+        if not self._callbacks or not self._pending:
+            return []
+        return self._take()
+
+    def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
+        return tuple(self._callbacks)
+
+    def live_batches(self) -> list[Batch]:
+        """Results whose TEXT codes are still needed."""
+        return [*self._pending, *self._log]
+
+    # --------------------------------------------------------------------------------------------------- answers
+
+    def _take(self) -> list[Change]:
+        pending, self._pending = self._pending, []
+        changes: list[Change] = []
+        for batch in pending:
+            rows = self._codec.rows(batch)
+            signs = [1] * len(batch) if batch.sign is None else batch.sign.tolist()
+            changes.extend(map(Change, batch.ts.tolist(), signs, rows))
+        return changes
+
+    def _check(self) -> None:
+        if self._closed:
+            raise ClosedError(f"query {self.name} has been closed")
+
+    def _raise_failure(self) -> None:
+        """A failed query says so once its last answers have been taken."""
+        failure = self.failure
+        if failure is not None:
+            raise QueryError(failure[1], failure[0])
+
+    @property
+    def failure(self) -> tuple[int, str] | None:
+        """(instant, reason) when the query has stopped with an error, else None."""
+        if self._network is None or self._network.failure is None:
+            return None
+        return self._network.failure.ts, self._network.failure.reason
+
+    @property
+    def closed_until(self) -> int:
+        """The greatest closed instant whose answer is known."""
+        assert self._network is not None
+        return self._network.progress
+
+    def fetch(self) -> list[Change]:
+        """The changes since the last fetch, of closed instants, in ts order.
+
+        Raises QueryError once a failed query's last answers have been fetched.
+        """
+        with self._connection.lock:
+            self._check()
+            if not self._pending:
+                self._raise_failure()
+            return self._take()
+
+    def fetch_arrow(self) -> pa.Table:
+        """The same as a table: _ts, _sign (int8), then the query's columns; TIMESTAMP and INTERVAL in the time unit."""
+        with self._connection.lock:
+            self._check()
+            if not self._pending:
+                self._raise_failure()
+            pending, self._pending = self._pending, []
+            return self._codec.table(pending)
+
+    def snapshot(self) -> list[tuple[Any, ...]]:
+        """The relation at the last closed instant, equal rows repeated, in no particular order. Not for streams."""
+        with self._connection.lock:
+            self._check()
+            if self.kind != "relation":
+                raise Error(
+                    f"query {self.name} yields a stream, which has no present content: fetch its elements, "
+                    "or register the query without ISTREAM, DSTREAM or RSTREAM"
+                )
+            if not self._log:
+                return []
+            self._log = [self._codec.net(self._log)]
+            return self._codec.rows(self._log[0])
+
+    def __iter__(self) -> Iterator[Change]:
+        """The changes as they come: those waiting, then those that bounded sources still yield."""
+        while True:
+            changes = self.fetch() if self._pending or self.failure is None else []
+            yield from changes
+            if not changes and not self._connection.run_some():
+                changes = self.fetch() if self._pending else []
+                yield from changes
+                if not changes:
+                    self._raise_failure()
+                    return
+
+    def on_change(self, fn: Callable[[Change], Any]) -> Callable[[Change], Any]:
+        """Call fn with every change from now on, outside the engine's lock; what callbacks took is not fetched again.
+
+        Usable as a decorator.
+        """
+        self._check()
+        self._callbacks.append(fn)
+        return fn
+
+    # ---------------------------------------------------------------------------------------------- introspection
+
+    def explain(self, analyze: bool = False, format: str = "text", rules: bool = False) -> str:
+        """The logical and the physical plan; analyze adds live figures, rules the plan after each rewrite rule."""
+        self._check()
+        assert self._plan is not None
+        if format != "text":
+            raise Error(f'no plan format "{format}"; there is: text')
+        return self._plan.text(analyze=analyze, rules=rules)
+
+    def stats(self) -> dict[str, Any]:
+        """Figures: results delivered, closed instant, and per operator elements in and out, time and state."""
+        self._check()
+        assert self._network is not None
+        operators = []
+        for op in self._network.operators:
+            description = op.describe()
+            operators.append(
+                {
+                    "operator": description.name,
+                    "detail": description.detail,
+                    "elements_in": op.counters.elements_in,
+                    "elements_out": op.counters.elements_out,
+                    "time_s": op.counters.time_ns / 1e9,
+                    **description.figures,
+                }
+            )
+        return {
+            "results": self._results,
+            "waiting": sum(len(b) for b in self._pending),
+            "closed_until": self._network.progress,
+            "failure": self.failure,
+            "operators": operators,
+        }
+
+    def close(self) -> None:
+        """Stop the query and free what only it used. Closing twice is no error."""
+        if not self._closed:
+            self._connection.forget(self)
+            self._closed = True
+            self._pending, self._log = [], []
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "failed" if self.failure else "running"
+        return f"<Query {self.name} ({self.kind}, {state}): {self.schema}>"
+
+

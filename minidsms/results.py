@@ -1,0 +1,79 @@
+"""Answers on their way out: from coded columns to Python rows and Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Batch, Column, Schema, Type, columns_of_words, row_words
+
+_ARROW_UNITS = {1_000_000_000: "s", 1_000_000: "ms", 1_000: "us", 1: "ns"}
+
+
+class ResultCodec:
+    """Decodes batches of one schema. tick_ns: nanoseconds in a tick."""
+
+    def __init__(self, schema: Schema, dictionary: TextDictionary, tick_ns: int) -> None:
+        self.schema = schema
+        self._dictionary = dictionary
+        self._unit = _ARROW_UNITS.get(tick_ns)
+
+    def rows(self, batch: Batch) -> list[tuple[Any, ...]]:
+        """The rows as tuples of None, bool, int, float and str; instants and durations are ticks."""
+        if not len(self.schema):
+            return [()] * len(batch)
+        return list(zip(*[self._values(batch.column(i), t) for i, t in enumerate(self.schema.types)]))
+
+    def _values(self, column: Column, type_: Type) -> list[Any]:
+        if type_ is Type.TEXT:
+            return list(self._dictionary.decode(column))
+        values = column.values.tolist()
+        if column.valid is None:
+            return values  # type: ignore[no-any-return]
+        return [v if ok else None for v, ok in zip(values, column.valid.tolist())]
+
+    def table(self, batches: Sequence[Batch]) -> pa.Table:
+        """The elements as an Arrow table: _ts, _sign, then the columns (a repeated name gets a number)."""
+        names = ["_ts", "_sign"]
+        for name in self.schema.names:
+            unique, n = name, 2
+            while unique in names:
+                unique, n = f"{name}_{n}", n + 1
+            names.append(unique)
+        batch = Batch.concat(batches) if batches else Batch.empty(self.schema)
+        arrays = [pa.array(batch.ts), pa.array(batch.signs)]
+        arrays += [self._array(batch.column(i), t) for i, t in enumerate(self.schema.types)]
+        return pa.Table.from_arrays(arrays, names=names)
+
+    def _array(self, column: Column, type_: Type) -> pa.Array:
+        if type_ is Type.TEXT:
+            return self._dictionary.decode_arrow(column)
+        mask = None if column.valid is None else ~column.valid
+        if type_ is Type.NULL:
+            return pa.nulls(len(column))
+        array = pa.array(column.values, mask=mask)
+        if self._unit is not None and type_ is Type.TIMESTAMP:
+            return array.cast(pa.timestamp(self._unit, "UTC"))
+        if self._unit is not None and type_ is Type.INTERVAL:
+            return array.cast(pa.duration(self._unit))
+        return array
+
+    def net(self, batches: Sequence[Batch]) -> Batch:
+        """The rows that all these changes leave, as insertions (ts of no meaning)."""
+        batch = Batch.concat(batches)
+        signs = batch.signs.astype(np.int64)
+        if not len(self.schema):
+            return Batch(np.zeros(int(signs.sum()), np.int64), None, [])
+        words = np.ascontiguousarray(row_words(batch.columns))
+        _, first, inverse = np.unique(
+            words.view(np.dtype((np.void, words.shape[1] * 8))).ravel(), return_index=True, return_inverse=True
+        )
+        counts = np.zeros(len(first), np.int64)
+        np.add.at(counts, inverse.ravel(), signs)
+        kept = np.repeat(first, np.maximum(counts, 0))
+        columns = columns_of_words(words[kept], self.schema)
+        return Batch(np.zeros(len(kept), np.int64), None, columns)

@@ -1,0 +1,121 @@
+"""Every setting: a `connect` option and a `SET name = value` alike, checked the same way."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from minidsms.cql.errors import Error
+
+UNIT_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """default: the value it has unset.  check: returns the value in its proper form or raises ValueError with the reason.
+
+    live: it may change while queries run.
+    """
+
+    name: str
+    default: Any
+    check: Callable[[Any], Any]
+    meaning: str
+    live: bool = True
+
+
+def _one_of(*words: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        word = str(value).lower()
+        if word not in words:
+            raise ValueError(f"choose one of: {', '.join(words)}")
+        return word
+
+    return check
+
+
+def _at_least(least: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"give a whole number of at least {least}")
+        return value
+
+    return check
+
+
+def _optional_bytes(value: Any) -> int | None:
+    if value is None or str(value).lower() == "none":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    text = str(value).strip().upper()
+    for suffix, factor in (("KB", 2**10), ("MB", 2**20), ("GB", 2**30), ("B", 1)):
+        number = text.removesuffix(suffix).strip()
+        if text.endswith(suffix) and number.isdigit() and int(number) > 0:
+            return int(number) * factor
+    raise ValueError("give a number of bytes, or a text such as '500 MB'")
+
+
+SETTINGS: dict[str, Setting] = {
+    s.name: s
+    for s in (
+        Setting("scheduler", "round_robin", _one_of("round_robin", "fifo"), "which operator runs next"),
+        Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
+        Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
+        Setting("memory_limit", None, _optional_bytes, "bytes that stores may hold before a push is refused"),
+        Setting("time_unit", "ms", _one_of(*UNIT_NS), "length of a tick", live=False),
+        Setting("rstream", "events", _one_of("events", "ticks"), "when RSTREAM speaks (docs/semantics S2)"),
+        Setting("seed", 0, _at_least(0), "seed of everything random"),
+    )
+}
+
+LATER = {
+    "adaptive": "adaptivity",
+    "sharing": "sharing of operators",
+    "filter_ordering": "adaptive ordering of filters",
+    "join_plan": "alternative join plans",
+    "caching": "caches in joins",
+    "state_reduction": "k-Mon",
+    "k_mon": "k-Mon",
+    "load_shedding": "load shedding",
+}
+"""Settings of capabilities that are not built yet: refused by name, so that no one believes they act."""
+
+
+class Settings:
+    """The values of one connection."""
+
+    def __init__(self, **options: Any) -> None:
+        self.values: dict[str, Any] = {name: s.default for name, s in SETTINGS.items()}
+        for name, value in options.items():
+            self.set(name, value, starting=True)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def set(self, name: str, value: Any, starting: bool = False) -> None:
+        """Change one; Error with the choices where the name or the value is wrong."""
+        key = name.lower()
+        setting = SETTINGS.get(key)
+        if setting is None:
+            if key in LATER:
+                raise Error(f'setting "{key}" belongs to {LATER[key]}, which this version does not have yet')
+            near = difflib.get_close_matches(key, SETTINGS, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else f"; there are: {', '.join(SETTINGS)}"
+            raise Error(f'unknown setting "{name}"{hint}')
+        if not setting.live and not starting:
+            raise Error(f'"{key}" is fixed when the connection is made: minidsms.connect({key}=..)')
+        try:
+            self.values[key] = setting.check(value)
+        except ValueError as error:
+            raise Error(f'{value!r} is no value for "{key}": {error}') from None
