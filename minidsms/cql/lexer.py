@@ -1,0 +1,324 @@
+"""From a CQL text to the tokens of its statements.
+
+Few words are reserved. Most keywords are words like any other except where their neighbours make them one: a unit follows
+a number, ROWS stands in a window's brackets, SLACK behind the columns of CREATE STREAM. The lexer decides that by looking at
+the tokens around a word, so the grammar stays LALR and a column may be called day, rows or key.
+
+Invariant: tokens carry their place in the whole text, whatever part of it is read; a statement is refused here, before
+anything recurses over it, when it is too large or opens more than 200 parentheses. docs/semantics T1, "Statements".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lark import Token
+
+from minidsms.cql.errors import CqlError
+
+MAX_NESTING = 200
+"""How deep parentheses, expressions and queries may nest."""
+MAX_STATEMENT_CHARACTERS = 1_000_000
+"""How long one statement may be."""
+
+RESERVED = frozenset(
+    "SELECT DISTINCT FROM WHERE GROUP HAVING UNION EXCEPT INTERSECT ALL AND OR NOT IN BETWEEN LIKE IS NULL TRUE FALSE "
+    "CASE WHEN THEN ELSE END AS ON JOIN".split()
+)
+"""Words that are keywords everywhere; as a name they stand in backquotes."""
+
+STREAM_OPERATORS = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
+
+_BEFORE_PARENTHESIS = frozenset({"CAST", "EXISTS", "USING"})
+_BEFORE_TEXT = frozenset({"INTERVAL", "TIMESTAMP", "ESCAPE"})
+_JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
+
+QUOTED_WORDS = RESERVED | STREAM_OPERATORS | _BEFORE_PARENTHESIS | _JOIN_WORDS | {"ANY", "SOME", "INTO", "WITH"}
+"""Words the printer puts in backquotes wherever they are names."""
+
+UNITS = ("nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day")
+"""The units of time, smallest first."""
+_UNIT_WORDS = frozenset(u.upper() for u in UNITS) | frozenset(u.upper() + "S" for u in UNITS)
+
+STATEMENT_WORDS = frozenset({"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET"})
+"""Words that are keywords where a statement begins."""
+KINDS = frozenset({"STREAM", "RELATION", "VIEW", "QUERY"})
+_DECLARATION_WORDS = frozenset({"TIMESTAMP", "SLACK", "LATE", "DROP", "KEY", "GENERATOR", "FORMAT", "ARCHIVE"})
+_QUERY_WORDS = frozenset({"INTO", "WITH", "HISTORY", "ARCHIVE", "BACKFILL", "FORMAT"})
+
+_SYMBOLS = {
+    "(": "LPAR",
+    ")": "RPAR",
+    "[": "LSQB",
+    "]": "RSQB",
+    ",": "COMMA",
+    ".": "DOT",
+    ";": "SEMICOLON",
+    "*": "STAR",
+    "+": "PLUS",
+    "-": "MINUS",
+    "/": "SLASH",
+    "%": "PERCENT",
+    "||": "CONCAT",
+    "=": "EQUAL",
+    "<>": "COMPARISON",
+    "<": "COMPARISON",
+    "<=": "COMPARISON",
+    ">": "COMPARISON",
+    ">=": "COMPARISON",
+}
+
+_LEXEME = re.compile(
+    r"""(?P<space>(?:\s+|--[^\n]*|\#[^\n]*)+)
+    |(?P<word>[^\W\d]\w*)
+    |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    |(?P<text>'[^']*(?:''[^']*)*'|"[^"]*(?:""[^"]*)*")
+    |(?P<name>`[^`]*(?:``[^`]*)*`)
+    |(?P<symbol>\|\||<>|!=|<=|>=|[-()\[\],.;*+/%=<>])
+    """,
+    re.VERBOSE,
+)
+_SEPARATED_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,.])")
+_WORD_CHARACTERS = re.compile(r"\w+")
+
+
+@dataclass
+class Statement:
+    """The tokens of one statement, without the semicolon, and the place where it ends."""
+
+    tokens: list[Token] = field(default_factory=list)
+    end: int = 0
+
+
+def statements(text: str, start: int = 0, end: int | None = None) -> Iterator[Statement]:
+    """The statements of text[start:end] that are not empty.
+
+    Raises CqlError for a character that begins no token, a text that does not end, a statement too large or too deep.
+    """
+    stop = len(text) if end is None else end
+    while start < stop:
+        statement, start = _read_statement(text, start, stop)
+        if statement.tokens:
+            _find_keywords(statement.tokens)
+            yield statement
+
+
+def _read_statement(text: str, start: int, stop: int) -> tuple[Statement, int]:
+    """The lexemes up to the next semicolon, words not yet told apart, and the place behind it."""
+    tokens: list[Token] = []
+    parentheses = 0
+    in_window = False
+    first = start
+    while start < stop:
+        match = _LEXEME.match(text, start, stop)
+        if match is None:
+            raise _unreadable(text, start, stop)
+        kind, lexeme, end = str(match.lastgroup), match.group(), match.end()
+        if kind == "space":
+            first = end if not tokens else first
+            start = end
+            continue
+        if end - first > MAX_STATEMENT_CHARACTERS:
+            span = (first, min(stop, first + 1))
+            raise CqlError(f"a statement is longer than {MAX_STATEMENT_CHARACTERS:,} characters", text, span)
+        if lexeme == ";":
+            return Statement(tokens, start), end
+        if kind == "number":
+            if in_window or (tokens and tokens[-1].type == "WORD" and tokens[-1].upper() == "SLACK"):
+                separated = _SEPARATED_NUMBER.match(text, start, stop)
+                if separated is not None:
+                    lexeme, end = separated.group().replace(",", ""), separated.end()
+            _refuse_glued_word(text, start, end, stop)
+        elif kind == "symbol":
+            in_window = lexeme == "[" or (in_window and lexeme != "]")
+            parentheses += (lexeme == "(") - (lexeme == ")")
+            if parentheses > MAX_NESTING:
+                raise CqlError(
+                    f"more than {MAX_NESTING} parentheses are open here",
+                    text,
+                    (start, end),
+                    hint="give the inner queries names with CREATE VIEW",
+                )
+        tokens.append(_token(text, kind, lexeme, start, end))
+        start = end
+    return Statement(tokens, stop), stop
+
+
+def _token(text: str, kind: str, lexeme: str, start: int, end: int) -> Token:
+    if kind == "symbol":
+        lexeme = "<>" if lexeme == "!=" else lexeme
+        return Token(_SYMBOLS[lexeme], lexeme, start, end_pos=end)
+    if kind == "text":
+        quote = lexeme[0]
+        return Token("TEXT", lexeme[1:-1].replace(quote + quote, quote), start, end_pos=end)
+    if kind == "name":
+        if len(lexeme) == 2:
+            raise CqlError("a name in backquotes is empty", text, (start, end))
+        return Token("IDENT", lexeme[1:-1].replace("``", "`"), start, end_pos=end)
+    return Token("NUMBER" if kind == "number" else "WORD", lexeme, start, end_pos=end)
+
+
+def _refuse_glued_word(text: str, start: int, end: int, stop: int) -> None:
+    """`10s` is neither a number nor a name."""
+    glued = _WORD_CHARACTERS.match(text, end, stop)
+    if glued is not None:
+        number, word = text[start:end], glued.group()
+        raise CqlError(
+            f'"{number}{word}" is neither a number nor a name',
+            text,
+            (start, glued.end()),
+            hint=f'a number and its unit stand apart: "{number} SECONDS"; a name does not begin with a digit',
+        )
+
+
+def _unreadable(text: str, start: int, stop: int) -> CqlError:
+    """Why no token begins here."""
+    character = text[start]
+    span = (start, start + 1)
+    if character in "'\"":
+        return CqlError("a text is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
+    if character == "`":
+        return CqlError("a name in backquotes is not closed", text, span)
+    hints = {
+        "!": 'negation is NOT, inequality "<>" or "!="',
+        "&": "a conjunction is written AND",
+        "|": 'a disjunction is written OR; "||" joins texts',
+        "{": "CQL has no braces",
+        "$": "put a name with this character in backquotes",
+        "@": "put a name with this character in backquotes",
+        ":": "a STREAM script (`table :`, `query :`) runs with `minidsms run`; in CQL there is no colon",
+    }
+    hint = hints.get(character, "")
+    if character in "\u2018\u2019\u201c\u201d\u00ab\u00bb\u00b4":
+        hint = "texts stand in straight quotes"
+    shown = f'"{character}"' if character.isprintable() else f"U+{ord(character):04X}"
+    return CqlError(f"unexpected character {shown}", text, span, hint=hint)
+
+
+# ------------------------------------------------------------------------------------------ which words are keywords
+
+
+def _find_keywords(tokens: list[Token]) -> None:
+    """Give every WORD its type: a keyword's own name, UNIT, or IDENT."""
+    words = [str(t).upper() if t.type == "WORD" and t.isascii() else "" for t in tokens]
+    context = _Context(tokens, words)
+    for i, token in enumerate(tokens):
+        if token.type == "WORD":
+            token.type = context.classify(i)
+        elif token.type == "LPAR":
+            context.depth += 1
+        elif token.type == "RPAR":
+            context.depth -= 1
+        elif token.type == "LSQB":
+            context.in_window = True
+        elif token.type == "RSQB":
+            context.in_window = False
+
+
+class _Context:
+    """Where in its statement a word stands. words: upper case, "" for what is no plain word."""
+
+    def __init__(self, tokens: list[Token], words: list[str]) -> None:
+        self.tokens = tokens
+        self.words = words
+        self.depth = 0
+        self.in_window = False
+        second = words[1] if len(words) > 1 else ""
+        self.declares = words[0] in ("CREATE", "REGISTER") and second in ("STREAM", "RELATION")
+        self.creates_query = words[0] == "CREATE" and second == "QUERY"
+        # `SET all = on`: nothing behind these words is a query, so nothing in it is reserved.
+        self.is_plain = words[0] in ("SET", "SHOW", "DESCRIBE", "DROP", "ALTER") and self._type(1) == "WORD"
+
+    def _type(self, i: int) -> str:
+        return str(self.tokens[i].type) if 0 <= i < len(self.tokens) else ""
+
+    def _word(self, i: int) -> str:
+        return self.words[i] if 0 <= i < len(self.words) else ""
+
+    def classify(self, i: int) -> str:
+        word = self.words[i]
+        if not word or self._type(i - 1) == "DOT":
+            return "IDENT"
+        if i == 0 and word in STATEMENT_WORDS:
+            return word
+        if self.is_plain:
+            return self._in_plain_statement(i, word)
+        if i == 1 and word in KINDS and self.words[0] in ("CREATE", "REGISTER"):
+            return word
+        if i == 1 and word == "ANALYZE" and self.words[0] == "EXPLAIN" and len(self.tokens) > 2:
+            return word
+        if self.in_window:
+            return self._in_window(i, word)
+        if self._is_unit(i, word):
+            return "UNIT"
+        if self.declares and self.depth == 0 and i > 2 and self._is_clause_of_declaration(i, word):
+            return word
+        if self.creates_query and self.depth == 0 and i > 2 and self._is_clause_of_query(i, word):
+            return word
+        return self._in_query(i, word)
+
+    def _is_unit(self, i: int, word: str) -> bool:
+        if word not in _UNIT_WORDS:
+            return False
+        return self._type(i - 1) == "NUMBER" or (self._type(i - 1) == "TEXT" and self._type(i - 2) == "INTERVAL")
+
+    def _in_window(self, i: int, word: str) -> str:
+        """Inside brackets everything is a keyword but the keys of PARTITION BY."""
+        before = self._type(i - 1)
+        if before in ("BY", "COMMA"):
+            return "IDENT"
+        if word in _UNIT_WORDS and before == "NUMBER":
+            return "UNIT"
+        if word in ("RANGE", "ROWS", "NOW", "UNBOUNDED", "SLIDE", "PARTITION", "BY"):
+            return word
+        return "IDENT"
+
+    def _in_plain_statement(self, i: int, word: str) -> str:
+        first = self.words[0]
+        if i == 1 and word in KINDS and first in ("DROP", "ALTER"):
+            return word
+        if first == "ALTER" and i == 3 and word in ("SET", "PAUSE", "RESUME", "PIN", "UNPIN"):
+            return word
+        if first == "ALTER" and i == 4 and word == "PLAN":
+            return word
+        if self._type(i - 1) == "EQUAL" and word in ("TRUE", "FALSE"):
+            return word
+        return "IDENT"
+
+    def _is_clause_of_declaration(self, i: int, word: str) -> bool:
+        before = self._type(i - 1)
+        if word == "BY":
+            return before == "TIMESTAMP"
+        return word in _DECLARATION_WORDS and before not in ("BY", "FORMAT", "GENERATOR")
+
+    def _is_clause_of_query(self, i: int, word: str) -> bool:
+        """The clauses behind CREATE QUERY's query. INTO and WITH are always clauses there; the others need their sequel."""
+        before, after = self._type(i - 1), self._type(i + 1)
+        if word not in _QUERY_WORDS or before == "FORMAT":
+            return False
+        if word == "BACKFILL":
+            return self._word(i + 1) == "FROM" and self._type(i + 2) == "TEXT"
+        if word == "FORMAT":
+            return before == "TEXT" and self._type(i - 2) == "INTO"
+        if word == "HISTORY":
+            return before == "WITH"
+        return after == "TEXT" if word == "ARCHIVE" else True
+
+    def _in_query(self, i: int, word: str) -> str:
+        before, after = self._type(i - 1), self._type(i + 1)
+        if word in RESERVED or (word == "BY" and before == "GROUP"):
+            return word
+        if word in STREAM_OPERATORS:
+            return "STREAM_OPERATOR" if after == "LPAR" else "IDENT"
+        if word in _BEFORE_PARENTHESIS:
+            return word if after == "LPAR" else "IDENT"
+        if word in _BEFORE_TEXT:
+            is_interval = word == "INTERVAL" and after == "NUMBER" and self._word(i + 2) in _UNIT_WORDS
+            return word if after == "TEXT" or is_interval else "IDENT"
+        if word in ("ANY", "SOME"):
+            return "ANY" if after == "LPAR" and before in ("EQUAL", "COMPARISON") else "IDENT"
+        if word in _JOIN_WORDS:
+            return word if self._word(i + 1) in ("JOIN", "OUTER") else "IDENT"
+        return "IDENT"

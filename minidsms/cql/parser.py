@@ -1,0 +1,99 @@
+"""From a CQL text to its syntax tree.
+
+`grammar.lark` says what CQL looks like; the parser's tables are built from it once, on first use. Whatever the text, the
+outcome is a tree or a CqlError that shows the place.  docs/semantics "Statements".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any
+
+from lark import Lark, Token, UnexpectedToken
+from lark.lexer import Lexer
+
+from minidsms.cql import lexer, syntax
+from minidsms.cql.errors import CqlError
+from minidsms.cql.syntax_errors import syntax_error
+from minidsms.cql.tree_builder import TreeBuilder, check_tree
+
+
+class _Tokens(Lexer):
+    """Hands lark the tokens that `lexer.statements` has already made."""
+
+    def __init__(self, configuration: object) -> None:
+        pass
+
+    def lex(self, tokens: Any, parser_state: Any = None) -> Iterator[Token]:
+        return iter(tokens)
+
+
+class _Grammar:
+    """The parser's tables and the builder its callbacks belong to; built on first use, one parse at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.builder = TreeBuilder()
+        self.lark: Lark | None = None
+
+    def parse(self, statement: lexer.Statement, text: str, start: str) -> Any:
+        with self.lock:
+            if self.lark is None:
+                self.lark = Lark(
+                    resources.files("minidsms.cql").joinpath("grammar.lark").read_text("utf-8"),
+                    parser="lalr",
+                    lexer=_Tokens,
+                    start=["statement", "query"],
+                    transformer=self.builder,
+                    maybe_placeholders=True,
+                )
+            self.builder.text = text
+            try:
+                return self.lark.parse(statement.tokens, start)  # type: ignore[arg-type]
+            except UnexpectedToken as error:
+                raise syntax_error(self.lark, start, statement, text, error.token) from None
+            finally:
+                self.builder.text = ""
+
+
+_GRAMMAR = _Grammar()
+
+
+def parse(text: str) -> list[syntax.Statement]:
+    """The statements of a text, which stand apart by semicolons.
+
+    Raises CqlError for anything else, at the first statement that is none.
+
+    >>> [type(s).__name__ for s in parse("CREATE STREAM S (a INTEGER); SELECT a FROM S;")]
+    ['CreateStream', 'QueryStatement']
+    """
+    return list(parse_region(text, 0, len(text)))
+
+
+def parse_region(text: str, start: int, end: int) -> Iterator[syntax.Statement]:
+    """The statements of text[start:end]; spans and errors speak of the whole text."""
+    for tokens in lexer.statements(text, start, end):
+        statement: syntax.Statement = _GRAMMAR.parse(tokens, text, "statement")
+        check_tree(statement, text)
+        yield statement
+
+
+def parse_query(text: str) -> syntax.Query:
+    """The one query of a text, with or without a semicolon at its end.
+
+    >>> parse_query("SELECT a FROM S [ROWS 10]").sources[0].window
+    RowsWindow(rows=10, slide=None)
+    """
+    found = list(lexer.statements(text))
+    if not found:
+        raise CqlError("there is no query here", text, (0, len(text)))
+    if len(found) > 1:
+        first = found[1].tokens[0]
+        raise CqlError(
+            "one query was expected, here a second statement begins", text, (int(first.start_pos or 0), first.end_pos or 0)
+        )
+    query: syntax.Query = _GRAMMAR.parse(found[0], text, "query")
+    check_tree(query, text)
+    return query

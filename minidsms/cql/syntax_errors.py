@@ -1,0 +1,212 @@
+"""What to say about a text that is no CQL: what stands there, what could, and which common mistake it looks like.
+
+The grammar knows terminals; people know words. This is where one becomes the other.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+from lark import Lark, Token, UnexpectedToken
+
+from minidsms.cql.errors import CqlError
+from minidsms.cql.lexer import STATEMENT_WORDS, Statement
+
+_SHOWN = {
+    "LPAR": '"("',
+    "RPAR": '")"',
+    "LSQB": 'a window "[..]"',
+    "RSQB": '"]"',
+    "COMMA": '","',
+    "DOT": '"."',
+    "STAR": '"*"',
+    "EQUAL": '"="',
+    "IDENT": "a name",
+    "NUMBER": "a number",
+    "TEXT": "a text in quotes",
+    "UNIT": "a unit such as SECONDS",
+    "STREAM_OPERATOR": "ISTREAM(..)",
+    "$END": "the end",
+}
+_OPERATORS = frozenset({"PLUS", "MINUS", "SLASH", "PERCENT", "CONCAT", "STAR", "EQUAL", "COMPARISON"})
+_PREDICATES = frozenset({"IS", "IN", "LIKE", "BETWEEN", "AND", "OR", "NOT"})
+_BEGIN_EXPRESSION = frozenset({"NUMBER", "TEXT", "CASE", "CAST", "EXISTS", "NULL", "IDENT", "LPAR", "INTERVAL"})
+_ONLY_IN_EXPRESSIONS = _BEGIN_EXPRESSION | {"TRUE", "FALSE", "TIMESTAMP", "NOT", "MINUS", "PLUS"}
+_JOINS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "JOIN"})
+
+_FOREIGN = {
+    "ORDER": "CQL has no ORDER BY: a stream is ordered by time, a relation is a bag; order what fetch() returns",
+    "LIMIT": "CQL has no LIMIT: a window bounds a stream, for example [ROWS 10]; limit what fetch() returns",
+    "OFFSET": "CQL has no OFFSET",
+    "FETCH": "CQL has no FETCH FIRST: a window bounds a stream, for example [ROWS 10]",
+    "TOP": "CQL has no TOP: a window bounds a stream, for example [ROWS 10]",
+    "WITH": "CQL has no WITH: name an inner query with CREATE VIEW",
+    "INSERT": "rows come in with push(), or from a file named in CREATE STREAM .. FROM 'path'",
+    "UPDATE": "a relation changes with push(relation, rows, sign=..)",
+    "DELETE": "a relation changes with push(relation, rows, sign=-1)",
+    "NATURAL": "CQL has no NATURAL JOIN: name the columns with USING (..)",
+    "OVER": "CQL has no OVER: the window stands behind the stream, for example FROM S [ROWS 10]",
+    "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
+    "TABLE": "declare a STREAM or a RELATION",
+    "VALUES": "rows come in with push()",
+}
+_WINDOW_FORMS = "a window is [RANGE 10 SECONDS], [RANGE 10 SECONDS SLIDE 2 SECONDS], [ROWS 10], [PARTITION BY k ROWS 10], [NOW]"
+_UNIT_HINT = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
+
+
+def syntax_error(lark: Lark, start: str, statement: Statement, text: str, token: Token) -> CqlError:
+    """The error for the first token of the statement that cannot stand where it does. '$END': the text stops too soon."""
+    tokens = statement.tokens
+    is_end = token.type == "$END"
+    at = len(tokens) if is_end else next(i for i, t in enumerate(tokens) if t is token)
+    expected = _accepted(lark, start, tokens[:at])
+    if is_end:
+        end = tokens[-1].end_pos or 0
+        span = (end, end + 1)
+        reason = f"the statement ends too early, behind {_quoted(text, tokens[-1])}"
+    else:
+        span = (int(token.start_pos or 0), int(token.end_pos or 0))
+        reason = f"unexpected {_quoted(text, token)}"
+        if at > 0:
+            reason += f" behind {_quoted(text, tokens[at - 1])}"
+    hint = _hint(lark, start, tokens, at, expected, text)
+    words = describe(expected)
+    return CqlError(reason, text, span, f"expected {words}" if words else "", hint)
+
+
+def _accepted(lark: Lark, start: str, tokens: list[Token]) -> frozenset[str]:
+    """The terminals that may follow these tokens, which are themselves in order."""
+    parser = lark.parse_interactive(start=start)
+    # Nothing is built here: without callbacks the parser only moves through its states.
+    state = parser.parser_state
+    state.parse_conf.callbacks = {}
+    try:
+        for token in tokens:
+            state.feed_token(token)
+    except UnexpectedToken:
+        return frozenset()
+    return frozenset(parser.accepts())
+
+
+def describe(expected: Collection[str]) -> str:
+    """Terminals as a person would say them: kinds of things first, then words, at most eight."""
+    left = set(expected)
+    parts: list[str] = []
+    if _BEGIN_EXPRESSION <= left:
+        parts.append("an expression")
+        left -= _ONLY_IN_EXPRESSIONS
+        if "SELECT" in left:
+            parts.append("a query")
+            left -= {"SELECT", "STREAM_OPERATOR"}
+    if len(left & _OPERATORS) > 4:
+        parts.append("an operator")
+        left -= _OPERATORS | _PREDICATES
+    if "SELECT" in left and left & STATEMENT_WORDS:
+        parts.append("a query (SELECT ..)")
+        left -= {"SELECT", "STREAM_OPERATOR", "LPAR", "IDENT"}
+    if "JOIN" in left:
+        parts.append("JOIN")
+        left -= _JOINS
+    if "AS" in left and "IDENT" in left:
+        parts.append("an alias")
+        left -= {"AS", "IDENT"}
+    names = sorted(t for t in left if t in _SHOWN and t != "$END")
+    words = sorted(t for t in left if t not in _SHOWN)
+    parts += [_SHOWN[t] for t in names] + words
+    if "$END" in left:
+        parts.append("the end")
+    if len(parts) > 8:
+        parts = [*parts[:8], ".."]
+    return " or ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def _quoted(text: str, token: Token) -> str:
+    """A token as it stands in the text, shortened."""
+    source = text[token.start_pos : token.end_pos]
+    if len(source) > 30:
+        source = source[:27] + ".."
+    return source if source[:1] in "'\"`" else f'"{source}"'
+
+
+def _hint(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collection[str], text: str) -> str:
+    """The common mistake this looks like, and the way out; "" when it looks like none."""
+    token = tokens[at] if at < len(tokens) else None
+    before = tokens[at - 1] if at > 0 else None
+    word = "" if token is None else token.upper()
+    is_quoted = token is not None and text[token.start_pos : (token.start_pos or 0) + 1] in "'\"`"
+    window = _open_window(tokens, at)
+    if window is not None:
+        return _window_hint(tokens, at, window, expected)
+    if token is not None and token.type == "EQUAL" and before is not None and before.type == "EQUAL":
+        return 'equality is written "="'
+    for candidate in (token, before):
+        is_plain = candidate is not None and text[candidate.start_pos or 0] not in "'\"`"
+        if candidate is not None and is_plain and candidate.type not in expected and candidate.upper() in _FOREIGN:
+            return _FOREIGN[candidate.upper()]
+    misspelt = _misspelt(lark, start, tokens, at, expected, text)
+    if misspelt:
+        return f"did you mean {misspelt}?"
+    if token is not None and token.type == "LSQB":
+        if before is not None and before.type == "IDENT" and at > 1 and tokens[at - 2].type in ("AS", "IDENT", "RSQB"):
+            return "the window stands before the alias: S [ROWS 10] AS x"
+        return "a window stands behind a stream in FROM"
+    if token is not None and token.type == "TEXT" and "IDENT" in expected:
+        return "names stand bare or in backquotes: `a name`; '..' and \"..\" are texts"
+    if token is not None and "IDENT" in expected and not is_quoted and word.isidentifier():
+        return f"{word} is a reserved word; a column or stream of that name stands in backquotes: `{token}`"
+    if token is not None and token.type in ("EQUAL", "COMPARISON"):
+        return "comparisons do not chain: write a < b AND b < c"
+    if "ON" in expected and "USING" in expected:
+        return "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
+    return _unclosed(tokens[:at], expected)
+
+
+def _open_window(tokens: list[Token], at: int) -> int | None:
+    """Where the bracket opened that is still open at the token, or None."""
+    for i in range(at - 1, max(-1, at - 200), -1):
+        if tokens[i].type == "RSQB":
+            return None
+        if tokens[i].type == "LSQB":
+            return i
+    return None
+
+
+def _window_hint(tokens: list[Token], at: int, window: int, expected: Collection[str]) -> str:
+    token = tokens[at] if at < len(tokens) else None
+    first = tokens[window + 1].type if window + 1 < len(tokens) else ""
+    if token is not None and token.type == "UNIT" and first == "ROWS":
+        return "ROWS counts rows; for a length of time write [RANGE 10 SECONDS]"
+    if first == "NUMBER":
+        return "say what the number counts: [ROWS 10] or [RANGE 10 SECONDS]"
+    if token is not None and token.type == "IDENT" and "UNIT" in expected:
+        near = difflib.get_close_matches(token.upper()[:40], ["SECONDS", "MINUTES", "MILLISECONDS", "HOURS", "DAYS"], 1)
+        return f"did you mean {near[0]}? {_UNIT_HINT}" if near else _UNIT_HINT
+    if token is not None and token.type == "IDENT" and token.lower() in ("second", "seconds", "minutes", "hours", "days"):
+        return "the number stands before its unit: [RANGE 10 SECONDS]"
+    is_over = token is None or token.type not in ("IDENT", "NUMBER", "UNIT", "COMMA", "RANGE", "ROWS", "SLIDE")
+    if "RSQB" in expected and is_over:
+        return 'the window is not closed: "]" is missing'
+    return _WINDOW_FORMS
+
+
+def _misspelt(
+    lark: Lark, start: str, tokens: list[Token], at: int, expected: Collection[str], text: str
+) -> str:
+    """The keyword that the unexpected word, or the name before it (`FROM S WHER a > 3`), was probably meant to be."""
+    for i in (at, at - 1):
+        if not 0 <= i < len(tokens) or tokens[i].type not in ("IDENT", "UNIT") or text[tokens[i].start_pos or 0] == "`":
+            continue
+        possible = expected if i == at else _accepted(lark, start, tokens[:i])
+        words = [t for t in possible if t.isalpha() and t not in _SHOWN]
+        near = difflib.get_close_matches(tokens[i].upper()[:40], words, 1, 0.7)
+        if near:
+            return near[0]
+    return ""
+
+
+def _unclosed(tokens: list[Token], expected: Collection[str]) -> str:
+    """A parenthesis that is still open where ")" could stand."""
+    if "RPAR" not in expected:
+        return ""
+    return 'a "(" before is not closed' if sum((t.type == "LPAR") - (t.type == "RPAR") for t in tokens) > 0 else ""
