@@ -76,7 +76,7 @@ def _link_bag(heads: Int64Array, nodes: Int64Array, slot: int, tag: int, row_tag
 def _unlink_bag(
     heads: Int64Array, nodes: Int64Array, words: Int64Array, rows: Int64Array, i: int, row_tag: int, shift: int
 ) -> int:
-    """Take a row equal to rows[i] out of both its buckets; returns its slot, or -1 when none is held."""
+    """Take a row equal to rows[i] out of both its buckets; returns its slot, or -2 when none is held."""
     width = rows.shape[1]
     b = _bucket(row_tag, shift)
     newer = int64(-1)
@@ -93,7 +93,7 @@ def _unlink_bag(
         newer = slot
         slot = nodes[slot, 4]
     if slot < 0:
-        return slot
+        return int64(-2)
     if newer < 0:
         heads[1, b] = nodes[slot, 4]
     else:
@@ -127,40 +127,6 @@ _SIDE = (
 )
 
 
-@njit(f"int64({_SIDE}, int64[::1], int64, int64, int64)", cache=True, nogil=True, inline="always")
-def _enter(side, state, i, insert_only, sign):  # type: ignore[no-untyped-def]
-    """Let element i of a side in or out; returns its slot if it is to be probed, -1 if not, -2 if it cancels nothing."""
-    _, _, tags, heads, nodes, words, rows, row_tags, fresh, freed = side
-    if sign > 0:
-        k = state[INSERTED]
-        state[INSERTED] = k + 1
-        if state[FIFO] != 0:
-            slot = state[HI]
-            state[HI] = slot + 1
-            if sign == KEYLESS:
-                nodes[slot & state[MASK], 1] = UNLINKED
-                return int64(-1)
-            _link(heads, nodes, slot, tags[k], state[MASK], state[SHIFT])
-            return slot
-        slot = fresh[k]
-        _link_bag(heads, nodes, slot, tags[k], row_tags[i], state[SHIFT])
-        return slot
-    if state[FIFO] != 0:
-        slot = state[LO]
-        if slot >= state[HI]:
-            return int64(-2)
-        state[LO] = slot + 1
-        if nodes[slot & state[MASK], 1] == UNLINKED:
-            return int64(-1)
-    else:
-        slot = _unlink_bag(heads, nodes, words, rows, i, row_tags[i], state[SHIFT])
-        if slot < 0:
-            return int64(-2)
-        freed[state[FREED]] = slot
-        state[FREED] += 1
-    return int64(-1) if insert_only != 0 else slot
-
-
 @njit(
     f"int64({_SIDE}, {_SIDE}, int64[:, ::1], int64, int64, int64[:, ::1], int64[::1], int8[::1])",
     cache=True,
@@ -169,104 +135,144 @@ def _enter(side, state, i, insert_only, sign):  # type: ignore[no-untyped-def]
 def join(left, right, state, key_width, insert_only, pairs, out_ts, out_sign):  # type: ignore[no-untyped-def]
     """Join what is left of both sides' batches; returns how many pairs were found, state[2, STATUS] how it ended.
 
-    left, right: (ts, sign, tags of the insertions, heads, nodes, words, and of bag sides: rows, row hashes, slots for the
-        insertions, slots freed).  state: (3, STATE_WORDS): left, right, joint.
+    left, right: (ts, sign, tags of the insertions, heads, nodes, words, and of bag sides: rows, row hashes, slots for
+        the insertions, slots freed).  state: (3, STATE_WORDS): left, right, joint.
     key_width: words to compare after equal tags; 0 where equal tags are equal keys.
     pairs: (2, m) slots of left and right, with out_ts and out_sign of the pair: in ts order, deletions first.
     O(elements + pairs + slots inspected); a probe inspects the live slots of one bucket.
+
+    Both sides' figures are local variables, and both halves of the loop are written out: passing them around costs
+    more than the join itself.
     """
-    lts, lsign, _, lheads, lnodes, lwords, _, _, _, _ = left
-    rts, rsign, _, rheads, rnodes, rwords, _, _, _, _ = right
+    lts, lsign, ltags, lheads, lnodes, lwords, lrows, lrow_tags, lfresh, lfreed = left
+    rts, rsign, rtags, rheads, rnodes, rwords, rrows, rrow_tags, rfresh, rfreed = right
+    llo, lhi, li, lins, lfree = state[0, LO], state[0, HI], state[0, POSITION], state[0, INSERTED], state[0, FREED]
+    rlo, rhi, ri, rins, rfree = state[1, LO], state[1, HI], state[1, POSITION], state[1, INSERTED], state[1, FREED]
+    lmask, lshift, lfifo = state[0, MASK], state[0, SHIFT], state[0, FIFO] != 0
+    rmask, rshift, rfifo = state[1, MASK], state[1, SHIFT], state[1, FIFO] != 0
+    side, own, s = state[2, PENDING_SIDE], state[2, PENDING_OWN], state[2, PENDING_NEXT]
+    ln, rn = len(lts), len(rts)
     limit = len(out_ts)
     found = 0
     inspected = 0
-    li, ri = state[0, POSITION], state[1, POSITION]
-    ln, rn = len(lts), len(rts)
-    side, own, s = state[2, PENDING_SIDE], state[2, PENDING_OWN], state[2, PENDING_NEXT]
-    lmask, rmask = state[0, MASK], state[1, MASK]
-    lshift, rshift = state[0, SHIFT], state[1, SHIFT]
     status = DONE
-    sign = int64(0)
-    ts = int64(0)
-    if s >= 0:
-        # The interrupted element is the one before its side's position.
-        ts = lts[li - 1] if side == 0 else rts[ri - 1]
-        sign = int64(1) if (lsign[li - 1] if side == 0 else rsign[ri - 1]) > 0 else int64(-1)
     while True:
-        if s >= 0:
-            if side == 0:
-                lo = state[1, LO]
-                tag = lnodes[own & lmask, 0]
-                while s >= lo and found < limit:
-                    at = s & rmask
-                    inspected += 1
-                    if rnodes[at, 0] == tag:
-                        equal = True
-                        for j in range(key_width):
-                            if lwords[own & lmask, j] != rwords[at, j]:
-                                equal = False
-                                break
-                        if equal:
-                            pairs[0, found] = own
-                            pairs[1, found] = s
-                            out_ts[found] = ts
-                            out_sign[found] = sign
-                            found += 1
-                    s = rnodes[at, 1]
-            else:
-                lo = state[0, LO]
-                tag = rnodes[own & rmask, 0]
-                while s >= lo and found < limit:
-                    at = s & lmask
-                    inspected += 1
-                    if lnodes[at, 0] == tag:
-                        equal = True
-                        for j in range(key_width):
-                            if rwords[own & rmask, j] != lwords[at, j]:
-                                equal = False
-                                break
-                        if equal:
-                            pairs[0, found] = s
-                            pairs[1, found] = own
-                            out_ts[found] = ts
-                            out_sign[found] = sign
-                            found += 1
-                    s = lnodes[at, 1]
+        # Walk one bucket of the other side: s is the slot to look at, own the slot of the element that probes.
+        if s >= 0 and side == 0:
+            at = own & lmask
+            tag = lnodes[at, 0]
+            ts, sign = lts[li - 1], lsign[li - 1]
+            while s >= rlo and found < limit:
+                k = s & rmask
+                inspected += 1
+                if rnodes[k, 0] == tag:
+                    equal = True
+                    for j in range(key_width):
+                        equal &= lwords[at, j] == rwords[k, j]
+                    if equal:
+                        pairs[0, found] = own
+                        pairs[1, found] = s
+                        out_ts[found] = ts
+                        out_sign[found] = sign
+                        found += 1
+                s = rnodes[k, 1]
             if found == limit:
-                if s < lo:
-                    s = int64(-1)
+                s = s if s >= rlo else int64(-1)
                 status = FULL
                 break
-        # Left deletions, right deletions, left insertions, right insertions: each instant in this order.
-        if li < ln and (
-            ri == rn or lts[li] < rts[ri] or (lts[li] == rts[ri] and (lsign[li] < 0 or rsign[ri] > 0))
-        ):
+        elif s >= 0:
+            at = own & rmask
+            tag = rnodes[at, 0]
+            ts, sign = rts[ri - 1], rsign[ri - 1]
+            while s >= llo and found < limit:
+                k = s & lmask
+                inspected += 1
+                if lnodes[k, 0] == tag:
+                    equal = True
+                    for j in range(key_width):
+                        equal &= rwords[at, j] == lwords[k, j]
+                    if equal:
+                        pairs[0, found] = s
+                        pairs[1, found] = own
+                        out_ts[found] = ts
+                        out_sign[found] = sign
+                        found += 1
+                s = lnodes[k, 1]
+            if found == limit:
+                s = s if s >= llo else int64(-1)
+                status = FULL
+                break
+        # The next element: left deletions, right deletions, left insertions, right insertions of each instant.
+        s = int64(-1)
+        if li < ln and (ri == rn or lts[li] < rts[ri] or (lts[li] == rts[ri] and (lsign[li] < 0 or rsign[ri] > 0))):
             side = int64(0)
-            ts = lts[li]
-            sign = int64(1) if lsign[li] > 0 else int64(-1)
-            own = _enter(left, state[0], li, insert_only, int64(lsign[li]))
+            if lsign[li] > 0:
+                if lfifo:
+                    own = lhi
+                    lhi += 1
+                    if lsign[li] == KEYLESS:
+                        lnodes[own & lmask, 1] = UNLINKED
+                        own = int64(-1)
+                    else:
+                        _link(lheads, lnodes, own, ltags[lins], lmask, lshift)
+                else:
+                    own = lfresh[lins]
+                    _link_bag(lheads, lnodes, own, ltags[lins], lrow_tags[li], lshift)
+                lins += 1
+            else:
+                if lfifo:
+                    own = llo if llo < lhi else int64(-2)
+                    llo += 1
+                    if own >= 0 and lnodes[own & lmask, 1] == UNLINKED:
+                        own = int64(-1)
+                else:
+                    own = _unlink_bag(lheads, lnodes, lwords, lrows, li, lrow_tags[li], lshift)
+                    if own >= 0:
+                        lfreed[lfree] = own
+                        lfree += 1
+                if own >= 0 and insert_only != 0:
+                    own = int64(-1)
             li += 1
             if own >= 0:
                 s = rheads[0, _bucket(lnodes[own & lmask, 0], rshift)]
-            else:
-                s = int64(-1)
         elif ri < rn:
             side = int64(1)
-            ts = rts[ri]
-            sign = int64(1) if rsign[ri] > 0 else int64(-1)
-            own = _enter(right, state[1], ri, insert_only, int64(rsign[ri]))
+            if rsign[ri] > 0:
+                if rfifo:
+                    own = rhi
+                    rhi += 1
+                    if rsign[ri] == KEYLESS:
+                        rnodes[own & rmask, 1] = UNLINKED
+                        own = int64(-1)
+                    else:
+                        _link(rheads, rnodes, own, rtags[rins], rmask, rshift)
+                else:
+                    own = rfresh[rins]
+                    _link_bag(rheads, rnodes, own, rtags[rins], rrow_tags[ri], rshift)
+                rins += 1
+            else:
+                if rfifo:
+                    own = rlo if rlo < rhi else int64(-2)
+                    rlo += 1
+                    if own >= 0 and rnodes[own & rmask, 1] == UNLINKED:
+                        own = int64(-1)
+                else:
+                    own = _unlink_bag(rheads, rnodes, rwords, rrows, ri, rrow_tags[ri], rshift)
+                    if own >= 0:
+                        rfreed[rfree] = own
+                        rfree += 1
+                if own >= 0 and insert_only != 0:
+                    own = int64(-1)
             ri += 1
             if own >= 0:
                 s = lheads[0, _bucket(rnodes[own & rmask, 0], lshift)]
-            else:
-                s = int64(-1)
         else:
-            s = int64(-1)
             break
         if own == -2:
             status = MISSING
             break
-    state[0, POSITION], state[1, POSITION] = li, ri
+    state[0, LO], state[0, HI], state[0, POSITION], state[0, INSERTED], state[0, FREED] = llo, lhi, li, lins, lfree
+    state[1, LO], state[1, HI], state[1, POSITION], state[1, INSERTED], state[1, FREED] = rlo, rhi, ri, rins, rfree
     state[2, PENDING_SIDE], state[2, PENDING_OWN], state[2, PENDING_NEXT] = side, own, s
     state[2, INSPECTED] += inspected
     state[2, STATUS] = status
