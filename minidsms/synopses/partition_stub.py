@@ -10,8 +10,10 @@ docs/semantics W5; docs/design, point 3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema, Type, row_words
 from minidsms.kernels import windows
@@ -22,6 +24,7 @@ _LARGEST_OUTPUT = 1 << 16
 _NEVER = -(2**63)
 _SLOT_ARRAYS = 7
 _OTHER_KEY_ARRAYS = 5
+_Value = TypeVar("_Value", bound=np.generic)
 
 
 class PartitionStub:
@@ -249,7 +252,7 @@ class PartitionStub:
                 valid[place] = state[f"valid{j}"]
 
 
-def _longer(array: AnyArray, capacity: int, fill: int) -> AnyArray:
+def _longer(array: npt.NDArray[_Value], capacity: int, fill: int) -> npt.NDArray[_Value]:
     longer = np.full(capacity, fill, array.dtype)
     longer[: len(array)] = array
     return longer

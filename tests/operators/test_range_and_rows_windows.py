@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minidsms.elements import MAX_INSTANT, Batch, Schema, Type
+from minidsms.elements import MAX_INSTANT, Batch, Column, Schema, Type
 from minidsms.operators.operator import Operator
 from minidsms.operators.range_window import RangeWindow
 from minidsms.operators.rows_window import RowsWindow
@@ -121,7 +121,7 @@ def test_long_run_of_changes_is_put_out_in_bounded_batches() -> None:
     out = Queue(schema, 1)
     operator.outputs.append(out)
     ts = np.arange(n, dtype=np.int64)
-    operator.inputs[0].put(Batch(ts, None, [_integers(ts)]))
+    operator.inputs[0].put(Batch(ts, None, [Column(ts)]))
     operator.inputs[0].progress = n
     sizes, seen = [], []
     while operator.is_ready():
@@ -172,9 +172,3 @@ def test_unbounded_window_passes_elements_and_numbers_them() -> None:
     items = [(1, 1, (1, 0.5)), (1, 1, (None, None)), (4, 1, (1, 0.5))]
     got = run_in_order(operator, [items], [2], with_seq=True, append_only=True)
     assert got == [(*item, i) for i, item in enumerate(items)]
-
-
-def _integers(values: Any) -> Any:
-    from minidsms.elements import Column
-
-    return Column(values)

@@ -1,0 +1,165 @@
+"""Kernel of RSTREAM: a bag of rows that changes, shown whole at chosen instants.
+
+The bag is dense: row s of `words` with `counts[s]` copies, s < figures[SIZE]; a row that goes is replaced by the last
+one, so showing the bag is one pass over the front of the array. Rows are chained in buckets through `next_in_bucket`.
+
+Invariant: kernels never raise; they return why they stopped and leave their cursor where to resume.
+docs/semantics S2.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from minidsms.elements import Int8Array, Int64Array
+
+SIZE, TOTAL, MISSING = 0, 1, 2
+CHANGE, EVENT, SLOT, COPY, IS_SHOWING, WRITTEN = 0, 1, 2, 3, 4, 5
+DONE, FULL, NEEDS_SLOTS, NEEDS_ROOM = 0, 1, 2, 3
+
+_A = "int64[::1]"
+
+
+@njit(f"int64(int64[:, ::1], int64, {_A})", cache=True, nogil=True)
+def _bucket_of(words: Int64Array, row: int, buckets: Int64Array) -> int:
+    """The bucket of a row: a multiply-and-shift mix of its words."""
+    h = 0
+    for c in range(words.shape[1]):
+        h = (h ^ words[row, c]) * -7046029254386353131
+        h ^= (h >> 32) & 0xFFFFFFFF
+    return h & (len(buckets) - 1)
+
+
+@njit(f"void(int64[:, ::1], int64, {_A}, {_A})", cache=True, nogil=True)
+def chain_rows(words: Int64Array, size: int, buckets: Int64Array, next_in_bucket: Int64Array) -> None:
+    """Fill empty buckets with the rows [0, size)."""
+    for s in range(size):
+        b = _bucket_of(words, s, buckets)
+        next_in_bucket[s] = buckets[b]
+        buckets[b] = s
+
+
+@njit(f"void(int64, int64, {_A}, {_A})", cache=True, nogil=True)
+def _replace_link(old: int, new: int, chain: Int64Array, next_in_bucket: Int64Array) -> None:
+    """Let whatever points at `old` in the chain that begins at chain[0] point at `new`."""
+    if chain[0] == old:
+        chain[0] = new
+        return
+    s = chain[0]
+    while next_in_bucket[s] != old:
+        s = next_in_bucket[s]
+    next_in_bucket[s] = new
+
+
+@njit(f"int64(int64[:, ::1], int64, int64, int64[:, ::1], {_A}, {_A}, {_A}, {_A})", cache=True, nogil=True)
+def _change(
+    changes: Int64Array,
+    row: int,
+    sign: int,
+    words: Int64Array,
+    counts: Int64Array,
+    next_in_bucket: Int64Array,
+    buckets: Int64Array,
+    figures: Int64Array,
+) -> int:
+    """Add or take away one copy of a row; returns whether there was room."""
+    b = _bucket_of(changes, row, buckets)
+    s = buckets[b]
+    while s >= 0:
+        is_same = True
+        for c in range(words.shape[1]):
+            if words[s, c] != changes[row, c]:
+                is_same = False
+                break
+        if is_same:
+            break
+        s = next_in_bucket[s]
+    if sign > 0:
+        if s < 0:
+            s = figures[SIZE]
+            if s == len(counts):
+                return 0
+            words[s, :] = changes[row, :]
+            counts[s] = 0
+            next_in_bucket[s] = buckets[b]
+            buckets[b] = s
+            figures[SIZE] += 1
+        counts[s] += 1
+        figures[TOTAL] += 1
+        return 1
+    if s < 0:
+        figures[MISSING] += 1
+        return 1
+    counts[s] -= 1
+    figures[TOTAL] -= 1
+    if counts[s] == 0:
+        _replace_link(s, next_in_bucket[s], buckets[b:], next_in_bucket)
+        last = figures[SIZE] - 1
+        if s != last:
+            b = _bucket_of(words, last, buckets)
+            _replace_link(last, s, buckets[b:], next_in_bucket)
+            words[s, :] = words[last, :]
+            counts[s] = counts[last]
+            next_in_bucket[s] = next_in_bucket[last]
+        figures[SIZE] = last
+    return 1
+
+
+@njit(
+    f"int64({_A}, int8[::1], int64[:, ::1], {_A}, int64, int64[:, ::1], {_A}, {_A}, {_A}, {_A}, {_A}, {_A},"
+    f" int64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def show_bag(
+    change_ts: Int64Array,
+    change_sign: Int8Array,
+    changes: Int64Array,
+    events: Int64Array,
+    is_whole: int,
+    words: Int64Array,
+    counts: Int64Array,
+    next_in_bucket: Int64Array,
+    buckets: Int64Array,
+    figures: Int64Array,
+    cursor: Int64Array,
+    out_ts: Int64Array,
+    out_words: Int64Array,
+) -> int:
+    """Write the whole bag at each event instant, changes up to it applied; returns why it stopped.
+
+    is_whole: never split an instant between two outputs (they are sorted afterwards).  cursor: (6,), see the names.
+    """
+    e, i, k, room = cursor[EVENT], cursor[CHANGE], 0, len(out_ts)
+    status = DONE
+    while True:
+        if cursor[IS_SHOWING] == 0:
+            while i < len(change_ts) and (e >= len(events) or change_ts[i] <= events[e]):
+                if _change(changes, i, change_sign[i], words, counts, next_in_bucket, buckets, figures) == 0:
+                    status = NEEDS_SLOTS
+                    break
+                i += 1
+            if status != DONE or e >= len(events):
+                break
+            if is_whole and figures[TOTAL] > room - k:
+                status = FULL if k > 0 else NEEDS_ROOM
+                break
+            cursor[IS_SHOWING], cursor[SLOT], cursor[COPY] = 1, 0, 0
+        s, copy = cursor[SLOT], cursor[COPY]
+        while s < figures[SIZE] and k < room:
+            out_ts[k] = events[e]
+            for c in range(words.shape[1]):
+                out_words[k, c] = words[s, c]
+            k += 1
+            copy += 1
+            if copy >= counts[s]:
+                s += 1
+                copy = 0
+        cursor[SLOT], cursor[COPY] = s, copy
+        if s < figures[SIZE]:
+            status = FULL
+            break
+        cursor[IS_SHOWING] = 0
+        e += 1
+    cursor[EVENT], cursor[CHANGE], cursor[WRITTEN] = e, i, k
+    return status
