@@ -1,8 +1,8 @@
 """From a CQL text to the tokens of its statements.
 
-Few words are reserved. Most keywords are words like any other except where their neighbours make them one: a unit follows
-a number, ROWS stands in a window's brackets, SLACK behind the columns of CREATE STREAM. The lexer decides that by looking at
-the tokens around a word, so the grammar stays LALR and a column may be called day, rows or key.
+Few words are reserved. Most keywords are words like any other except where their neighbours make them one: a unit
+follows a number, ROWS stands in a window's brackets, SLACK behind the columns of CREATE STREAM. The lexer decides that
+by looking at the tokens around a word, so the grammar stays LALR and a column may be called day, rows or key.
 
 Invariant: tokens carry their place in the whole text, whatever part of it is read; a statement is refused here, before
 anything recurses over it, when it is too large or opens more than 200 parentheses. docs/semantics T1, "Statements".
@@ -24,8 +24,38 @@ MAX_STATEMENT_CHARACTERS = 1_000_000
 """How long one statement may be."""
 
 RESERVED = frozenset(
-    "SELECT DISTINCT FROM WHERE GROUP HAVING UNION EXCEPT INTERSECT ALL AND OR NOT IN BETWEEN LIKE IS NULL TRUE FALSE "
-    "CASE WHEN THEN ELSE END AS ON JOIN".split()
+    {
+        "SELECT",
+        "DISTINCT",
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "HAVING",
+        "UNION",
+        "EXCEPT",
+        "INTERSECT",
+        "ALL",
+        "AND",
+        "OR",
+        "NOT",
+    }
+    | {
+        "IN",
+        "BETWEEN",
+        "LIKE",
+        "IS",
+        "NULL",
+        "TRUE",
+        "FALSE",
+        "CASE",
+        "WHEN",
+        "THEN",
+        "ELSE",
+        "END",
+        "AS",
+        "ON",
+        "JOIN",
+    }
 )
 """Words that are keywords everywhere; as a name they stand in backquotes."""
 
@@ -294,7 +324,7 @@ class _Context:
         return word in _DECLARATION_WORDS and before not in ("BY", "FORMAT", "GENERATOR")
 
     def _is_clause_of_query(self, i: int, word: str) -> bool:
-        """The clauses behind CREATE QUERY's query. INTO and WITH are always clauses there; the others need their sequel."""
+        """The clauses behind CREATE QUERY's query. INTO and WITH always are; the others need their sequel."""
         before, after = self._type(i - 1), self._type(i + 1)
         if word not in _QUERY_WORDS or before == "FORMAT":
             return False

@@ -1,7 +1,8 @@
 """From a CQL text to its syntax tree.
 
-`grammar.lark` says what CQL looks like; the parser's tables are built from it once, on first use. Whatever the text, the
-outcome is a tree or a CqlError that shows the place.  docs/semantics "Statements".
+`grammar.lark` says what CQL looks like; the parser's tables are built from it once, on first use.
+
+Invariant: whatever the text, the outcome is a tree or a CqlError that shows the place.  docs/semantics "Statements".
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class _Grammar:
                 )
             self.builder.text = text
             try:
-                return self.lark.parse(statement.tokens, start)  # type: ignore[arg-type]
+                return self.lark.parse(statement.tokens, start)
             except UnexpectedToken as error:
                 raise syntax_error(self.lark, start, statement, text, error.token) from None
             finally:
@@ -92,7 +93,9 @@ def parse_query(text: str) -> syntax.Query:
     if len(found) > 1:
         first = found[1].tokens[0]
         raise CqlError(
-            "one query was expected, here a second statement begins", text, (int(first.start_pos or 0), first.end_pos or 0)
+            "one query was expected, here a second statement begins",
+            text,
+            (int(first.start_pos or 0), first.end_pos or 0),
         )
     query: syntax.Query = _GRAMMAR.parse(found[0], text, "query")
     check_tree(query, text)

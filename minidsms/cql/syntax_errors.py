@@ -11,7 +11,7 @@ from collections.abc import Collection
 from lark import Lark, Token, UnexpectedToken
 
 from minidsms.cql.errors import CqlError
-from minidsms.cql.lexer import STATEMENT_WORDS, Statement
+from minidsms.cql.lexer import RESERVED, STATEMENT_WORDS, Statement
 
 _SHOWN = {
     "LPAR": '"("',
@@ -35,6 +35,29 @@ _BEGIN_EXPRESSION = frozenset({"NUMBER", "TEXT", "CASE", "CAST", "EXISTS", "NULL
 _ONLY_IN_EXPRESSIONS = _BEGIN_EXPRESSION | {"TRUE", "FALSE", "TIMESTAMP", "NOT", "MINUS", "PLUS"}
 _JOINS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "JOIN"})
 
+_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
+_BEFORE_A_NAME = frozenset(
+    {"AS", "FROM", "JOIN", "SELECT", "DISTINCT", "DOT", "COMMA", "BY", "STREAM", "VIEW", "RELATION"}
+)
+_IN_A_WINDOW = frozenset({"IDENT", "NUMBER", "UNIT", "COMMA", "RANGE", "ROWS", "SLIDE"})
+_ORDER = (
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "JOIN",
+    "FROM",
+    "AND",
+    "OR",
+    "IS",
+    "IN",
+    "LIKE",
+    "BETWEEN",
+)
+"""Words in the order a query has them; all others follow by the alphabet."""
+
 _FOREIGN = {
     "ORDER": "CQL has no ORDER BY: a stream is ordered by time, a relation is a bag; order what fetch() returns",
     "LIMIT": "CQL has no LIMIT: a window bounds a stream, for example [ROWS 10]; limit what fetch() returns",
@@ -51,12 +74,12 @@ _FOREIGN = {
     "TABLE": "declare a STREAM or a RELATION",
     "VALUES": "rows come in with push()",
 }
-_WINDOW_FORMS = "a window is [RANGE 10 SECONDS], [RANGE 10 SECONDS SLIDE 2 SECONDS], [ROWS 10], [PARTITION BY k ROWS 10], [NOW]"
+_WINDOW_FORMS = "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [ROWS 10], [PARTITION BY k ROWS 10] or [NOW]"
 _UNIT_HINT = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
 
 
 def syntax_error(lark: Lark, start: str, statement: Statement, text: str, token: Token) -> CqlError:
-    """The error for the first token of the statement that cannot stand where it does. '$END': the text stops too soon."""
+    """The error for the statement's first token that cannot stand where it does; '$END': the text stops too soon."""
     tokens = statement.tokens
     is_end = token.type == "$END"
     at = len(tokens) if is_end else next(i for i, t in enumerate(tokens) if t is token)
@@ -86,14 +109,14 @@ def _accepted(lark: Lark, start: str, tokens: list[Token]) -> frozenset[str]:
             state.feed_token(token)
     except UnexpectedToken:
         return frozenset()
-    return frozenset(parser.accepts())
+    return frozenset(parser.accepts())  # type: ignore[no-untyped-call]
 
 
 def describe(expected: Collection[str]) -> str:
     """Terminals as a person would say them: kinds of things first, then words, at most eight."""
     left = set(expected)
     parts: list[str] = []
-    if _BEGIN_EXPRESSION <= left:
+    if left >= _BEGIN_EXPRESSION:
         parts.append("an expression")
         left -= _ONLY_IN_EXPRESSIONS
         if "SELECT" in left:
@@ -106,13 +129,12 @@ def describe(expected: Collection[str]) -> str:
         parts.append("a query (SELECT ..)")
         left -= {"SELECT", "STREAM_OPERATOR", "LPAR", "IDENT"}
     if "JOIN" in left:
-        parts.append("JOIN")
-        left -= _JOINS
+        left -= _JOINS - {"JOIN"}
     if "AS" in left and "IDENT" in left:
         parts.append("an alias")
         left -= {"AS", "IDENT"}
     names = sorted(t for t in left if t in _SHOWN and t != "$END")
-    words = sorted(t for t in left if t not in _SHOWN)
+    words = [t for t in _ORDER if t in left] + sorted(t for t in left if t not in _SHOWN and t not in _ORDER)
     parts += [_SHOWN[t] for t in names] + words
     if "$END" in left:
         parts.append("the end")
@@ -134,7 +156,6 @@ def _hint(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collec
     token = tokens[at] if at < len(tokens) else None
     before = tokens[at - 1] if at > 0 else None
     word = "" if token is None else token.upper()
-    is_quoted = token is not None and text[token.start_pos : (token.start_pos or 0) + 1] in "'\"`"
     window = _open_window(tokens, at)
     if window is not None:
         return _window_hint(tokens, at, window, expected)
@@ -153,10 +174,14 @@ def _hint(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collec
         return "a window stands behind a stream in FROM"
     if token is not None and token.type == "TEXT" and "IDENT" in expected:
         return "names stand bare or in backquotes: `a name`; '..' and \"..\" are texts"
-    if token is not None and "IDENT" in expected and not is_quoted and word.isidentifier():
+    if token is not None and before is not None and before.type == "COMMA" and word in _CLAUSES:
+        return f'there is a "," too many before {word}'
+    if word in RESERVED and "IDENT" in expected and before is not None and before.type in _BEFORE_A_NAME:
         return f"{word} is a reserved word; a column or stream of that name stands in backquotes: `{token}`"
-    if token is not None and token.type in ("EQUAL", "COMPARISON"):
+    if token is not None and token.type in ("EQUAL", "COMPARISON") and "PLUS" in expected:
         return "comparisons do not chain: write a < b AND b < c"
+    if at == 1 and tokens[0].type == "IDENT" and "UNION" in expected:
+        return "a statement begins with SELECT, " + ", ".join(sorted(STATEMENT_WORDS))
     if "ON" in expected and "USING" in expected:
         return "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
     return _unclosed(tokens[:at], expected)
@@ -182,17 +207,19 @@ def _window_hint(tokens: list[Token], at: int, window: int, expected: Collection
     if token is not None and token.type == "IDENT" and "UNIT" in expected:
         near = difflib.get_close_matches(token.upper()[:40], ["SECONDS", "MINUTES", "MILLISECONDS", "HOURS", "DAYS"], 1)
         return f"did you mean {near[0]}? {_UNIT_HINT}" if near else _UNIT_HINT
-    if token is not None and token.type == "IDENT" and token.lower() in ("second", "seconds", "minutes", "hours", "days"):
+    if (
+        token is not None
+        and token.type == "IDENT"
+        and token.lower() in ("second", "seconds", "minutes", "hours", "days")
+    ):
         return "the number stands before its unit: [RANGE 10 SECONDS]"
-    is_over = token is None or token.type not in ("IDENT", "NUMBER", "UNIT", "COMMA", "RANGE", "ROWS", "SLIDE")
+    is_over = token is None or token.upper() in RESERVED or token.type not in _IN_A_WINDOW
     if "RSQB" in expected and is_over:
         return 'the window is not closed: "]" is missing'
     return _WINDOW_FORMS
 
 
-def _misspelt(
-    lark: Lark, start: str, tokens: list[Token], at: int, expected: Collection[str], text: str
-) -> str:
+def _misspelt(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collection[str], text: str) -> str:
     """The keyword that the unexpected word, or the name before it (`FROM S WHER a > 3`), was probably meant to be."""
     for i in (at, at - 1):
         if not 0 <= i < len(tokens) or tokens[i].type not in ("IDENT", "UNIT") or text[tokens[i].start_pos or 0] == "`":
@@ -201,7 +228,7 @@ def _misspelt(
         words = [t for t in possible if t.isalpha() and t not in _SHOWN]
         near = difflib.get_close_matches(tokens[i].upper()[:40], words, 1, 0.7)
         if near:
-            return near[0]
+            return f"{near[0]} BY" if near[0] in ("GROUP", "PARTITION") else near[0]
     return ""
 
 

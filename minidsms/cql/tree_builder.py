@@ -1,7 +1,8 @@
 """The grammar's callbacks: from tokens and finished parts to the nodes of the syntax tree.
 
-Every method is called by the LALR parser when its rule is complete, with the rule's parts in order; an optional part that
-is missing is None. Nothing here recurses, so the depth of a text is limited by `check_tree`, not by the interpreter's stack.
+Every method is called by the LALR parser when its rule is complete, with the rule's parts in order; an optional part
+that is missing is None. Nothing here recurses: how deep a text may nest is for `check_tree` to say, not for the
+interpreter's stack.
 
 Invariant: a node's span runs from its first to its last character in the text, parentheses included.
 """
@@ -124,7 +125,9 @@ class TreeBuilder(Transformer[Token, Part]):
         """(is it negative, the length) that a number and a unit spell."""
         match = _DURATION.fullmatch(number.strip())
         if match is None or len(match.group(2)) > 40:
-            raise self.fail("this is not a length of time", number, hint="for example: INTERVAL '10' SECOND, 2.5 MINUTES")
+            raise self.fail(
+                "this is not a length of time", number, hint="for example: INTERVAL '10' SECOND, 2.5 MINUTES"
+            )
         digits = match.group(2)
         whole, point, fraction = digits.partition(".")
         whole = whole.lstrip("0") or "0"
@@ -381,7 +384,7 @@ class TreeBuilder(Transformer[Token, Part]):
         return syntax.QueryStatement(parts[0], span=span_of(parts))
 
     def type(self, parts: list[Part]) -> Type:
-        word, second, _, size, _ = parts
+        word, second, _, size, _, scale, _ = parts
         name = word.upper()
         if second is not None and (name, second.upper()) not in (("DOUBLE", "PRECISION"), ("CHARACTER", "VARYING")):
             raise self.fail(f'unexpected "{second}" behind a type', second, 'expected "," or ")"')
@@ -396,6 +399,8 @@ class TreeBuilder(Transformer[Token, Part]):
         if size is not None:
             if name not in _SIZED_TYPES:
                 raise self.fail(f"{name} takes no length", size)
+            if scale is not None:
+                raise self.fail(f"{name} takes one length", scale)
             self.count_of(size)
         return TYPES[name]
 
@@ -458,7 +463,9 @@ class TreeBuilder(Transformer[Token, Part]):
                 raise self.fail(f"{clause.keyword} is given twice", clause)
             if clause.field in refused:
                 raise self.fail(
-                    f"{clause.keyword} belongs to streams", clause, hint="a relation takes no slack (T6); use CREATE STREAM"
+                    f"{clause.keyword} belongs to streams",
+                    clause,
+                    hint="a relation takes no slack (T6); use CREATE STREAM",
                 )
             given[clause.field] = clause.value
         return given
@@ -475,21 +482,15 @@ class TreeBuilder(Transformer[Token, Part]):
 
     def create_stream(self, parts: list[Part]) -> syntax.CreateStream:
         given = self._declaration(parts[6:], ())
-        return syntax.CreateStream(
-            str(parts[2]), parts[4], span=span_of(parts), name_span=_span(parts[2]), **given
-        )
+        return syntax.CreateStream(str(parts[2]), parts[4], span=span_of(parts), name_span=_span(parts[2]), **given)
 
     def create_relation(self, parts: list[Part]) -> syntax.CreateRelation:
         given = self._declaration(parts[6:], ("timestamp_by", "slack", "late_drop"))
-        return syntax.CreateRelation(
-            str(parts[2]), parts[4], span=span_of(parts), name_span=_span(parts[2]), **given
-        )
+        return syntax.CreateRelation(str(parts[2]), parts[4], span=span_of(parts), name_span=_span(parts[2]), **given)
 
     def create_view(self, parts: list[Part]) -> syntax.CreateView:
         columns = () if parts[3] is None else tuple(str(c) for c in parts[3].names)
-        return syntax.CreateView(
-            str(parts[2]), parts[5], columns, span=span_of(parts), name_span=_span(parts[2])
-        )
+        return syntax.CreateView(str(parts[2]), parts[5], columns, span=span_of(parts), name_span=_span(parts[2]))
 
     def create_query(self, parts: list[Part]) -> syntax.CreateQuery:
         given = self._clauses(parts[5:])
