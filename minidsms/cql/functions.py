@@ -1,7 +1,7 @@
 """The built-in functions and operators: what they take, what they give, and which of them can fail.
 
-The binder asks for types, the planner asks `can_fail` before it moves an expression (docs/semantics R4, W8). A function that is
-not in `FUNCTIONS` does not exist; one that is there has a row in `minidsms.expressions` too.
+The binder asks for types, the planner asks `can_fail` before it moves an expression (docs/semantics R4, W8). A function
+that is not in `FUNCTIONS` does not exist; one that is there has a row in `minidsms.expressions` too.
 
 Invariant: `resolve` is total on argument types; None means "not for these types", never an exception.
 """
@@ -170,11 +170,11 @@ def _collect(types: Sequence[Type]) -> Signature | None:
 
 
 def _anything(types: Sequence[Type]) -> Signature | None:
-    return Signature(tuple(types), Type.BOOLEAN)
+    return Signature(tuple(Type.INTEGER if t is Type.NULL else t for t in types), Type.BOOLEAN)
 
 
 def _fixed(result: Type, *params: Type) -> Callable[[Sequence[Type]], Signature | None]:
-    """Fixed parameter types; an INTEGER may stand where a FLOAT is wanted. The last parameter repeats as far as needed."""
+    """Fixed parameter types (the last repeats as needed); an INTEGER may stand where a FLOAT is wanted."""
 
     def resolve(types: Sequence[Type]) -> Signature | None:
         wanted = tuple(params[min(i, len(params) - 1)] for i in range(len(types)))
@@ -269,8 +269,8 @@ def aggregate_type(function: str, arg: Type | None) -> Type | None:
 def can_fail(expr: bound.Expr) -> bool:
     """Whether the expression, or anything inside it, can fail on some row (conservative: True when in doubt).
 
-    Only what docs/semantics R4 lists can: int64 arithmetic, CASTs that may not fit or be readable, user functions, and a
-    scalar subquery, which may find more than one row.
+    Only what docs/semantics R4 lists can: int64 arithmetic, CASTs that may not fit or be readable, user functions, and
+    a scalar subquery, which may find more than one row.
     """
     pending = [expr]
     while pending:

@@ -1,0 +1,77 @@
+"""Grouped blocks: which aggregates they compute, and how an expression over a group becomes one over the group's row.
+
+While a select list is bound, columns stand for the rows before grouping and aggregates for negative positions; `to_row`
+then turns the whole expression into one over the Aggregate node's row: the keys, then the aggregates.
+
+Invariant: after `to_row` no position of the ungrouped row is left; a column that is neither a key nor inside an
+aggregate is an error that names it (docs/semantics R3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.catalog import Catalog
+from minidsms.cql.errors import CqlError
+from minidsms.cql.functions import AGGREGATES
+from minidsms.cql.rewriting import rewrite
+from minidsms.cql.session import Session, parts
+
+
+@dataclass
+class Groups:
+    """The keys of a grouped block, and the aggregates met so far."""
+
+    session: Session
+    keys: tuple[bound.Expr, ...]
+    aggregates: list[bound.AggregateCall] = field(default_factory=list)
+    _positions: dict[bound.Expr, int] = field(default_factory=dict)
+    _slots: dict[bound.AggregateCall, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for i, key in enumerate(self.keys):
+            self._positions.setdefault(key, i)
+
+    def add(self, call: bound.AggregateCall, name: str) -> bound.Expr:
+        """A placeholder for the aggregate's result; equal aggregates are computed once."""
+        slot = self._slots.setdefault(call, len(self.aggregates))
+        if slot == len(self.aggregates):
+            self.aggregates.append(call)
+        return bound.ColumnRef(call.type, -slot - 1, name, span=call.span)
+
+    def to_row(self, expr: bound.Expr) -> bound.Expr:
+        """The expression over the group's row."""
+
+        def moved(e: bound.Expr) -> bound.Expr | None:
+            position = self._positions.get(e)
+            if position is not None:
+                name = e.name if isinstance(e, bound.ColumnRef) else ""
+                return bound.ColumnRef(e.type, position, name, span=e.span)
+            if isinstance(e, bound.ColumnRef):
+                if e.index < 0:
+                    return bound.ColumnRef(e.type, len(self.keys) - e.index - 1, e.name, span=e.span)
+                raise self._ungrouped(e)
+            return None
+
+        return rewrite(expr, moved)
+
+    def _ungrouped(self, column: bound.ColumnRef) -> CqlError:
+        has = "the query has aggregates but no GROUP BY" if not self.keys else ""
+        return self.session.error(
+            f'column "{column.name}" has no single value in a group',
+            column.span,
+            has,
+            f"add it to GROUP BY, or aggregate it, as in MIN({column.name})",
+        )
+
+
+def is_aggregate(name: str, catalog: Catalog) -> bool:
+    """Whether a function of this name aggregates. A user's scalar function hides a built-in aggregate of its name."""
+    key = name.lower()
+    return key in catalog.aggregates or (key in AGGREGATES and key not in catalog.functions)
+
+
+def has_aggregates(expr: syntax.Syntax, catalog: Catalog) -> bool:
+    """Whether an aggregate stands in the expression (not in its subqueries)."""
+    return any(isinstance(e, syntax.Call) and is_aggregate(e.function, catalog) for e in parts(expr, False))

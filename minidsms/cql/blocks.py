@@ -1,0 +1,192 @@
+"""One SELECT block, from FROM to DISTINCT (docs/semantics R1, R3).
+
+The shape: [Distinct] <- Project <- [Filter having] <- [Aggregate] <- [Filter where] <- the FROM tree.
+
+Invariant: a block without GROUP BY, HAVING and aggregates has no Aggregate node; every other block has exactly one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.aggregates import Groups, has_aggregates
+from minidsms.cql.defaults import event_windows
+from minidsms.cql.expression_binder import Context, ExpressionBinder
+from minidsms.cql.scope import Ambiguous, Column, Scope
+from minidsms.cql.session import Piece, Session
+from minidsms.cql.sources import SourceBinder, equate_conjuncts
+from minidsms.elements import Field, Schema
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the select list."""
+
+    name: str
+    expr: bound.Expr
+
+
+class BlockBinder:
+    """Binds one block. outer: the enclosing query, whose row WHERE may use where correlated is True."""
+
+    def __init__(
+        self,
+        session: Session,
+        outer: Context | None,
+        correlated: bool,
+        bind_query: Callable[[syntax.Query, Context | None], Piece],
+        bind_relation: Callable[[syntax.Query, Context], Piece],
+    ) -> None:
+        self.session = session
+        self.outer = outer
+        self.correlated = correlated
+        self.bind_query = bind_query
+        self.bind_relation = bind_relation
+
+    def bind(self, select: syntax.Select) -> Piece:
+        """The block's relation."""
+        if not select.sources:
+            raise self.session.error(
+                "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
+            )
+        sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation)
+        source, source_trees = sources.bind_all(select.sources)
+        scope, from_node = source.scope, source.node
+        node = from_node
+        if select.where is not None:
+            equate_conjuncts(scope, select.where)
+            condition = self._binder(scope, "WHERE", self.correlated).condition(select.where)
+            node = bound.Filter(node.schema, node, condition)
+        groups = self._groups(select, scope)
+        outputs, items = self._outputs(select, scope, groups)
+        having = None
+        if select.having is not None:
+            having = self._binder(scope, "HAVING", groups=groups).condition(select.having)
+        if groups is not None:
+            self._check_arrival(groups, from_node)
+            node = _aggregate(node, groups)
+        if having is not None:
+            node = bound.Filter(node.schema, node, having)
+        schema = Schema(tuple(Field(o.name, o.expr.type) for o in outputs))
+        node = bound.Project(schema, node, tuple(o.expr for o in outputs))
+        if select.distinct:
+            node = bound.Distinct(schema, node)
+        tree = replace(
+            select,
+            items=tuple(items),
+            sources=source_trees,
+            where=None if select.where is None else self.session.expand(select.where),
+            having=None if select.having is None else self.session.expand(select.having),
+        )
+        return Piece(node, tree)
+
+    def _binder(
+        self, scope: Scope, clause: str, correlated: bool = False, groups: Groups | None = None
+    ) -> ExpressionBinder:
+        return ExpressionBinder(
+            self.session, Context(scope, clause, self.outer, correlated, groups), self.bind_relation
+        )
+
+    # ---------------------------------------------------------------------------------------------------- groups
+
+    def _groups(self, select: syntax.Select, scope: Scope) -> Groups | None:
+        catalog = self.session.catalog
+        grouped = bool(select.group_by) or select.having is not None
+        if not grouped and not any(has_aggregates(item.expr, catalog) for item in select.items):
+            return None
+        keys: dict[bound.Expr, None] = {}
+        for expr in select.group_by:
+            meant = self._meant(expr, select, scope)
+            key = self._binder(scope, "GROUP BY").bind(meant)
+            if isinstance(key, bound.Literal):
+                raise self.session.error(
+                    "GROUP BY a constant makes no groups", expr.span, "", "name the column; positions are not counted"
+                )
+            keys.setdefault(key)
+        return Groups(self.session, tuple(keys))
+
+    def _meant(self, expr: syntax.Expr, select: syntax.Select, scope: Scope) -> syntax.Expr:
+        """A bare name that is no column of FROM may be an alias of the select list."""
+        if not isinstance(expr, syntax.Name) or expr.qualifier is not None:
+            return expr
+        try:
+            if scope.find(expr.name, None) is not None:
+                return expr
+        except Ambiguous:
+            return expr
+        key = expr.name.lower()
+        return next((i.expr for i in select.items if i.alias is not None and i.alias.lower() == key), expr)
+
+    def _check_arrival(self, groups: Groups, from_node: bound.Node) -> None:
+        for call in groups.aggregates:
+            by_arrival = call.function in ("first", "last") and not call.user
+            if by_arrival and not isinstance(from_node, bound.Window):
+                raise self.session.error(
+                    f"{call.function.upper()} needs the arrival order of one windowed stream",
+                    call.span,
+                    "",
+                    "FROM must be a single stream with its window; MIN and MAX work on any relation",
+                )
+
+    # ----------------------------------------------------------------------------------------------- select list
+
+    def _outputs(
+        self, select: syntax.Select, scope: Scope, groups: Groups | None
+    ) -> tuple[list[Output], list[syntax.SelectItem]]:
+        """The columns, and the select list with `*` written out."""
+        binder = self._binder(scope, "the select list", groups=groups)
+        outputs: list[Output] = []
+        trees: list[syntax.SelectItem] = []
+        for item in select.items:
+            if isinstance(item.expr, syntax.Star):
+                columns = self._star(item.expr, scope)
+                for _, column in columns:
+                    expr = replace(column.expr, span=item.expr.span)
+                    outputs.append(Output(column.name, expr if groups is None else groups.to_row(expr)))
+                names = [_written(scope, alias, column) for alias, column in columns]
+                written = [syntax.SelectItem(name) for name in names if name is not None]
+                # A column that has no name of its own can only be had by the star.
+                trees += written if len(written) == len(names) else [item]
+            else:
+                outputs.append(Output(item.alias or self._name(item.expr, len(outputs)), binder.value(item.expr)))
+                trees.append(replace(item, expr=self.session.expand(item.expr)))
+        return outputs, trees
+
+    def _name(self, expr: syntax.Expr, position: int) -> str:
+        """A column without alias is called as it is written."""
+        if isinstance(expr, syntax.Name):
+            return expr.name
+        return self.session.snippet(expr.span) or f"column{position + 1}"
+
+    def _star(self, star: syntax.Star, scope: Scope) -> list[tuple[str, Column]]:
+        if star.qualifier is not None and scope.table(star.qualifier) is None:
+            raise scope.unknown("*", star.qualifier, self.session.text, star.span)
+        return scope.star(star.qualifier)
+
+
+def _written(scope: Scope, alias: str, column: Column) -> syntax.Name | None:
+    """How a column that `*` stands for is named: bare where that is clear; None where it cannot be named."""
+    for qualifier in (None, alias) if alias else (None,):
+        try:
+            if scope.find(column.name, qualifier) == column.expr:
+                return syntax.Name(column.name, qualifier)
+        except Ambiguous:
+            continue
+    return None
+
+
+def _aggregate(node: bound.Node, groups: Groups) -> bound.Aggregate:
+    keys = [
+        Field(k.name if isinstance(k, bound.ColumnRef) else f"key{i + 1}", k.type) for i, k in enumerate(groups.keys)
+    ]
+    results = [Field(a.function, a.type) for a in groups.aggregates]
+    return bound.Aggregate(
+        Schema((*keys, *results)),
+        node,
+        groups.keys,
+        tuple(groups.aggregates),
+        not groups.keys,
+        event_windows(node),
+    )

@@ -1,0 +1,86 @@
+"""Making types meet: literals are rewritten, everything else gets a Cast (docs/semantics R4).
+
+Invariant: `coerce` returns an expression of exactly the wanted type, or raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from minidsms.cql import bound
+from minidsms.cql.errors import CqlError
+from minidsms.cql.functions import common_type
+from minidsms.cql.session import Session
+from minidsms.cql.times import NotATime, iso_ticks
+from minidsms.elements import Field, Schema, Type
+
+
+def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
+    """The expression as the type, where the implicit conversions reach it; a bare NULL becomes any type."""
+    if expr.type is target:
+        return expr
+    if isinstance(expr, bound.Literal):
+        if expr.value is None:
+            return replace(expr, type=target)
+        if expr.type is Type.INTEGER and target is Type.FLOAT:
+            return replace(expr, type=target, value=float(expr.value))
+        if expr.type is Type.INTEGER and target in (Type.TIMESTAMP, Type.INTERVAL):
+            return replace(expr, type=target)
+        if isinstance(expr.value, str) and target is Type.TIMESTAMP:
+            try:
+                return replace(expr, type=target, value=iso_ticks(expr.value, session.catalog.tick_ns))
+            except NotATime as problem:
+                raise session.error(str(problem), expr.span, "", "write it as '2024-05-01 12:30:00'") from None
+    if common_type((expr.type, target)) is target:
+        return bound.Cast(target, expr, span=expr.span)
+    raise session.error(
+        f"{expr.type} cannot stand where {target} is wanted",
+        expr.span,
+        f"this is {expr.type}",
+        f"convert it: CAST({session.snippet(expr.span) or '..'} AS {target})",
+    )
+
+
+def read_times(session: Session, exprs: Sequence[bound.Expr]) -> list[bound.Expr]:
+    """The expressions; where one is a TIMESTAMP, text literals beside it are read as ISO times."""
+    if not any(e.type is Type.TIMESTAMP for e in exprs):
+        return list(exprs)
+    return [
+        coerce(session, e, Type.TIMESTAMP) if isinstance(e, bound.Literal) and e.type is Type.TEXT else e for e in exprs
+    ]
+
+
+def agree(session: Session, exprs: Sequence[bound.Expr], what: str) -> list[bound.Expr]:
+    """The expressions in their common type; an error about `what` where there is none."""
+    read = read_times(session, exprs)
+    common = common_type([e.type for e in read])
+    if common is None:
+        raise mismatch(session, read, what)
+    return [coerce(session, e, common) for e in read]
+
+
+def mismatch(session: Session, exprs: Sequence[bound.Expr], what: str) -> CqlError:
+    """The error for values that have no common type, at the first that differs."""
+    first = exprs[0]
+    odd = next((e for e in exprs if common_type((first.type, e.type)) is None), exprs[-1])
+    return session.error(
+        f"{what} {first.type} and {odd.type}",
+        odd.span if odd.span != (0, 0) else first.span,
+        f"this is {odd.type}",
+        f"convert one of them: CAST({session.snippet(odd.span) or '..'} AS {first.type})",
+    )
+
+
+def coerce_columns(session: Session, node: bound.Node, types: Sequence[Type], span: tuple[int, int]) -> bound.Node:
+    """The relation with its columns as these types."""
+    if all(have is want for have, want in zip(node.schema.types, types)):
+        return node
+    if isinstance(node, bound.Project):
+        exprs, below = list(node.exprs), node.input
+    else:
+        exprs = [bound.ColumnRef(f.type, i, f.name, span=span) for i, f in enumerate(node.schema)]
+        below = node
+    cast = tuple(coerce(session, e, want) for e, want in zip(exprs, types))
+    schema = Schema(tuple(Field(f.name, e.type) for f, e in zip(node.schema, cast)))
+    return bound.Project(schema, below, cast)

@@ -1,0 +1,129 @@
+"""Declarations: from CREATE STREAM, RELATION and VIEW to what the catalog keeps (docs/semantics "Statements").
+
+Invariant: a definition that leaves here can be entered in the catalog: its name is free and every column it names exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minidsms.cql import syntax
+from minidsms.cql.binder import bind_view
+from minidsms.cql.catalog import Catalog, RelationDef, SourceDef, StreamDef, ViewDef
+from minidsms.cql.errors import CqlError
+from minidsms.cql.scope import did_you_mean, listing
+from minidsms.cql.session import Session
+from minidsms.cql.windows import ticks
+from minidsms.elements import Field, Schema, Type
+
+FORMATS = ("csv", "json", "parquet", "arrow")
+
+
+def stream_def(statement: syntax.CreateStream, catalog: Catalog, text: str) -> StreamDef:
+    """What CREATE STREAM declares. Raises CqlError."""
+    session = Session(catalog, text)
+    _check_free(session, statement.name, statement.name_span)
+    schema = _schema(session, statement.columns, statement.name_span)
+    timestamp_by = None
+    if statement.timestamp_by is not None:
+        timestamp_by = _position(session, statement.timestamp_by, schema)
+        if schema[timestamp_by].type not in (Type.TIMESTAMP, Type.INTEGER):
+            raise session.error(
+                f"TIMESTAMP BY needs a TIMESTAMP or INTEGER column, and this is {schema[timestamp_by].type}",
+                statement.timestamp_by.span,
+            )
+    source = _source(session, statement.source, statement.archive, statement.span)
+    if source is not None and timestamp_by is None:
+        raise session.error(
+            "a stream that is read FROM a file needs TIMESTAMP BY",
+            statement.source.span if statement.source is not None else statement.span,
+            "",
+            "say which column carries the time: TIMESTAMP BY column",
+        )
+    slack = 0 if statement.slack is None else ticks(session, statement.slack)
+    key = _key(session, statement.key, schema)
+    return StreamDef(statement.name, schema, timestamp_by, slack, statement.late_drop, key, source)
+
+
+def relation_def(statement: syntax.CreateRelation, catalog: Catalog, text: str) -> RelationDef:
+    """What CREATE RELATION declares. Raises CqlError."""
+    session = Session(catalog, text)
+    _check_free(session, statement.name, statement.name_span)
+    schema = _schema(session, statement.columns, statement.name_span)
+    source = _source(session, statement.source, statement.archive, statement.span)
+    return RelationDef(statement.name, schema, _key(session, statement.key, schema), source)
+
+
+def view_def(statement: syntax.CreateView, catalog: Catalog, text: str) -> ViewDef:
+    """What CREATE VIEW declares; its query is bound once to see that it can be. Raises CqlError."""
+    session = Session(catalog, text)
+    _check_free(session, statement.name, statement.name_span)
+    _check_distinct(session, statement.columns, [statement.name_span] * len(statement.columns))
+    view = ViewDef(statement.name, statement.query, text, statement.columns, statement.types)
+    bind_view(view, catalog)
+    return view
+
+
+def _check_free(session: Session, name: str, span: tuple[int, int]) -> None:
+    kind = session.catalog.kind_of(name)
+    if kind is not None:
+        raise session.error(f'there is a {kind} "{name}" already', span, "", f"DROP {kind.upper()} {name} first")
+
+
+def _schema(session: Session, columns: Sequence[syntax.ColumnDef], span: tuple[int, int]) -> Schema:
+    if not columns:
+        raise session.error("a declaration needs at least one column", span)
+    _check_distinct(session, [c.name for c in columns], [c.span for c in columns])
+    return Schema(tuple(Field(c.name, c.type) for c in columns))
+
+
+def _check_distinct(session: Session, names: Sequence[str], spans: Sequence[tuple[int, int]]) -> None:
+    seen: set[str] = set()
+    for name, span in zip(names, spans):
+        if name.lower() in seen:
+            raise session.error(f'the column "{name}" stands twice', span)
+        seen.add(name.lower())
+
+
+def _position(session: Session, name: syntax.Name, schema: Schema) -> int:
+    for i, field in enumerate(schema):
+        if field.name.lower() == name.name.lower():
+            return i
+    raise session.error(
+        f'unknown column "{name.name}"',
+        name.span,
+        f"declared are: {listing(schema.names)}",
+        did_you_mean(name.name, schema.names),
+    )
+
+
+def _key(session: Session, names: Sequence[syntax.Name], schema: Schema) -> tuple[int, ...]:
+    positions = tuple(_position(session, name, schema) for name in names)
+    _check_distinct(session, [n.name for n in names], [n.span for n in names])
+    return positions
+
+
+def _source(
+    session: Session,
+    source: syntax.Source | syntax.Generator | None,
+    archive: str | None,
+    span: tuple[int, int],
+) -> SourceDef | None:
+    if archive is not None:
+        raise _not_yet(session, "ARCHIVE", span)
+    if isinstance(source, syntax.Generator):
+        raise _not_yet(session, "FROM GENERATOR", source.span)
+    if source is None:
+        return None
+    if source.format is not None and source.format.lower() not in FORMATS:
+        raise session.error(
+            f'unknown format "{source.format}"',
+            source.span,
+            f"there are: {listing(FORMATS)}",
+            did_you_mean(source.format, FORMATS),
+        )
+    return SourceDef(source.path, None if source.format is None else source.format.lower())
+
+
+def _not_yet(session: Session, what: str, span: tuple[int, int]) -> CqlError:
+    return session.error(f"{what} is not available in this version", span)

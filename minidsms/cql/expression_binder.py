@@ -1,0 +1,489 @@
+"""Expressions: from names and literals to a typed tree over positions (docs/semantics R1, R2, R4).
+
+Invariant: every expression that leaves here has its final type, every argument the type its function takes, and every
+failure to get there is a CqlError at the place that caused it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.aggregates import Groups, is_aggregate
+from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_times
+from minidsms.cql.errors import CqlError
+from minidsms.cql.functions import (
+    AGGREGATES,
+    FUNCTIONS,
+    INT64_MAX,
+    INT64_MIN,
+    SYNONYMS,
+    Function,
+    aggregate_type,
+    can_cast,
+    common_type,
+)
+from minidsms.cql.rewriting import connective, seen_from_inside
+from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
+from minidsms.cql.session import Piece, Session
+from minidsms.cql.times import NotATime, duration_ticks
+from minidsms.elements import Type
+
+MAX_DEPTH = 220
+"""How deep an expression may nest; the parser's cap on written nesting lies below it."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where an expression stands.
+
+    clause: in words, for messages.  outer: where in the enclosing query this query stands.  correlated: the outer row
+    may be used from here.  groups: set where aggregates may stand.
+    """
+
+    scope: Scope
+    clause: str
+    outer: Context | None = None
+    correlated: bool = False
+    groups: Groups | None = None
+
+
+class ExpressionBinder:
+    """Binds the expressions of one clause. `bind_relation` binds a subquery to a relation."""
+
+    def __init__(
+        self, session: Session, context: Context, bind_relation: Callable[[syntax.Query, Context], Piece]
+    ) -> None:
+        self.session = session
+        self.context = context
+        self.bind_relation = bind_relation
+        self._depth = 0
+
+    def condition(self, expr: syntax.Expr) -> bound.Expr:
+        """A condition: BOOLEAN."""
+        return self._boolean(self.value(expr), self.context.clause)
+
+    def value(self, expr: syntax.Expr) -> bound.Expr:
+        """An expression over the clause's row: over the groups' row where the block is grouped."""
+        found = self.bind(expr)
+        return found if self.context.groups is None else self.context.groups.to_row(found)
+
+    def bind(self, expr: syntax.Expr) -> bound.Expr:
+        """An expression over the row of FROM (aggregates stand as negative positions)."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self.session.error("the expression nests too deeply", expr.span, "", "split it with a subquery")
+        found = self._bind(expr)
+        self._depth -= 1
+        return found
+
+    def _bind(self, expr: syntax.Expr) -> bound.Expr:
+        match expr:
+            case syntax.Name():
+                return self._column(expr)
+            case syntax.Literal(value=value):
+                return self._literal(value, expr)
+            case syntax.Interval(duration=duration):
+                return self._interval(duration, expr)
+            case syntax.Binary(op=op, left=left, right=right):
+                return self._binary(op, left, right, expr)
+            case syntax.Logical(op=op, operands=operands):
+                checked = [self._boolean(self.bind(o), op.upper()) for o in operands]
+                return connective(op, checked, expr.span)
+            case syntax.Unary(op="not", operand=operand):
+                return self._not(self._boolean(self.bind(operand), "NOT"), expr)
+            case syntax.Unary(operand=operand):
+                return self._negative(self.bind(operand), expr)
+            case syntax.Call():
+                return self._call(expr)
+            case syntax.Cast(operand=operand, type=target):
+                return self._cast(self.bind(operand), target, expr)
+            case syntax.Case():
+                return self._case(expr)
+            case _:
+                return self._predicate(expr)
+
+    def _predicate(self, expr: syntax.Expr) -> bound.Expr:
+        match expr:
+            case syntax.IsNull(operand=operand, negated=negated):
+                found = self.apply("is null", [self.bind(operand)], expr)
+            case syntax.IsDistinctFrom(left=left, right=right, negated=negated):
+                found = self.apply("is distinct from", [self.bind(left), self.bind(right)], expr)
+            case syntax.Between(operand=operand, low=low, high=high, negated=negated):
+                middle = self.bind(operand)
+                lower = self.apply(">=", [middle, self.bind(low)], expr)
+                upper = self.apply("<=", [middle, self.bind(high)], expr)
+                found = connective("and", [lower, upper], expr.span)
+            case syntax.Like(negated=negated):
+                found = self._like(expr)
+            case syntax.InList(operand=operand, items=items, negated=negated):
+                found = self._in_list(operand, items, expr)
+            case syntax.InQuery(negated=negated):
+                found = self._in_query(expr)
+            case syntax.Exists(query=query):
+                return bound.Exists(Type.BOOLEAN, self._subquery(query).node, span=expr.span)
+            case syntax.ScalarQuery(query=query):
+                node = self._one_column(query)
+                return bound.ScalarQuery(node.schema[0].type, node, span=expr.span)
+            case syntax.Quantified(op=op, quantifier=quantifier, operand=operand, query=query):
+                args, node = self._beside_query([self.bind(operand)], self._one_column(query), expr)
+                return bound.Quantified(Type.BOOLEAN, op, quantifier, args[0], node, span=expr.span)
+            case syntax.Row():
+                raise self.session.error(
+                    "a row of several values may only stand before IN, = or <>",
+                    expr.span,
+                    "",
+                    "compare column by column",
+                )
+            case syntax.Star():
+                raise self.session.error(
+                    "* may only stand alone in a select list, or in COUNT(*)", expr.span, "", "name the columns"
+                )
+            case _:
+                raise AssertionError(f"no rule for {type(expr).__name__}")
+        return self._not(found, expr) if negated else found
+
+    # --------------------------------------------------------------------------------------------------- leaves
+
+    def _column(self, name: syntax.Name) -> bound.Expr:
+        """The column in this query's row, or in an enclosing query's where that is allowed."""
+        found = self._find(self.context, name)
+        if found is not None:
+            return replace(found, span=name.span)
+        context, level, allowed = self.context, 0, True
+        while context.outer is not None:
+            allowed = allowed and context.correlated
+            context, level = context.outer, level + 1
+            found = self._find(context, name)
+            if found is None:
+                continue
+            if not allowed:
+                raise self.session.error(
+                    f'"{name.name}" belongs to an enclosing query and may not be used here',
+                    name.span,
+                    hint="a subquery may use the enclosing query's columns in its own WHERE only",
+                )
+            if context.groups is not None:
+                found = context.groups.to_row(replace(found, span=name.span))
+            return seen_from_inside(replace(found, span=name.span), level)
+        raise self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
+
+    def _find(self, context: Context, name: syntax.Name) -> bound.Expr | None:
+        try:
+            return context.scope.find(name.name, name.qualifier)
+        except Ambiguous as problem:
+            raise ambiguous(name.name, problem.tables, self.session.text, name.span) from None
+
+    def _literal(self, value: bool | int | float | str | None, expr: syntax.Expr) -> bound.Expr:
+        if value is None:
+            return bound.Literal(Type.NULL, None, span=expr.span)
+        if isinstance(value, bool):
+            return bound.Literal(Type.BOOLEAN, value, span=expr.span)
+        if isinstance(value, int):
+            if not INT64_MIN <= value <= INT64_MAX:
+                raise self.session.error(
+                    "the number does not fit INTEGER", expr.span, "", "write it with a decimal point"
+                )
+            return bound.Literal(Type.INTEGER, value, span=expr.span)
+        if isinstance(value, float):
+            # Adding zero turns -0.0 into 0.0; a NaN is NULL (R4).
+            return bound.Literal(Type.FLOAT, None if value != value else value + 0.0, span=expr.span)
+        return bound.Literal(Type.TEXT, value, span=expr.span)
+
+    def _interval(self, duration: syntax.Duration, expr: syntax.Expr) -> bound.Expr:
+        try:
+            length = duration_ticks(duration.number, duration.unit, self.session.catalog.tick_ns)
+        except NotATime as problem:
+            raise self.session.error(str(problem), expr.span) from None
+        return bound.Literal(Type.INTERVAL, length, span=expr.span)
+
+    # ------------------------------------------------------------------------------------------------ operators
+
+    def apply(self, function: str, args: Sequence[bound.Expr], expr: syntax.Syntax) -> bound.Expr:
+        """A built-in on bound arguments, which are converted to what it takes."""
+        described = FUNCTIONS[function]
+        args = read_times(self.session, args)
+        signature = described.resolve([a.type for a in args])
+        if signature is None:
+            raise self._wrong_types(described, args, expr)
+        converted = tuple(
+            a if want is a.type else coerce(self.session, a, want) for a, want in zip(args, signature.args)
+        )
+        return bound.Call(signature.result, function, converted, span=expr.span)
+
+    def _wrong_types(self, function: Function, args: Sequence[bound.Expr], expr: syntax.Syntax) -> CqlError:
+        if function.takes == FUNCTIONS["="].takes:
+            collects = function.name in ("coalesce", "least", "greatest", "nullif")
+            verb = f"{function.name.upper()} cannot bring together" if collects else "cannot compare"
+            return mismatch(self.session, args, verb)
+        given = listing(str(a.type) for a in args)
+        place = expr.span if expr.span != (0, 0) else args[0].span
+        hint = ""
+        if any(a.type is Type.TEXT for a in args) and "TEXT" not in function.takes:
+            odd = next(a for a in args if a.type is Type.TEXT)
+            target = "TIMESTAMP" if function.takes == "TIMESTAMP" else "FLOAT"
+            hint = f"convert it: CAST({self.session.snippet(odd.span) or '..'} AS {target})"
+        elif "TEXT" in function.takes:
+            odd = next((a for a in args if a.type not in (Type.TEXT, Type.NULL)), args[0])
+            hint = f"convert it: CAST({self.session.snippet(odd.span) or '..'} AS TEXT)"
+        elif function.takes == "BOOLEAN":
+            hint = "compare it with something, as in x <> 0"
+        name = function.name if not function.name[0].isalpha() else function.name.upper()
+        return self.session.error(f"{name} takes {function.takes}, not {given}", place, "", hint)
+
+    def _boolean(self, expr: bound.Expr, where: str) -> bound.Expr:
+        if expr.type not in (Type.BOOLEAN, Type.NULL):
+            raise self.session.error(
+                f"{where} needs a condition, and this is {expr.type}", expr.span, "", "compare it, as in x <> 0"
+            )
+        return coerce(self.session, expr, Type.BOOLEAN)
+
+    def _not(self, expr: bound.Expr, place: syntax.Syntax) -> bound.Expr:
+        return bound.Call(Type.BOOLEAN, "not", (expr,), span=place.span)
+
+    def _negative(self, operand: bound.Expr, expr: syntax.Expr) -> bound.Expr:
+        if isinstance(operand, bound.Literal) and isinstance(operand.value, int | float):
+            # -(-2**63) does not fit; it is left to fail where it is evaluated.
+            if operand.type in (Type.INTEGER, Type.INTERVAL) and operand.value != INT64_MIN:
+                return replace(operand, value=-operand.value, span=expr.span)
+            if operand.type is Type.FLOAT:
+                return replace(operand, value=-operand.value + 0.0, span=expr.span)
+        return self.apply("neg", [operand], expr)
+
+    def _binary(self, op: str, left: syntax.Expr, right: syntax.Expr, expr: syntax.Expr) -> bound.Expr:
+        if op in ("=", "<>"):
+            rows = self._values(left), self._values(right)
+            if len(rows[0]) > 1 or len(rows[1]) > 1 or isinstance(left, syntax.Row) or isinstance(right, syntax.Row):
+                equal = self._equal_rows(rows[0], rows[1], expr)
+                return equal if op == "=" else self._not(equal, expr)
+            return self.apply(op, [rows[0][0], rows[1][0]], expr)
+        return self.apply(op, [self.bind(left), self.bind(right)], expr)
+
+    def _equal_rows(self, left: Sequence[bound.Expr], right: Sequence[bound.Expr], expr: syntax.Expr) -> bound.Expr:
+        if len(left) != len(right):
+            raise self.session.error(f"a row of {len(left)} cannot equal a row of {len(right)}", expr.span)
+        return connective("and", [self.apply("=", pair, expr) for pair in zip(left, right)], expr.span)
+
+    def _values(self, expr: syntax.Expr) -> list[bound.Expr]:
+        """The values of a Row, of a name that stands for a whole row, or of a plain expression."""
+        if isinstance(expr, syntax.Row):
+            return [self.bind(item) for item in expr.items]
+        if isinstance(expr, syntax.Star) and expr.qualifier is not None:
+            expr = syntax.Name(expr.qualifier, span=expr.span)
+        if isinstance(expr, syntax.Name) and expr.qualifier is None:
+            scope = self.context.scope
+            if scope.table(expr.name) is not None and self._find(self.context, expr) is None:
+                return [replace(column.expr, span=expr.span) for _, column in scope.star(expr.name)]
+        return [self.bind(expr)]
+
+    def _cast(self, operand: bound.Expr, target: Type, expr: syntax.Expr) -> bound.Expr:
+        if isinstance(operand, bound.Literal) and (
+            operand.value is None or (operand.type is Type.INTEGER and target is Type.FLOAT)
+        ):
+            return replace(coerce(self.session, operand, target), span=expr.span)
+        if operand.type is target:
+            return replace(operand, span=expr.span)
+        if not can_cast(operand.type, target):
+            raise self.session.error(f"{operand.type} cannot be cast to {target}", expr.span)
+        return bound.Cast(target, operand, span=expr.span)
+
+    def _case(self, expr: syntax.Case) -> bound.Expr:
+        operand = None if expr.operand is None else self.bind(expr.operand)
+        conditions, results = [], []
+        for when, then in expr.whens:
+            if operand is None:
+                conditions.append(self._boolean(self.bind(when), "WHEN"))
+            else:
+                conditions.append(self.apply("=", [operand, self.bind(when)], when))
+            results.append(self.bind(then))
+        if expr.otherwise is None:
+            results.append(bound.Literal(Type.NULL, None, span=expr.span))
+        else:
+            results.append(self.bind(expr.otherwise))
+        results = agree(self.session, results, "the branches of CASE differ:")
+        whens = tuple(zip(conditions, results[:-1]))
+        return bound.Case(results[-1].type, whens, results[-1], span=expr.span)
+
+    def _like(self, expr: syntax.Like) -> bound.Expr:
+        args = [self.bind(expr.operand), self.bind(expr.pattern)]
+        if expr.escape is not None:
+            escape = self.bind(expr.escape)
+            if isinstance(escape, bound.Literal) and isinstance(escape.value, str) and len(escape.value) != 1:
+                raise self.session.error("ESCAPE takes one character", expr.escape.span)
+            args.append(escape)
+        return self.apply("like", args, expr)
+
+    def _in_list(self, operand: syntax.Expr, items: Sequence[syntax.Expr], expr: syntax.Expr) -> bound.Expr:
+        values = self._values(operand)
+        if len(values) == 1:
+            return self.apply("in", [values[0], *(self.bind(item) for item in items)], expr)
+        equalities = [self._equal_rows(values, self._values(item), expr) for item in items]
+        return connective("or", equalities, expr.span)
+
+    # ------------------------------------------------------------------------------------------------ functions
+
+    def _call(self, expr: syntax.Call) -> bound.Expr:
+        key = expr.function.lower()
+        if is_aggregate(key, self.session.catalog):
+            return self._aggregate(expr, key)
+        if expr.distinct:
+            raise self.session.error(f"{expr.function} is no aggregate and takes no DISTINCT", expr.span)
+        user = self.session.catalog.functions.get(key)
+        args = [self.bind(arg) for arg in expr.args]
+        if user is not None:
+            converted = self._user_args(user.name, user.arg_types, args, expr)
+            return bound.UserCall(user.type, key, converted, user.fixed, span=expr.span)
+        key = SYNONYMS.get(key, key)
+        described = FUNCTIONS.get(key)
+        if described is None or not key.replace("_", "").isalnum() or key in ("and", "or", "not", "in", "like", "neg"):
+            raise self._unknown_function(expr)
+        self._check_count(expr, described)
+        if key == "mod":
+            return self.apply("%", args, expr)
+        if key == "concat":
+            return self._concat(args, expr)
+        if key in ("coalesce", "least", "greatest") and len(args) == 1:
+            return replace(args[0], span=expr.span)
+        args = [
+            coerce(self.session, a, Type.TIMESTAMP)
+            if described.takes == "TIMESTAMP" and isinstance(a, bound.Literal) and a.type is Type.TEXT
+            else a
+            for a in args
+        ]
+        return self.apply(key, args, expr)
+
+    def _concat(self, args: Sequence[bound.Expr], expr: syntax.Expr) -> bound.Expr:
+        joined = coerce(self.session, args[0], Type.TEXT)
+        for arg in args[1:]:
+            joined = self.apply("||", [joined, arg], expr)
+        return joined
+
+    def _check_count(self, expr: syntax.Call, function: Function) -> None:
+        count = len(expr.args)
+        if count < function.least or (function.most is not None and count > function.most):
+            if function.most is None:
+                wants = f"at least {function.least}"
+            elif function.least == function.most:
+                wants = str(function.least)
+            else:
+                wants = f"{function.least} to {function.most}"
+            raise self.session.error(
+                f"{expr.function} takes {wants} argument{'' if wants == '1' else 's'}, not {count}", expr.span
+            )
+
+    def _unknown_function(self, expr: syntax.Call) -> CqlError:
+        catalog = self.session.catalog
+        known = [f for f in FUNCTIONS if f[0].isalpha()] + sorted(AGGREGATES)
+        known += [*catalog.functions, *catalog.aggregates]
+        hint = did_you_mean(expr.function, known) or "declare it with create_function"
+        place = (expr.span[0], expr.span[0] + len(expr.function)) if expr.span != (0, 0) else expr.span
+        return self.session.error(f'unknown function "{expr.function}"', place, "", hint)
+
+    def _user_args(
+        self, name: str, types: Sequence[Type], args: Sequence[bound.Expr], expr: syntax.Expr
+    ) -> tuple[bound.Expr, ...]:
+        if len(args) != len(types):
+            wanted = listing(str(t) for t in types)
+            raise self.session.error(f"{name} takes ({wanted}), {len(types)} in all, not {len(args)}", expr.span)
+        return tuple(coerce(self.session, a, t) for a, t in zip(args, types))
+
+    def _aggregate(self, expr: syntax.Call, key: str) -> bound.Expr:
+        groups, clause = self.context.groups, self.context.clause
+        if groups is None:
+            hint = "put the condition in HAVING" if clause == "WHERE" else ""
+            raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
+        inside = replace(self.context, clause=f"the aggregate {expr.function}", groups=None, correlated=False)
+        binder = ExpressionBinder(self.session, inside, self.bind_relation)
+        binder._depth = self._depth
+        stars = [a for a in expr.args if isinstance(a, syntax.Star)]
+        if stars and (key != "count" or len(expr.args) != 1 or expr.distinct):
+            raise self.session.error("* is counted with COUNT(*) only", stars[0].span)
+        user = self.session.catalog.aggregates.get(key)
+        args = [] if stars else [binder.bind(arg) for arg in expr.args]
+        name = expr.function.lower()
+        if user is not None:
+            if expr.distinct:
+                raise self.session.error("a user aggregate takes no DISTINCT", expr.span)
+            converted = self._user_args(user.name, user.arg_types, args, expr)
+            call = bound.AggregateCall(key, None, user.type, user=True, args=converted, span=expr.span)
+            return groups.add(call, name)
+        return groups.add(self._built_in_aggregate(expr, key, args, bool(stars)), name)
+
+    def _built_in_aggregate(
+        self, expr: syntax.Call, key: str, args: Sequence[bound.Expr], star: bool
+    ) -> bound.AggregateCall:
+        if star:
+            return bound.AggregateCall("count", None, Type.INTEGER, span=expr.span)
+        if len(args) != 1:
+            hint = {"min": "the least of several values is LEAST", "max": "the greatest of several values is GREATEST"}
+            raise self.session.error(
+                f"{expr.function} takes one argument, not {len(args)}", expr.span, "", hint.get(key, "") if args else ""
+            )
+        arg = args[0]
+        if expr.distinct and key not in ("count", "sum", "avg", "min", "max"):
+            raise self.session.error(f"{expr.function} takes no DISTINCT", expr.span)
+        type_ = aggregate_type(key, arg.type)
+        if type_ is None:
+            raise self.session.error(
+                f"{expr.function} does not take {arg.type}",
+                arg.span,
+                f"this is {arg.type}",
+                f"convert it: CAST({self.session.snippet(arg.span)} AS FLOAT)"
+                if can_cast(arg.type, Type.FLOAT)
+                else "",
+            )
+        if arg.type is Type.NULL:
+            arg = coerce(self.session, arg, Type.INTEGER)
+        # MIN and MAX do not see repetitions, so that their DISTINCT is no difference.
+        distinct = expr.distinct and key in ("count", "sum", "avg")
+        return bound.AggregateCall(key, arg, type_, distinct, span=expr.span)
+
+    # ----------------------------------------------------------------------------------------------- subqueries
+
+    def _subquery(self, query: syntax.Query) -> Piece:
+        piece = self.bind_relation(query, self.context)
+        self.session.expanded[id(query)] = piece.tree
+        return piece
+
+    def _one_column(self, query: syntax.Query) -> bound.Node:
+        node = self._subquery(query).node
+        if len(node.schema) != 1:
+            names = listing(node.schema.names)
+            raise self.session.error(
+                f"the subquery must give one column, not {len(node.schema)}", query.span, f"it gives: {names}"
+            )
+        return node
+
+    def _in_query(self, expr: syntax.InQuery) -> bound.Expr:
+        values = self._values(expr.operand)
+        node = self._subquery(expr.query).node
+        if len(values) != len(node.schema):
+            raise self.session.error(
+                f"IN compares {len(values)} value{'s' if len(values) != 1 else ''} with {len(node.schema)} columns",
+                expr.query.span,
+                f"the subquery gives: {listing(node.schema.names)}",
+            )
+        args, node = self._beside_query(values, node, expr)
+        return bound.InQuery(Type.BOOLEAN, tuple(args), node, span=expr.span)
+
+    def _beside_query(
+        self, values: Sequence[bound.Expr], node: bound.Node, expr: syntax.Expr
+    ) -> tuple[list[bound.Expr], bound.Node]:
+        """The values and the subquery's columns in their common types."""
+        args, types = [], []
+        for value, column in zip(values, node.schema):
+            if column.type is Type.TIMESTAMP:
+                value = read_times(self.session, [value, bound.Literal(Type.TIMESTAMP, None)])[0]
+            common = common_type((value.type, column.type))
+            if common is None:
+                raise self.session.error(
+                    f"cannot compare {value.type} with the subquery's column {column.name}, which is {column.type}",
+                    value.span if value.span != (0, 0) else expr.span,
+                    f"this is {value.type}",
+                    f"convert one of them: CAST({self.session.snippet(value.span) or '..'} AS {column.type})",
+                )
+            common = Type.INTEGER if common is Type.NULL else common
+            args.append(coerce(self.session, value, common))
+            types.append(common)
+        return args, coerce_columns(self.session, node, types, expr.span)

@@ -1,0 +1,208 @@
+"""Names: which column of the row a name in the text stands for (docs/semantics R1).
+
+A `Scope` is what FROM offers: tables by alias, each with its columns as expressions over the joined row, the columns
+that USING merged, and which columns an equality makes equal, so that either may be meant by a bare name.
+
+Invariant: resolution never guesses. A name with two meanings that are not provably equal is an error that lists them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from minidsms.cql import bound
+from minidsms.cql.errors import CqlError
+from minidsms.cql.rewriting import shift
+from minidsms.elements import Schema
+
+SHOWN = 12
+"""How many candidates an error lists."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as FROM offers it: its name and where it stands in the row."""
+
+    name: str
+    expr: bound.Expr
+
+
+@dataclass(frozen=True)
+class Table:
+    """One FROM item. alias: the name it goes by, or "". declared: the name it was declared under, or ""."""
+
+    alias: str
+    columns: tuple[Column, ...]
+    declared: str = ""
+
+    def find(self, name: str) -> list[Column]:
+        """The columns of that name."""
+        key = name.lower()
+        return [c for c in self.columns if c.name.lower() == key]
+
+    def shifted(self, by: int) -> Table:
+        """The table in a row with `by` more columns on its left."""
+        columns = tuple(Column(c.name, shift(c.expr, by)) for c in self.columns)
+        return Table(self.alias, columns, self.declared)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A column USING has merged. covers: the columns it stands for; bare names and `*` do not see those any more."""
+
+    column: Column
+    covers: frozenset[bound.Expr]
+
+    def shifted(self, by: int) -> Merged:
+        return Merged(
+            Column(self.column.name, shift(self.column.expr, by)), frozenset(shift(e, by) for e in self.covers)
+        )
+
+
+class Ambiguous(Exception):
+    """A name with several meanings. tables: the aliases it may belong to."""
+
+    def __init__(self, tables: list[str]) -> None:
+        self.tables = tables
+
+
+@dataclass
+class Scope:
+    """The tables of one FROM, or of a part of it."""
+
+    tables: list[Table]
+    merged: list[Merged] = field(default_factory=list)
+    _same: dict[bound.Expr, bound.Expr] = field(default_factory=dict)
+
+    @classmethod
+    def of_table(cls, alias: str, schema: Schema, declared: str = "") -> Scope:
+        """The scope of one table whose columns are the row."""
+        columns = tuple(Column(f.name, bound.ColumnRef(f.type, i, f.name)) for i, f in enumerate(schema))
+        return cls([Table(alias, columns, declared)])
+
+    def beside(self, right: Scope, by: int) -> Scope:
+        """This scope and another one to its right; `by` is the width of this one's row."""
+        joined = Scope(
+            [*self.tables, *(t.shifted(by) for t in right.tables)],
+            [*self.merged, *(m.shifted(by) for m in right.merged)],
+            dict(self._same),
+        )
+        for a, b in right._same.items():
+            joined._same[shift(a, by)] = shift(b, by)
+        return joined
+
+    def renamed(self, alias: str) -> Scope:
+        """Everything `*` shows, as one table: `(A JOIN B ..) AS alias`."""
+        return Scope([Table(alias, tuple(column for _, column in self.star()))])
+
+    # ------------------------------------------------------------------------------------------------ equalities
+
+    def equate(self, a: bound.Expr, b: bound.Expr) -> None:
+        """Two columns are equal in every row that counts."""
+        a, b = self._representative(a), self._representative(b)
+        if a != b:
+            # The column further left stands for both: after a LEFT JOIN it is the one that is there.
+            first, second = sorted((a, b), key=_position)
+            self._same[second] = first
+
+    def _representative(self, expr: bound.Expr) -> bound.Expr:
+        while expr in self._same:
+            expr = self._same[expr]
+        return expr
+
+    # ------------------------------------------------------------------------------------------------ resolution
+
+    def star(self, alias: str | None = None) -> list[tuple[str, Column]]:
+        """The columns of `*` (or of `alias.*`) with the alias of the table each belongs to ("" for a merged one)."""
+        if alias is not None:
+            key = alias.lower()
+            return [(t.alias, c) for t in self.tables if t.alias.lower() == key for c in t.columns]
+        hidden = self._hidden()
+        found = [("", m.column) for m in self.merged]
+        found += [(t.alias, c) for t in self.tables for c in t.columns if c.expr not in hidden]
+        return found
+
+    def _hidden(self) -> set[bound.Expr]:
+        return {e for m in self.merged for e in m.covers}
+
+    def find(self, name: str, qualifier: str | None) -> bound.Expr | None:
+        """The column's place in the row; None where there is none. Raises Ambiguous."""
+        if qualifier is not None:
+            table = self.table(qualifier)
+            found = [(qualifier, c.expr) for c in table.find(name)] if table is not None else []
+        else:
+            key = name.lower()
+            found = [(alias, column.expr) for alias, column in self.star() if column.name.lower() == key]
+        if not found:
+            return None
+        if len(found) > 1:
+            places = {self._representative(expr) for _, expr in found}
+            if len(places) > 1:
+                raise Ambiguous([alias for alias, _ in found])
+            return min((expr for _, expr in found), key=_position)
+        return found[0][1]
+
+    def table(self, alias: str) -> Table | None:
+        """The table that goes by the name."""
+        key = alias.lower()
+        return next((t for t in self.tables if t.alias.lower() == key), None)
+
+    # ---------------------------------------------------------------------------------------------------- errors
+
+    def unknown(self, name: str, qualifier: str | None, text: str, span: tuple[int, int]) -> CqlError:
+        """The error for a name that means nothing here."""
+        if qualifier is not None and self.table(qualifier) is None:
+            return self._unknown_table(qualifier, text, span)
+        tables = self.tables if qualifier is None else [t for t in (self.table(qualifier),) if t is not None]
+        notes = [f"{t.alias or 'the subquery'} has: {listing(c.name for c in t.columns)}" for t in tables[:3]]
+        hint = did_you_mean(name, [c.name for t in tables for c in t.columns])
+        shown = f"{qualifier}.{name}" if qualifier else name
+        if not hint and qualifier is None and self.table(name) is not None:
+            hint = f'"{name}" is a whole row here: name one of its columns, or use it in {name} IN (SELECT * ..)'
+        if not hint:
+            hint = _where_else(name, qualifier, self.tables)
+        return CqlError(f'unknown column "{shown}"', text, span, "; ".join(notes), hint)
+
+    def _unknown_table(self, qualifier: str, text: str, span: tuple[int, int]) -> CqlError:
+        known = [t.alias for t in self.tables if t.alias]
+        called = next((t.alias for t in self.tables if t.declared.lower() == qualifier.lower()), "")
+        hint = f'"{qualifier}" is called "{called}" here' if called else did_you_mean(qualifier, known)
+        note = f"FROM has: {listing(known)}" if known else "no table of this FROM has a name"
+        return CqlError(f'unknown table "{qualifier}"', text, span, note, hint)
+
+
+def ambiguous(name: str, tables: list[str], text: str, span: tuple[int, int]) -> CqlError:
+    """The error for a name with several meanings."""
+    aliases = [t for t in dict.fromkeys(tables) if t]
+    if len(aliases) > 1:
+        hint = "write " + " or ".join(f"{alias}.{name}" for alias in aliases[:SHOWN])
+    else:
+        hint = "give the columns different names with AS"
+    note = f"it is in {listing(aliases)}" if aliases else ""
+    return CqlError(f'the column name "{name}" is ambiguous', text, span, note, hint)
+
+
+def listing(names: Iterable[str]) -> str:
+    """Names for a reader, the first of many."""
+    all_names = list(names)
+    shown = ", ".join(all_names[:SHOWN])
+    return shown + (", .." if len(all_names) > SHOWN else "")
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """A hint that names the nearest candidate, or ""."""
+    by_key = {c.lower(): c for c in candidates}
+    # A name of many thousand letters is no slip of the pen, and comparing it is slow.
+    close = difflib.get_close_matches(name.lower(), list(by_key), 1, 0.6) if len(name) <= 100 else []
+    return f'did you mean "{by_key[close[0]]}"?' if close else ""
+
+
+def _where_else(name: str, qualifier: str | None, tables: list[Table]) -> str:
+    holders = [t.alias for t in tables if t.alias and t.find(name)]
+    return f"{holders[0]} has it: write {holders[0]}.{name}" if qualifier is not None and holders else ""
+
+
+def _position(expr: bound.Expr) -> int:
+    return min((e.index for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)), default=0)

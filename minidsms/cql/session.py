@@ -1,0 +1,101 @@
+"""What one `bind` carries around: the catalog, the text under an error's caret, and the objects every use shares.
+
+Invariant: a stream, a relation and a view have one node each per session, however often they are named, so that a bound
+query is a DAG whose size is that of the texts it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar, cast
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.catalog import Catalog
+from minidsms.cql.errors import CqlError
+
+S = TypeVar("S", bound=syntax.Syntax)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A bound query and its syntax tree with the defaults written out."""
+
+    node: bound.Node
+    tree: syntax.Query
+
+
+@dataclass
+class Session:
+    """The state of one bind. expanded: by identity of a subquery's tree, what it became."""
+
+    catalog: Catalog
+    text: str
+    streams: dict[str, bound.BaseStream] = field(default_factory=dict)
+    relations: dict[str, bound.BaseRelation] = field(default_factory=dict)
+    views: dict[str, Piece] = field(default_factory=dict)
+    derived: dict[int, bound.RelationToStream] = field(default_factory=dict)
+    expanded: dict[int, syntax.Query] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def with_text(self, text: str) -> Session:
+        """The same session for another text: a view's."""
+        return replace(self, text=text)
+
+    def error(self, reason: str, span: tuple[int, int], note: str = "", hint: str = "") -> CqlError:
+        """An error at a place of the text; a tree that was never written has no place."""
+        return CqlError(reason, self.text, span if span != (0, 0) else None, note, hint)
+
+    def snippet(self, span: tuple[int, int], limit: int = 60) -> str:
+        """The text at a place, on one line, cut to limit characters."""
+        # A huge text is not split only to be cut.
+        written = " ".join(self.text[span[0] : min(span[1], span[0] + 4 * limit)].split())
+        return written if len(written) <= limit else written[: limit - 2] + ".."
+
+    def stream(self, key: str) -> bound.BaseStream:
+        """The node of a declared stream."""
+        if key not in self.streams:
+            declared = self.catalog.streams[key]
+            self.streams[key] = bound.BaseStream(declared.schema, declared.name)
+        return self.streams[key]
+
+    def relation(self, key: str) -> bound.BaseRelation:
+        """The node of a declared relation."""
+        if key not in self.relations:
+            declared = self.catalog.relations[key]
+            self.relations[key] = bound.BaseRelation(declared.schema, declared.name)
+        return self.relations[key]
+
+    def expand(self, node: S) -> S:
+        """The tree with every subquery replaced by its expanded form."""
+        done = self.expanded.get(id(node))
+        if done is not None:
+            return cast(S, done)
+        changes: dict[str, object] = {}
+        for f in fields(node):
+            old = getattr(node, f.name)
+            new = self._expand_value(old)
+            if new is not old:
+                changes[f.name] = new
+        return replace(node, **changes) if changes else node  # type: ignore[arg-type]
+
+    def _expand_value(self, value: object) -> object:
+        if isinstance(value, syntax.Syntax):
+            return self.expand(value)
+        if isinstance(value, tuple) and value and not isinstance(value[0], int | str):
+            new = tuple(self._expand_value(v) for v in value)
+            return new if any(a is not b for a, b in zip(new, value)) else value
+        return value
+
+
+def parts(root: syntax.Syntax, into_queries: bool = True) -> Iterator[syntax.Syntax]:
+    """The node and everything inside it, in the order of the text; into_queries False stops at queries inside it."""
+    pending: list[object] = [root]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending.extend(reversed(value))
+        elif isinstance(value, syntax.Syntax):
+            yield value
+            if value is root or into_queries or not isinstance(value, syntax.Query):
+                pending.extend(getattr(value, f.name) for f in reversed(fields(value)))

@@ -1,0 +1,289 @@
+"""FROM: from names, windows and joins to one relation and the scope of its row (docs/semantics R1, D1, D3).
+
+Invariant: what leaves here is a relation. A stream without a window got [RANGE UNBOUNDED], and the tree says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.bound import JoinKind, StreamKind, WindowKind
+from minidsms.cql.coercion import agree
+from minidsms.cql.defaults import is_monotonic, to_stream
+from minidsms.cql.errors import CqlError
+from minidsms.cql.expression_binder import Context, ExpressionBinder
+from minidsms.cql.rewriting import conjunction, shift
+from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
+from minidsms.cql.session import Piece, Session
+from minidsms.cql.windows import bind_window
+from minidsms.elements import Type
+
+KINDS = {
+    "inner": JoinKind.INNER,
+    "cross": JoinKind.INNER,
+    "left": JoinKind.LEFT,
+    "right": JoinKind.RIGHT,
+    "full": JoinKind.FULL,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A FROM item, or several joined: node (a stream only before its window is given), names, expanded tree."""
+
+    node: bound.Node
+    scope: Scope
+    tree: syntax.FromItem
+
+
+class SourceBinder:
+    """Binds the items of one FROM. `bind_query` binds what stands in parentheses; `outer` is the enclosing query."""
+
+    def __init__(
+        self,
+        session: Session,
+        outer: Context | None,
+        bind_query: Callable[[syntax.Query, Context | None], Piece],
+        bind_relation: Callable[[syntax.Query, Context], Piece],
+    ) -> None:
+        self.session = session
+        self.outer = outer
+        self.bind_query = bind_query
+        self.bind_relation = bind_relation
+
+    def bind_all(self, items: tuple[syntax.FromItem, ...]) -> tuple[Source, tuple[syntax.FromItem, ...]]:
+        """The comma-separated items as one left-deep cross product, and their expanded trees."""
+        sources = [self.bind(item) for item in items]
+        whole = sources[0]
+        for right, item in zip(sources[1:], items[1:]):
+            scope = self._beside(whole, right, item)
+            node = bound.Join(whole.node.schema + right.node.schema, JoinKind.INNER, whole.node, right.node, None)
+            whole = Source(node, scope, whole.tree)
+        return whole, tuple(source.tree for source in sources)
+
+    def bind(self, item: syntax.FromItem) -> Source:
+        """One item as a relation: D1 gives a stream without a window [RANGE UNBOUNDED]."""
+        source = self._item(item)
+        if source.node.kind == "relation":
+            return source
+        window = syntax.UnboundedWindow()
+        node = bound.Window(source.node.schema, source.node, bound.WindowSpec(WindowKind.UNBOUNDED))
+        match source.tree:
+            case syntax.TableRef() | syntax.QueryRef() | syntax.ParenthesisedRef():
+                return Source(node, source.scope, replace(source.tree, window=window))
+            case _:
+                raise AssertionError("a join is a relation")
+
+    def _item(self, item: syntax.FromItem) -> Source:
+        match item:
+            case syntax.TableRef():
+                return self._table(item)
+            case syntax.QueryRef():
+                return self._query(item)
+            case syntax.ParenthesisedRef():
+                return self._parenthesised(item)
+            case syntax.Join():
+                return self._join(item)
+            case _:
+                raise AssertionError(f"no rule for {type(item).__name__}")
+
+    # ---------------------------------------------------------------------------------------------------- tables
+
+    def _table(self, ref: syntax.TableRef) -> Source:
+        key = ref.name.lower()
+        kind = self.session.catalog.kind_of(ref.name)
+        node: bound.Node
+        if kind == "stream":
+            node = self.session.stream(key)
+        elif kind == "relation":
+            node = self.session.relation(key)
+        elif kind == "view":
+            node = self.session.views[key].node
+        else:
+            raise self._unknown_table(ref)
+        scope = Scope.of_table(ref.alias or ref.name, node.schema, ref.name)
+        source = Source(node, scope, replace(ref, window=None))
+        return source if ref.window is None else self._windowed(source, ref.window)
+
+    def _unknown_table(self, ref: syntax.TableRef) -> CqlError:
+        known = self.session.catalog.names()
+        place = (ref.span[0], min(ref.span[1], ref.span[0] + len(ref.name))) if ref.span != (0, 0) else ref.span
+        note = f"there are: {listing(known)}" if known else "nothing has been declared yet"
+        hint = did_you_mean(ref.name, known) or f"declare it: CREATE STREAM {ref.name} (..)"
+        return self.session.error(f'unknown stream, relation or view "{ref.name}"', place, note, hint)
+
+    def _query(self, ref: syntax.QueryRef) -> Source:
+        piece = self.bind_query(ref.query, self.outer)
+        node = piece.node
+        if ref.columns:
+            if len(ref.columns) != len(node.schema):
+                raise self.session.error(
+                    f"{len(ref.columns)} column names for {len(node.schema)} columns",
+                    ref.span,
+                    "",
+                    f"the subquery gives: {listing(node.schema.names)}",
+                )
+            node = replace(node, schema=bound.named(node.schema, ref.columns))
+        tree = replace(ref, query=piece.tree, window=None)
+        source = Source(node, Scope.of_table(ref.alias or "", node.schema), tree)
+        return source if ref.window is None else self._windowed(source, ref.window)
+
+    def _parenthesised(self, ref: syntax.ParenthesisedRef) -> Source:
+        inner = self._item(ref.item)
+        source = Source(inner.node, inner.scope, replace(ref, item=inner.tree, window=None))
+        if ref.window is not None:
+            source = self._windowed(source, ref.window)
+        if ref.alias is not None:
+            source = replace(source, scope=source.scope.renamed(ref.alias))
+        return source
+
+    # --------------------------------------------------------------------------------------------------- windows
+
+    def _windowed(self, source: Source, window: syntax.Window) -> Source:
+        """The window over a stream; a monotonic subquery or view becomes one by ISTREAM (D3)."""
+        node, tree = source.node, source.tree
+        if node.kind == "relation":
+            if not _could_be_stream(tree):
+                raise self._no_stream(source, window, "this already has a window, or joins several")
+            if isinstance(node, bound.BaseRelation):
+                raise self._no_stream(source, window, f'"{node.name}" is a relation: it has its present content')
+            if not is_monotonic(node):
+                raise self._not_monotonic(source, window)
+            if id(node) not in self.session.derived:
+                self.session.derived[id(node)] = to_stream(StreamKind.ISTREAM, node, self.session.catalog.rstream_ticks)
+            node, tree = self.session.derived[id(node)], _as_istream(tree, source.node)
+        spec = bind_window(self.session, window, source.scope)
+        assert isinstance(tree, syntax.TableRef | syntax.QueryRef | syntax.ParenthesisedRef)
+        return Source(bound.Window(node.schema, node, spec), source.scope, replace(tree, window=window))
+
+    def _no_stream(self, source: Source, window: syntax.Window, note: str) -> CqlError:
+        return self.session.error("a window needs a stream", window.span, note, "leave the window out")
+
+    def _not_monotonic(self, source: Source, window: syntax.Window) -> CqlError:
+        tree = source.tree
+        if isinstance(tree, syntax.TableRef):
+            what, written = f'the view "{tree.name}"', f"SELECT * FROM {tree.name}"
+        else:
+            what, written = "the subquery", "SELECT .."
+        place = self.session.snippet(window.span)
+        return self.session.error(
+            f"a window needs a stream, and {what} is a relation that can lose rows",
+            window.span,
+            "",
+            f"say which stream of it is meant: (ISTREAM ({written})) {place}, or DSTREAM or RSTREAM",
+        )
+
+    # ----------------------------------------------------------------------------------------------------- joins
+
+    def _beside(self, left: Source, right: Source, item: syntax.FromItem) -> Scope:
+        taken = {t.alias.lower() for t in left.scope.tables if t.alias}
+        for table in right.scope.tables:
+            if table.alias.lower() in taken:
+                raise self.session.error(
+                    f'"{table.alias}" stands twice in FROM',
+                    item.span,
+                    "",
+                    f"give one another name: {table.alias} AS ..",
+                )
+        return left.scope.beside(right.scope, len(left.node.schema))
+
+    def _join(self, ref: syntax.Join) -> Source:
+        left, right = self.bind(ref.left), self.bind(ref.right)
+        kind = KINDS[ref.kind]
+        scope = self._beside(left, right, ref.right)
+        condition: bound.Expr | None = None
+        on = ref.on
+        if ref.using:
+            condition = self._using(ref, kind, left, right, scope)
+        elif on is not None:
+            if kind in (JoinKind.INNER, JoinKind.LEFT):
+                equate_conjuncts(scope, on)
+            context = Context(scope, "ON", self.outer)
+            condition = ExpressionBinder(self.session, context, self.bind_relation).condition(on)
+            on = self.session.expand(on)
+        node = bound.Join(left.node.schema + right.node.schema, kind, left.node, right.node, condition)
+        return Source(node, scope, replace(ref, left=left.tree, right=right.tree, on=on))
+
+    def _using(self, ref: syntax.Join, kind: JoinKind, left: Source, right: Source, scope: Scope) -> bound.Expr:
+        """The equalities of USING; the scope learns the merged columns."""
+        width = len(left.node.schema)
+        equalities: list[bound.Expr] = []
+        merged: list[Merged] = []
+        covered: set[bound.Expr] = set()
+        for name in ref.using:
+            a = self._using_column(name, left.scope)
+            b = shift(self._using_column(name, right.scope), width)
+            covers = {a, b}
+            for old in scope.merged:
+                if old.column.expr in (a, b):
+                    covers |= old.covers
+            pair = agree(self.session, [replace(a, span=name.span), replace(b, span=name.span)], "cannot compare")
+            equalities.append(bound.Call(Type.BOOLEAN, "=", tuple(pair), span=name.span))
+            if kind is JoinKind.FULL:
+                expr: bound.Expr = bound.Call(pair[0].type, "coalesce", tuple(pair), span=name.span)
+            else:
+                expr = pair[1] if kind is JoinKind.RIGHT else pair[0]
+            merged.append(Merged(Column(name.name, expr), frozenset(covers)))
+            covered |= covers
+            if kind is JoinKind.INNER:
+                scope.equate(a, b)
+        scope.merged[:] = merged + [m for m in scope.merged if not m.covers & covered]
+        return conjunction(equalities)
+
+    def _using_column(self, name: syntax.Name, scope: Scope) -> bound.Expr:
+        try:
+            found = scope.find(name.name, None)
+        except Ambiguous as problem:
+            raise ambiguous(name.name, problem.tables, self.session.text, name.span) from None
+        if found is None:
+            raise scope.unknown(name.name, None, self.session.text, name.span)
+        return found
+
+
+def equate_conjuncts(scope: Scope, condition: syntax.Expr) -> None:
+    """Tell the scope which columns the condition makes equal, so that either may be named bare (R1)."""
+    conjuncts = condition.operands if isinstance(condition, syntax.Logical) and condition.op == "and" else (condition,)
+    for conjunct in conjuncts:
+        match conjunct:
+            case syntax.Binary(op="=", left=syntax.Name() as a, right=syntax.Name() as b):
+                left, right = _certain(scope, a), _certain(scope, b)
+                if left is not None and right is not None:
+                    scope.equate(left, right)
+
+
+def _certain(scope: Scope, name: syntax.Name) -> bound.Expr | None:
+    try:
+        return scope.find(name.name, name.qualifier)
+    except Ambiguous:
+        return None
+
+
+def _could_be_stream(tree: syntax.FromItem) -> bool:
+    """Whether the item is a lone table or query that has no window yet."""
+    match tree:
+        case syntax.TableRef(window=None) | syntax.QueryRef(window=None):
+            return True
+        case syntax.ParenthesisedRef(item=item, window=None):
+            return _could_be_stream(item)
+        case _:
+            return False
+
+
+def _as_istream(tree: syntax.FromItem, node: bound.Node) -> syntax.FromItem:
+    """The tree of a monotonic view or subquery with ISTREAM written out."""
+    match tree:
+        case syntax.TableRef(name=name, alias=alias):
+            items = tuple(syntax.SelectItem(syntax.Name(n)) for n in node.schema.names)
+            lower = [n.lower() for n in node.schema.names]
+            if len(set(lower)) < len(lower):
+                items = (syntax.SelectItem(syntax.Star()),)
+            query = syntax.Select(items, (syntax.TableRef(name),))
+            return syntax.QueryRef(syntax.RelationToStream("istream", query), None, alias or name)
+        case syntax.QueryRef(query=query):
+            return replace(tree, query=syntax.RelationToStream("istream", query))
+        case syntax.ParenthesisedRef(item=item):
+            return replace(tree, item=_as_istream(item, node))
+        case _:
+            raise AssertionError("only a lone table or query becomes a stream")

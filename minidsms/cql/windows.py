@@ -1,0 +1,81 @@
+"""Windows: from what stands in the brackets to ticks, rows and column positions (docs/semantics W1 to W7, T1).
+
+Invariant: a spec that leaves here is one the engine can run: RANGE >= 0, ROWS, SLIDE >= 1, keys within the stream.
+"""
+
+from __future__ import annotations
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.bound import WindowKind
+from minidsms.cql.functions import INT64_MAX
+from minidsms.cql.scope import Ambiguous, Scope, ambiguous
+from minidsms.cql.session import Session
+from minidsms.cql.times import NotATime, duration_ticks
+
+
+def bind_window(session: Session, window: syntax.Window, scope: Scope) -> bound.WindowSpec:
+    """The window over the stream whose columns the scope names."""
+    match window:
+        case syntax.NowWindow():
+            return bound.WindowSpec(WindowKind.RANGE, range_=0)
+        case syntax.UnboundedWindow():
+            return bound.WindowSpec(WindowKind.UNBOUNDED)
+        case syntax.RangeWindow(range=range_, slide=slide):
+            length = ticks(session, range_)
+            if slide is None:
+                return bound.WindowSpec(WindowKind.RANGE, range_=length)
+            if length < 1:
+                raise session.error("a window that slides must be at least one tick long", range_.span)
+            return bound.WindowSpec(WindowKind.RANGE, range_=length, slide=_slide(session, slide))
+        case syntax.RowsWindow(rows=rows, slide=step):
+            _at_least_one(session, rows, "ROWS", window)
+            if step is not None:
+                _at_least_one(session, step, "SLIDE", window)
+            return bound.WindowSpec(WindowKind.ROWS, rows=rows, slide=step)
+        case syntax.PartitionWindow(keys=keys, rows=rows, range=span, slide=step):
+            if step is not None:
+                raise session.error(
+                    "a PARTITION window does not slide", step.span, "", "leave SLIDE out, or use [RANGE .. SLIDE ..]"
+                )
+            _at_least_one(session, rows, "ROWS", window)
+            length_or_none = None if span is None else ticks(session, span)
+            positions = tuple(_key(session, key, scope) for key in keys)
+            return bound.WindowSpec(WindowKind.PARTITION, range_=length_or_none, rows=rows, keys=positions)
+        case _:
+            raise AssertionError(f"no rule for {type(window).__name__}")
+
+
+def ticks(session: Session, duration: syntax.Duration) -> int:
+    """A duration's ticks, never negative."""
+    try:
+        length = duration_ticks(duration.number, duration.unit, session.catalog.tick_ns)
+    except NotATime as problem:
+        raise session.error(str(problem), duration.span) from None
+    if length < 0:
+        raise session.error("a length of time cannot be negative", duration.span)
+    return length
+
+
+def _slide(session: Session, slide: syntax.Duration) -> int:
+    length = ticks(session, slide)
+    if length < 1:
+        raise session.error("SLIDE must be at least one tick", slide.span)
+    return length
+
+
+def _at_least_one(session: Session, count: int, word: str, window: syntax.Window) -> None:
+    if count < 1:
+        raise session.error(f"{word} must be at least 1", window.span)
+    if count > INT64_MAX:
+        raise session.error(f"{word} {count} is too large", window.span, "", "use [ROWS UNBOUNDED] to keep every row")
+
+
+def _key(session: Session, key: syntax.Name, scope: Scope) -> int:
+    try:
+        found = scope.find(key.name, key.qualifier)
+    except Ambiguous as problem:
+        raise ambiguous(key.name, problem.tables, session.text, key.span) from None
+    if found is None:
+        raise scope.unknown(key.name, key.qualifier, session.text, key.span)
+    assert isinstance(found, bound.ColumnRef), "the columns of one stream are positions"
+    return found.index
