@@ -1,0 +1,191 @@
+"""The engine against the definition: one case, every closed instant.
+
+Two answers are equal when at every closed instant the net multiset of (sign, row) is equal (docs/semantics, "Comparing
+answers"); floats may differ by rounding. A query that fails must fail at the same instant, with equal answers before.
+Only the public API of the engine is used.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from minidsms.cql import syntax
+from minidsms.cql.binder import Bound, bind
+from minidsms.cql.catalog import Catalog, RelationDef, StreamDef, ViewDef
+from minidsms.cql.errors import CqlError, QueryError
+from minidsms.cql.parser import parse, parse_query
+from minidsms.elements import Field, Schema
+from minidsms.testing.definition import Change, Failure, answer, relation_at
+from minidsms.testing.definition_expressions import Row, Value
+from minidsms.testing.generators import Case, Push, Step
+
+Netted = dict[int, Counter[Row]]
+"""Per instant, how often each row entered less how often it left; rows that cancel are absent."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out: changes in order of ts, the instant of failure if there was one, and the relation at the end."""
+
+    changes: tuple[Change, ...]
+    failed_at: int | None = None
+    reason: str = ""
+    snapshot: tuple[Row, ...] | None = field(default=None, compare=False)
+
+
+def catalog_of(case: Case) -> Catalog:
+    """The case's declarations, read without the engine."""
+    catalog = Catalog()
+    for text in case.declarations:
+        for statement in parse(text):
+            match statement:
+                case syntax.CreateStream(name=name, columns=columns):
+                    catalog.streams[name.lower()] = StreamDef(name, _schema(columns))
+                case syntax.CreateRelation(name=name, columns=columns):
+                    catalog.relations[name.lower()] = RelationDef(name, _schema(columns))
+                case syntax.CreateView(name=name, query=query, columns=names):
+                    catalog.views[name.lower()] = ViewDef(name, query, text, names)
+                case _:
+                    raise TypeError(f"no declaration: {text}")
+    return catalog
+
+
+def _schema(columns: Iterable[syntax.ColumnDef]) -> Schema:
+    return Schema(tuple(Field(c.name, c.type) for c in columns))
+
+
+def bind_case(case: Case) -> Bound:
+    """What the case's query means. Raises CqlError."""
+    return bind(parse_query(case.query), catalog_of(case), case.query)
+
+
+def run_definition(case: Case) -> Answer:
+    """The answer by definition up to the last closed instant. Raises CqlError where the query is refused."""
+    node = bind_case(case).node
+    history, until = case.history(), case.closed()
+    try:
+        changes = answer(node, history, until)
+    except Failure as failure:
+        return Answer(tuple(failure.changes), failure.ts, failure.reason)
+    return Answer(
+        tuple(changes), snapshot=tuple(relation_at(node, history, until)) if node.kind == "relation" else None
+    )
+
+
+def run_engine(case: Case, rows_per_push: int | None = None, fetch_each: bool = True, **options: Any) -> Answer:
+    """The engine's answer. options: those of `connect`. Raises CqlError where the query is refused.
+
+    rows_per_push: splits the feed's pushes.  fetch_each: fetch after every step rather than once.
+    """
+    from minidsms.connection import connect
+
+    with connect(**options) as db:
+        for declaration in case.declarations:
+            db.execute(declaration)
+        query = db.query(case.query)
+        changes: list[Change] = []
+        try:
+            for step in case.feed:
+                for part in _parts(step, rows_per_push):
+                    _feed(db, case, part)
+                if fetch_each:
+                    changes += [(c.ts, c.sign, tuple(c.row)) for c in query.fetch()]
+            while fetched := query.fetch():
+                changes += [(c.ts, c.sign, tuple(c.row)) for c in fetched]
+        except QueryError as error:
+            return Answer(tuple(changes), error.ts, error.reason)
+        assert [c[0] for c in changes] == sorted(c[0] for c in changes), f"answers out of order: {changes}\n{case}"
+        snapshot = tuple(query.snapshot()) if query.kind == "relation" else None
+        return Answer(tuple(changes), snapshot=snapshot)
+
+
+def _parts(step: Step, rows: int | None) -> Iterable[Step]:
+    if not isinstance(step, Push) or rows is None:
+        return (step,)
+    return [Push(step.name, step.rows[i : i + rows]) for i in range(0, len(step.rows), rows)]
+
+
+def _feed(db: Any, case: Case, step: Step) -> None:
+    if not isinstance(step, Push):
+        db.advance(step.ts, step.stream)
+        return
+    rows = [row for _, _, row in step.rows]
+    ts = [ts for ts, _, _ in step.rows]
+    if any(d.startswith(f"CREATE RELATION {step.name} ") for d in case.declarations):
+        db.push(step.name, rows, ts=ts, sign=[sign for _, sign, _ in step.rows])
+    else:
+        db.push(step.name, rows, ts=ts)
+
+
+def check(case: Case, rows_per_push: int | None = None, expected: Answer | None = None, **options: Any) -> str:
+    """Compare engine and definition on a case: "agreed", or the reason why a query was refused.
+
+    expected: the answer by definition, where it is known already. Raises AssertionError with a reproduction.
+    """
+    try:
+        expected = expected or run_definition(case)
+        actual = run_engine(case, rows_per_push, **options)
+    except CqlError as error:
+        return f"refused: {error.reason}"
+    difference = difference_of(expected, actual)
+    if difference:
+        settings = ", ".join(f"{k}={v!r}" for k, v in {"rows_per_push": rows_per_push, **options}.items())
+        raise AssertionError(f"{difference}\n\nwith {settings}\n{case}")
+    return "agreed"
+
+
+def difference_of(expected: Answer, actual: Answer) -> str:
+    """Where two answers part, in words; "" where they do not."""
+    left, right = netted(expected.changes), netted(actual.changes)
+    for ts in sorted({*left, *right}):
+        if left.get(ts) != right.get(ts):
+            # What came before a failure that the other answer has not seen is told as the failure it is.
+            if any(a.failed_at is not None and a.failed_at <= ts for a in (expected, actual)):
+                break
+            return f"at instant {ts}\n  by definition {shown(left.get(ts))}\n  the engine    {shown(right.get(ts))}"
+    if expected.failed_at != actual.failed_at:
+        return (
+            f"by definition {_failure(expected)}\nthe engine    {_failure(actual)}\n"
+            f"its answers {list(actual.changes)}\nexpected {list(expected.changes)}"
+        )
+    if expected.snapshot is not None and actual.snapshot is not None:
+        now, held = Counter(map(canonical, expected.snapshot)), Counter(map(canonical, actual.snapshot))
+        if now != held:
+            return f"the snapshot at the end\n  by definition {shown(now)}\n  the engine    {shown(held)}"
+    return ""
+
+
+def _failure(answer_: Answer) -> str:
+    return "does not fail" if answer_.failed_at is None else f"fails at {answer_.failed_at}: {answer_.reason}"
+
+
+def netted(changes: Iterable[Change]) -> Netted:
+    """The changes netted per instant."""
+    result: Netted = {}
+    for ts, sign, row in changes:
+        result.setdefault(ts, Counter())[canonical(row)] += sign
+    for counts in result.values():
+        for row in [r for r, n in counts.items() if n == 0]:
+            del counts[row]
+    return {ts: counts for ts, counts in result.items() if counts}
+
+
+def canonical(row: Iterable[Value]) -> Row:
+    """The row's values written out: 1, 1.0 and TRUE differ; floats are rounded, for sums in another order are equal."""
+    return tuple(_written(value) for value in row)
+
+
+def _written(value: Value) -> str:
+    if not isinstance(value, float):
+        return repr(value)
+    return "0.0" if abs(value) < 1e-9 else repr(float(f"{value:.9g}"))
+
+
+def shown(counts: Counter[Row] | None) -> str:
+    """Netted rows, readable: +2 (1, 'a')."""
+    if not counts:
+        return "nothing"
+    return ", ".join(f"{n:+d} ({', '.join(map(str, row))})" for row, n in sorted(counts.items(), key=repr))

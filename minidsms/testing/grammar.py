@@ -1,0 +1,365 @@
+"""Random CQL: query texts over a few small streams, built from a grammar and a source of randomness.
+
+Every text is meant to be valid and cheap to answer by definition. Columns are qualified and outputs named c0, c1, ..,
+so that the same text, without its windows, means the same to another SQL engine.
+
+Invariant: the text depends on the randomness and the options only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from minidsms.elements import Type
+
+INTEGER, FLOAT, TEXT, BOOLEAN = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
+
+STREAMS: dict[str, tuple[tuple[str, Type], ...]] = {
+    "Sa": (("k", INTEGER), ("v", INTEGER), ("x", FLOAT), ("t", TEXT)),
+    "Sb": (("k", INTEGER), ("v", INTEGER), ("t", TEXT)),
+    "Sc": (("k", INTEGER), ("b", BOOLEAN)),
+}
+RELATIONS: dict[str, tuple[tuple[str, Type], ...]] = {"Rel": (("k", INTEGER), ("a", INTEGER), ("t", TEXT))}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the grammar may use.
+
+    portable: only what other SQL engines define alike (no FIRST and LAST, no division of floats, no CAST to INTEGER).
+    """
+
+    views: bool = True
+    derived: bool = True
+    relations: bool = True
+    subqueries: bool = True
+    now: bool = True
+    portable: bool = False
+    outputs: bool = True
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as an expression names it: `a0.k`."""
+
+    text: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something in FROM. one_stream: a single windowed stream, which FIRST and LAST may be taken over."""
+
+    text: str
+    columns: tuple[Column, ...]
+    one_stream: bool
+
+
+@dataclass(frozen=True)
+class View:
+    """A declared view and its columns; a stream needs a window where it is used."""
+
+    name: str
+    text: str
+    columns: tuple[tuple[str, Type], ...]
+    is_stream: bool
+
+
+@dataclass
+class Grammar:
+    """Writes queries. Each method consumes randomness and gives a text."""
+
+    rng: Random
+    options: Options = Options()
+    views: list[View] = field(default_factory=list)
+    _aliases: int = 0
+
+    def chance(self, p: float) -> bool:
+        """True with probability p."""
+        return self.rng.random() < p
+
+    def pick(self, *texts: str) -> str:
+        """One of the texts."""
+        return self.rng.choice(texts)
+
+    # ------------------------------------------------------------------------------------------------- statements
+
+    def view(self, name: str) -> View:
+        """CREATE VIEW over the streams and the views before it."""
+        body, types = self.body(depth=1, types=None, spread=False)
+        is_stream = self.options.derived and self.chance(0.4)
+        if is_stream:
+            body = f"{self.pick('ISTREAM', 'DSTREAM', 'RSTREAM')} ({body})"
+        view = View(name, f"CREATE VIEW {name} AS {body}", tuple((f"c{i}", t) for i, t in enumerate(types)), is_stream)
+        self.views.append(view)
+        return view
+
+    def query(self) -> str:
+        """A whole query, with or without a relation-to-stream operator."""
+        op = self.rng.choice(("", "", "ISTREAM", "DSTREAM", "RSTREAM")) if self.options.outputs else ""
+        body, _ = self.body(depth=2, types=None, spread=op == "", operator=op if self.chance(0.4) else "")
+        return f"{op} ({body})" if op and f"SELECT {op}(" not in body else body
+
+    def body(
+        self, depth: int, types: Sequence[Type] | None, spread: bool, operator: str = ""
+    ) -> tuple[str, tuple[Type, ...]]:
+        """A block, or a set operation over blocks, and its column types. spread: VARIANCE and STDDEV are welcome."""
+        if depth > 0 and not operator and self.chance(0.18):
+            left, found = self.block(depth - 1, types, False)
+            right, _ = self.block(depth - 1, found, False)
+            word = self.pick("UNION", "EXCEPT", "INTERSECT") + self.pick("", " ALL")
+            return f"{left} {word} {right}", found
+        return self.block(depth, types, spread, operator)
+
+    # ----------------------------------------------------------------------------------------------------- blocks
+
+    def block(
+        self, depth: int, types: Sequence[Type] | None, spread: bool, operator: str = ""
+    ) -> tuple[str, tuple[Type, ...]]:
+        """SELECT .. FROM .. WHERE .. GROUP BY .. HAVING .., giving the column types asked for, or any."""
+        sources, conditions, items = self.sources(depth)
+        columns = [c for item in items for c in item.columns]
+        if self.chance(0.55):
+            conditions.append(self.predicate(columns, 1, depth if self.options.subqueries else 0))
+        wanted = list(types) if types is not None else [self.type() for _ in range(self.rng.randint(1, 3))]
+        shape = self.rng.choice(("plain", "plain", "distinct", "group", "group", "global"))
+        tail = ""
+        if shape in ("plain", "distinct"):
+            shown = [self.expression(t, columns, 1) for t in wanted]
+        else:
+            one_stream = len(items) == 1 and items[0].one_stream and not self.options.portable
+            keys = [c for c in self.rng.sample(columns, min(len(columns), self.rng.randint(1, 2)))]
+            if shape == "global":
+                keys = []
+            shown = [self.grouped(t, keys, columns, one_stream, spread) for t in wanted]
+            if keys:
+                tail = f" GROUP BY {', '.join(k.text for k in keys)}"
+            elif not any("(" in s for s in shown):
+                shown[0], wanted[0] = self.global_one(wanted[0])
+            if self.chance(0.3):
+                tail += f" HAVING {self.comparison(INTEGER, self.aggregate(INTEGER, columns, False, False), '1')}"
+        named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
+        distinct = "DISTINCT " if shape == "distinct" else ""
+        select = f"{operator}({distinct}{named})" if operator and not distinct else f"{distinct}{named}"
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {select} FROM {sources}{where}{tail}", tuple(wanted)
+
+    def global_one(self, type_: Type) -> tuple[str, Type]:
+        """An aggregate of a given type that needs no column."""
+        text = {INTEGER: "COUNT(*)", FLOAT: "AVG(1)", TEXT: "MIN('a')", BOOLEAN: "COUNT(*) > 1"}[type_]
+        return text, type_
+
+    def grouped(self, type_: Type, keys: list[Column], columns: list[Column], one_stream: bool, spread: bool) -> str:
+        """An expression of a grouped query: a key, an aggregate, or arithmetic over one."""
+        fitting = [k.text for k in keys if k.type is type_]
+        if fitting and self.chance(0.6):
+            return self.rng.choice(fitting)
+        if type_ is BOOLEAN:
+            return self.comparison(INTEGER, self.aggregate(INTEGER, columns, one_stream, False), "1")
+        aggregate = self.aggregate(type_, columns, one_stream, spread)
+        return f"{aggregate} + 1" if type_ is INTEGER and self.chance(0.15) else aggregate
+
+    def aggregate(self, type_: Type, columns: list[Column], one_stream: bool, spread: bool) -> str:
+        """An aggregate whose result has the type (INTEGER, FLOAT or TEXT)."""
+        arg = self.expression(type_, columns, 0)
+        if one_stream and self.chance(0.2):
+            return f"{self.pick('FIRST', 'LAST')}({arg})"
+        if type_ is INTEGER:
+            anything = self.expression(self.type(), columns, 0)
+            choices = [f"SUM({arg})", f"MIN({arg})", f"MAX({arg})", "COUNT(*)", f"COUNT({anything})"]
+            choices += [f"COUNT(DISTINCT {anything})", f"SUM(DISTINCT {arg})"]
+            return self.rng.choice(choices)
+        if type_ is FLOAT:
+            number = self.expression(INTEGER, columns, 0)
+            choices = [f"SUM({arg})", f"MIN({arg})", f"AVG({arg})", f"AVG({number})", f"AVG(DISTINCT {number})"]
+            return self.rng.choice(choices + [f"VARIANCE({number})", f"STDDEV({arg})"] * spread)
+        return f"{self.pick('MIN', 'MAX')}({arg})"
+
+    # ------------------------------------------------------------------------------------------------------- FROM
+
+    def sources(self, depth: int) -> tuple[str, list[str], list[Item]]:
+        """One to three items, joined in every way; the conditions of comma joins are left to WHERE."""
+        items = [self.item(depth)]
+        text = items[0].text
+        conditions: list[str] = []
+        for _ in range(self.rng.choice((0, 0, 0, 1, 1, 2))):
+            item = self.item(depth)
+            left = [c for before in items for c in before.columns]
+            on = self.equality(left, list(item.columns))
+            style = self.rng.random()
+            if style < 0.4:
+                text = f"{text}, {item.text}"
+                if self.chance(0.9):
+                    conditions.append(on)
+            elif style < 0.45:
+                text = f"{text} CROSS JOIN {item.text}"
+            else:
+                kind = "" if style < 0.65 else self.pick("LEFT ", "RIGHT ", "FULL OUTER ")
+                if self.chance(0.25):
+                    on = f"{on} AND {self.predicate([*left, *item.columns], 0, 0)}"
+                # A comma binds weaker than JOIN, so what stands to the left of JOIN must not hold one.
+                if "," in text and conditions:
+                    text = f"{item.text}, {text}"
+                    conditions.append(on)
+                else:
+                    text = f"{text} {kind}JOIN {item.text} ON {on}"
+            items.append(item)
+        return text, conditions, items
+
+    def item(self, depth: int) -> Item:
+        """A windowed stream, base relation, view, subquery or windowed subquery, under a fresh alias."""
+        alias = f"a{self._aliases}"
+        self._aliases += 1
+        chosen = self.rng.random()
+        if chosen < 0.12 and self.options.relations:
+            name = self.rng.choice(sorted(RELATIONS))
+            return self.named(f"{name} AS {alias}", alias, RELATIONS[name])
+        if chosen < 0.3 and self.views:
+            view = self.rng.choice(self.views)
+            if view.is_stream:
+                return self.named(f"{view.name} {self.window('c0')} AS {alias}", alias, view.columns, True)
+            return self.named(f"{view.name} AS {alias}", alias, view.columns)
+        if chosen > 0.86 and depth > 0:
+            body, types = self.body(depth - 1, None, False)
+            columns = tuple((f"c{i}", t) for i, t in enumerate(types))
+            if self.options.derived and self.chance(0.6):
+                op = self.pick("ISTREAM", "DSTREAM", "RSTREAM")
+                return self.named(f"({op} ({body})) {self.window('c0')} AS {alias}", alias, columns, True)
+            return self.named(f"({body}) AS {alias}", alias, columns)
+        name = self.rng.choice(("Sa", "Sa", "Sb", "Sb", "Sc"))
+        return self.named(f"{name} {self.window('k')} AS {alias}", alias, STREAMS[name], True)
+
+    def named(self, text: str, alias: str, columns: Sequence[tuple[str, Type]], one_stream: bool = False) -> Item:
+        """The item with its columns under the alias."""
+        return Item(text, tuple(Column(f"{alias}.{name}", type_) for name, type_ in columns), one_stream)
+
+    def window(self, key: str) -> str:
+        """A window of any kind; small, so that rows leave."""
+        rng = self.rng
+        shape = rng.randrange(20)
+        if shape < 6:
+            return f"[RANGE {rng.randint(1, 6)}]"
+        if shape < 8 and self.options.now:
+            return self.pick("[NOW]", "[RANGE 0]")
+        if shape < 10:
+            return self.pick("[RANGE UNBOUNDED]", "[ROWS UNBOUNDED]", "")
+        if shape < 13:
+            return f"[ROWS {rng.randint(1, 4)}]"
+        if shape < 16:
+            return f"[RANGE {rng.randint(1, 7)} SLIDE {rng.randint(1, 4)}]"
+        if shape < 17:
+            return f"[ROWS {rng.randint(1, 4)} SLIDE {rng.randint(1, 3)}]"
+        span = f" RANGE {rng.randint(1, 6)}" if self.chance(0.4) else ""
+        return f"[PARTITION BY {key} ROWS {rng.randint(1, 2)}{span}]"
+
+    def equality(self, left: list[Column], right: list[Column]) -> str:
+        """A join condition on columns of equal type; a constant one where there are none."""
+        pairs = [(a, b) for a in left for b in right if a.type is b.type]
+        keys = [(a, b) for a, b in pairs if a.text.endswith(".k") and b.text.endswith(".k")]
+        if not pairs:
+            return "1 = 1"
+        a, b = self.rng.choice(keys if keys and self.chance(0.7) else pairs)
+        return f"{a.text} {self.pick('=', '=', '=', '=', '=', '<', '>=', '<>')} {b.text}"
+
+    # ------------------------------------------------------------------------------------------------ expressions
+
+    def type(self) -> Type:
+        """A column type, integers mostly."""
+        return self.rng.choice((INTEGER, INTEGER, INTEGER, FLOAT, TEXT, BOOLEAN))
+
+    def literal(self, type_: Type) -> str:
+        """A small constant."""
+        if type_ is INTEGER:
+            return str(self.rng.randint(-1, 4))
+        if type_ is FLOAT:
+            return str(self.rng.randint(0, 6) / 2)
+        return self.pick("'a'", "'b'", "'c'", "'d'") if type_ is TEXT else self.pick("TRUE", "FALSE")
+
+    def expression(self, type_: Type, columns: list[Column], depth: int) -> str:
+        """A scalar expression of the type over the columns."""
+        fitting = [c.text for c in columns if c.type is type_]
+        if depth <= 0 or self.chance(0.5):
+            return self.rng.choice(fitting) if fitting and self.chance(0.9) else self.literal(type_)
+
+        def part(t: Type = type_) -> str:
+            return self.expression(t, columns, depth - 1)
+
+        if type_ is BOOLEAN:
+            return self.predicate(columns, depth - 1, 0)
+        common = [f"COALESCE({part()}, {part()})", f"NULLIF({part()}, {part()})", f"GREATEST({part()}, {part()})"]
+        common.append(f"CASE WHEN {self.predicate(columns, 0, 0)} THEN {part()} ELSE {part()} END")
+        if type_ is INTEGER:
+            own = [f"{part()} {self.pick('+', '-', '*', '/', '%')} {part()}", f"ABS({part()})", f"LENGTH({part(TEXT)})"]
+            own.append(f"- {self.rng.choice(fitting)}" if fitting else "-1")
+            if not self.options.portable:
+                own.append(f"CAST({part(FLOAT)} AS INTEGER)")
+        elif type_ is FLOAT:
+            own = [f"{part()} {self.pick('+', '-', '*')} {part()}", f"{part()} * {part(INTEGER)}", f"FLOOR({part()})"]
+            own.append(f"CAST({part(INTEGER)} AS FLOAT)")
+            if not self.options.portable:
+                own.append(f"{part()} / {self.pick('2.0', '4.0', '0.0')}")
+        else:
+            own = [
+                f"{part()} || {part()}",
+                f"UPPER({part()})",
+                f"SUBSTRING({part()}, 1, 1)",
+                f"REPLACE({part()}, 'a', 'd')",
+            ]
+        return self.rng.choice(own if self.chance(0.65) else common)
+
+    def comparison(self, type_: Type, left: str, right: str) -> str:
+        """left op right."""
+        return f"{left} {self.pick('=', '<>', '<', '<=', '>', '>=')} {right}"
+
+    def predicate(self, columns: list[Column], depth: int, subqueries: int) -> str:
+        """A condition. subqueries: how deep blocks inside may go; 0 is none."""
+        if depth > 0 and self.chance(0.3):
+            parts = [self.predicate(columns, depth - 1, subqueries) for _ in range(2)]
+            word = self.pick(" AND ", " OR ")
+            return f"({word.join(parts)})" if self.chance(0.8) else f"NOT ({word.join(parts)})"
+        if subqueries > 0 and self.chance(0.3):
+            return self.subquery(columns)
+        type_ = self.type()
+        left = self.expression(type_, columns, depth)
+        right = self.expression(type_, columns, depth)
+        form = self.rng.randrange(9)
+        if form == 0:
+            return f"{left} IS {self.pick('', 'NOT ')}NULL"
+        if form == 1:
+            return f"{left} {self.pick('', 'NOT ')}IN ({right}, {self.literal(type_)})"
+        if form == 2 and type_ is not BOOLEAN:
+            return f"{left} {self.pick('', 'NOT ')}BETWEEN {right} AND {self.literal(type_)}"
+        if form == 3 and type_ is TEXT:
+            return f"{left} {self.pick('', 'NOT ')}LIKE '{self.pick('a%', '%b', '_', '%c%')}'"
+        if form == 4:
+            return f"{left} IS {self.pick('', 'NOT ')}DISTINCT FROM {right}"
+        if type_ is BOOLEAN:
+            return f"({left}) = ({right})"
+        return self.comparison(type_, left, right)
+
+    def subquery(self, outer: list[Column]) -> str:
+        """IN, EXISTS, a quantified or a scalar comparison; correlated by equality half of the time."""
+        item = self.item(0)
+        inner = list(item.columns)
+        type_ = self.rng.choice((INTEGER, INTEGER, TEXT))
+        shown = self.expression(type_, inner, 0)
+        conditions = [self.predicate(inner, 0, 0)] if self.chance(0.4) else []
+        pairs = [(a, b) for a in inner for b in outer if a.type is b.type]
+        if pairs and self.chance(0.5):
+            a, b = self.rng.choice(pairs)
+            conditions.append(f"{a.text} = {b.text}")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        rest = f"FROM {item.text}{where}"
+        value = self.expression(type_, outer, 0)
+        form = self.rng.randrange(4)
+        if form == 0:
+            return f"{value} {self.pick('', 'NOT ')}IN (SELECT {shown} AS c0 {rest})"
+        if form == 1:
+            return f"{self.pick('', 'NOT ')}EXISTS (SELECT {shown} AS c0 {rest})"
+        op = self.pick("=", "<>", "<", "<=", ">", ">=")
+        if form == 2:
+            return f"{value} {op} {self.pick('ALL', 'ANY')} (SELECT {shown} AS c0 {rest})"
+        aggregate = self.aggregate(type_, inner, False, False)
+        return f"{value} {op} (SELECT {aggregate} AS c0 {rest})"
