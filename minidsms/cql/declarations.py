@@ -1,6 +1,6 @@
 """Declarations: from CREATE STREAM, RELATION and VIEW to what the catalog keeps (docs/semantics "Statements").
 
-Invariant: a definition that leaves here can be entered in the catalog: its name is free and every column it names exists.
+Invariant: a definition that leaves here can be entered in the catalog: its name is free and its columns exist.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minidsms.cql import syntax
-from minidsms.cql.binder import bind_view
 from minidsms.cql.catalog import Catalog, RelationDef, SourceDef, StreamDef, ViewDef
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scope import did_you_mean, listing
 from minidsms.cql.session import Session
+from minidsms.cql.views import bind_view
 from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 

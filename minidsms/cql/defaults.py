@@ -89,7 +89,8 @@ def keeps_order(op: StreamKind, node: bound.Node) -> bool:
 
 def to_stream(op: StreamKind, node: bound.Node, ticks: bool) -> bound.RelationToStream:
     """ISTREAM, DSTREAM or RSTREAM of a relation."""
-    return bound.RelationToStream(node.schema, op, node, bound.changing(node), ticks, keeps_order(op, node))
+    speaks_at_ticks = ticks and op is StreamKind.RSTREAM
+    return bound.RelationToStream(node.schema, op, node, bound.changing(node), speaks_at_ticks, keeps_order(op, node))
 
 
 def event_windows(node: bound.Node) -> tuple[bound.Node, ...]:

@@ -222,7 +222,8 @@ class ExpressionBinder:
         hint = ""
         if any(a.type is Type.TEXT for a in args) and "TEXT" not in function.takes:
             odd = next(a for a in args if a.type is Type.TEXT)
-            target = "TIMESTAMP" if function.takes == "TIMESTAMP" else "FLOAT"
+            others = {a.type for a in args} & {Type.INTEGER, Type.FLOAT, Type.TIMESTAMP}
+            target = "TIMESTAMP" if function.takes == "TIMESTAMP" else str(min(others, key=str, default=Type.FLOAT))
             hint = f"convert it: CAST({self.session.snippet(odd.span) or '..'} AS {target})"
         elif "TEXT" in function.takes:
             odd = next((a for a in args if a.type not in (Type.TEXT, Type.NULL)), args[0])

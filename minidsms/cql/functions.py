@@ -296,6 +296,8 @@ def _fails_itself(expr: bound.Expr) -> bool:
                 return False
             # Only the smallest integer divided by -1 leaves int64.
             return not (isinstance(divisor, bound.Literal) and divisor.value != -1)
+        case bound.Call(function="single"):  # the planner's: the value of a scalar subquery
+            return True
         case bound.Call(function="round", args=(value, _)):
             return value.type is not Type.FLOAT
         case _:

@@ -1,0 +1,93 @@
+"""Queries: blocks, set operators and relation-to-stream operators put together (docs/semantics R1, S1 to S3, D1).
+
+Invariant: the tree beside a node says in CQL what the node means, with every default written out (D4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.blocks import BlockBinder
+from minidsms.cql.bound import SetKind, StreamKind, WindowKind
+from minidsms.cql.coercion import coerce_columns
+from minidsms.cql.defaults import to_stream
+from minidsms.cql.expression_binder import Context
+from minidsms.cql.functions import common_type
+from minidsms.cql.scope import listing
+from minidsms.cql.session import Piece, Session
+from minidsms.elements import Field, Schema, Type
+
+
+class QueryBinder:
+    """Binds queries of one text: blocks, set operators and relation-to-stream operators."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def bind(self, query: syntax.Query, outer: Context | None, correlated: bool) -> Piece:
+        """A query, as a stream or a relation. outer: the enclosing query; correlated: WHERE may use its row."""
+        match query:
+            case syntax.Select():
+                block = BlockBinder(self.session, outer, correlated, self._from_item, self.relation)
+                return block.bind(query)
+            case syntax.SetOperation():
+                return self._set_operation(query, outer, correlated)
+            case syntax.RelationToStream(op=op, query=inner):
+                # A stream per outer row would have no meaning: under the operator the enclosing row is out of reach.
+                piece = self._as_relation(self.bind(inner, outer, False))
+                kind = StreamKind[op.upper()]
+                node = to_stream(kind, piece.node, self.session.catalog.rstream_ticks)
+                return Piece(node, replace(query, query=piece.tree))
+            case _:
+                raise AssertionError(f"no rule for {type(query).__name__}")
+
+    def relation(self, query: syntax.Query, outer: Context) -> Piece:
+        """A subquery of an expression: a relation, which may use the enclosing row in its WHERE."""
+        return self._as_relation(self.bind(query, outer, True))
+
+    def _from_item(self, query: syntax.Query, outer: Context | None) -> Piece:
+        return self.bind(query, outer, False)
+
+    def _as_relation(self, piece: Piece) -> Piece:
+        """A stream where a relation is wanted gets [RANGE UNBOUNDED] (D1)."""
+        if piece.node.kind == "relation":
+            return piece
+        node = piece.node
+        window = bound.Window(node.schema, node, bound.WindowSpec(WindowKind.UNBOUNDED))
+        ref = syntax.QueryRef(piece.tree, syntax.UnboundedWindow())
+        names = [name.lower() for name in node.schema.names]
+        if len(set(names)) == len(names):
+            items = tuple(syntax.SelectItem(syntax.Name(n)) for n in node.schema.names)
+        else:
+            items = (syntax.SelectItem(syntax.Star()),)
+        return Piece(window, syntax.Select(items, (ref,)))
+
+    def _set_operation(self, query: syntax.SetOperation, outer: Context | None, correlated: bool) -> Piece:
+        left = self._as_relation(self.bind(query.left, outer, correlated))
+        right = self._as_relation(self.bind(query.right, outer, correlated))
+        a, b = left.node, right.node
+        word = query.op.upper()
+        if len(a.schema) != len(b.schema):
+            raise self.session.error(
+                f"{word} needs as many columns on the right as on the left: {len(b.schema)} are not {len(a.schema)}",
+                query.right.span,
+                f"left: {listing(a.schema.names)}; right: {listing(b.schema.names)}",
+            )
+        types: list[Type] = []
+        for mine, theirs in zip(a.schema, b.schema):
+            common = common_type((mine.type, theirs.type))
+            if common is None:
+                raise self.session.error(
+                    f"{word} cannot bring together {mine.name}, which is {mine.type}, and {theirs.name}, "
+                    f"which is {theirs.type}",
+                    query.right.span,
+                    hint=f"convert one of them: CAST({theirs.name} AS {mine.type})",
+                )
+            types.append(common)
+        a = coerce_columns(self.session, a, types, query.left.span)
+        b = coerce_columns(self.session, b, types, query.right.span)
+        schema = Schema(tuple(Field(f.name, t) for f, t in zip(a.schema, types)))
+        every = query.all or self.session.catalog.bag_set_operations
+        node = bound.SetOperation(schema, SetKind[word], every, a, b)
+        return Piece(node, replace(query, all=every, left=left.tree, right=right.tree))

@@ -1,0 +1,90 @@
+"""Views: bound before the query that names them, each once, those that others stand on before those others.
+
+Invariant: however often a view is named in a session, it is one node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from minidsms.cql import bound, syntax
+from minidsms.cql.catalog import Catalog, ViewDef
+from minidsms.cql.coercion import coerce_columns
+from minidsms.cql.defaults import to_stream
+from minidsms.cql.errors import CqlError
+from minidsms.cql.functions import common_type
+from minidsms.cql.queries import QueryBinder
+from minidsms.cql.scope import listing
+from minidsms.cql.session import Piece, Session, parts
+
+
+def bind_view(view: ViewDef, catalog: Catalog) -> bound.Node:
+    """What a view means, under its own column names. Raises CqlError."""
+    session = Session(catalog, view.text)
+    try:
+        bind_views(view.query, session)
+        return _bind_one_view(view, session).node
+    except RecursionError:
+        raise CqlError("the view nests too deeply") from None
+
+
+def _views_named(query: syntax.Query, catalog: Catalog) -> list[str]:
+    """The views a query names, by key."""
+    names = (part.name.lower() for part in parts(query) if isinstance(part, syntax.TableRef))
+    return [name for name in dict.fromkeys(names) if catalog.kind_of(name) == "view"]
+
+
+def bind_views(query: syntax.Query, session: Session) -> None:
+    """Bind every view the query stands on, deepest first: a loop, so that a long chain of views needs no stack."""
+    catalog = session.catalog
+    pending = [(name, False) for name in reversed(_views_named(query, catalog))]
+    open_: set[str] = set()
+    while pending:
+        name, ready = pending.pop()
+        if name in session.views:
+            continue
+        view = catalog.views[name]
+        if ready:
+            session.views[name] = _bind_one_view(view, session)
+            open_.discard(name)
+            continue
+        if name in open_:
+            raise CqlError(f'the view "{view.name}" is defined by itself', hint="drop it and create it anew")
+        open_.add(name)
+        pending.append((name, True))
+        pending.extend((n, False) for n in reversed(_views_named(view.query, catalog)))
+
+
+def _bind_one_view(view: ViewDef, session: Session) -> Piece:
+    own = session.with_text(view.text)
+    piece = QueryBinder(own).bind(view.query, None, False)
+    node = piece.node
+    count = len(node.schema)
+    for given, what in ((len(view.columns), "names"), (len(view.types), "types")):
+        if given and given != count:
+            raise own.error(
+                f'the view "{view.name}" has {given} column {what} for {count} columns',
+                view.query.span,
+                f"the query gives: {listing(node.schema.names)}",
+            )
+    if view.types:
+        node = _typed(own, view, node)
+    if view.columns:
+        node = replace(node, schema=bound.named(node.schema, view.columns))
+    return Piece(node, piece.tree)
+
+
+def _typed(session: Session, view: ViewDef, node: bound.Node) -> bound.Node:
+    """The view's relation or stream with the column types a script's `vtable` gives."""
+    for column, want in zip(node.schema, view.types):
+        if common_type((column.type, want)) is not want:
+            raise session.error(
+                f'column "{column.name}" of the view "{view.name}" is {column.type}, not {want}',
+                view.query.span,
+                "",
+                f"declare it as {column.type}, or write CAST({column.name} AS {want}) in the query",
+            )
+    if not isinstance(node, bound.RelationToStream):
+        return coerce_columns(session, node, view.types, view.query.span)
+    inner = coerce_columns(session, node.input, view.types, view.query.span)
+    return node if inner is node.input else to_stream(node.op, inner, node.ticks)
