@@ -11,6 +11,7 @@ registered reader has passed it, and only while the engine rests, so that refere
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,25 @@ class StreamStore:
                 self._write(valid, start, np.ones(n, np.bool_))
         self.head += n
         return first
+
+    def append_row(self, ts: int, values: Sequence[Any]) -> None:
+        """Append one element of stored scalars, None for NULL: `append` without its arrays, for single pushes."""
+        if self.head - self.tail > self._mask:
+            self._grow(len(self) + 1)
+        at = self.head & self._mask
+        self._ts[at] = ts
+        for i, value in enumerate(values):
+            valid = self._valid[i]
+            if value is None:
+                if valid is None:
+                    valid = self._valid[i] = np.ones(self._mask + 1, np.bool_)
+                valid[at] = False
+                self._values[i][at] = 0
+            else:
+                self._values[i][at] = value
+                if valid is not None:
+                    valid[at] = True
+        self.head += 1
 
     def ts(self, start: int, stop: int) -> Int64Array:
         """The instants of the elements [start, stop); a view where they lie in one piece."""

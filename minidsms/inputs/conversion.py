@@ -1,0 +1,254 @@
+"""What `push` is given to columns of elements: the first station of the input manager.
+
+Invariant: conversion changes nothing but the text dictionary, whose unused codes the next sweep takes back; so a call
+that fails here has changed no input. An error names the stream, the column, the row (from 0) and a way out.
+docs/design, "Public API"; docs/semantics R4.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from minidsms.cql.errors import DataError
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Column, Int64Array, Schema, Type
+from minidsms.inputs.arrays import ColumnReader
+from minidsms.inputs.values import ValueRefused, show, timestamp_value, value_reader
+
+FIRST_INSTANT = -(2**62)
+LAST_INSTANT = 2**62
+"""Elements lie strictly between them, so that an instant plus a window or minus a slack stays within int64."""
+
+_SCALAR = str | bytes | bytearray
+
+
+class Converter:
+    """Reads data for one stream or relation.
+
+    owner: how errors call it, `stream Pos`.
+    """
+
+    def __init__(self, owner: str, schema: Schema, dictionary: TextDictionary, tick_ns: int) -> None:
+        self.owner = owner
+        self.schema = schema
+        self.dictionary = dictionary
+        self.tick_ns = tick_ns
+        self._columns = ColumnReader(dictionary, tick_ns)
+        self._readers = [value_reader(t, tick_ns) for t in schema.types]
+        self._texts = tuple(i for i, t in enumerate(schema.types) if t is Type.TEXT)
+        self._positions = {name.lower(): i for i, name in enumerate(schema.names)}
+
+    # ---------------------------------------------------------------------------------------------------- rows
+
+    def row(self, values: tuple[Any, ...]) -> list[Any]:
+        """One row as stored scalars (TEXT as codes), None for NULL: the short way for a push of one tuple."""
+        if len(values) != len(self._readers):
+            self._refuse_width(len(values), None)
+        stored: list[Any] = []
+        try:
+            for reader, value in zip(self._readers, values):
+                stored.append(reader(value))
+        except ValueRefused as refused:
+            refused.row = 0
+            self._refuse(refused, self.schema[len(stored)].name)
+        for i in self._texts:
+            text = stored[i]
+            if text is not None:
+                try:
+                    stored[i] = self.dictionary.code(text)
+                except DataError:
+                    self._refuse(ValueRefused(f"{show(text)} is not valid Unicode", 0), self.schema[i].name)
+        return stored
+
+    def columns(self, data: Any) -> tuple[int, list[Column]]:
+        """(rows, columns) of any data `push` takes; DataError for what does not fit."""
+        parts = self._parts(data)
+        converted: list[Column] = []
+        for field, part in zip(self.schema, parts):
+            try:
+                converted.append(self._columns.read(part, field.type))
+            except ValueRefused as refused:
+                self._refuse(refused, field.name)
+            if len(converted[-1]) != len(converted[0]):
+                raise self.error(
+                    f'column "{field.name}" has {len(converted[-1])} values, '
+                    f'column "{self.schema[0].name}" has {len(converted[0])}'
+                )
+        return (len(converted[0]) if converted else 0), converted
+
+    def _parts(self, data: Any) -> Sequence[Any]:
+        """One container per column of the schema, in its order."""
+        if isinstance(data, list):
+            return self._transpose(data)
+        if isinstance(data, Mapping):
+            return self._named(list(data.keys()), list(data.values()))
+        if isinstance(data, tuple):
+            return self._transpose([data])
+        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+            return self._of_table(data)
+        if isinstance(data, np.ndarray) and data.dtype.names is not None and data.ndim == 1:
+            return self._named(list(data.dtype.names), [data[name] for name in data.dtype.names])
+        raise self.error(
+            f"cannot read rows from {show(data)}",
+            "give a tuple, a list of tuples, a dict of columns, or an Arrow, polars or pandas table",
+        )
+
+    def _of_table(self, data: Any) -> Sequence[Any]:
+        try:
+            table = data if isinstance(data, pa.Table | pa.RecordBatch) else pa.table(data)
+            kept = [i for i, name in enumerate(table.schema.names) if not name.startswith("__index_level_")]
+            return self._named([table.schema.names[i] for i in kept], [table.column(i) for i in kept])
+        except (TypeError, ValueError, NotImplementedError, UnicodeError, pa.ArrowException) as error:
+            hint = "a single column has no name: give {name: column}"
+            raise self.error(
+                f"{type(data).__name__} cannot be read as an Arrow table: {str(error)[:200]}", hint
+            ) from None
+
+    def _transpose(self, rows: list[Any]) -> Sequence[Any]:
+        k = len(self.schema)
+        if set(map(type, rows)) == {tuple} or all(isinstance(row, tuple | list) for row in rows):
+            widths = set(map(len, rows))
+            if widths - {k}:
+                at = next(i for i, row in enumerate(rows) if len(row) != k)
+                self._refuse_width(len(rows[at]), at)
+            return [list(map(operator.itemgetter(i), rows)) for i in range(k)]
+        if all(isinstance(row, Mapping) for row in rows):
+            return self._transpose_named(rows)
+        wanted: type | Any = Mapping if isinstance(rows[0], Mapping) else tuple | list
+        at, row = next((i, row) for i, row in enumerate(rows) if not isinstance(row, wanted))
+        hint = f"a row is a tuple of {k} ({', '.join(self.schema.names[:30])}), or all rows are dicts"
+        raise self.error(f"row {at} does not read like the others: {show(row)}", hint)
+
+    def _transpose_named(self, rows: list[Mapping[Any, Any]]) -> Sequence[Any]:
+        parts: list[list[Any]] = [[] for _ in self.schema]
+        order: dict[tuple[Any, ...], list[Any]] = {}
+        for at, row in enumerate(rows):
+            names = tuple(row)
+            keys = order.get(names)
+            if keys is None:
+                keys = order[names] = list(self._named(list(names), list(names), at))
+            for part, key in zip(parts, keys):
+                part.append(row[key])
+        return parts
+
+    def _named(self, names: list[Any], parts: list[Any], row: int | None = None) -> list[Any]:
+        """The parts in the schema's order; a name that is missing, unknown or there twice is refused."""
+        found: list[Any] = [None] * len(self.schema)
+        seen: dict[int, Any] = {}
+        where = "" if row is None else f"row {row}: "
+        for name, part in zip(names, parts):
+            position = self._positions.get(name.lower()) if isinstance(name, str) else None
+            if position is None:
+                near = difflib.get_close_matches(str(name).lower(), self._positions, 1)
+                hint = f'did you mean "{self.schema[self._positions[near[0]]].name}"?' if near else self._has()
+                raise self.error(f"{where}unknown column {_quoted(name)}", hint)
+            if position in seen:
+                raise self.error(
+                    f'{where}column "{self.schema[position].name}" is given twice: {seen[position]}, {name}'
+                )
+            seen[position] = name
+            found[position] = part
+        for position, field in enumerate(self.schema):
+            if position not in seen:
+                raise self.error(f'{where}column "{field.name}" is missing', f"{self._has()}; NULL is written None")
+        if row is None and parts and all(isinstance(part, _SCALAR) or _is_scalar(part) for part in parts):
+            return [[part] for part in found]
+        return found
+
+    # ------------------------------------------------------------------------------------------------- instants
+
+    def instant(self, ts: Any) -> int:
+        """One instant in ticks: an int, a datetime, datetime64 or an ISO text."""
+        if type(ts) is not int:
+            try:
+                value = timestamp_value(ts, self.tick_ns)
+            except ValueRefused as refused:
+                self._refuse(refused, "ts")
+            if value is None:
+                raise self.error("the timestamp is NULL", "every element needs an instant")
+            ts = value
+        if not FIRST_INSTANT < ts < LAST_INSTANT:
+            raise self.error(f"the timestamp {ts} is out of range", "instants lie between -2**62 and 2**62 ticks")
+        return int(ts)
+
+    def instants(self, ts: Any, n: int) -> Int64Array:
+        """n instants: one for all, or a sequence or array of n."""
+        if is_one(ts):
+            return np.full(n, self.instant(ts), np.int64)
+        try:
+            column = self._columns.read(ts, Type.TIMESTAMP)
+        except ValueRefused as refused:
+            self._refuse(refused, "ts")
+        if len(column) != n:
+            raise self.error(f"{len(column)} timestamps for {n} rows", "give ts one int for all rows, or one per row")
+        return self.checked_instants(column)
+
+    def checked_instants(self, column: Column) -> Int64Array:
+        """The instants in a column; NULL and what is out of range is refused."""
+        if column.valid is not None and not column.valid.all():
+            row = int(np.argmin(column.valid))
+            raise self.error(f"row {row}: the timestamp is NULL", "every element needs an instant")
+        ts: Int64Array = column.values  # type: ignore[assignment]
+        if len(ts) and not (int(ts.min()) > FIRST_INSTANT and int(ts.max()) < LAST_INSTANT):
+            row = int(np.argmax((ts <= FIRST_INSTANT) | (ts >= LAST_INSTANT)))
+            raise self.error(
+                f"row {row}: the timestamp {int(ts[row])} is out of range",
+                "instants lie between -2**62 and 2**62 ticks",
+            )
+        return ts
+
+    # --------------------------------------------------------------------------------------------------- errors
+
+    def error(self, reason: str, hint: str = "", kind: type[DataError] = DataError) -> DataError:
+        """An error about this input, with a way out."""
+        return kind(f"{self.owner}: {reason}" + (f"\nhelp: {hint}" if hint else ""))
+
+    def _refuse(self, refused: ValueRefused, column: str) -> NoReturn:
+        row = "" if refused.row is None else f"row {refused.row}, "
+        raise self.error(f'{row}column "{column}": {refused.reason}', refused.hint) from None
+
+    def _refuse_width(self, width: int, row: int | None) -> NoReturn:
+        where = "the row" if row is None else f"row {row}"
+        raise self.error(f"{where} has {width} value{'s' * (width != 1)}, not {len(self.schema)}", self._has())
+
+    def _has(self) -> str:
+        shown = ", ".join(itertools.islice(self.schema.names, 30))
+        return f"{self.owner} has: {shown}{', ..' if len(self.schema) > 30 else ''}"
+
+    def rows(self, columns: Sequence[Column]) -> list[tuple[Any, ...]]:
+        """Columns back to rows of Python values, for what an error or a rejected row shows."""
+        shown: list[list[Any]] = []
+        for column, type_ in zip(columns, self.schema.types):
+            if type_ is Type.TEXT:
+                shown.append(list(self.dictionary.decode(column)))
+            else:
+                values = column.values.tolist()
+                if column.valid is not None:
+                    values = [v if known else None for v, known in zip(values, column.valid.tolist())]
+                shown.append(values)
+        return list(zip(*shown))
+
+
+def is_one(ts: Any) -> bool:
+    """One instant, not a column of them."""
+    return isinstance(ts, int | str) or _is_scalar(ts)
+
+
+def _is_scalar(value: Any) -> bool:
+    """A single value, as far as its shape tells; a column has a length or gives an array."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    if isinstance(value, np.generic):
+        return True
+    return not hasattr(value, "__len__") and not hasattr(value, "__iter__") and not hasattr(value, "__arrow_c_array__")
+
+
+def _quoted(name: Any) -> str:
+    return f'"{name[:60]}"' if isinstance(name, str) and name.isprintable() else show(name)

@@ -1,0 +1,56 @@
+"""What an input did not take: late rows under LATE DROP, malformed rows of a source. Counted all, kept the newest.
+
+Invariant: at most `limit` rows are kept, however many were refused (docs/semantics T6).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+KEPT_ROWS = 1000
+"""How many rejected rows an input keeps for inspection."""
+
+
+@dataclass
+class InputCounters:
+    """Rows an input has seen: taken, dropped for lateness, and not taken at all (late ones included)."""
+
+    accepted: int = 0
+    late_dropped: int = 0
+    rejected: int = 0
+
+
+class RejectedRows:
+    """The newest rejected rows and why: (row, reason), oldest first. Reads like a sequence; `count` has them all."""
+
+    __slots__ = ("_rows", "count")
+
+    def __init__(self, limit: int = KEPT_ROWS) -> None:
+        self._rows: deque[tuple[Any, str]] = deque(maxlen=limit)
+        self.count = 0
+
+    @property
+    def limit(self) -> int:
+        """How many rows are kept."""
+        return self._rows.maxlen or 0
+
+    def add(self, row: Any, reason: str) -> None:
+        """Keep one row."""
+        self._rows.append((row, reason))
+        self.count += 1
+
+    def skip(self, n: int) -> None:
+        """Count n rows that newer ones would push out at once."""
+        self.count += n
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, str]]:
+        return iter(self._rows)
+
+    def __getitem__(self, index: int) -> tuple[Any, str]:
+        return self._rows[index]

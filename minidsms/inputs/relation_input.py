@@ -1,0 +1,191 @@
+"""The input manager of one base relation: insertions and deletions with their instants, checked before any is made.
+
+Invariants: changes come in nondecreasing ts and after every closed instant (docs/semantics T4); every deletion cancels
+an earlier insertion of an equal row (T2); a call that raises has changed nothing. Relations take no slack and hold no
+time back (T6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.cql.catalog import RelationDef
+from minidsms.cql.errors import DataError, LateElementError
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, MAX_INSTANT, Int8Array, Int64Array, Type
+from minidsms.inputs.arrays import ColumnReader
+from minidsms.inputs.conversion import Converter
+from minidsms.inputs.rejected import InputCounters, RejectedRows
+from minidsms.inputs.values import ValueRefused, is_integer, show
+from minidsms.synopses.relation_store import RelationStore
+
+_SIGNS = {"+": 1, "-": -1, "+1": 1, "-1": -1}
+
+
+class RelationInput:
+    """What `push` on a relation, and sources, talk to.
+
+    store: the changes and the rows present.  closed: gives the last instant that is closed for a query which reads the
+    relation (MIN_INSTANT where there is none).  last_ts: the instant of the last change, or None.  progress: no later change
+    has ts <= it.
+    """
+
+    def __init__(
+        self, definition: RelationDef, dictionary: TextDictionary, tick_ns: int, closed: Callable[[], int]
+    ) -> None:
+        self.definition = definition
+        self.schema = definition.schema
+        self.store = RelationStore(definition.schema)
+        self.progress = MIN_INSTANT
+        self.last_ts: int | None = None
+        self.ended = False
+        self.counters = InputCounters()
+        self.rejected = RejectedRows()
+        self._closed = closed
+        self._dictionary = dictionary
+        self._convert = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
+        self._signs = ColumnReader(dictionary, tick_ns)
+
+    @property
+    def progress(self) -> int:
+        """Relations hold no time back."""
+        return MAX_INSTANT
+
+    @property
+    def greatest_ts(self) -> int | None:
+        """The instant of the last change."""
+        return self.last_ts
+
+    def push(self, data: Any, ts: Any = None, sign: Any = 1) -> int:
+        """Make changes; returns how many. All or nothing: an error leaves the relation as it was.
+
+        data: as for a stream.  ts: an instant for all, or one per row; without it, the first instant that is still
+        open, at or after 0 and the last change.  sign: +1 (insert) or -1 (delete) for all, or one per row ('+' and '-'
+        will do). LateElementError where a ts is below one before it or not after the closed instants; DataError where
+        a deletion cancels no row.
+        """
+        n, columns = self._convert.columns(data)
+        signs = self._read_signs(sign, n)
+        if self.ended:
+            raise self._convert.error("the relation has ended", "its source was read to the end", LateElementError)
+        instants = self._convert.instants(self._first_open() if ts is None else ts, n)
+        if n == 0:
+            return 0
+        self._check_order(instants)
+        bad = self.store.append(instants, signs, columns)
+        if bad >= 0:
+            row = self._convert.rows([c.slice(bad, bad + 1) for c in columns])[0]
+            raise self._convert.error(
+                f"row {bad}: nothing to delete: no row {_short(row)} is present at {int(instants[bad])}",
+                "a deletion names a row inserted before, equal in every column",
+            )
+        self.last_ts = int(instants[-1])
+        self.progress = self.last_ts - 1
+        self.counters.accepted += n
+        return n
+
+    def present(self) -> Any:
+        """The rows there now, as insertions at the instants they came at: a Batch in ts order."""
+        return self.store.present()
+
+    def finish(self) -> None:
+        """The source has ended: nothing more is taken."""
+        self.ended = True
+        self.progress = MAX_INSTANT
+
+    def reject(self, row: Any, reason: str) -> None:
+        """Count and keep a row that could not be taken (sources tell of malformed rows here)."""
+        self.counters.rejected += 1
+        self.rejected.add(row, reason)
+
+    @property
+    def greatest_ts(self) -> int | None:
+        """The instant of the last change: an engine asks it of streams and relations alike."""
+        return self.last_ts
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the store."""
+        return self.store.nbytes
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The TEXT codes held (0 stands for NULL)."""
+        return self.store.live_codes()
+
+    # --------------------------------------------------------------------------------------------------- checks
+
+    def _first_open(self) -> int:
+        first = max(0, self._closed() + 1)
+        return first if self.last_ts is None else max(first, self.last_ts)
+
+    def _check_order(self, ts: Int64Array) -> None:
+        last = int(ts[0]) if self.last_ts is None else self.last_ts
+        before = np.concatenate(([last], np.maximum.accumulate(ts)[:-1]))
+        falls = ts < before
+        if falls.any():
+            row = int(np.argmax(falls))
+            raise self._convert.error(
+                f"row {row}: late: timestamp {int(ts[row])} is below {int(before[row])}, that of the change before",
+                "relations take no slack: push changes in timestamp order",
+                LateElementError,
+            )
+        closed = self._closed()
+        if int(ts[0]) <= closed:
+            raise self._convert.error(
+                f"row 0: late: the instant {int(ts[0])} is closed, as all up to {closed}",
+                "push changes of a relation before the streams move past their instants",
+                LateElementError,
+            )
+
+    def _read_signs(self, sign: Any, n: int) -> Int8Array | None:
+        """The signs, None where all are +1."""
+        one = _sign(sign)
+        if one is not None:
+            return None if one == 1 else np.full(n, -1, np.int8)
+        if is_integer(sign) or isinstance(sign, str):
+            raise self._no_sign(sign, None)
+        signs = self._sign_column(sign)
+        if len(signs) != n:
+            raise self._convert.error(
+                f"{len(signs)} signs for {n} rows", "give sign one value for all rows, or one per row"
+            )
+        return None if (signs == 1).all() else signs
+
+    def _sign_column(self, sign: Any) -> Int8Array:
+        if isinstance(sign, list | tuple):
+            read = [_sign(value) for value in sign]
+            if None in read:
+                raise self._no_sign(sign[read.index(None)], read.index(None))
+            return np.array(read, np.int8)
+        try:
+            column = self._signs.read(sign, Type.INTEGER)
+        except ValueRefused:
+            try:
+                texts: Sequence[Any] = self._dictionary.decode(self._signs.read(sign, Type.TEXT))
+            except ValueRefused as refused:
+                raise self._convert.error(f"sign: {refused.reason}", "a sign is +1 or -1") from None
+            return self._sign_column(list(texts))
+        wrong = np.abs(column.values) != 1
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise self._no_sign(column.values.tolist()[row], row)
+        return column.values.astype(np.int8)
+
+    def _no_sign(self, value: Any, row: int | None) -> DataError:
+        where = "" if row is None else f"row {row}: "
+        return self._convert.error(f"{where}{show(value)} is no sign", "a sign is +1 (insert) or -1 (delete)")
+
+
+def _sign(value: Any) -> int | None:
+    """+1 or -1, or None for anything else."""
+    if is_integer(value):
+        return int(value) if value in (1, -1) else None
+    return _SIGNS.get(value.strip()) if isinstance(value, str) else None
+
+
+def _short(row: Sequence[Any]) -> str:
+    text = ascii(tuple(row))
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,0 +1,130 @@
+"""Elements above the progress of their stream, waiting until nothing earlier can come (docs/semantics T6).
+
+Invariant: `release(t)` gives every waiting element with ts <= t, in ts order, equal ts in arrival order; what stays is
+later.
+Elements that came in batches stand in one sorted run of columns; single ones in a heap, since merging the run for each
+would cost its length. Whatever is in the heap came after everything in the run, so a stable merge keeps arrival order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Column, Int64Array, Schema, Type
+
+_HEAP_LIMIT = 4096
+"""Single elements that wait before they are folded into the run."""
+
+_BYTES_PER_HEAP_ROW = 200
+
+
+class SlackBuffer:
+    """Waiting elements of one stream."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._ts: Int64Array = np.zeros(0, np.int64)
+        self._columns = _no_columns(schema)
+        self._start = 0
+        self._heap: list[tuple[int, int, Sequence[Any]]] = []
+        self._arrivals = 0
+
+    def __len__(self) -> int:
+        return len(self._ts) - self._start + len(self._heap)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        columns = sum(c.values.nbytes + (0 if c.valid is None else c.valid.nbytes) for c in self._columns)
+        return self._ts.nbytes + columns + len(self._heap) * _BYTES_PER_HEAP_ROW
+
+    def add_row(self, ts: int, values: Sequence[Any]) -> None:
+        """One element; values are stored scalars, None for NULL. O(log n)."""
+        self._arrivals += 1
+        heapq.heappush(self._heap, (ts, self._arrivals, values))
+        if len(self._heap) > max(_HEAP_LIMIT, len(self._ts)):
+            self._fold()
+
+    def add(self, ts: Int64Array, columns: Sequence[Column]) -> None:
+        """Elements in arrival order, ts in any order; the arrays are copied. O(waiting + n log n)."""
+        self._fold()
+        start, stop = self._start, len(self._ts)
+        ts = np.concatenate([self._ts[start:], ts])
+        order = np.argsort(ts, kind="stable")
+        self._ts = ts[order]
+        self._columns = [
+            Column.concat([held.slice(start, stop), new]).take(order) for held, new in zip(self._columns, columns)
+        ]
+        self._start = 0
+
+    def release(self, until: int) -> tuple[Int64Array, list[Column]] | None:
+        """Take out the elements with ts <= until, in order; None where there is none."""
+        single = bool(self._heap) and self._heap[0][0] <= until
+        start, stop = self._start, self._start
+        if start < len(self._ts):
+            stop += int(np.searchsorted(self._ts[start:], until, "right"))
+        if start == stop and not single:
+            return None
+        ts, columns = self._ts[start:stop], [c.slice(start, stop) for c in self._columns]
+        self._start = stop
+        if stop * 2 > len(self._ts):
+            self._drop_released()
+        if single:
+            rows = []
+            while self._heap and self._heap[0][0] <= until:
+                rows.append(heapq.heappop(self._heap))
+            heap_ts, heap_columns = _columns_of_rows(rows, self.schema)
+            if start == stop:
+                return heap_ts, heap_columns
+            ts = np.concatenate([ts, heap_ts])
+            order = np.argsort(ts, kind="stable")
+            ts = ts[order]
+            columns = [Column.concat([a, b]).take(order) for a, b in zip(columns, heap_columns)]
+        return ts, columns
+
+    def arrays(self) -> tuple[Int64Array, list[Column]]:
+        """What waits, in the order of its release: (ts, columns)."""
+        self._fold()
+        self._drop_released()
+        return self._ts, self._columns
+
+    def restore(self, ts: Int64Array, columns: Sequence[Column]) -> None:
+        """Take back what `arrays` gave."""
+        self._ts, self._columns, self._start, self._heap = ts, list(columns), 0, []
+
+    def _drop_released(self) -> None:
+        """Copy what still waits, so that what was released does not stay in memory."""
+        start, stop = self._start, len(self._ts)
+        self._ts = self._ts[start:].copy()
+        self._columns = [c.slice(start, stop) for c in self._columns]
+        self._columns = [Column(c.values.copy(), None if c.valid is None else c.valid.copy()) for c in self._columns]
+        self._start = 0
+
+    def _fold(self) -> None:
+        """Move the heap into the run."""
+        if not self._heap:
+            return
+        ts, columns = _columns_of_rows(sorted(self._heap, key=lambda row: row[:2]), self.schema)
+        self._heap = []
+        self.add(ts, columns)
+
+
+def _no_columns(schema: Schema) -> list[Column]:
+    return [Column(np.zeros(0, t.dtype)) for t in schema.types]
+
+
+def _columns_of_rows(rows: Sequence[tuple[int, int, Sequence[Any]]], schema: Schema) -> tuple[Int64Array, list[Column]]:
+    """(ts, columns) of heap entries."""
+    columns = []
+    for i, type_ in enumerate(schema.types):
+        values = [row[2][i] for row in rows]
+        valid: BoolArray | None = None
+        if None in values:
+            valid = np.array([v is not None for v in values], np.bool_)
+            values = [0 if v is None else v for v in values]
+        columns.append(Column(np.array(values, type_.dtype if type_ is not Type.NULL else np.int64), valid))
+    return np.array([row[0] for row in rows], np.int64), columns

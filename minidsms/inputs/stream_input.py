@@ -1,0 +1,259 @@
+"""The input manager of one stream: types, instants, lateness, slack, heartbeats; then the stream's store.
+
+Invariants:
+  - the store holds the elements with ts <= progress + 1, in ts order, equal ts in arrival order; later ones wait in the
+    slack buffer; no element with ts <= progress comes any more (docs/semantics T4, T6);
+  - progress never falls, and a call that raises has changed nothing but the dictionary of texts.
+Rows of one call are judged one after the other, as if each had been pushed alone: batch boundaries do not matter (T5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.cql.catalog import StreamDef
+from minidsms.cql.errors import DataError, LateElementError
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type
+from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
+from minidsms.inputs.rejected import InputCounters, RejectedRows
+from minidsms.inputs.slack_buffer import SlackBuffer
+from minidsms.synopses.stream_store import StreamStore
+
+
+class StreamInput:
+    """What `push` and `advance` on a stream, and sources, talk to.
+
+    store: what has been released.  progress: no later element has ts <= it.  greatest_ts: of what was taken, or None.
+    clock: gives the instant of rows that come with none, where the stream has no TIMESTAMP BY.
+    memory: asked before anything is stored, with the bytes the call brings; it may raise to refuse them.
+    """
+
+    def __init__(
+        self,
+        definition: StreamDef,
+        dictionary: TextDictionary,
+        tick_ns: int,
+        clock: Callable[[], int] | None = None,
+        memory: Callable[[int], None] | None = None,
+    ) -> None:
+        self.definition = definition
+        self.schema = definition.schema
+        self.store = StreamStore(definition.schema)
+        self.progress = MIN_INSTANT
+        self.greatest_ts: int | None = None
+        self.ended = False
+        self.counters = InputCounters()
+        self.rejected = RejectedRows()
+        self._clock = clock
+        self._memory = memory
+        # A slack beyond the range of instants holds everything back just as well, and does not overflow.
+        self._slack = min(definition.slack, LAST_INSTANT)
+        self._waiting = SlackBuffer(definition.schema)
+        self._convert = Converter(f"stream {definition.name}", definition.schema, dictionary, tick_ns)
+        self._text = tuple(i for i, t in enumerate(definition.schema.types) if t is Type.TEXT)
+
+    # ---------------------------------------------------------------------------------------------------- input
+
+    def push(self, data: Any, ts: Any = None) -> int:
+        """Take rows; returns how many were taken. All or nothing: an error leaves the stream as it was.
+
+        data: a tuple (one row), a list of tuples or dicts, a dict of columns, or an Arrow, polars or pandas table.
+        ts: an instant for all rows, or one per row; without it the TIMESTAMP BY column, else the clock.
+        DataError where something does not fit the schema; LateElementError for a row at or before the progress, unless
+        the stream was declared LATE DROP.
+        """
+        if type(data) is tuple and (ts is None or type(ts) is int):
+            return self._push_row(data, ts)
+        n, columns = self._convert.columns(data)
+        if self.ended:
+            raise self._ended()
+        instants = self._instants(ts, n, columns)
+        if n == 0:
+            return 0
+        if self._memory is not None:
+            self._memory(instants.nbytes + sum(c.values.nbytes for c in columns))
+        late = self._late(instants)
+        if late is not None:
+            if not self.definition.late_drop:
+                at = int(np.argmax(late))
+                raise self._too_late(int(instants[at]), self._progress_before(instants, at), at)
+            self._drop(instants, columns, late)
+            kept = ~late
+            instants, columns = instants[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
+        self._take(instants, columns)
+        return len(instants)
+
+    def _push_row(self, row: tuple[Any, ...], ts: int | None) -> int:
+        """`push` of one tuple, without arrays: no more than a few microseconds."""
+        values = self._convert.row(row)
+        if self.ended:
+            raise self._ended()
+        if ts is None:
+            by = self.definition.timestamp_by
+            if by is None:
+                ts = self._now()
+            else:
+                ts = values[by]
+                if ts is None:
+                    raise self._convert.error("the timestamp is NULL", "every element needs an instant")
+        if not FIRST_INSTANT < ts < LAST_INSTANT:
+            ts = self._convert.instant(ts)
+        if self._memory is not None:
+            self._memory(8 * len(values) + 8)
+        if ts <= self.progress:
+            if not self.definition.late_drop:
+                raise self._too_late(ts, self.progress, None)
+            self.counters.late_dropped += 1
+            self.reject(self._shown(values), _late_reason(ts, self.progress))
+            return 0
+        self.counters.accepted += 1
+        greatest = self.greatest_ts
+        if greatest is None or ts > greatest:
+            self.greatest_ts = ts
+            progress = ts - self._slack - 1
+            if progress > self.progress:
+                self.progress = progress
+        if not self._slack and ts == self.progress + 1 and not len(self._waiting):
+            self.store.append_row(ts, values)
+        else:
+            self._waiting.add_row(ts, values)
+            self._release()
+        return 1
+
+    def advance(self, ts: Any) -> None:
+        """A heartbeat: no later element has a timestamp <= ts. One below the progress says nothing new."""
+        if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
+            ts = self._convert.instant(ts)
+        if ts > self.progress:
+            self.progress = ts
+            self._release()
+
+    def finish(self) -> None:
+        """The stream has ended: everything that waits is released, nothing more is taken."""
+        self.ended = True
+        self.progress = MAX_INSTANT
+        self._release()
+
+    def reject(self, row: Any, reason: str) -> None:
+        """Count and keep a row that could not be taken (sources tell of malformed rows here)."""
+        self.counters.rejected += 1
+        self.rejected.add(row, reason)
+
+    # ------------------------------------------------------------------------------------------------- accounts
+
+    @property
+    def waiting(self) -> int:
+        """Elements in the slack buffer."""
+        return len(self._waiting)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the store and of what waits."""
+        return self.store.nbytes + self._waiting.nbytes
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The TEXT codes held by the store and the slack buffer (0 stands for NULL)."""
+        if self._text:
+            _, stored = self.store.arrays()
+            _, waiting = self._waiting.arrays()
+            for i in self._text:
+                yield stored[i].values  # type: ignore[misc]
+                yield waiting[i].values  # type: ignore[misc]
+
+    # ------------------------------------------------------------------------------------------------- instants
+
+    def _instants(self, ts: Any, n: int, columns: Sequence[Column]) -> Int64Array:
+        if ts is not None:
+            return self._convert.instants(ts, n)
+        by = self.definition.timestamp_by
+        if by is not None:
+            return self._convert.checked_instants(columns[by])
+        return np.full(n, self._now(), np.int64) if n else np.zeros(0, np.int64)
+
+    def _now(self) -> int:
+        """The clock's instant, never late: a clock that stands or falls back, or is behind a heartbeat, is moved on."""
+        if self._clock is None:
+            raise self._convert.error(
+                "the rows have no timestamp", "pass ts=.., or declare the stream with TIMESTAMP BY a column"
+            )
+        now = max(self._convert.instant(self._clock()), self.progress + 1)
+        now = now if self.greatest_ts is None else max(now, self.greatest_ts)
+        return self._convert.instant(now)
+
+    # ------------------------------------------------------------------------------------------------- lateness
+
+    def _late(self, ts: Int64Array) -> BoolArray | None:
+        """Which rows come at or before the progress their predecessors made; None where none does."""
+        if int(ts[0]) > self.progress and bool((ts[1:] >= ts[:-1]).all()):
+            return None
+        late: BoolArray = ts <= self.progress
+        late[1:] |= ts[1:] <= np.maximum.accumulate(ts)[:-1] - (self._slack + 1)
+        return late if late.any() else None
+
+    def _progress_before(self, ts: Int64Array, row: int) -> int:
+        if row == 0:
+            return self.progress
+        return max(self.progress, int(ts[:row].max()) - self._slack - 1)
+
+    def _drop(self, ts: Int64Array, columns: Sequence[Column], late: BoolArray) -> None:
+        """Count late rows and keep the newest of them."""
+        rows = np.flatnonzero(late)
+        self.counters.late_dropped += len(rows)
+        unkept = max(0, len(rows) - self.rejected.limit)
+        self.counters.rejected += unkept
+        self.rejected.skip(unkept)
+        kept = rows[unkept:]
+        shown = self._convert.rows([c.take(kept) for c in columns])
+        # The greatest so far counts only what was taken, and what was dropped is never the greatest.
+        greatest = np.maximum.accumulate(ts)
+        for row, values in zip(kept.tolist(), shown):
+            progress = max(self.progress, int(greatest[row - 1]) - self._slack - 1) if row else self.progress
+            self.reject(values, _late_reason(int(ts[row]), progress))
+
+    def _shown(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        text = self._convert.dictionary.text
+        return tuple(text(v) if i in self._text and v is not None else v for i, v in enumerate(values))
+
+    def _too_late(self, ts: int, progress: int, row: int | None) -> DataError:
+        where = "" if row is None else f"row {row}: "
+        hint = "declare the stream with SLACK, so that it waits for late rows, or with LATE DROP"
+        return self._convert.error(f"{where}{_late_reason(ts, progress)}", hint, LateElementError)
+
+    def _ended(self) -> DataError:
+        return self._convert.error("the stream has ended", "its source was read to the end", LateElementError)
+
+    # -------------------------------------------------------------------------------------------------- storing
+
+    def _take(self, ts: Int64Array, columns: Sequence[Column]) -> None:
+        if not len(ts):
+            return
+        self.counters.accepted += len(ts)
+        greatest = int(ts.max())
+        if self.greatest_ts is None or greatest > self.greatest_ts:
+            self.greatest_ts = greatest
+            self.progress = max(self.progress, greatest - self._slack - 1)
+        if not len(self._waiting) and greatest <= self.progress + 1 and (not self._slack or _is_sorted(ts)):
+            self.store.append(ts, columns)
+        else:
+            self._waiting.add(ts, columns)
+            self._release()
+
+    def _release(self) -> None:
+        """Move to the store what nothing earlier can precede any more."""
+        if not len(self._waiting):
+            return
+        released = self._waiting.release(min(self.progress, MAX_INSTANT - 1) + 1)
+        if released is not None:
+            self.store.append(*released)
+
+
+def _is_sorted(ts: Int64Array) -> bool:
+    return bool((ts[1:] >= ts[:-1]).all())
+
+
+def _late_reason(ts: int, progress: int) -> str:
+    return f"late: timestamp {ts}, but the stream has passed {progress}"

@@ -1,0 +1,139 @@
+"""The store of one base relation: a log of its changes for the queries that run, and the bag of its rows for those to
+come.
+
+Invariants: the log holds changes in arrival order, ts nondecreasing, under sequence numbers that are never reused; a
+batch read from it obeys `elements.Batch` (deletions first within an instant, transients netted), although changes
+arrive in any order within an instant; the bag is the sum of all changes ever made (docs/semantics T2, T7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type, row_words
+from minidsms.synopses.row_bag import RowBag
+from minidsms.synopses.stream_store import Reader, StreamStore
+
+
+class RelationStore:
+    """Changes by sequence number, with readers like a stream's store."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._log = StreamStore(schema + Schema.of(("sign", Type.BOOLEAN)))
+        self._bag = RowBag(schema)
+        self._text = tuple(i for i, t in enumerate(schema.types) if t is Type.TEXT)
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    @property
+    def head(self) -> int:
+        """The sequence number the next change gets."""
+        return self._log.head
+
+    @property
+    def tail(self) -> int:
+        """The first change still held."""
+        return self._log.tail
+
+    @property
+    def size(self) -> int:
+        """How many rows the relation holds now."""
+        return len(self._bag)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return self._log.nbytes + self._bag.nbytes
+
+    def append(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> int:
+        """Make changes; returns -1, or the first deletion that cancels no row, and then nothing has changed.
+
+        ts: (n,) nondecreasing, not below the last.  sign: (n,), or None for insertions only.
+        """
+        bad = self._bag.apply(ts, sign, row_words(columns))
+        if bad < 0:
+            inserted = np.ones(len(ts), np.bool_) if sign is None else sign > 0
+            self._log.append(ts, [*columns, Column(inserted)])
+        return bad
+
+    def ts(self, start: int, stop: int) -> Int64Array:
+        """The instants of the changes [start, stop), every one: what S2 counts as events of the relation."""
+        return self._log.ts(start, stop)
+
+    def ts_at(self, seq: int) -> int:
+        """The instant of one change."""
+        return self._log.ts_at(seq)
+
+    def batch(self, start: int, stop: int) -> Batch:
+        """The changes [start, stop), which are whole instants, netted: a row that comes and goes at one instant is not
+        there.
+
+        The columns are copies: a relation's operators may keep them while the log moves on.
+        """
+        seq = np.arange(start, stop, dtype=np.int64)
+        ts = self._log.ts(start, stop).copy()
+        columns = [_copy(self._log.gather(i, seq)) for i in range(len(self.schema))]
+        inserted = self._log.gather(len(self.schema), seq).values
+        if inserted.all():
+            return Batch(ts, None, columns)
+        sign = np.where(inserted, 1, -1).astype(np.int8)
+        kept = _netted(ts, sign, columns)
+        order = kept[np.lexsort((sign[kept], ts[kept]))]
+        return Batch(ts, sign, columns).take(order)
+
+    def present(self) -> Batch:
+        """The rows there now, as insertions at the instants they came at; for a query that starts late (T7)."""
+        return self._bag.present()
+
+    def reader(self, lo: int | None = None) -> Reader:
+        """A claim on the changes from `lo` (default: the next one) on."""
+        return self._log.reader(lo)
+
+    def release(self, reader: Reader) -> None:
+        """End a claim."""
+        self._log.release(reader)
+
+    def free(self) -> None:
+        """Give up the changes no reader claims. Called while the engine rests."""
+        self._log.free()
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The TEXT codes held by the log and the bag (0 stands for NULL)."""
+        seq = np.arange(self.tail, self.head, dtype=np.int64)
+        for i in self._text:
+            yield self._log.gather(i, seq).values  # type: ignore[misc]
+        yield from self._bag.live_codes()
+
+    def arrays(self) -> dict[str, Int64Array]:
+        """The rows present, as arrays. The log lies between two rests of the engine and is no state."""
+        return self._bag.arrays()
+
+    def restore(self, arrays: dict[str, Int64Array]) -> None:
+        """Take back what `arrays` gave, into an empty store."""
+        self._bag.restore(arrays)
+
+
+def _copy(column: Column) -> Column:
+    return Column(column.values.copy(), None if column.valid is None else column.valid.copy())
+
+
+def _netted(ts: Int64Array, sign: Int8Array, columns: Sequence[Column]) -> Int64Array:
+    """Positions, ascending, of the changes that remain when equal rows of an instant cancel."""
+    words = row_words(columns)
+    order = np.lexsort((*words.T, ts))
+    ordered = words[order]
+    new = np.ones(len(ts), np.bool_)
+    new[1:] = (ts[order][1:] != ts[order][:-1]) | (ordered[1:] != ordered[:-1]).any(axis=1)
+    starts = np.flatnonzero(new)
+    group = np.cumsum(new) - 1
+    signs = sign[order].astype(np.int64)
+    net = np.add.reduceat(signs, starts)[group]
+    # Of each group the first |net| changes of the net's sign stay.
+    fits = np.sign(net) == signs
+    rank = np.cumsum(fits)
+    before = rank[starts] - fits[starts]
+    return np.sort(order[fits & (rank - before[group] <= np.abs(net))])
