@@ -54,6 +54,10 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Result:
             return conjunction(evaluate(a, row, scope) for a in args)
         case bound.Call(function="or", args=args):
             return _disjunction(evaluate(a, row, scope) for a in args)
+        case bound.Call(function="in", args=(needle, *items)):
+            # The OR of its equalities: an item that fails does not count beside one that is equal.
+            value = evaluate(needle, row, scope)
+            return _disjunction(_equal(value, evaluate(item, row, scope)) for item in items)
         case bound.Call(function="coalesce", args=args):
             for arg in args:
                 result = evaluate(arg, row, scope)
@@ -159,6 +163,14 @@ def _compare(op: str, a: Value, b: Value) -> Value:
             return a >= b  # type: ignore[operator]
 
 
+def _equal(a: Result, b: Result) -> Result:
+    """a = b of evaluated operands; a failed one makes it fail."""
+    for operand in (a, b):
+        if isinstance(operand, Failed):
+            return operand
+    return _compare("=", a, b)  # type: ignore[arg-type]
+
+
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
@@ -175,8 +187,6 @@ def _call(function: str, expr: bound.Expr, args: list[Result], scope: Scope) -> 
         return values[0] is None
     if function == "is distinct from":
         return values[0] != values[1]
-    if function == "in":
-        return _disjunction(_compare("=", values[0], v) for v in values[1:])
     if function in ("least", "greatest"):
         known = [v for v in values if v is not None]
         return (min if function == "least" else max)(known) if known else None

@@ -71,7 +71,7 @@ class Case:
         return "\n".join([*lines, *(f"-- {step}" for step in self.feed)])
 
 
-def random_case(seed: int, options: Options = Options(), size: int = 10) -> Case:  # noqa: B008  (frozen)
+def random_case(seed: int, options: Options = Options(), size: int = 14) -> Case:  # noqa: B008  (frozen)
     """The case of a seed; `size` is about how many elements a stream gets."""
     return case_from(Random(seed), options, size)
 

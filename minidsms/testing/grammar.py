@@ -121,7 +121,7 @@ class Grammar:
         """SELECT .. FROM .. WHERE .. GROUP BY .. HAVING .., giving the column types asked for, or any."""
         sources, conditions, items = self.sources(depth)
         columns = [c for item in items for c in item.columns]
-        if self.chance(0.55):
+        if self.chance(0.45):
             conditions.append(self.predicate(columns, 1, depth if self.options.subqueries else 0))
         wanted = list(types) if types is not None else [self.type() for _ in range(self.rng.randint(1, 3))]
         shape = self.rng.choice(("plain", "plain", "distinct", "group", "group", "global"))
@@ -138,7 +138,7 @@ class Grammar:
                 tail = f" GROUP BY {', '.join(k.text for k in keys)}"
             elif not any("(" in s for s in shown):
                 shown[0], wanted[0] = self.global_one(wanted[0])
-            if self.chance(0.3):
+            if self.chance(0.2):
                 tail += f" HAVING {self.comparison(INTEGER, self.aggregate(INTEGER, columns, False, False), '1')}"
         named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
         distinct = "DISTINCT " if shape == "distinct" else ""
@@ -184,27 +184,26 @@ class Grammar:
         items = [self.item(depth)]
         text = items[0].text
         conditions: list[str] = []
+        joined = list(items[0].columns)  # what an ON may name: the items since the last comma
         for _ in range(self.rng.choice((0, 0, 0, 1, 1, 2))):
             item = self.item(depth)
-            left = [c for before in items for c in before.columns]
-            on = self.equality(left, list(item.columns))
             style = self.rng.random()
             if style < 0.4:
                 text = f"{text}, {item.text}"
                 if self.chance(0.9):
-                    conditions.append(on)
+                    before = [c for known in items for c in known.columns]
+                    conditions.append(self.equality(before, list(item.columns)))
+                joined = list(item.columns)
             elif style < 0.45:
                 text = f"{text} CROSS JOIN {item.text}"
+                joined += item.columns
             else:
                 kind = "" if style < 0.65 else self.pick("LEFT ", "RIGHT ", "FULL OUTER ")
+                on = self.equality(joined, list(item.columns))
+                joined += item.columns
                 if self.chance(0.25):
-                    on = f"{on} AND {self.predicate([*left, *item.columns], 0, 0)}"
-                # A comma binds weaker than JOIN, so what stands to the left of JOIN must not hold one.
-                if "," in text and conditions:
-                    text = f"{item.text}, {text}"
-                    conditions.append(on)
-                else:
-                    text = f"{text} {kind}JOIN {item.text} ON {on}"
+                    on = f"{on} AND {self.predicate(joined, 0, 0)}"
+                text = f"{text} {kind}JOIN {item.text} ON {on}"
             items.append(item)
         return text, conditions, items
 
@@ -281,13 +280,13 @@ class Grammar:
         """A scalar expression of the type over the columns."""
         fitting = [c.text for c in columns if c.type is type_]
         if depth <= 0 or self.chance(0.5):
-            return self.rng.choice(fitting) if fitting and self.chance(0.9) else self.literal(type_)
+            return self.rng.choice(fitting) if fitting and self.chance(0.8) else self.literal(type_)
 
         def part(t: Type = type_) -> str:
             return self.expression(t, columns, depth - 1)
 
         if type_ is BOOLEAN:
-            return self.predicate(columns, depth - 1, 0)
+            return f"({self.predicate(columns, depth - 1, 0)})"
         common = [f"COALESCE({part()}, {part()})", f"NULLIF({part()}, {part()})", f"GREATEST({part()}, {part()})"]
         common.append(f"CASE WHEN {self.predicate(columns, 0, 0)} THEN {part()} ELSE {part()} END")
         if type_ is INTEGER:
@@ -319,9 +318,9 @@ class Grammar:
             parts = [self.predicate(columns, depth - 1, subqueries) for _ in range(2)]
             word = self.pick(" AND ", " OR ")
             return f"({word.join(parts)})" if self.chance(0.8) else f"NOT ({word.join(parts)})"
-        if subqueries > 0 and self.chance(0.3):
+        if subqueries > 0 and self.chance(0.4):
             return self.subquery(columns)
-        type_ = self.type()
+        type_ = self.rng.choice(columns).type if self.chance(0.85) else self.type()
         left = self.expression(type_, columns, depth)
         right = self.expression(type_, columns, depth)
         form = self.rng.randrange(9)

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m minidsms.testing.soak", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first case's seed; the others follow")
-    parser.add_argument("--size", type=int, default=10, help="about how many elements a stream gets")
+    parser.add_argument("--size", type=int, default=14, help="about how many elements a stream gets")
     parser.add_argument("--all-settings", action="store_true", help="every setting on every case, not one in turn")
     parser.add_argument("--keep-going", action="store_true", help="count differences instead of stopping")
     parser.add_argument("--refusals", action="store_true", help="list why queries were refused")
