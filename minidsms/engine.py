@@ -19,6 +19,8 @@ from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.stream_source import StreamSource
 from minidsms.scheduler import Scheduler
+from minidsms.synopses.partition_stub import PartitionStub
+from minidsms.synopses.stub import Stub
 
 
 class InputProgress(Protocol):
@@ -37,13 +39,13 @@ class InputProgress(Protocol):
 class Network:
     """The running plan of a query: operators in an order in which producers stand before consumers.
 
-    streams, relations: the inputs read.  is_immediate: see `Operator.is_immediate`.
+    output: the last operator; None only where a frontier is asked for.  streams, relations: the inputs read.  is_immediate: see `Operator.is_immediate`.
     """
 
     def __init__(
         self,
         operators: Sequence[Operator],
-        output: Output,
+        output: Output | None,
         streams: Sequence[InputProgress],
         relations: Sequence[InputProgress],
         is_immediate: bool,
@@ -54,7 +56,9 @@ class Network:
         self.relations = list(relations)
         self.is_immediate = is_immediate
         self.sources = [op for op in operators if isinstance(op, StreamSource | RelationSource)]
+        self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, Stub | PartitionStub)]
         self.progress = MIN_INSTANT
+        self._until = MIN_INSTANT
         self.failure: Failure | None = None
 
     def frontier(self, heartbeat: int) -> int:
@@ -94,6 +98,12 @@ class Network:
             self.progress = self.failure.ts - 1
         else:
             self.progress = self._until
+
+    def rest(self) -> None:
+        """No reference is in flight: the stores that windows over derived streams own may free what they have passed."""
+        for stub in self._stubs:
+            if stub.own_store is not None:
+                stub.own_store.free()
 
     def close(self) -> None:
         """Give up what the operators claim of shared stores."""

@@ -1,6 +1,6 @@
 """Vectorised scalar expressions: what a `bound.Expr` computes, on columns."""
 
-from minidsms.expressions.compiler import Context, Evaluator, compile_expression, evaluate_columns
+from minidsms.expressions.compiler import Context, Evaluator, compile_expression, constant_value, evaluate_columns
 from minidsms.expressions.failures import explain_failure
 from minidsms.expressions.predicate import Predicate, compile_predicate
 from minidsms.expressions.printing import print_expression
@@ -13,6 +13,7 @@ __all__ = [
     "Value",
     "compile_expression",
     "compile_predicate",
+    "constant_value",
     "evaluate_columns",
     "explain_failure",
     "print_expression",

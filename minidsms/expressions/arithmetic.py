@@ -1,6 +1,6 @@
 """Arithmetic on whole columns: int64 that never wraps, float64 that never shows a NaN.
 
-Invariant: an INTEGER result is exact or the row fails. Where the bounds of the operands prove that nothing can overflow,
+Invariant: an INTEGER result is exact or the row fails. Where the bounds of the operands prove that none can overflow,
 nothing is checked; bounds are derived through + - * % so that a deep expression measures only its columns.
 x / 0 and x % 0 are NULL; / truncates toward zero; % takes the dividend's sign (docs/semantics R4).
 """
@@ -144,7 +144,7 @@ def round_integer(a: Value, places: Value) -> Value:
 # ----------------------------------------------------------------------------------------------------------- FLOAT
 
 
-def float_binary(function: Callable[..., np.ndarray]) -> Binary:  # type: ignore[type-arg]
+def float_binary(function: Callable[..., np.ndarray]) -> Binary:
     """A numpy function of two floats; what it gives as NaN is NULL."""
 
     def apply(a: Value, b: Value) -> Value:
@@ -153,7 +153,7 @@ def float_binary(function: Callable[..., np.ndarray]) -> Binary:  # type: ignore
     return apply
 
 
-def float_unary(function: Callable[..., np.ndarray]) -> Unary:  # type: ignore[type-arg]
+def float_unary(function: Callable[..., np.ndarray]) -> Unary:
     """A numpy function of a float; what it gives as NaN is NULL."""
 
     def apply(a: Value) -> Value:
@@ -170,7 +170,7 @@ def float_divide(a: Value, b: Value) -> Value:
     return finish(quotient, both_valid(a, b), any_failed(a, b), null=null)
 
 
-def logarithm(function: Callable[..., np.ndarray]) -> Unary:  # type: ignore[type-arg]
+def logarithm(function: Callable[..., np.ndarray]) -> Unary:
     """A logarithm: NULL outside its domain, zero included."""
 
     def apply(a: Value) -> Value:
@@ -181,10 +181,11 @@ def logarithm(function: Callable[..., np.ndarray]) -> Unary:  # type: ignore[typ
     return apply
 
 
-def _half_away(x: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _half_away(x: np.ndarray) -> np.ndarray:
     """Rounded to a whole number, half away from zero. x - trunc(x) is exact, x + 0.5 would not be."""
     whole = np.trunc(x)
-    return whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1.0, x), 0.0)
+    rounded: np.ndarray = whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1.0, x), 0.0)
+    return rounded
 
 
 def round_float(a: Value) -> Value:
@@ -199,14 +200,14 @@ _POWERS_OF_TEN = np.array([float(f"1e{k}") for k in range(309)])
 def round_float_places(a: Value, places: Value) -> Value:
     """To the given decimal places (negative: tens, hundreds ..), half away from zero in double arithmetic.
 
-    Where scaling leaves the range of a double, more places than it has change nothing and fewer give 0.
+    More places than a double has change nothing, scaling out of its range downward gives 0.
     """
     x = a.values
     n = places.values
     up = _POWERS_OF_TEN[np.clip(n, 0, 308)]
     down = _POWERS_OF_TEN[np.clip(-np.maximum(n, -308), 0, 308)]
     scaled = x * up
-    fine = np.where(np.isfinite(scaled) & (n <= 308), _half_away(scaled) / up, x)
+    fine = np.where((np.abs(scaled) < 2.0**52) & (n <= 308), _half_away(scaled) / up, x)
     coarse = np.where(np.isinf(x), x, np.where(n < -308, 0.0, _half_away(x / down) * down))
     return finish_float(np.where(n >= 0, fine, coarse), both_valid(a, places), any_failed(a, places))
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Type
 from minidsms.expressions.text import FAILED, CodeTable
-from minidsms.expressions.timestamps import iso_of_ticks, ticks_of_iso
+from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, finish
 
 _INTEGER_TEXT = re.compile(r"\s*[+-]?[0-9]+\s*")
@@ -35,6 +36,14 @@ def read_float(text: str) -> Any:
     if len(text) > _MOST_DIGITS or _FLOAT_TEXT.fullmatch(text) is None:
         return FAILED
     return float(text) + 0.0
+
+
+def read_timestamp(text: str, tick_ns: int) -> Any:
+    """The tick of an ISO text, or FAILED; a time between two ticks cannot be read."""
+    try:
+        return iso_ticks(text, tick_ns)
+    except NotATime:
+        return FAILED
 
 
 def _identity(a: Value) -> Value:
@@ -91,7 +100,7 @@ def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -
             Type.INTEGER: read_integer,
             Type.INTERVAL: read_integer,
             Type.FLOAT: read_float,
-            Type.TIMESTAMP: lambda text: _or_failed(ticks_of_iso(text, tick_ns)),
+            Type.TIMESTAMP: lambda text: read_timestamp(text, tick_ns),
             Type.BOOLEAN: lambda text: {"true": True, "false": False}.get(text.strip().lower(), FAILED),
         }
         return CodeTable(dictionary, readers[target], target)
@@ -100,7 +109,3 @@ def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -
     if target is Type.BOOLEAN:
         return _to_boolean
     return _float_to_integer if source is Type.FLOAT else _to_integer
-
-
-def _or_failed(ticks: int | None) -> Any:
-    return FAILED if ticks is None else ticks

@@ -38,7 +38,7 @@ class Context:
 
 
 class Evaluator:
-    """A compiled expression. Calling it gives a `Value` of exactly n rows: contiguous arrays, masks None where they say nothing.
+    """A compiled expression. Calling it gives a `Value` of exactly n rows; a mask that says nothing is None.
 
     A column that is merely passed on is passed on itself, not copied.
     """
@@ -96,7 +96,7 @@ def compile_expression(expr: bound.Expr, context: Context) -> Evaluator:
 
 
 def evaluate_columns(evaluators: Sequence[Evaluator], batch: Batch) -> tuple[list[Column], BoolArray | None]:
-    """The columns, and the rows in which one of them failed (None: no row did). A failed value is NULL in its column."""
+    """The columns, and the rows in which one failed (None: no row did); a failed value is NULL in its column."""
     columns = []
     failed: BoolArray | None = None
     n = len(batch)
@@ -198,10 +198,10 @@ def logic_of_one(name: str) -> Callable[[Value], Value] | None:
 
 
 def logic_of_two(name: str) -> Callable[[Value, Value], Value] | None:
-    """Comparisons of words, IS DISTINCT FROM, NULLIF."""
+    """Comparisons of words, IS DISTINCT FROM, NULLIF, and the value of a scalar subquery."""
     if name in logic.COMPARE:
         return logic.compare(name)
-    return {"is distinct from": logic.is_distinct, "nullif": logic.nullif}.get(name)
+    return {"is distinct from": logic.is_distinct, "nullif": logic.nullif, "single": logic.single}.get(name)
 
 
 # ----------------------------------------------------------------------------------------------------------- text
@@ -354,3 +354,16 @@ def _coalesce(nodes: Sequence[Node], type_: Type) -> Node:
         return result.value()
 
     return apply
+
+
+def constant_value(expr: bound.Expr) -> tuple[bool, Any]:
+    """(True, value) of an expression that reads no column and no text; (False, None) when it fails."""
+    with np.errstate(all="ignore"):
+        value = Evaluator(expr, Context(TextDictionary()))(_no_columns, 1)
+    if value.failed is not None and value.failed[0]:
+        return False, None
+    return True, None if value.valid is not None and not value.valid[0] else value.values[0].item()
+
+
+def _no_columns(index: int) -> Column:
+    raise AssertionError("a constant reads no column")

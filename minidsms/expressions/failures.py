@@ -71,6 +71,8 @@ def _reason(expr: bound.Expr, context: Context, frame: Frame) -> str:
             return f"{_short(text)} cannot be read as {target}"
         case bound.Cast(type=target, arg=arg):
             return f"{_value(arg, context, frame).values[0].item()!r} is out of range for {target}"
+        case bound.Call(function="single", args=(count, _)):
+            return f"it gave {_value(count, context, frame).values[0].item()} rows; at most one is allowed"
         case bound.Call(args=args):
             operands = [_value(a, context, frame) for a in args]
             shown = ", ".join(str(v.values[0].item()) for v in operands)

@@ -1,7 +1,7 @@
 """LIKE patterns: % stands for any text, _ for one character; case counts.
 
-A pattern is cut at its %s into pieces; the first and last are anchored, each other one is taken at its leftmost place. That is
-complete, because a piece further left never takes room from a later one, and it needs no backtracking: matching costs at
+A pattern is cut at its %s into pieces; the first and last are anchored, each other one is taken at its leftmost place.
+That is complete, because a piece further left never takes room from a later one, and needs no backtracking: it costs at
 most len(text) * len(pattern) whatever the pattern (patterns may come from strangers).
 """
 

@@ -15,7 +15,7 @@ from minidsms.dictionary import TextDictionary
 from minidsms.elements import Int64Array
 from minidsms.expressions.value import Value, any_failed, both_valid, finish
 
-COMPARE: dict[str, Callable[..., np.ndarray]] = {  # type: ignore[type-arg]
+COMPARE: dict[str, Callable[..., np.ndarray]] = {
     "=": np.equal,
     "<>": np.not_equal,
     "<": np.less,
@@ -65,8 +65,8 @@ def disjunction(args: Sequence[Value]) -> Value:
 
 def _junction(
     args: Sequence[Value],
-    operator: Callable[..., np.ndarray],  # type: ignore[type-arg]
-    decides: Callable[[Value], np.ndarray],  # type: ignore[type-arg]
+    operator: Callable[..., np.ndarray],
+    decides: Callable[[Value], np.ndarray],
 ) -> Value:
     """decides: the rows where one operand alone settles the result (FALSE for AND, TRUE for OR)."""
     values = args[0].values
@@ -132,7 +132,7 @@ def member(needle: Value, items: Sequence[Value]) -> Value:
     return disjunction([found, *(equal(needle, item) for item in rest)])
 
 
-def extreme(a: Value, b: Value, a_wins: np.ndarray) -> Value:  # type: ignore[type-arg]
+def extreme(a: Value, b: Value, a_wins: np.ndarray) -> Value:
     """LEAST or GREATEST of two: a where it wins or b is NULL; NULL only where both are."""
     wins = a_wins
     if a.valid is not None:
@@ -156,3 +156,17 @@ def nullif(a: Value, b: Value) -> Value:
     if failed is not None:
         valid = valid & ~failed
     return finish(values, None if valid.all() else valid, failed)
+
+
+def single(count: Value, a: Value) -> Value:
+    """The value of a scalar subquery that gave `count` rows: more than one is a failure (docs/semantics R4)."""
+    several = count.values > 1
+    if count.failed is not None:
+        several = several | count.failed
+    if not several.any():
+        return a
+    n = max(np.size(several), np.size(a.values))
+    failed = np.broadcast_to(several, (n,)).copy()
+    values = np.where(failed, 0, a.values).astype(a.values.dtype)
+    valid = ~failed if a.valid is None else a.valid & ~failed
+    return Value(values, valid, failed if a.failed is None else failed | a.failed)

@@ -1,7 +1,7 @@
 """Predicates: the rows a filter lets through.
 
-A conjunction is computed conjunct by conjunct, in the order given, on the rows that may still be TRUE or failed: a row that
-was FALSE or NULL once is settled, whatever else fails in it (docs/semantics R4). Rows are dropped from the frame when few
+A conjunction is computed conjunct by conjunct, in the order given, on the rows that may still be TRUE or failed: a row
+that was FALSE or NULL once is settled, whatever else fails in it (docs/semantics R4). Rows are dropped when few
 are left, or before a user function, which is never called for a row that is settled.
 """
 
@@ -59,7 +59,7 @@ def _chunk(nodes: list[Node], is_user: list[bool], frame: Frame) -> tuple[BoolAr
     """TRUE and failed rows of one frame.
 
     `live` marks the rows of the current frame that may still be TRUE or failed (None: all), `wrong` those of them that
-    failed somewhere (None: none); `rows` says where the current frame's rows stand in the first one (None: they are it).
+    failed somewhere (None: none); `rows` says where the current frame's rows stand in the first (None: they are it).
     """
     n = frame.n
     rows: Int64Array | None = None

@@ -1,7 +1,7 @@
 """Functions of TEXT, computed once per distinct text and looked up by code.
 
-Invariant: a remembered result is dropped when the dictionary's generation changes: codes, of arguments and of results, may
-then name other texts.
+Invariant: a remembered result is dropped when the dictionary's generation changes: codes, of arguments and of results,
+may then name other texts.
 """
 
 from __future__ import annotations

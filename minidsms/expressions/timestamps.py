@@ -1,20 +1,20 @@
-"""TIMESTAMP: its calendar parts, and ISO texts. Ticks count from 1970-01-01T00:00:00 UTC; the calendar is the proleptic
-Gregorian one, without leap seconds, for every int64.
+"""TIMESTAMP: its calendar parts, and its ISO text (`cql.times` reads one).
 
-Invariant: nothing overflows, whatever the tick; days before 1970 count downward (floor division). docs/semantics T1, R4.
+Ticks count from 1970-01-01T00:00:00 UTC; the calendar is the proleptic Gregorian one, without leap seconds.
+
+Invariant: nothing overflows, whatever the int64 and the tick; days before 1970 count downward (floor division).
+docs/semantics T1, R4.
 """
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, finish
+from minidsms.expressions.value import Value, finish
 
 _SECOND_NS = 10**9
 _DAY_NS = 86_400 * _SECOND_NS
@@ -27,7 +27,7 @@ def _floor_scale(ticks: Int64Array, tick_ns: int, unit_ns: int) -> Int64Array:
     if unit_ns % tick_ns == 0:
         return ticks // (unit_ns // tick_ns)
     exact = ticks.astype(object) * tick_ns // unit_ns
-    return exact.astype(np.int64) if tick_ns <= unit_ns else exact  # type: ignore[no-any-return]
+    return exact.astype(np.int64) if tick_ns <= unit_ns else exact
 
 
 def _day(ticks: Int64Array, tick_ns: int) -> Int64Array:
@@ -83,38 +83,6 @@ def part(name: str, tick_ns: int) -> Callable[[Value], Value] | None:
     return apply
 
 
-_ISO = re.compile(
-    r"\s*(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?\s*",
-    re.ASCII | re.IGNORECASE,
-)
-
-
-def ticks_of_iso(text: str, tick_ns: int) -> int | None:
-    """The tick an ISO text lies in; None where it cannot be read. Without an offset it is UTC.
-
-    >>> ticks_of_iso("1970-01-01 00:00:01.5", 1_000_000), ticks_of_iso("1970-01-01T01:00+01:00", 1)
-    (1500, 0)
-    """
-    match = _ISO.fullmatch(text)
-    if match is None:
-        return None
-    year, month, day, hour, minute, second, fraction, offset = match.groups()
-    try:
-        moment = datetime.datetime(
-            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0)
-        )
-    except ValueError:
-        return None
-    since = moment - datetime.datetime(1970, 1, 1)
-    seconds = since.days * 86_400 + since.seconds
-    if offset and offset.upper() != "Z":
-        digits = offset[1:].replace(":", "")
-        shift = int(digits[:2]) * 3600 + int(digits[2:] or 0) * 60
-        seconds -= -shift if offset[0] == "-" else shift
-    ticks = (seconds * _SECOND_NS + int((fraction or "0").ljust(9, "0"))) // tick_ns
-    return ticks if INT64_MIN <= ticks <= INT64_MAX else None
-
-
 def iso_of_ticks(ticks: int, tick_ns: int) -> str:
     """The ISO text of an instant, UTC, with as many decimals as it needs.
 
@@ -123,6 +91,6 @@ def iso_of_ticks(ticks: int, tick_ns: int) -> str:
     """
     seconds, fraction = divmod(ticks * tick_ns, _SECOND_NS)
     days, of_day = divmod(seconds, 86_400)
-    year, month, day = (int(part[0]) for part in civil(np.array([days], object)))  # type: ignore[arg-type]
+    year, month, day = (int(p[0]) for p in civil(np.array([days], object)))
     text = f"{year:04d}-{month:02d}-{day:02d} {of_day // 3600:02d}:{of_day // 60 % 60:02d}:{of_day % 60:02d}"
     return text + (f".{fraction:09d}".rstrip("0") if fraction else "")

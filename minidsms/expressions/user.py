@@ -1,12 +1,12 @@
 """Calls of functions registered with `create_function`.
 
-A scalar function is called row by row with Python values, None for NULL, and gives one back. A vectorised one gets numpy
-arrays (INTEGER, TIMESTAMP, INTERVAL int64; FLOAT float64; BOOLEAN bool; TEXT object arrays of str) of only those rows in which
-every argument is non-NULL, the others being NULL without asking it; it returns an array of as many rows, in which None, a
-masked entry or NaN is NULL.
+A scalar function is called row by row with Python values, None for NULL, and gives one back. A vectorised one gets
+numpy arrays (INTEGER, TIMESTAMP, INTERVAL int64; FLOAT float64; BOOLEAN bool; TEXT object arrays of str) of only those
+rows in which every argument is non-NULL, the others being NULL without asking it; it returns an array of as many rows,
+in which None, a masked entry or NaN is NULL.
 
-Invariant: a failure belongs to a row. An exception, or a result that is not of the declared type, fails that row; a
-vectorised call that raises is halved until the rows that raise are alone, so that answers do not depend on batches (T5).
+Invariant: a failure belongs to a row. An exception, or a result that is not of the declared type, fails that row;
+a vectorised call that raises is halved until the rows that raise stand alone: answers do not depend on batches (T5).
 Rows whose argument failed are not passed.
 """
 

@@ -1,7 +1,7 @@
 """What an expression gives for every row of a chunk, and the chunk it reads.
 
 Invariants of a `Value`, kept by every function of this package:
-  - a row is a value, NULL or failed. NULL and failed rows have `valid` False and value 0; failed rows have `failed` True;
+  - a row is a value, NULL or failed. NULL and failed rows have `valid` False and value 0; failed ones `failed` True;
   - `values` has shape (n,), or (1,) where all rows are alike (a constant): numpy broadcasts it. `valid` and `failed`
     have the shape of `values` or (1,). The arrays are shared: nobody writes into one it did not make;
   - a FLOAT is never NaN and never -0.0.
@@ -23,7 +23,7 @@ Columns = Callable[[int], Column]
 
 
 class Value:
-    """The value of one expression for every row of a chunk; `bounds` are known lower and upper bounds of an int64 one."""
+    """The value of one expression for every row of a chunk."""
 
     __slots__ = ("_bounds", "failed", "valid", "values")
 
@@ -130,7 +130,7 @@ def finish(
         failed = bad if failed is None else failed | bad
         valid = ~bad if valid is None else valid & ~bad
     if valid is not None:
-        np.copyto(values, 0, where=~valid)
+        np.copyto(values, False, where=~valid)
         if bounds is not None:
             bounds = (min(bounds[0], 0), max(bounds[1], 0))
     return Value(values, valid, failed, bounds)

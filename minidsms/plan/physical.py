@@ -200,18 +200,19 @@ class PhysicalPlanner:
     def _explain(self, exprs: Sequence[Expr], batch: Batch, row: int) -> str:
         """The first of the expressions that failed in a row, in words."""
         for expr in exprs:
-            found = explain_failure(expr, batch.column, row, self._context)
-            if found is not None:
-                return f"{found[0]}: {found[1]}"
+            _, failed = evaluate_columns([compile_expression(expr, self._context)], batch.slice(row, row + 1))
+            if failed is not None and failed.any():
+                culprit, reason = explain_failure(expr, self._context, batch.column, row)
+                return f"{culprit}: {reason}"
         return "an expression failed"
 
     def _window(self, node: bound.Window) -> Operator:
         spec = node.spec
-        source = self._operator(node.input)
+        copies = not _refers_to_store(node.input)
         if spec.kind is WindowKind.UNBOUNDED:
             from minidsms.operators.unbounded_window import UnboundedWindow
 
-            return UnboundedWindow(self._queue(node.input), numbers=not _refers_to_store(node.input))
+            return UnboundedWindow(self._queue(node.input), numbers=copies)
         if spec.kind is WindowKind.PARTITION:
             from minidsms.operators.partition_window import PartitionWindow
 
@@ -221,11 +222,11 @@ class PhysicalPlanner:
             from minidsms.operators.rows_window import RowsWindow
 
             assert spec.rows is not None
-            return RowsWindow(self._queue(node.input), spec.rows, spec.slide)
+            return RowsWindow(self._queue(node.input), spec.rows, spec.slide, copies=copies)
         from minidsms.operators.range_window import RangeWindow
 
-        assert spec.range_ is not None and source is not None
-        return RangeWindow(self._queue(node.input), spec.range_, spec.slide)
+        assert spec.range_ is not None
+        return RangeWindow(self._queue(node.input), spec.range_, spec.slide, copies=copies)
 
     def _keyed(self, node: Node, keys: Sequence[Expr]) -> tuple[Node, list[int]]:
         """The node, widened by a projection where a key is computed, and the keys' column numbers."""
@@ -267,8 +268,8 @@ class PhysicalPlanner:
         condition = conjunction([rewrite(part, moved) for part in rest])
         predicate = None if condition is None else compile_predicate(condition, self._context)
 
-        def explain(batch: Batch, row: int) -> str:
-            return self._explain((condition,) if condition is not None else (), batch, row)
+        def reason(row: Batch) -> str:
+            return self._explain((condition,) if condition is not None else (), row, 0)
 
         kept = [*range(width), *range(len(left.schema), len(left.schema) + len(node.right.schema))]
         return BinaryJoin(
@@ -277,7 +278,7 @@ class PhysicalPlanner:
             left_keys,
             right_keys,
             residual=predicate,
-            explain=explain,
+            failure_reason=reason,
             left_fifo=self._operator(left).is_fifo,
             right_fifo=self._operator(right).is_fifo,
             schema=node.schema,
@@ -338,8 +339,8 @@ class PhysicalPlanner:
                     function=call.function,
                     arg=arg,
                     distinct=call.distinct,
-                    arg_type=None if call.arg is None else call.arg.type,
-                    type=call.type,
+                    arg_type=bound.Type.NULL if call.arg is None else call.arg.type,
+                    result_type=call.type,
                     label=label,
                     user=self._catalog.aggregates[call.function.lower()] if call.user else None,
                     args=args,
@@ -350,12 +351,12 @@ class PhysicalPlanner:
         return Aggregate(
             self._queue(source),
             keys=list(range(len(node.keys))),
-            specs=specs,
-            schema=node.schema,
-            start=None if node.start is None else self._queue(node.start),
+            calls=specs,
+            is_global=node.start is not None,
             input_fifo=self._operator(source).is_fifo,
-            ranks=self._ranks,
-            dictionary=self._context.dictionary,
+            start=None if node.start is None else self._queue(node.start),
+            texts=self._context.dictionary,
+            schema=node.schema,
         )
 
     def _set_operation(self, node: bound.SetOperation) -> Operator:

@@ -16,6 +16,7 @@ from minidsms.plan.logical import (
     SemiJoin,
     Stop,
     ToStream,
+    WindowEvents,
     columns_used,
     nodes,
     projected,
@@ -66,6 +67,8 @@ def _needs_of_inputs(node: Node, mine: set[int]) -> list[set[int]]:
             return [used, set()][: len(node.inputs)]
         case bound.Window():
             return [mine | set(node.spec.keys)]
+        case WindowEvents():
+            return [set(node.spec.keys)]
         case bound.SetOperation(op=SetKind.UNION, all=True):
             return [set(mine), set(mine)]
         case bound.Distinct() | bound.SetOperation() | Stop():
@@ -140,6 +143,10 @@ class _Pruner:
                 place = {i: k for k, i in enumerate(wanted)}
                 spec = dataclasses.replace(old.spec, keys=tuple(place[i] for i in old.spec.keys))
                 self._keep(old, dataclasses.replace(old, schema=child.schema, input=child, spec=spec), place)
+            case WindowEvents():
+                place = self._place[id(old.input)]
+                spec = dataclasses.replace(old.spec, keys=tuple(place[i] for i in old.spec.keys))
+                self._keep(old, dataclasses.replace(old, input=self._new[id(old.input)], spec=spec), {})
             case bound.SetOperation(op=SetKind.UNION, all=True):
                 left, right = self._exactly(old.left, mine), self._exactly(old.right, mine)
                 node = dataclasses.replace(old, schema=left.schema, left=left, right=right)

@@ -1,0 +1,472 @@
+"""A connection: streams, relations, views and continuous queries, inside the application's process.
+
+Invariant: a call that raises has changed nothing; when a call returns, every closed instant of every query has been
+answered. One lock guards the engine; callbacks run outside it, and what they push is taken in turn.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from minidsms import statements
+from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef, RelationDef, StreamDef
+from minidsms.cql.errors import ClosedError, CqlError, Error, MemoryLimitError
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import MIN_INSTANT, Int64Array, Type
+from minidsms.engine import Engine, InputProgress, Network
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.query import Change, Query
+from minidsms.results import ResultCodec
+from minidsms.scheduler import SCHEDULERS
+from minidsms.settings import UNIT_NS, Settings
+from minidsms.synopses.relation_store import RelationStore
+from minidsms.synopses.stream_store import StreamStore
+
+if TYPE_CHECKING:
+    from minidsms.sources.driver import SourceDriver
+    from minidsms.sources.source import Source
+
+_QUANTUM = 65_536
+_SWEEP_AT = 100_000
+
+
+def connect(**options: Any) -> Connection:
+    """Open a connection; options are settings (`SHOW SETTINGS`) and `clock`.
+
+    time_unit: "ns", "us", "ms" (default), "s", "m", "h" or "d", the length of a tick.  scheduler, batch_size, queue_size,
+    memory_limit, seed: see `minidsms.settings`.  clock: a function without arguments that gives the present tick, for
+    streams without timestamps (default: the system's clock).
+
+    >>> db = connect()
+    >>> db.execute("CREATE STREAM Pos (car INTEGER, speed FLOAT)")
+    >>> q = db.query("SELECT ISTREAM(car, AVG(speed)) FROM Pos [RANGE 30 SECONDS] GROUP BY car")
+    >>> db.push("Pos", [(1, 50.0), (1, 60.0)], ts=[0, 1000])
+    2
+    >>> db.advance(1000)
+    >>> q.fetch()
+    [Change(ts=0, sign=1, row=(1, 50.0)), Change(ts=1000, sign=1, row=(1, 55.0))]
+    """
+    return Connection(**options)
+
+
+class Connection:
+    """See `connect`. A context manager: leaving it closes the connection and its queries."""
+
+    def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
+        self.settings = Settings(**options)
+        self.tick_ns = UNIT_NS[self.settings["time_unit"]]
+        self.lock = threading.RLock()
+        self.dictionary = TextDictionary()
+        self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
+        self.queries: dict[str, Query] = {}
+        self.warnings: list[str] = []
+        self._clock = clock or (lambda: time.time_ns() // self.tick_ns)
+        self._streams: dict[str, StreamInput] = {}
+        self._relations: dict[str, RelationInput] = {}
+        self._networks: dict[str, Network] = {}
+        self._readers: dict[str, list[Network]] = {}
+        self._engine = Engine(SCHEDULERS[self.settings["scheduler"]](_QUANTUM), self.settings["batch_size"])
+        self._sources: list[tuple[Source, StreamInput | RelationInput]] = []
+        self._driver: SourceDriver | None = None
+        self._calling_back: int | None = None
+        self._deferred: deque[Callable[[], Any]] = deque()
+        self._swept_at = _SWEEP_AT
+        self._unnamed = 0
+        self._closed = False
+
+    # ---------------------------------------------------------------------------------------------- statements
+
+    def execute(self, cql: str) -> Any:
+        """Run statements separated by `;`; returns what the last one gives: a Query, a `Table`, or None.
+
+        Raises CqlError with the place; the statements before it have been carried out.
+        """
+        with self.lock:
+            self._check()
+            return statements.execute(self, cql)
+
+    def query(self, cql: str, name: str | None = None) -> Query:
+        """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..)."""
+        with self.lock:
+            self._check()
+            return statements.register_text(self, cql, name)
+
+    def create_function(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        arg_types: Sequence[str | Type],
+        type: str | Type,
+        vectorized: bool = False,
+        fixed: bool = False,
+    ) -> None:
+        """Make a Python function usable in CQL.
+
+        fn takes one value per argument and returns one (None is NULL); vectorized: it takes and returns numpy arrays, one
+        element per row. fixed: it must be evaluated where it was written among the filters. An exception in it is an
+        error of the query that called it.
+        """
+        with self.lock:
+            self._check()
+            key = self._user_name(name)
+            args = tuple(_type(t) for t in arg_types)
+            self.catalog.functions[key] = FunctionDef(name, fn, args, _type(type), vectorized, fixed)
+
+    def create_aggregate(
+        self, name: str, cls: Callable[[], Any], arg_types: Sequence[str | Type], type: str | Type
+    ) -> None:
+        """Make a Python class usable as an aggregate: add(*values), remove(*values) and result().
+
+        A group has one instance. Rows with a NULL argument are not added.
+        """
+        with self.lock:
+            self._check()
+            key = self._user_name(name)
+            for method in ("add", "remove", "result"):
+                if not callable(getattr(cls, method, None)):
+                    raise Error(f"aggregate {name}: {cls!r} has no method {method}; it needs add, remove and result")
+            args = tuple(_type(t) for t in arg_types)
+            self.catalog.aggregates[key] = AggregateDef(name, cls, args, _type(type))
+
+    def _user_name(self, name: str) -> str:
+        from minidsms.cql.functions import FUNCTIONS
+
+        if not name.isidentifier():
+            raise Error(f"{name!r} is no name for a function: use letters, digits and _")
+        key = name.lower()
+        if key in FUNCTIONS:
+            raise Error(f'"{name}" is a built-in function; choose another name')
+        if key in self.catalog.functions or key in self.catalog.aggregates:
+            raise Error(f'there is a function "{name}" already')
+        return key
+
+    # -------------------------------------------------------------------------------------------------- elements
+
+    def push(self, name: str, data: Any, ts: Any = None, sign: Any = None) -> int:
+        """Push elements into a stream, or changes into a relation; returns how many were taken.
+
+        data: a tuple (one row), a list of tuples or dicts, a dict of columns, or anything with `__arrow_c_stream__` (pyarrow,
+        polars, pandas).  ts: an instant or one per row; without it the TIMESTAMP BY column, else the clock.  sign: for
+        relations, +1 (default), -1, or one per row.
+        Raises DataError or LateElementError, and then nothing has changed.
+        """
+        with self.lock:
+            self._check()
+            key = name.lower()
+            stream = self._streams.get(key)
+            if stream is not None:
+                if sign is not None:
+                    raise Error(f"{name} is a stream; its elements have no sign")
+                if self._is_calling_back():
+                    self._deferred.append(lambda: self.push(name, data, ts))
+                    return 0
+                taken = stream.push(data, ts)
+            elif key in self._relations:
+                if self._is_calling_back():
+                    self._deferred.append(lambda: self.push(name, data, ts, sign))
+                    return 0
+                taken = self._relations[key].push(data, ts, 1 if sign is None else sign)
+            else:
+                raise self._unknown(name)
+            told = self._step(key)
+        if told:
+            self._tell()
+        return taken
+
+    def advance(self, ts: int, stream: str | None = None) -> None:
+        """A heartbeat: no later element of the stream (default: of any) has a timestamp <= ts."""
+        with self.lock:
+            self._check()
+            if self._is_calling_back():
+                self._deferred.append(lambda: self.advance(ts, stream))
+                return
+            if stream is None:
+                for each in self._streams.values():
+                    if not each.ended:
+                        each.advance(ts)
+                self._engine.heartbeat = max(self._engine.heartbeat, int(ts))
+                told = self._step(None)
+            else:
+                key = stream.lower()
+                if key not in self._streams:
+                    if key in self._relations:
+                        raise Error(f"{stream} is a relation; relations hold no time back and take no heartbeats")
+                    raise self._unknown(stream)
+                self._streams[key].advance(ts)
+                told = self._step(key)
+        if told:
+            self._tell()
+
+    def run(self, until: int | None = None, progress: Callable[[float], Any] | None = None) -> None:
+        """Read the sources that streams and relations were declared FROM, to their end or to an instant.
+
+        progress: called now and then with the fraction done.
+        """
+        while self.run_some(until):
+            if progress is not None and self._driver is not None:
+                progress(self._driver.fraction)
+        if progress is not None:
+            progress(1.0)
+
+    def run_some(self, until: int | None = None) -> bool:
+        """Read one more block of the sources; False when they have ended (or passed `until`)."""
+        with self.lock:
+            self._check()
+            if self._driver is None:
+                if not self._sources:
+                    return False
+                from minidsms.sources.driver import SourceDriver
+
+                self._driver = SourceDriver(self._sources)
+            went_on = self._driver.step(until)
+            told = self._step(None)
+        if told:
+            self._tell()
+        return went_on
+
+    # ---------------------------------------------------------------------------------- registration, by statements
+
+    def add_stream(self, definition: StreamDef, source: Source | None = None) -> None:
+        """Declare a stream."""
+        key = definition.name.lower()
+        self.catalog.streams[key] = definition
+        self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self._admit)
+        if source is not None:
+            self._add_source(source, self._streams[key])
+
+    def add_relation(self, definition: RelationDef, source: Source | None = None) -> None:
+        """Declare a relation."""
+        key = definition.name.lower()
+        self.catalog.relations[key] = definition
+        self._relations[key] = RelationInput(
+            definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key)
+        )
+        if source is not None:
+            self._add_source(source, self._relations[key])
+
+    def _add_source(self, source: Source, target: StreamInput | RelationInput) -> None:
+        self._sources.append((source, target))
+        if self._driver is not None:
+            self._driver.add(source, target)
+
+    def drop_input(self, name: str) -> None:
+        """Forget a stream or relation that no query reads."""
+        key = name.lower()
+        target = self._streams.pop(key, None) or self._relations.pop(key, None)
+        self.catalog.streams.pop(key, None)
+        self.catalog.relations.pop(key, None)
+        self._sources = [(s, t) for s, t in self._sources if t is not target]
+        if self._driver is not None and target is not None:
+            self._driver.remove(target)
+
+    def readers_of(self, name: str) -> list[str]:
+        """The names of the queries that read a stream or relation."""
+        networks = self._readers.get(name.lower(), [])
+        return [q for q, network in self._networks.items() if any(n is network for n in networks)]
+
+    def next_name(self) -> str:
+        """A name for a query that was given none."""
+        while True:
+            self._unnamed += 1
+            name = f"q{self._unnamed}"
+            if name not in self.queries:
+                return name
+
+    def stream_store(self, name: str) -> tuple[StreamStore, InputProgress]:
+        """A stream's store and progress, for the planner."""
+        stream = self._streams[name.lower()]
+        return stream.store, stream
+
+    def relation_store(self, name: str) -> tuple[RelationStore, InputProgress]:
+        """A relation's store and progress, for the planner."""
+        relation = self._relations[name.lower()]
+        return relation.store, relation
+
+    def stream_input(self, name: str) -> StreamInput | RelationInput:
+        """The input of a stream or relation: counters, rejected rows, progress."""
+        key = name.lower()
+        if key in self._streams:
+            return self._streams[key]
+        if key in self._relations:
+            return self._relations[key]
+        raise self._unknown(name)
+
+    def frontier(self, streams: Iterable[str], relations: Iterable[str]) -> int:
+        """The greatest instant closed for a query over these inputs."""
+        network = Network(
+            (),
+            None,
+            [self._streams[s.lower()] for s in streams],
+            [self._relations[r.lower()] for r in relations],
+            False,
+        )
+        return network.frontier(self._engine.heartbeat)
+
+    def start(self, query: Query, network: Network, inputs: Sequence[str], frontier: int) -> None:
+        """Let a planned query run. frontier: what was closed before it; it answers later instants."""
+        network.progress = frontier
+        self.queries[query.name.lower()] = query
+        self._networks[query.name.lower()] = network
+        for name in inputs:
+            self._readers.setdefault(name.lower(), []).append(network)
+        self._engine.step([network])
+        self._rest()
+
+    def forget(self, query: Query) -> None:
+        """Stop a query and free what only it used."""
+        with self.lock:
+            key = query.name.lower()
+            if self.queries.get(key) is not query:
+                return
+            del self.queries[key]
+            network = self._networks.pop(key)
+            for readers in self._readers.values():
+                readers[:] = [n for n in readers if n is not network]
+            network.close()
+            self._rest()
+
+    def codec(self, schema: Any) -> ResultCodec:
+        """A decoder of results of this connection."""
+        return ResultCodec(schema, self.dictionary, self.tick_ns)
+
+    def set(self, name: str, value: Any) -> None:
+        """Change a setting; takes effect at once."""
+        self.settings.set(name, value)
+        self._engine.batch_size = self.settings["batch_size"]
+        if self._engine.scheduler.name != self.settings["scheduler"]:
+            self._engine.scheduler = SCHEDULERS[self.settings["scheduler"]](_QUANTUM)
+        self.catalog.rstream_ticks = self.settings["rstream"] == "ticks"
+
+    # -------------------------------------------------------------------------------------------------- the engine
+
+    def _step(self, name: str | None) -> bool:
+        """Process what is due after news of one input (None: of any); whether callbacks have something to be told."""
+        networks = list(self._networks.values()) if name is None else self._readers.get(name, [])
+        if networks:
+            self._engine.step(networks)
+        self._rest(name)
+        return any(q.callbacks() for q in self.queries.values())
+
+    def _rest(self, name: str | None = None) -> None:
+        """The engine is at rest: stores give up what nobody claims, the dictionary what nobody holds."""
+        if name is None:
+            for source in (*self._streams.values(), *self._relations.values()):
+                source.store.free()
+            networks: Iterable[Network] = self._networks.values()
+        else:
+            self.stream_input(name).store.free()
+            networks = self._readers.get(name, ())
+        for network in networks:
+            network.rest()
+        if len(self.dictionary) > self._swept_at:
+            self.dictionary.sweep(self._live_codes())
+            self._swept_at = max(_SWEEP_AT, 2 * len(self.dictionary))
+
+    def _live_codes(self) -> Iterable[Int64Array]:
+        """Every array of TEXT codes that something still holds."""
+        for source in (*self._streams.values(), *self._relations.values()):
+            yield from source.live_codes()
+        for network in self._networks.values():
+            for operator in network.operators:
+                for synopsis in operator.synopses():
+                    yield from synopsis.live_codes()
+        for query in self.queries.values():
+            for batch in query.live_batches():
+                for i, type_ in enumerate(query.schema.types):
+                    if type_ is Type.TEXT:
+                        yield batch.column(i).values  # type: ignore[misc]
+
+    def _tell(self) -> None:
+        """Call the callbacks, outside the lock; what they push is taken afterwards, in order."""
+        if self._calling_back is not None:
+            return
+        self._calling_back = threading.get_ident()
+        try:
+            for query in list(self.queries.values()):
+                for change in query.take_for_callbacks():
+                    for fn in query.callbacks():
+                        fn(change)
+        finally:
+            self._calling_back = None
+        while self._deferred:
+            self._deferred.popleft()()
+
+    def _is_calling_back(self) -> bool:
+        """This call comes from a callback: it has to wait its turn."""
+        return self._calling_back == threading.get_ident()
+
+    def _admit(self, nbytes: int) -> None:
+        """Refuse a push that would pass the memory limit."""
+        limit = self.settings["memory_limit"]
+        if limit is None:
+            return
+        held = self.nbytes
+        if held + nbytes > limit:
+            raise MemoryLimitError(
+                f"{held:,} bytes are held and {nbytes:,} more would pass the memory_limit of {limit:,}; "
+                "push less at once, advance the streams that hold time back, or SET memory_limit"
+            )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by streams, relations and operators."""
+        held = sum(s.nbytes for s in (*self._streams.values(), *self._relations.values()))
+        for network in self._networks.values():
+            held += sum(s.nbytes for op in network.operators for s in op.synopses())
+        return held
+
+    def _closed_for(self, relation: str) -> int:
+        """The greatest instant closed for a query that reads the relation."""
+        return max((n.progress for n in self._readers.get(relation, ())), default=MIN_INSTANT)
+
+    def _unknown(self, name: str) -> Error:
+        known = [d.name for d in (*self.catalog.streams.values(), *self.catalog.relations.values())]
+        there = f"there are: {', '.join(known)}" if known else "none has been created"
+        return Error(f'no stream or relation "{name}"; {there}')
+
+    def _check(self) -> None:
+        if self._closed:
+            raise ClosedError("the connection has been closed")
+
+    # ------------------------------------------------------------------------------------------------------ ends
+
+    def close(self) -> None:
+        """Close every query and source. Closing twice is no error."""
+        with self.lock:
+            for query in list(self.queries.values()):
+                query.close()
+            for source, _ in self._sources:
+                source.close()
+            self._sources = []
+            self._closed = True
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._streams)} streams, {len(self.queries)} queries"
+        return f"<minidsms connection, {state}>"
+
+
+def _type(type_: str | Type) -> Type:
+    """A type by its CQL name."""
+    if isinstance(type_, Type):
+        return type_
+    from minidsms.cql.parser import parse_type
+
+    try:
+        return parse_type(type_)
+    except CqlError:
+        names = ", ".join(t.value for t in Type if t is not Type.NULL)
+        raise Error(f"unknown type {type_!r}; there are: {names}") from None
+
+
+__all__ = ["Change", "Connection", "connect"]

@@ -1,0 +1,306 @@
+"""What each statement does to a connection. docs/semantics, "Statements"."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from minidsms.cql import syntax
+from minidsms.cql.binder import Bound, bind, relation_def, stream_def, view_def
+from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.parser import parse, parse_query
+from minidsms.cql.printer import print_query
+from minidsms.elements import MIN_INSTANT, Schema
+from minidsms.expressions import Context
+from minidsms.plan.explain import Plan
+from minidsms.plan.physical import Inputs, PhysicalPlanner
+from minidsms.plan.planner import plan
+from minidsms.query import Query
+from minidsms.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows a SHOW, DESCRIBE or EXPLAIN gives."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        cells = [self.columns, *[tuple("" if v is None else str(v) for v in row) for row in self.rows]]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in cells)
+
+
+def execute(db: Connection, text: str) -> Any:
+    """Carry out every statement of the text; the last one's result."""
+    result: Any = None
+    for statement in parse(text):
+        result = carry_out(db, statement, text)
+    return result
+
+
+def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
+    """Carry out one statement of a text."""
+    match statement:
+        case syntax.QueryStatement():
+            return register(db, statement.query, text, None)
+        case syntax.CreateStream() | syntax.CreateRelation():
+            return _create_input(db, statement, text)
+        case syntax.CreateView():
+            _check_new_name(db, statement.name, text, statement.name_span)
+            view = view_def(statement, db.catalog, text)
+            db.catalog.views[statement.name.lower()] = view
+            return None
+        case syntax.CreateQuery():
+            return _create_query(db, statement, text)
+        case syntax.Drop():
+            return _drop(db, statement, text)
+        case syntax.AlterQuery():
+            raise _later(text, statement.span, "ALTER QUERY", "drop the query and create it anew")
+        case syntax.Show():
+            return _show(db, statement.what)
+        case syntax.Describe():
+            return _describe(db, statement, text)
+        case syntax.Explain():
+            return _explain(db, statement, text)
+        case syntax.SetSetting():
+            try:
+                db.set(statement.name, statement.value)
+            except Error as error:
+                raise CqlError(str(error), text, statement.name_span) from None
+            return None
+        case _:
+            raise CqlError("this statement is not supported", text, statement.span)
+
+
+def _later(text: str, span: tuple[int, int] | None, what: str, way_out: str) -> CqlError:
+    return CqlError(f"{what} is not supported yet", text, span, "", way_out)
+
+
+# ------------------------------------------------------------------------------------------------------- declarations
+
+
+def _create_input(db: Connection, statement: syntax.CreateStream | syntax.CreateRelation, text: str) -> None:
+    _check_new_name(db, statement.name, text, statement.name_span)
+    if statement.archive is not None:
+        raise _later(text, statement.span, "ARCHIVE", "leave the clause out")
+    if isinstance(statement.source, syntax.Generator):
+        raise _later(text, statement.source.span, "FROM GENERATOR", "push the elements, or read them FROM a file")
+    source = None
+    if isinstance(statement, syntax.CreateStream):
+        stream = stream_def(statement, db.catalog, text)
+        if stream.source is not None:
+            source = _open(stream.source.path, stream.source.format, stream.schema, text, statement)
+        db.add_stream(stream, source)
+    else:
+        relation = relation_def(statement, db.catalog, text)
+        if relation.source is not None:
+            source = _open(relation.source.path, relation.source.format, relation.schema, text, statement)
+        db.add_relation(relation, source)
+
+
+def _open(path: str, format_: str | None, schema: Schema, text: str, statement: syntax.Statement) -> Any:
+    from minidsms.sources import open_source
+
+    relation = isinstance(statement, syntax.CreateRelation)
+    return open_source(path, format_, schema, relation=relation)
+
+
+def _check_new_name(db: Connection, name: str, text: str, span: tuple[int, int]) -> None:
+    kind = db.catalog.kind_of(name)
+    if kind is not None:
+        raise CqlError(f'there is a {kind} "{name}" already', text, span, "", f"DROP {kind.upper()} {name} first")
+
+
+def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
+    key = statement.name.lower()
+    if statement.kind == "query":
+        if key not in db.queries:
+            raise _no_such(statement.name, "query", [q.name for q in db.queries.values()], text, statement.name_span)
+        db.queries[key].close()
+        return
+    kind = db.catalog.kind_of(key)
+    if kind != statement.kind:
+        note = "" if kind is None else f"{statement.name} is a {kind}"
+        table = {"stream": db.catalog.streams, "relation": db.catalog.relations, "view": db.catalog.views}
+        names = [d.name for d in table[statement.kind].values()]  # type: ignore[attr-defined]
+        raise _no_such(statement.name, statement.kind, names, text, statement.name_span, note)
+    users = [v.name for k, v in db.catalog.views.items() if k != key and key in _names_read(v.query)]
+    if users:
+        reason = f"{statement.name} is used by view {users[0]}"
+        raise CqlError(reason, text, statement.name_span, "", f"DROP VIEW {users[0]} first")
+    if kind == "view":
+        del db.catalog.views[key]
+        return
+    readers = db.readers_of(key)
+    if readers:
+        reason = f"{statement.name} is read by query {readers[0]}"
+        raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {readers[0]} first")
+    db.drop_input(key)
+
+
+def _names_read(tree: Any) -> set[str]:
+    """The names of the tables a query's tree mentions, lower-case."""
+    from minidsms.cql.session import parts
+
+    return {node.name.lower() for node in parts(tree) if isinstance(node, syntax.TableRef)}
+
+
+def _no_such(
+    name: str, kind: str, names: list[str], text: str, span: tuple[int, int] | None, note: str = ""
+) -> CqlError:
+    near = difflib.get_close_matches(name, names, 1)
+    there = note or (f"there are: {', '.join(names)}" if names else f"no {kind} has been created")
+    return CqlError(f'no {kind} "{name}"', text, span, there, f'did you mean "{near[0]}"?' if near else "")
+
+
+# ------------------------------------------------------------------------------------------------------------ queries
+
+
+def register_text(db: Connection, cql: str, name: str | None) -> Query:
+    """Register the one query of a text."""
+    return register(db, parse_query(cql), cql, name)
+
+
+def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Query:
+    if statement.archive is not None:
+        raise _later(text, statement.span, "ARCHIVE", "leave the clause out")
+    if statement.backfill is not None:
+        raise _later(text, statement.span, "BACKFILL", "leave the clause out")
+    if statement.with_history:
+        raise _later(text, statement.span, "WITH HISTORY", "create the query before its streams flow")
+    if statement.name.lower() in db.queries:
+        reason = f'there is a query "{statement.name}" already'
+        raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {statement.name} first")
+    sink = None
+    if statement.into is not None:
+        from minidsms.sinks import open_sink
+
+        sink = open_sink(statement.into, statement.format)
+    query = register(db, statement.query, text, statement.name)
+    if sink is not None:
+        db.add_sink(query, sink)
+    return query
+
+
+def register(db: Connection, tree: syntax.Query, text: str, name: str | None) -> Query:
+    """Bind, plan and start a query."""
+    if name is not None and name.lower() in db.queries:
+        raise Error(f'there is a query "{name}" already; close it first')
+    bound = bind(tree, db.catalog, text)
+    db.warnings.extend(bound.warnings)
+    logical = plan(bound.node, text)
+    frontier = db.frontier(bound.streams, bound.relations)
+    query = Query(
+        db,
+        name or db.next_name(),
+        text[tree.span[0] : tree.span[1]] or text,
+        bound.node.kind,
+        bound.node.schema,
+        print_query(bound.expanded),
+        db.codec(bound.node.schema),
+    )
+    start = frontier + 1 if frontier > MIN_INSTANT else MIN_INSTANT
+    planner = PhysicalPlanner(
+        Inputs(db.stream_store, db.relation_store), db.catalog, context(db), db.settings["queue_size"], start
+    )
+    network = planner.network(logical.root, query.deliver)
+    query.attach(network, Plan(query.expanded, logical, network))
+    db.start(query, network, (*bound.streams, *bound.relations), frontier)
+    return query
+
+
+def context(db: Connection) -> Context:
+    """What expressions of this connection need."""
+    return Context(db.dictionary, db.tick_ns, db.catalog.functions)
+
+
+def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
+    if isinstance(statement.target, str):
+        key = statement.target.lower()
+        if key not in db.queries:
+            names = [q.name for q in db.queries.values()]
+            raise _no_such(statement.target, "query", names, text, statement.span)
+        shown = db.queries[key].explain(analyze=statement.analyze)
+    elif statement.analyze:
+        raise CqlError(
+            "EXPLAIN ANALYZE needs a running query", text, statement.span, "", "CREATE QUERY q AS .., then EXPLAIN ANALYZE q"
+        )
+    else:
+        shown = explain(db, bind(statement.target, db.catalog, text), text)
+    return Table(("plan",), tuple((line,) for line in shown.splitlines()))
+
+
+def explain(db: Connection, bound: Bound, text: str, rules: bool = False) -> str:
+    """The plan of a query that is not registered."""
+    logical = plan(bound.node, text)
+    planner = PhysicalPlanner(
+        Inputs(db.stream_store, db.relation_store), db.catalog, context(db), db.settings["queue_size"], MIN_INSTANT
+    )
+    network = planner.network(logical.root, lambda batch: None)
+    try:
+        return Plan(print_query(bound.expanded), logical, network).text(rules=rules)
+    finally:
+        network.close()
+
+
+# ---------------------------------------------------------------------------------------------------------- catalog
+
+
+def _show(db: Connection, what: str) -> Table:
+    catalog = db.catalog
+    if what == "streams":
+        rows = []
+        for s in catalog.streams.values():
+            counters = db.stream_input(s.name).counters
+            rows.append((s.name, str(s.schema), counters.accepted, counters.late_dropped, counters.rejected))
+        return Table(("stream", "columns", "accepted", "late dropped", "rejected"), tuple(rows))
+    if what == "relations":
+        return Table(("relation", "columns"), tuple((r.name, str(r.schema)) for r in catalog.relations.values()))
+    if what == "views":
+        return Table(("view", "query"), tuple((v.name, " ".join(v.text.split())) for v in catalog.views.values()))
+    if what == "queries":
+        rows = [(q.name, q.kind, _state(q), " ".join(q.text.split())) for q in db.queries.values()]
+        return Table(("query", "kind", "state", "text"), tuple(rows))
+    if what == "settings":
+        values = tuple((s.name, db.settings[s.name], s.meaning) for s in SETTINGS.values())
+        return Table(("setting", "value", "meaning"), values)
+    if what == "functions":
+        functions = [(f.name, ", ".join(map(str, f.arg_types)), str(f.type)) for f in catalog.functions.values()]
+        functions += [(a.name, ", ".join(map(str, a.arg_types)), str(a.type)) for a in catalog.aggregates.values()]
+        return Table(("function", "arguments", "result"), tuple(functions))
+    raise AssertionError(what)
+
+
+def _state(query: Query) -> str:
+    return "failed" if query.failure is not None else "running"
+
+
+def _describe(db: Connection, statement: syntax.Describe, text: str) -> Table:
+    key = statement.name.lower()
+    kind = db.catalog.kind_of(key)
+    if kind in ("stream", "relation"):
+        table = db.catalog.streams if kind == "stream" else db.catalog.relations
+        schema = table[key].schema  # type: ignore[index]
+    elif kind == "view":
+        view = db.catalog.views[key]
+        reference = parse_query(f"SELECT * FROM `{view.name.replace('`', '``')}`")
+        schema = bind(reference, db.catalog, "").node.schema
+    elif key in db.queries:
+        schema = db.queries[key].schema
+    else:
+        names = [*db.catalog.names(), *(q.name for q in db.queries.values())]
+        raise _no_such(statement.name, "stream, relation, view or query", names, text, statement.name_span)
+    return Table(("column", "type"), tuple((f.name, str(f.type)) for f in schema))
