@@ -39,13 +39,13 @@ def chain_rows(words: Int64Array, size: int, buckets: Int64Array, next_in_bucket
         buckets[b] = s
 
 
-@njit(f"void(int64, int64, {_A}, {_A})", cache=True, nogil=True)
-def _replace_link(old: int, new: int, chain: Int64Array, next_in_bucket: Int64Array) -> None:
-    """Let whatever points at `old` in the chain that begins at chain[0] point at `new`."""
-    if chain[0] == old:
-        chain[0] = new
+@njit(f"void(int64, int64, int64, {_A}, {_A})", cache=True, nogil=True)
+def _replace_link(old: int, new: int, bucket: int, buckets: Int64Array, next_in_bucket: Int64Array) -> None:
+    """Let whatever points at `old` in the chain of the bucket point at `new`."""
+    if buckets[bucket] == old:
+        buckets[bucket] = new
         return
-    s = chain[0]
+    s = buckets[bucket]
     while next_in_bucket[s] != old:
         s = next_in_bucket[s]
     next_in_bucket[s] = new
@@ -79,7 +79,8 @@ def _change(
             s = figures[SIZE]
             if s == len(counts):
                 return 0
-            words[s, :] = changes[row, :]
+            for c in range(words.shape[1]):
+                words[s, c] = changes[row, c]
             counts[s] = 0
             next_in_bucket[s] = buckets[b]
             buckets[b] = s
@@ -93,12 +94,13 @@ def _change(
     counts[s] -= 1
     figures[TOTAL] -= 1
     if counts[s] == 0:
-        _replace_link(s, next_in_bucket[s], buckets[b:], next_in_bucket)
+        _replace_link(s, next_in_bucket[s], b, buckets, next_in_bucket)
         last = figures[SIZE] - 1
         if s != last:
             b = _bucket_of(words, last, buckets)
-            _replace_link(last, s, buckets[b:], next_in_bucket)
-            words[s, :] = words[last, :]
+            _replace_link(last, s, b, buckets, next_in_bucket)
+            for c in range(words.shape[1]):
+                words[s, c] = words[last, c]
             counts[s] = counts[last]
             next_in_bucket[s] = next_in_bucket[last]
         figures[SIZE] = last

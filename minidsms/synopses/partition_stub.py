@@ -15,15 +15,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema, Type, row_words
-from minidsms.kernels import windows
+from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type, row_words
+from minidsms.kernels import partition_window as kernels
 from minidsms.synopses.stub import NO_INSTANTS, plain
 
 _FIRST_CAPACITY = 64
 _LARGEST_OUTPUT = 1 << 16
 _NEVER = -(2**63)
-_SLOT_ARRAYS = 7
-_OTHER_KEY_ARRAYS = 5
 _Value = TypeVar("_Value", bound=np.generic)
 
 
@@ -47,10 +45,9 @@ class PartitionStub:
 
     def _clear(self, arrived: int) -> None:
         self._figures = np.array([-1, -1, 0, 0, arrived], np.int64)
-        # ts, number, key, older, newer, next of key, free stack
-        self._slots = [NO_INSTANTS for _ in range(_SLOT_ARRAYS)]
-        # rows, oldest, newest, next in bucket, free stack; beside them the words and the buckets
-        self._keys = [NO_INSTANTS for _ in range(_OTHER_KEY_ARRAYS)]
+        self._slots: Int64Array = np.zeros((0, kernels.SLOT_FIELDS), np.int64)
+        self._free_slots = self._free_keys = NO_INSTANTS
+        self._keys: Int64Array = np.zeros((0, kernels.KEY_FIELDS), np.int64)
         self._key_words: Int64Array = np.zeros((0, self._key_width), np.int64)
         self._buckets: Int64Array = np.full(2, -1, np.int64)
         self._values: list[AnyArray] = [np.zeros(0, self.schema.types[i].dtype) for i in self._kept]
@@ -59,12 +56,12 @@ class PartitionStub:
         self._grow_keys(_FIRST_CAPACITY)
 
     def __len__(self) -> int:
-        return len(self._slots[0]) - int(self._figures[windows.FREE_SLOTS])
+        return len(self._slots) - int(self._figures[kernels.FREE_SLOTS])
 
     @property
     def groups(self) -> int:
         """How many keys have rows."""
-        return len(self._key_words) - int(self._figures[windows.FREE_KEYS])
+        return len(self._keys) - int(self._figures[kernels.FREE_KEYS])
 
     # ------------------------------------------------------------------------------------------------- the slices
 
@@ -77,36 +74,43 @@ class PartitionStub:
         ts, words = NO_INSTANTS, np.zeros((0, self._key_width), np.int64)
         if batch is not None:
             ts, words = plain(batch.ts), self._words(batch)
-        self._figures[windows.ARRIVED] += n
+        self._figures[kernels.ARRIVED] += n
         place = np.full(n, -1, np.int64)
         cursor = np.zeros(5, np.int64)
         last_expiring = _NEVER if self.range_ is None else max(until - self._length, _NEVER)
         status = -1
-        while status != windows.DONE:
-            came = int(cursor[windows.NEXT])
+        while status != kernels.DONE:
+            came = int(cursor[kernels.NEXT])
             room = max(1, min(2 * (n - came) + len(self) + n, _LARGEST_OUTPUT))
-            out_ts, out_number, out_origin = (np.empty(room, np.int64) for _ in range(3))
-            out_sign = np.empty(room, np.int8)
-            slot_ts, numbers, slot_key, older, newer, next_of_key, free_slots = self._slots
-            key_rows, key_oldest, key_newest, next_in_bucket, free_keys = self._keys
-            status = windows.partition_window(
-                ts, words, self.rows, self._length, last_expiring, self._figures,
-                slot_ts, numbers, slot_key, older, newer, next_of_key, free_slots,
-                key_rows, key_oldest, key_newest, self._key_words, self._buckets, next_in_bucket, free_keys,
-                place, out_ts, out_sign, out_number, out_origin, cursor,
-            )  # fmt: skip
-            k = int(cursor[4])
+            out, out_sign = np.empty((3, room), np.int64), np.empty(room, np.int8)
+            status = self._run(ts, words, last_expiring, place, cursor, out_sign, out)
+            k = int(cursor[kernels.WRITTEN])
             # Gather before the slots this call freed and filled again are written.
-            columns = self._gather(batch, out_origin[:k])
+            columns = self._gather(batch, out[2, :k])
             if batch is not None:
-                self._scatter(batch, place, came, int(cursor[windows.NEXT]))
-            if status == windows.NEEDS_SLOTS:
-                self._grow_slots(2 * len(self._slots[0]))
-            elif status == windows.NEEDS_KEYS:
-                self._grow_keys(2 * len(self._key_words))
+                self._scatter(batch, place, came, int(cursor[kernels.NEXT]))
+            if status == kernels.NEEDS_SLOTS:
+                self._grow_slots(2 * len(self._slots))
+            elif status == kernels.NEEDS_KEYS:
+                self._grow_keys(2 * len(self._keys))
             if k:
-                yield Batch(out_ts[:k], out_sign[:k], columns, out_number[:k])
+                yield Batch(out[0, :k], out_sign[:k], columns, out[1, :k])
         self._shrink()
+
+    def _run(
+        self,
+        ts: Int64Array,
+        words: Int64Array,
+        last_expiring: int,
+        place: Int64Array,
+        cursor: Int64Array,
+        out_sign: Int8Array,
+        out: Int64Array,
+    ) -> int:
+        return kernels.partition_window(
+            ts, words, self.rows, self._length, last_expiring, self._figures, self._slots, self._free_slots, self._keys,
+            self._key_words, self._free_keys, self._buckets, place, cursor, out_sign, out,
+        )  # fmt: skip
 
     def _words(self, batch: Batch) -> Int64Array:
         if self.keys:
@@ -152,35 +156,35 @@ class PartitionStub:
             self._values[j][slots] = column.values[start:stop][standing]
             valid = self._valid[j]
             if valid is None and column.valid is not None:
-                valid = self._valid[j] = np.ones(len(self._slots[0]), np.bool_)
+                valid = self._valid[j] = np.ones(len(self._slots), np.bool_)
             if valid is not None:
                 valid[slots] = True if column.valid is None else column.valid[start:stop][standing]
 
     # ---------------------------------------------------------------------------------------------------- capacity
 
     def _grow_slots(self, capacity: int) -> None:
-        old = len(self._slots[0])
-        self._slots = [_longer(array, capacity, 0) for array in self._slots]
+        old, free = len(self._slots), int(self._figures[kernels.FREE_SLOTS])
+        self._slots = _longer(self._slots, capacity, 0)
+        self._free_slots = _longer(self._free_slots, capacity, 0)
         self._values = [_longer(values, capacity, 0) for values in self._values]
         self._valid = [None if valid is None else _longer(valid, capacity, 1) for valid in self._valid]
-        free = int(self._figures[windows.FREE_SLOTS])
-        self._slots[-1][free : free + capacity - old] = np.arange(capacity - 1, old - 1, -1)
-        self._figures[windows.FREE_SLOTS] += capacity - old
+        self._free_slots[free : free + capacity - old] = np.arange(capacity - 1, old - 1, -1)
+        self._figures[kernels.FREE_SLOTS] += capacity - old
 
     def _grow_keys(self, capacity: int) -> None:
-        old, free = len(self._key_words), int(self._figures[windows.FREE_KEYS])
+        old, free = len(self._keys), int(self._figures[kernels.FREE_KEYS])
         is_live = np.ones(old, np.bool_)
-        is_live[self._keys[4][:free]] = False
-        live = np.flatnonzero(is_live).astype(np.int64)
-        self._keys = [_longer(array, capacity, 0) for array in self._keys]
-        self._key_words = np.concatenate([self._key_words, np.zeros((capacity - old, self._key_width), np.int64)])
+        is_live[self._free_keys[:free]] = False
+        self._keys = _longer(self._keys, capacity, 0)
+        self._key_words = _longer(self._key_words, capacity, 0)
+        self._free_keys = _longer(self._free_keys, capacity, 0)
         self._buckets = np.full(2 * capacity, -1, np.int64)
-        windows.chain_keys(self._key_words, live, len(live), self._buckets, self._keys[3])
-        self._keys[4][free : free + capacity - old] = np.arange(capacity - 1, old - 1, -1)
-        self._figures[windows.FREE_KEYS] = free + capacity - old
+        kernels.chain_keys(self._key_words, np.flatnonzero(is_live).astype(np.int64), self._buckets, self._keys)
+        self._free_keys[free : free + capacity - old] = np.arange(capacity - 1, old - 1, -1)
+        self._figures[kernels.FREE_KEYS] += capacity - old
 
     def _shrink(self) -> None:
-        capacity = max(len(self._slots[0]), len(self._key_words))
+        capacity = max(len(self._slots), len(self._keys))
         if capacity > 64 * _FIRST_CAPACITY and len(self) * 8 < capacity:
             self.restore(self.arrays())
 
@@ -188,15 +192,23 @@ class PartitionStub:
 
     def _standing(self) -> Int64Array:
         """The slots in use, by arrival."""
-        is_used = np.ones(len(self._slots[0]), np.bool_)
-        is_used[self._slots[-1][: self._figures[windows.FREE_SLOTS]]] = False
+        is_used = np.ones(len(self._slots), np.bool_)
+        is_used[self._free_slots[: self._figures[kernels.FREE_SLOTS]]] = False
         slots = np.flatnonzero(is_used).astype(np.int64)
-        return slots[np.argsort(self._slots[1][slots])]
+        return slots[np.argsort(self._slots[slots, kernels.NUMBER])]
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        arrays = [*self._slots, *self._keys, self._key_words, self._buckets, *self._values]
+        arrays = [
+            self._slots,
+            self._free_slots,
+            self._keys,
+            self._key_words,
+            self._free_keys,
+            self._buckets,
+            *self._values,
+        ]
         return sum(a.nbytes for a in arrays) + sum(v.nbytes for v in self._valid if v is not None)
 
     def live_codes(self) -> Iterator[Int64Array]:
@@ -207,16 +219,16 @@ class PartitionStub:
                 yield Column(self._values[j]).words()[slots]
         for j, i in enumerate(self.keys):
             if self.schema.types[i] is Type.TEXT:
-                yield self._key_words[self._slots[2][slots], j]
+                yield self._key_words[self._slots[slots, kernels.KEY], j]
 
     def arrays(self) -> dict[str, AnyArray]:
         """What is held, by arrival."""
         slots = self._standing()
         state: dict[str, AnyArray] = {
-            "ts": self._slots[0][slots],
-            "number": self._slots[1][slots],
-            "key": self._key_words[self._slots[2][slots]],
-            "arrived": self._figures[[windows.ARRIVED]],
+            "ts": self._slots[slots, kernels.TS],
+            "number": self._slots[slots, kernels.NUMBER],
+            "key": self._key_words[self._slots[slots, kernels.KEY]],
+            "arrived": self._figures[[kernels.ARRIVED]],
         }
         for j, valid in enumerate(self._valid):
             state[f"values{j}"] = self._values[j][slots]
@@ -233,18 +245,10 @@ class PartitionStub:
         self._grow_slots(capacity)
         self._grow_keys(capacity)
         place, cursor = np.full(n, -1, np.int64), np.zeros(5, np.int64)
-        out_ts, out_number, out_origin = (np.empty(n + 1, np.int64) for _ in range(3))
-        slot_ts, numbers, slot_key, older, newer, next_of_key, free_slots = self._slots
-        key_rows, key_oldest, key_newest, next_in_bucket, free_keys = self._keys
-        status = windows.partition_window(
-            ts, words, self.rows, 0, _NEVER, self._figures,
-            slot_ts, numbers, slot_key, older, newer, next_of_key, free_slots,
-            key_rows, key_oldest, key_newest, self._key_words, self._buckets, next_in_bucket, free_keys,
-            place, out_ts, np.empty(n + 1, np.int8), out_number, out_origin, cursor,
-        )  # fmt: skip
-        assert status == windows.DONE and not (place < 0).any()
-        numbers[place] = state["number"]
-        self._figures[windows.ARRIVED] = int(state["arrived"][0])
+        status = self._run(ts, words, _NEVER, place, cursor, np.empty(n + 1, np.int8), np.empty((3, n + 1), np.int64))
+        assert status == kernels.DONE and not (place < 0).any()
+        self._slots[place, kernels.NUMBER] = state["number"]
+        self._figures[kernels.ARRIVED] = int(state["arrived"][0])
         for j in range(len(self._kept)):
             self._values[j][place] = state[f"values{j}"]
             if f"valid{j}" in state:
@@ -253,6 +257,6 @@ class PartitionStub:
 
 
 def _longer(array: npt.NDArray[_Value], capacity: int, fill: int) -> npt.NDArray[_Value]:
-    longer = np.full(capacity, fill, array.dtype)
+    longer = np.full((capacity, *array.shape[1:]), fill, array.dtype)
     longer[: len(array)] = array
     return longer

@@ -1,0 +1,238 @@
+"""Kernel of the partition window: the last N rows of each key.
+
+Rows stand in slots: slots[s] holds the fields below. Each slot is on two lists: all rows in the order of arrival
+(OLDER, NEWER, doubly linked, so that a row may leave from the middle) and the rows of its key, oldest first
+(NEXT_OF_KEY). keys[k] holds the ends of that list and the next key of the same bucket. Free slots and keys are stacked.
+One record is one stretch of memory, since all of it is touched together.
+
+Invariant: kernels never raise; they return why they stopped and leave their cursor where to resume.
+docs/semantics W5; Babu 2005, section 2.3.1.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from minidsms.elements import Int8Array, Int64Array
+
+TS, NUMBER, KEY, OLDER, NEWER, NEXT_OF_KEY = 0, 1, 2, 3, 4, 5
+SLOT_FIELDS = 6
+ROWS, FIRST_ROW, LAST_ROW, NEXT_IN_BUCKET = 0, 1, 2, 3
+KEY_FIELDS = 4
+# The figures of the whole window, and the cursor of a slice.
+OLDEST, NEWEST, FREE_SLOTS, FREE_KEYS, ARRIVED = 0, 1, 2, 3, 4
+PHASE, NEXT, FIRST, SHOWN, WRITTEN = 0, 1, 2, 3, 4
+DONE, FULL, NEEDS_SLOTS, NEEDS_KEYS = 0, 1, 2, 3
+
+_A = "int64[::1]"
+_M = "int64[:, ::1]"
+
+
+@njit(f"int64({_M}, int64, {_A})", cache=True, nogil=True)
+def _bucket_of(words: Int64Array, row: int, buckets: Int64Array) -> int:
+    """The bucket of a key: a multiply-and-shift mix of its words (an odd multiplier spreads runs of small integers)."""
+    h = 0
+    for c in range(words.shape[1]):
+        h = (h ^ words[row, c]) * -7046029254386353131
+        h ^= (h >> 32) & 0xFFFFFFFF
+    return h & (len(buckets) - 1)
+
+
+@njit(f"void({_M}, {_A}, {_A}, {_M})", cache=True, nogil=True)
+def chain_keys(key_words: Int64Array, live: Int64Array, buckets: Int64Array, keys: Int64Array) -> None:
+    """Fill empty buckets with the keys of these numbers."""
+    for key in live:
+        b = _bucket_of(key_words, key, buckets)
+        keys[key, NEXT_IN_BUCKET] = buckets[b]
+        buckets[b] = key
+
+
+@njit(f"void({_M}, int64, {_A}, {_M}, {_A}, {_A})", cache=True, nogil=True)
+def _free_key(
+    key_words: Int64Array, key: int, buckets: Int64Array, keys: Int64Array, free_keys: Int64Array, figures: Int64Array
+) -> None:
+    """Forget a key without rows."""
+    b = _bucket_of(key_words, key, buckets)
+    if buckets[b] == key:
+        buckets[b] = keys[key, NEXT_IN_BUCKET]
+    else:
+        k = buckets[b]
+        while keys[k, NEXT_IN_BUCKET] != key:
+            k = keys[k, NEXT_IN_BUCKET]
+        keys[k, NEXT_IN_BUCKET] = keys[key, NEXT_IN_BUCKET]
+    free_keys[figures[FREE_KEYS]] = key
+    figures[FREE_KEYS] += 1
+
+
+@njit(f"int64({_M}, {_A}, {_M}, int64, {_A}, {_A})", cache=True, nogil=True)
+def _leave(
+    slots: Int64Array, free_slots: Int64Array, keys: Int64Array, slot: int, figures: Int64Array, place: Int64Array
+) -> int:
+    """Take away the oldest row of its key; returns how many rows the key has left. place: see `partition_window`."""
+    key = slots[slot, KEY]
+    keys[key, FIRST_ROW] = slots[slot, NEXT_OF_KEY]
+    keys[key, ROWS] -= 1
+    before, after = slots[slot, OLDER], slots[slot, NEWER]
+    if before >= 0:
+        slots[before, NEWER] = after
+    else:
+        figures[OLDEST] = after
+    if after >= 0:
+        slots[after, OLDER] = before
+    else:
+        figures[NEWEST] = before
+    free_slots[figures[FREE_SLOTS]] = slot
+    figures[FREE_SLOTS] += 1
+    arrival = slots[slot, NUMBER] - (figures[ARRIVED] - len(place))
+    if arrival >= 0:
+        place[arrival] = -1
+    return keys[key, ROWS]
+
+
+@njit(f"int64({_M}, int64, {_M}, {_A}, {_M}, {_A}, {_A})", cache=True, nogil=True)
+def _key_of(
+    words: Int64Array,
+    row: int,
+    key_words: Int64Array,
+    buckets: Int64Array,
+    keys: Int64Array,
+    free_keys: Int64Array,
+    figures: Int64Array,
+) -> int:
+    """The number of a key, a new one if it has no rows; -1 if that needs more keys."""
+    b = _bucket_of(words, row, buckets)
+    key = buckets[b]
+    while key >= 0:
+        is_same = True
+        for c in range(words.shape[1]):
+            if key_words[key, c] != words[row, c]:
+                is_same = False
+                break
+        if is_same:
+            return key
+        key = keys[key, NEXT_IN_BUCKET]
+    if figures[FREE_KEYS] == 0:
+        return -1
+    figures[FREE_KEYS] -= 1
+    key = free_keys[figures[FREE_KEYS]]
+    for c in range(words.shape[1]):
+        key_words[key, c] = words[row, c]
+    keys[key, ROWS] = 0
+    keys[key, NEXT_IN_BUCKET] = buckets[b]
+    buckets[b] = key
+    return key
+
+
+@njit(f"int64({_M}, {_A}, {_M}, int64, int64, int64, {_A})", cache=True, nogil=True)
+def _enter(
+    slots: Int64Array, free_slots: Int64Array, keys: Int64Array, key: int, ts: int, number: int, figures: Int64Array
+) -> int:
+    """Give an arrival a slot, at the end of both lists; returns the slot. There is a free one."""
+    figures[FREE_SLOTS] -= 1
+    slot = free_slots[figures[FREE_SLOTS]]
+    newest = figures[NEWEST]
+    slots[slot, TS], slots[slot, NUMBER], slots[slot, KEY] = ts, number, key
+    slots[slot, OLDER], slots[slot, NEWER], slots[slot, NEXT_OF_KEY] = newest, -1, -1
+    if newest >= 0:
+        slots[newest, NEWER] = slot
+    else:
+        figures[OLDEST] = slot
+    figures[NEWEST] = slot
+    if keys[key, ROWS] == 0:
+        keys[key, FIRST_ROW] = slot
+    else:
+        slots[keys[key, LAST_ROW], NEXT_OF_KEY] = slot
+    keys[key, LAST_ROW] = slot
+    keys[key, ROWS] += 1
+    return slot
+
+
+@njit(
+    f"int64({_A}, {_M}, int64, int64, int64, {_A}, {_M}, {_A}, {_M}, {_M}, {_A}, {_A}, {_A}, {_A}, int8[::1], {_M})",
+    cache=True,
+    nogil=True,
+)
+def partition_window(
+    ts: Int64Array,
+    words: Int64Array,
+    rows: int,
+    length: int,
+    last_expiring: int,
+    figures: Int64Array,
+    slots: Int64Array,
+    free_slots: Int64Array,
+    keys: Int64Array,
+    key_words: Int64Array,
+    free_keys: Int64Array,
+    buckets: Int64Array,
+    place: Int64Array,
+    cursor: Int64Array,
+    out_sign: Int8Array,
+    out: Int64Array,
+) -> int:
+    """Put arrivals (ts, key words) through the window and write the changes; returns why it stopped.
+
+    rows: N per key.  length: T; rows with ts <= last_expiring leave in this slice, at ts + T.  place: (n,) the slot
+    each arrival stands in, -1 once it has left or before it has come.  out: (3, m) ts, arrival number, and where the
+    row stands: arrival i of this batch as i, slot s of earlier ones as -1 - s.
+
+    An instant has three phases: what expires leaves (0); each arrival enters and pushes out the oldest of a full key,
+    which is put out unless it came at this very instant (1); the arrivals that are left are put out (2).
+    """
+    n, room = len(ts), out.shape[1]
+    base = figures[ARRIVED] - n
+    phase, i, first, shown = cursor[PHASE], cursor[NEXT], cursor[FIRST], cursor[SHOWN]
+    k, status = 0, DONE
+    while status == DONE:
+        if phase == 0:
+            bound = last_expiring
+            if i < n and bound > ts[i] - length:
+                bound = ts[i] - length
+            slot = figures[OLDEST]
+            while slot >= 0 and slots[slot, TS] <= bound and k < room:
+                number = slots[slot, NUMBER]
+                out[0, k], out[1, k], out_sign[k] = slots[slot, TS] + length, number, -1
+                out[2, k] = number - base if number >= base else -1 - slot
+                k += 1
+                if _leave(slots, free_slots, keys, slot, figures, place) == 0:
+                    _free_key(key_words, slots[slot, KEY], buckets, keys, free_keys, figures)
+                slot = figures[OLDEST]
+            if slot >= 0 and slots[slot, TS] <= bound:
+                status = FULL
+                continue
+            if i >= n:
+                break
+            first, phase = i, 1
+        if phase == 1:
+            while i < n and ts[i] == ts[first]:
+                if k >= room or figures[FREE_SLOTS] == 0:
+                    status = FULL if k >= room else NEEDS_SLOTS
+                    break
+                key = _key_of(words, i, key_words, buckets, keys, free_keys, figures)
+                if key < 0:
+                    status = NEEDS_KEYS
+                    break
+                place[i] = _enter(slots, free_slots, keys, key, ts[i], base + i, figures)
+                if keys[key, ROWS] > rows:
+                    slot = keys[key, FIRST_ROW]
+                    number = slots[slot, NUMBER]
+                    if slots[slot, TS] != ts[i]:
+                        out[0, k], out[1, k], out_sign[k] = ts[i], number, -1
+                        out[2, k] = number - base if number >= base else -1 - slot
+                        k += 1
+                    _leave(slots, free_slots, keys, slot, figures, place)
+                i += 1
+            if status != DONE:
+                continue
+            shown, phase = first, 2
+        while shown < i and k < room:
+            if place[shown] >= 0:
+                out[0, k], out[1, k], out[2, k], out_sign[k] = ts[shown], base + shown, shown, 1
+                k += 1
+            shown += 1
+        if shown < i:
+            status = FULL
+        else:
+            phase = 0
+    cursor[PHASE], cursor[NEXT], cursor[FIRST], cursor[SHOWN], cursor[WRITTEN] = phase, i, first, shown, k
+    return status
