@@ -100,6 +100,7 @@ def run_in_order(
     append_only: batches without deletions come with sign None, as from streams.
     """
     out = Queue(operator.schema, room)
+    out.progress = operator.progress
     operator.outputs.append(out)
     result: list[Element] = []
     positions = [0] * len(inputs)

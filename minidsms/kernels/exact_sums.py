@@ -1,0 +1,246 @@
+"""Sums of floats, and of squares, without any rounding: what came and left leaves no trace, and the order does not matter.
+
+A sum is a long fixed-point number per group, cut into limbs: `limbs` (cap, width) int64, where column l weighs
+2^(32 (base + l)) units and the unit is 2^-1074 for sums of floats (so that every float is a whole number of units), its square
+for sums of squares, and 1 for integers. An element adds its bits to three to five limbs, or takes them away; carries wait until
+somebody reads, for a limb holds the sum of at most 2^28 elements' parts. The columns are those the data has needed so far: a
+kernel that meets a value outside returns its position, with the limbs it needs in meta (2,), and is called again.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+_MASK = 0xFFFFFFFF
+_NULL, _VALUE = 0, 1
+
+
+@njit("void(int64[:,::1], int64, int64, int64, int64)", cache=True, nogil=True, inline="always")
+def _add_bits(limbs: np.ndarray, group: int, position: int, part: int, weight: int) -> None:
+    """Add part (32 bits) at a bit position counted from the first column."""
+    shifted = part << (position & 31)
+    limb = position >> 5
+    limbs[group, limb] += weight * (shifted & _MASK)
+    limbs[group, limb + 1] += weight * (shifted >> 32)
+
+
+@njit("int64(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def _normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> int:
+    """sign * limbs as digits below 2^32, two digits longer; returns the carry that remains (negative: the number is)."""
+    carry = np.int64(0)
+    n = limbs.shape[0]
+    for l in range(n):
+        v = sign * limbs[l] + carry
+        digits[l] = v & _MASK
+        carry = v >> 32
+    digits[n] = carry & _MASK
+    carry >>= 32
+    digits[n + 1] = carry & _MASK
+    return carry >> 32
+
+
+@njit("Tuple((float64, int64))(int64[::1])", cache=True, nogil=True)
+def _leading(digits: np.ndarray) -> tuple[float, int]:
+    """A non-negative number of digits as f * 2^e, f rounded once, to nearest."""
+    top = digits.shape[0] - 1
+    while top >= 0 and digits[top] == 0:
+        top -= 1
+    if top < 0:
+        return 0.0, 0
+    bits = 0
+    while digits[top] >> bits:
+        bits += 1
+    second = digits[top - 1] if top >= 1 else np.int64(0)
+    third = digits[top - 2] if top >= 2 else np.int64(0)
+    mantissa = (
+        (np.uint64(digits[top]) << np.uint64(64 - bits))
+        | (np.uint64(second) << np.uint64(32 - bits))
+        | (np.uint64(third) >> np.uint64(bits))
+    )
+    rest = third & ((np.int64(1) << bits) - 1)
+    for l in range(top - 2):
+        rest |= digits[l]
+    if rest:
+        mantissa |= np.uint64(1)
+    # Rounding by hand: 11 bits are dropped, ties go to even.
+    kept = mantissa >> np.uint64(11)
+    dropped = mantissa & np.uint64(2047)
+    if dropped > np.uint64(1024) or (dropped == np.uint64(1024) and (kept & np.uint64(1)) == np.uint64(1)):
+        kept += np.uint64(1)
+    return float(kept), 32 * top + bits - 53
+
+
+@njit(
+    "int64(int64, int64[::1], int8[::1], int64[::1], int64[:,::1], int64[:,::1], int64, boolean, int64[::1],"
+    " float64[:,::1], int8[:,::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def sum_floats(
+    start: int,
+    ids: np.ndarray,
+    weight: np.ndarray,
+    words: np.ndarray,
+    counts: np.ndarray,
+    limbs: np.ndarray,
+    base: int,
+    average: bool,
+    meta: np.ndarray,
+    floats: np.ndarray,
+    status: np.ndarray,
+    j: int,
+) -> int:
+    """SUM and AVG of FLOAT; words are the floats' bits.  counts: (cap, 3) [finite, +inf, -inf]."""
+    width = limbs.shape[1]
+    digits = np.empty(width + 2, np.int64)
+    for i in range(start, ids.shape[0]):
+        group = ids[i]
+        w = np.int64(weight[i])
+        if w != 0:
+            word = words[i]
+            exponent = (word >> 52) & 2047
+            if exponent == 2047:
+                counts[group, 1 if word >= 0 else 2] += w
+            else:
+                mantissa = word & 0xFFFFFFFFFFFFF
+                if exponent > 0:
+                    mantissa |= 1 << 52
+                    exponent -= 1
+                if mantissa != 0:
+                    at = exponent - 32 * base
+                    if at < 0 or (at >> 5) + 3 > width:
+                        meta[0] = exponent >> 5
+                        meta[1] = (exponent >> 5) + 3
+                        return i
+                    signed = -w if word < 0 else w
+                    _add_bits(limbs, group, at, mantissa & _MASK, signed)
+                    _add_bits(limbs, group, at + 32, mantissa >> 32, signed)
+                counts[group, 0] += w
+        n = counts[group, 0] + counts[group, 1] + counts[group, 2]
+        floats[i, j] = 0.0
+        status[i, j] = _NULL
+        if n <= 0 or (counts[group, 1] > 0 and counts[group, 2] > 0):
+            continue
+        status[i, j] = _VALUE
+        if counts[group, 1] > 0:
+            floats[i, j] = np.inf
+        elif counts[group, 2] > 0:
+            floats[i, j] = -np.inf
+        else:
+            sign = 1.0
+            if _normalise(limbs[group], digits, 1) < 0:
+                _normalise(limbs[group], digits, -1)
+                sign = -1.0
+            total, exponent = _leading(digits)
+            if total > 0.0:
+                if average:
+                    total /= n
+                floats[i, j] = math.ldexp(sign * total, np.int32(exponent + 32 * base - 1074))
+    return len(ids)
+
+
+@njit(
+    "int64(int64, int64[::1], int8[::1], int64[::1], boolean, int64[:,::1], int64[:,::1], int64, int64[:,::1], int64,"
+    " boolean, int64[::1], float64[:,::1], int8[:,::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def vary(
+    start: int,
+    ids: np.ndarray,
+    weight: np.ndarray,
+    words: np.ndarray,
+    is_integer: bool,
+    counts: np.ndarray,
+    sums: np.ndarray,
+    base: int,
+    squares: np.ndarray,
+    squares_base: int,
+    deviation: bool,
+    meta: np.ndarray,
+    floats: np.ndarray,
+    status: np.ndarray,
+    j: int,
+) -> int:
+    """Sample VARIANCE and STDDEV: (n * sum of squares - square of the sum) / (n * (n - 1)), exact up to the division.
+
+    counts: (cap, 2) [finite, infinite].  sums, squares: limbs of both sums.
+    meta: (4,) the limbs an element needs, of sums and of squares.
+    """
+    width = sums.shape[1]
+    width_squares = squares.shape[1]
+    digits = np.empty(width + 2, np.int64)
+    # Both products are laid out from the lower of their first limbs on.
+    low = min(2 * base, squares_base)
+    room = max(2 * (base + width + 2), squares_base + width_squares + 2) - low + 2
+    total = np.empty(room, np.int64)
+    result = np.empty(room + 2, np.int64)
+    for i in range(start, ids.shape[0]):
+        group = ids[i]
+        w = np.int64(weight[i])
+        word = words[i]
+        exponent = (word >> 52) & 2047
+        if w != 0 and not is_integer and exponent == 2047:
+            counts[group, 1] += w
+        elif w != 0:
+            if is_integer:
+                exponent = np.int64(0)
+                magnitude = np.uint64(-word) if word < 0 else np.uint64(word)
+            else:
+                magnitude = np.uint64(word & 0xFFFFFFFFFFFFF)
+                if exponent > 0:
+                    magnitude |= np.uint64(1 << 52)
+                    exponent -= 1
+            if magnitude != 0:
+                at = exponent - 32 * base
+                at_square = 2 * exponent - 32 * squares_base
+                if at < 0 or (at >> 5) + 3 > width or at_square < 0 or (at_square >> 5) + 5 > width_squares:
+                    meta[0] = exponent >> 5
+                    meta[1] = (exponent >> 5) + 3
+                    meta[2] = (2 * exponent) >> 5
+                    meta[3] = ((2 * exponent) >> 5) + 5
+                    return i
+                a = magnitude & np.uint64(_MASK)
+                b = magnitude >> np.uint64(32)
+                signed = -w if word < 0 else w
+                _add_bits(sums, group, at, np.int64(a), signed)
+                _add_bits(sums, group, at + 32, np.int64(b), signed)
+                for shift, product in ((0, a * a), (33, a * b), (64, b * b)):
+                    _add_bits(squares, group, at_square + shift, np.int64(product & np.uint64(_MASK)), w)
+                    _add_bits(squares, group, at_square + shift + 32, np.int64(product >> np.uint64(32)), w)
+            counts[group, 0] += w
+        n = counts[group, 0]
+        floats[i, j] = 0.0
+        status[i, j] = _NULL
+        if n < 2 or counts[group, 1] > 0:
+            continue
+        status[i, j] = _VALUE
+        total[:] = 0
+        if _normalise(sums[group], digits, 1) < 0:
+            _normalise(sums[group], digits, -1)
+        for k in range(width + 2):
+            if digits[k] != 0:
+                for l in range(width + 2):
+                    product = np.uint64(digits[k]) * np.uint64(digits[l])
+                    total[2 * base - low + k + l] -= np.int64(product & np.uint64(_MASK))
+                    total[2 * base - low + k + l + 1] -= np.int64(product >> np.uint64(32))
+        carry = np.int64(0)
+        for l in range(width_squares + 2):
+            v = carry
+            if l < width_squares:
+                limb = squares[group, l]
+                # n times a limb may pass 64 bits, so its halves are multiplied apart.
+                v += (limb & _MASK) * n
+                carry = (v >> 32) + (limb >> 32) * n
+            else:
+                carry = v >> 32
+            total[squares_base - low + l] += v & _MASK
+        _normalise(total, result, 1)
+        excess, power = _leading(result)
+        unit = 0 if is_integer else -2148
+        variance = math.ldexp(excess / (float(n) * float(n - 1)), np.int32(power + 32 * low + unit))
+        floats[i, j] = math.sqrt(variance) if deviation else variance
+    return len(ids)

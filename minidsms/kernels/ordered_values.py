@@ -1,0 +1,279 @@
+"""The least or greatest of each group's values while values come and go: MIN, MAX, FIRST and LAST.
+
+All groups' values stand in one pool, `nodes` (cap, 8) int64 = [key, value, is not NULL, count, left, right, priority, -]; node 0
+is nobody, free nodes are chained through `left`. A group knows its nodes by `state` (cap, 4) int64, all zeros when it is empty.
+  FIFO deletions: a monotone deque, state = [front, back, rows come, rows gone]. A value that comes strikes out those before it
+      that it beats, for they leave earlier; each node keeps in `count` which row of its group it is, so that the deletion of a
+      row needs no value. Amortised O(1).
+  Any deletions:  a treap by key with multiplicities, state = [root, extreme node, -, -]. O(log n) expected.
+Keys order as int64, or by ranks[key] for TEXT codes: ranks may be renumbered between calls as long as the order stays.
+Both return how far they came, to be called again when the pool has grown.  meta: (3,) [first free node, nodes ever used, seed].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+KEY, WORD, VALID, COUNT, LEFT, RIGHT, PRIORITY = range(7)
+_HEAD, _BACK, _COME, _GONE = range(4)
+
+
+@njit("int64(int64[:,::1], int64[::1])", cache=True, nogil=True)
+def _take(nodes: np.ndarray, meta: np.ndarray) -> int:
+    """A free node, or 0."""
+    node = meta[0]
+    if node > 0:
+        meta[0] = nodes[node, LEFT]
+    elif meta[1] < nodes.shape[0]:
+        node = meta[1]
+        meta[1] += 1
+    else:
+        return 0
+    nodes[node, LEFT] = 0
+    nodes[node, RIGHT] = 0
+    return int(node)
+
+
+@njit("void(int64[:,::1], int64[::1], int64)", cache=True, nogil=True)
+def _give(nodes: np.ndarray, meta: np.ndarray, node: int) -> None:
+    nodes[node, COUNT] = 0
+    nodes[node, LEFT] = meta[0]
+    meta[0] = node
+
+
+@njit("int64(int64, int64[::1], boolean, boolean)", cache=True, nogil=True, inline="always")
+def _rank(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
+    """What keys are compared by; the smallest is the extreme: ~x turns the order of int64 round without overflow."""
+    rank = ranks[key] if is_ranked else key
+    return ~rank if largest else rank
+
+
+@njit(
+    "int64(int64, int64[::1], int8[::1], int8[::1], int64[::1], int64[::1], int64[::1], boolean, boolean, boolean,"
+    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def deque_extremes(
+    start: int,
+    ids: np.ndarray,
+    sign: np.ndarray,
+    valid: np.ndarray,
+    keys: np.ndarray,
+    words: np.ndarray,
+    ranks: np.ndarray,
+    is_ranked: bool,
+    largest: bool,
+    by_arrival: bool,
+    state: np.ndarray,
+    nodes: np.ndarray,
+    meta: np.ndarray,
+    results: np.ndarray,
+    status: np.ndarray,
+    j: int,
+) -> int:
+    """FIFO deletions. by_arrival: FIRST and LAST, whose key is the row's number in its group and whose NULLs are values."""
+    for i in range(start, ids.shape[0]):
+        group = ids[i]
+        if sign[i] > 0:
+            number = state[group, _COME]
+            if by_arrival or valid[i]:
+                key = number if by_arrival else keys[i]
+                rank = _rank(key, ranks, is_ranked, largest)
+                back = state[group, _BACK]
+                while back > 0 and _rank(nodes[back, KEY], ranks, is_ranked, largest) >= rank:
+                    before = nodes[back, LEFT]
+                    _give(nodes, meta, back)
+                    back = before
+                state[group, _BACK] = back
+                if back == 0:
+                    state[group, _HEAD] = 0
+                node = _take(nodes, meta)
+                if node == 0:
+                    return i
+                nodes[node, KEY] = key
+                nodes[node, WORD] = words[i]
+                nodes[node, VALID] = valid[i]
+                nodes[node, COUNT] = number + 1
+                nodes[node, LEFT] = back
+                if back > 0:
+                    nodes[back, RIGHT] = node
+                else:
+                    state[group, _HEAD] = node
+                state[group, _BACK] = node
+            state[group, _COME] = number + 1
+        elif sign[i] < 0:
+            state[group, _GONE] += 1
+            front = state[group, _HEAD]
+            if front > 0 and nodes[front, COUNT] == state[group, _GONE]:
+                following = nodes[front, RIGHT]
+                _give(nodes, meta, front)
+                state[group, _HEAD] = following
+                if following > 0:
+                    nodes[following, LEFT] = 0
+                else:
+                    state[group, _BACK] = 0
+            if state[group, _GONE] == state[group, _COME]:
+                state[group, _GONE] = 0
+                state[group, _COME] = 0
+        front = state[group, _HEAD]
+        results[i, j] = nodes[front, WORD] if front > 0 else 0
+        status[i, j] = nodes[front, VALID] if front > 0 else 0
+    return len(ids)
+
+
+@njit("int64(int64[:,::1], int64, int64)", cache=True, nogil=True)
+def _merge(nodes: np.ndarray, left: int, right: int) -> int:
+    """The treap of both, all keys of left before those of right."""
+    root = np.int64(0)
+    parent = np.int64(0)
+    side = LEFT
+    while True:
+        if left == 0 or right == 0:
+            top = left + right
+        elif nodes[left, PRIORITY] > nodes[right, PRIORITY]:
+            top = left
+        else:
+            top = right
+        if parent == 0:
+            root = top
+        else:
+            nodes[parent, side] = top
+        if left == 0 or right == 0:
+            return root
+        parent = top
+        if top == left:
+            side = RIGHT
+            left = nodes[left, RIGHT]
+        else:
+            side = LEFT
+            right = nodes[right, LEFT]
+
+
+@njit("void(int64[:,::1], int64, int64, int64, int64[::1], boolean, boolean)", cache=True, nogil=True)
+def _split(
+    nodes: np.ndarray, tree: int, top: int, rank: int, ranks: np.ndarray, is_ranked: bool, largest: bool
+) -> None:
+    """Hang the part of tree before rank under top's left, the part after it under top's right."""
+    before, before_side = top, LEFT
+    after, after_side = top, RIGHT
+    while tree > 0:
+        if _rank(nodes[tree, KEY], ranks, is_ranked, largest) < rank:
+            nodes[before, before_side] = tree
+            before, before_side = tree, RIGHT
+            tree = nodes[tree, RIGHT]
+        else:
+            nodes[after, after_side] = tree
+            after, after_side = tree, LEFT
+            tree = nodes[tree, LEFT]
+    nodes[before, before_side] = 0
+    nodes[after, after_side] = 0
+
+
+@njit(
+    "int64(int64, int64[::1], int8[::1], int8[::1], int64[::1], int64[::1], int64[::1], boolean, boolean, boolean,"
+    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def treap_extremes(
+    start: int,
+    ids: np.ndarray,
+    sign: np.ndarray,
+    valid: np.ndarray,
+    keys: np.ndarray,
+    words: np.ndarray,
+    ranks: np.ndarray,
+    is_ranked: bool,
+    largest: bool,
+    by_arrival: bool,
+    state: np.ndarray,
+    nodes: np.ndarray,
+    meta: np.ndarray,
+    results: np.ndarray,
+    status: np.ndarray,
+    j: int,
+) -> int:
+    """Deletions in any order. by_arrival: FIRST and LAST, whose keys are arrival numbers and whose NULLs are values."""
+    for i in range(start, ids.shape[0]):
+        group = ids[i]
+        if sign[i] != 0 and (by_arrival or valid[i]):
+            rank = _rank(keys[i], ranks, is_ranked, largest)
+            parent = np.int64(0)
+            side = LEFT
+            at = state[group, _HEAD]
+            # Where the key is, and where it belongs by the priorities of the heap if it is not there.
+            while at > 0 and nodes[at, KEY] != keys[i]:
+                parent = at
+                side = LEFT if rank < _rank(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
+                at = nodes[at, side]
+            if sign[i] > 0 and at > 0:
+                nodes[at, COUNT] += 1
+            elif sign[i] > 0:
+                node = _take(nodes, meta)
+                if node == 0:
+                    return i
+                meta[2] = meta[2] * 6364136223846793005 + 1442695040888963407
+                priority = meta[2] >> 1
+                nodes[node, KEY] = keys[i]
+                nodes[node, WORD] = words[i]
+                nodes[node, VALID] = valid[i]
+                nodes[node, COUNT] = 1
+                nodes[node, PRIORITY] = priority
+                parent = np.int64(0)
+                side = LEFT
+                at = state[group, _HEAD]
+                while at > 0 and nodes[at, PRIORITY] >= priority:
+                    parent = at
+                    side = LEFT if rank < _rank(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
+                    at = nodes[at, side]
+                _split(nodes, at, node, rank, ranks, is_ranked, largest)
+                if parent == 0:
+                    state[group, _HEAD] = node
+                else:
+                    nodes[parent, side] = node
+                extreme = state[group, _BACK]
+                if extreme == 0 or rank < _rank(nodes[extreme, KEY], ranks, is_ranked, largest):
+                    state[group, _BACK] = node
+            elif at > 0:
+                nodes[at, COUNT] -= 1
+                if nodes[at, COUNT] == 0:
+                    rest = _merge(nodes, nodes[at, LEFT], nodes[at, RIGHT])
+                    if parent == 0:
+                        state[group, _HEAD] = rest
+                    else:
+                        nodes[parent, side] = rest
+                    _give(nodes, meta, at)
+                    if state[group, _BACK] == at:
+                        extreme = state[group, _HEAD]
+                        while extreme > 0 and nodes[extreme, LEFT] > 0:
+                            extreme = nodes[extreme, LEFT]
+                        state[group, _BACK] = extreme
+        extreme = state[group, _BACK]
+        results[i, j] = nodes[extreme, WORD] if extreme > 0 else 0
+        status[i, j] = nodes[extreme, VALID] if extreme > 0 else 0
+    return len(ids)
+
+
+@njit("int64(int64[:,::1], int64[:,::1], int64[:,::1], int64)", cache=True, nogil=True)
+def pack_nodes(nodes: np.ndarray, state: np.ndarray, packed: np.ndarray, used: int) -> int:
+    """Copy the nodes in use to the front of `packed` and renumber all links; returns how many nodes that uses.
+
+    A node in use has count > 0. Afterwards the old pool's priorities are lost: they hold the new numbers.
+    """
+    to = 1
+    for node in range(1, used):
+        if nodes[node, COUNT] > 0:
+            for k in range(packed.shape[1]):
+                packed[to, k] = nodes[node, k]
+            nodes[node, PRIORITY] = to
+            to += 1
+    for node in range(1, to):
+        packed[node, LEFT] = nodes[packed[node, LEFT], PRIORITY] if packed[node, LEFT] > 0 else 0
+        packed[node, RIGHT] = nodes[packed[node, RIGHT], PRIORITY] if packed[node, RIGHT] > 0 else 0
+    for group in range(state.shape[0]):
+        for k in range(2):
+            if state[group, k] > 0:
+                state[group, k] = nodes[state[group, k], PRIORITY]
+    return to

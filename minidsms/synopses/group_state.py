@@ -1,0 +1,305 @@
+"""What an aggregate keeps per group: arrays with a row per group id.
+
+Invariant: a row of a group without values is all zeros, so an id can be given to another group as it is; the arrays are as
+long as the key table's capacity. Everything here is exact under removal: what came and left leaves no trace.
+Babu 2005, section 2.2.1 (aggregation synopses); docs/design, point 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Type
+from minidsms.kernels import aggregation as kernels
+from minidsms.kernels import exact_sums as exact
+from minidsms.synopses.key_table import KeyTable
+
+
+@dataclass(frozen=True)
+class Run:
+    """A batch on its way through the aggregates of an operator.
+
+    ids: the group of each element.  results, status: (n, k), what aggregate j answers after element i (see
+    `kernels.aggregation`); floats is results seen as float64.
+    """
+
+    batch: Batch
+    ts: Int64Array
+    sign: Int8Array
+    ids: Int64Array
+    results: Int64Array
+    floats: npt.NDArray[np.float64]
+    status: Int8Array
+
+    @classmethod
+    def of(cls, batch: Batch, ts: Int64Array, sign: Int8Array, ids: Int64Array, k: int) -> Run:
+        """A run with room for k aggregates' answers."""
+        results = np.zeros((len(ids), k), np.int64)
+        return cls(batch, ts, sign, ids, results, results.view(np.float64), np.zeros((len(ids), k), np.int8))
+
+
+class GroupArrays:
+    """Base of all per-group state: named arrays that grow, are renumbered, and go out and come back together."""
+
+    def __init__(self, **widths: tuple[int, Any]) -> None:
+        """widths: name=(columns, dtype)."""
+        self.tables: dict[str, AnyArray] = {name: np.zeros((0, w), dtype) for name, (w, dtype) in widths.items()}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return sum(table.nbytes for table in self.tables.values())
+
+    def resize(self, capacity: int) -> None:
+        """Rows for all ids below capacity."""
+        for name, table in self.tables.items():
+            if len(table) < capacity:
+                self.tables[name] = np.concatenate(
+                    [table, np.zeros((capacity - len(table), table.shape[1]), table.dtype)]
+                )
+
+    def renumber(self, kept: Int64Array, capacity: int) -> None:
+        """Row i becomes what row kept[i] was."""
+        for name, table in self.tables.items():
+            new = np.zeros((capacity, table.shape[1]), table.dtype)
+            new[: len(kept)] = table[kept]
+            self.tables[name] = new
+
+    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
+        """The state of these groups, in this order."""
+        return {name: table[live] for name, table in self.tables.items()}
+
+    def restore(self, arrays: dict[str, AnyArray], capacity: int) -> None:
+        """Take a state back: groups are numbered 0, 1, .. in its order."""
+        for name, table in self.tables.items():
+            self.tables[name] = np.array(arrays[name], table.dtype, order="C", ndmin=2)
+        self.resize(capacity)
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The TEXT codes held."""
+        return ()
+
+
+class Shown(GroupArrays):
+    """Per group: its number of rows, and the row of results put out last."""
+
+    def __init__(self, types: tuple[Type, ...]) -> None:
+        super().__init__(shown=(kernels.FIRST_WORD + 2 * len(types), np.int64))
+        self._text = [kernels.FIRST_WORD + j for j, t in enumerate(types) if t is Type.TEXT]
+
+    @property
+    def words(self) -> Int64Array:
+        """The array the kernels work on."""
+        return self.tables["shown"]  # type: ignore[return-value]
+
+    def restore(self, arrays: dict[str, AnyArray], capacity: int) -> None:
+        super().restore(arrays, capacity)
+        # The count of instants begins anew.
+        self.words[:, kernels.STAMP] = 0
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        for word in self._text:
+            yield self.words[:, word].copy()
+
+
+class CountState(GroupArrays):
+    """COUNT(x): a counter."""
+
+    def __init__(self) -> None:
+        super().__init__(count=(1, np.int64))
+
+    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
+        """Take a batch in; answers go to column j of the run."""
+        kernels.count_values(run.ids, weight, self.tables["count"], run.results, run.status, j)
+
+
+class IntegerSumState(GroupArrays):
+    """SUM and AVG of INTEGER and INTERVAL: an exact sum in 128 bits; whether it fits 64 is judged when an instant closes (R4)."""
+
+    def __init__(self, average: bool) -> None:
+        super().__init__(sum=(3, np.int64))
+        self._average = average
+
+    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
+        """Take a batch in; answers go to column j of the run."""
+        values = contiguous_words(column)
+        kernels.sum_integers(
+            run.ids, weight, values, self.tables["sum"], self._average, run.results, run.floats, run.status, j
+        )
+
+
+class FloatSumState(GroupArrays):
+    """SUM and AVG of FLOAT: exact sums, infinities counted apart. `base` is the first limb there is a column for."""
+
+    def __init__(self, average: bool) -> None:
+        super().__init__(counts=(3, np.int64), limbs=(0, np.int64))
+        self._average = average
+        self._base = 0
+
+    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
+        """Take a batch in; answers go to column j of the run."""
+        words = contiguous_words(column)
+        needed = np.zeros(2, np.int64)
+        done = 0
+        while True:
+            done = exact.sum_floats(
+                done,
+                run.ids,
+                weight,
+                words,
+                self.tables["counts"],
+                self.tables["limbs"],
+                self._base,
+                self._average,
+                needed,
+                run.floats,
+                run.status,
+                j,
+            )
+            if done == len(words):
+                return
+            self.tables["limbs"], self._base = _widened(self.tables["limbs"], self._base, needed)
+
+    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
+        return {**super().arrays(live), "base": np.array([self._base], np.int64)}
+
+    def restore(self, arrays: dict[str, Any], capacity: int) -> None:
+        super().restore(arrays, capacity)
+        self._base = int(arrays["base"][0])
+
+
+class VariationState(GroupArrays):
+    """VARIANCE and STDDEV: exact sums of the values and of their squares."""
+
+    def __init__(self, deviation: bool, arg_type: Type) -> None:
+        super().__init__(counts=(2, np.int64), sums=(0, np.int64), squares=(0, np.int64))
+        self._deviation = deviation
+        self._is_integer = arg_type is not Type.FLOAT
+        self._base = 0
+        self._squares_base = 0
+
+    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
+        """Take a batch in; answers go to column j of the run."""
+        words = contiguous_words(column)
+        needed = np.zeros(4, np.int64)
+        done = 0
+        while True:
+            done = exact.vary(
+                done,
+                run.ids,
+                weight,
+                words,
+                self._is_integer,
+                self.tables["counts"],
+                self.tables["sums"],
+                self._base,
+                self.tables["squares"],
+                self._squares_base,
+                self._deviation,
+                needed,
+                run.floats,
+                run.status,
+                j,
+            )
+            if done == len(words):
+                return
+            self.tables["sums"], self._base = _widened(self.tables["sums"], self._base, needed[:2])
+            self.tables["squares"], self._squares_base = _widened(
+                self.tables["squares"], self._squares_base, needed[2:]
+            )
+
+    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
+        return {**super().arrays(live), "bases": np.array([self._base, self._squares_base], np.int64)}
+
+    def restore(self, arrays: dict[str, Any], capacity: int) -> None:
+        super().restore(arrays, capacity)
+        self._base, self._squares_base = (int(base) for base in arrays["bases"])
+
+
+def _widened(limbs: AnyArray, base: int, needed: Int64Array) -> tuple[AnyArray, int]:
+    """The limbs with columns for those needed too, and the first limb that has one."""
+    rows, width = limbs.shape
+    first, end = int(needed[0]), int(needed[1])
+    if width:
+        first, end = min(first, base), max(end, base + width)
+    result = np.zeros((rows, end - first), np.int64)
+    if width:
+        result[:, base - first : base - first + width] = limbs
+    return result, first
+
+
+class DistinctValues:
+    """How often each group has each value: what lets an aggregate weigh equal values once."""
+
+    def __init__(self, arg_type: Type) -> None:
+        self.pairs = KeyTable(2, (1,) if arg_type is Type.TEXT else ())
+        self.counts: Int64Array = np.zeros((self.pairs.capacity), np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return self.pairs.nbytes + self.counts.nbytes
+
+    def weigh(self, run: Run, weight: Int8Array, column: Column) -> Int8Array:
+        """The weights under DISTINCT: +1 where a value comes first to its group, -1 where the last of it leaves."""
+        rows = np.flatnonzero(weight)
+        words = np.empty((len(rows), 2), np.int64)
+        words[:, 0] = run.ids[rows]
+        words[:, 1] = column.words()[rows]
+        ids = self.pairs.acquire(words)
+        if len(self.counts) < self.pairs.capacity:
+            self.counts = np.concatenate([self.counts, np.zeros(self.pairs.capacity - len(self.counts), np.int64)])
+        weights = np.empty(len(rows), np.int8)
+        kernels.weigh_distinct(ids, weight[rows], self.counts, weights)
+        self.pairs.release(ids[self.counts[ids] == 0])
+        self._take(self.pairs.compact())
+        result = np.zeros(len(weight), np.int8)
+        result[rows] = weights
+        return result
+
+    def _take(self, kept: Int64Array | None) -> None:
+        if kept is not None:
+            counts = np.zeros(self.pairs.capacity, np.int64)
+            counts[: len(kept)] = self.counts[kept]
+            self.counts = counts
+
+    def resize(self, capacity: int) -> None:
+        """Groups are words of the pairs here: nothing to make room for."""
+
+    def renumber(self, kept: Int64Array, capacity: int) -> None:
+        """Group kept[i] is group i from now on."""
+        self._take(self.pairs.compact(remap=(0, _places(kept))))
+
+    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
+        """The state, with groups numbered as in live."""
+        keys = self.pairs.arrays()["keys"]
+        keys[:, 0] = _places(live)[keys[:, 0]]
+        return {"keys": keys, "counts": self.counts[self.pairs.live()]}
+
+    def restore(self, arrays: dict[str, AnyArray], capacity: int) -> None:
+        """Take a state back."""
+        self.pairs.restore({"keys": arrays["keys"]})  # type: ignore[dict-item]
+        self.counts = np.zeros(self.pairs.capacity, np.int64)
+        self.counts[: len(arrays["counts"])] = arrays["counts"]
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The TEXT codes held."""
+        return self.pairs.live_codes()
+
+
+def contiguous_words(column: Column) -> Int64Array:
+    """A column's words as kernels take them."""
+    words = column.words() if column.values.flags.c_contiguous else Column(column.values.copy()).words()
+    return words if words.flags.writeable else words.copy()
+
+
+def _places(kept: Int64Array) -> Int64Array:
+    """The new number of each old one."""
+    places = np.zeros(int(kept.max()) + 1 if len(kept) else 1, np.int64)
+    places[kept] = np.arange(len(kept))
+    return places

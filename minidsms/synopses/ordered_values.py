@@ -1,0 +1,159 @@
+"""The values of every group in order, for MIN, MAX, FIRST and LAST.
+
+Invariant: a group's answer is the extreme of the values present. Under FIFO deletions only values that can still become the
+answer are kept (a monotone deque); under any others, all distinct ones (a treap).  docs/semantics R3; kernels.ordered_values
+draws the structures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Type
+from minidsms.kernels import ordered_values as kernels
+from minidsms.synopses.group_state import GroupArrays, Run, contiguous_words
+
+_FIRST_CAPACITY = 256
+_WORTH_SHRINKING = 2048
+_UNRANKED = -(2**63)
+
+
+class OrderedValues(GroupArrays):
+    """The extreme of each group's values.
+
+    largest: MAX and LAST.  by_arrival: FIRST and LAST.  ranks: of TEXT codes, in the order of their texts; may be renumbered as
+    the dictionary grows.
+    """
+
+    def __init__(
+        self,
+        arg_type: Type,
+        largest: bool,
+        by_arrival: bool,
+        is_fifo: bool,
+        ranks: Callable[[Int64Array], Int64Array] | None,
+    ) -> None:
+        super().__init__(places=(4, np.int64))
+        self._type = arg_type
+        self._largest = largest
+        self._by_arrival = by_arrival
+        self._is_fifo = is_fifo
+        self._ranks = ranks
+        self._is_ranked = arg_type is Type.TEXT and not by_arrival
+        self._rank_of: Int64Array = np.zeros(1, np.int64)
+        self._nodes: Int64Array = np.zeros((_FIRST_CAPACITY, 8), np.int64)
+        self._meta: Int64Array = np.array([0, 1, 88172645463325252], np.int64)
+        self._since_look = 0
+
+    def __len__(self) -> int:
+        """How many values are kept."""
+        return int(np.count_nonzero(self._nodes[: self._meta[1], kernels.COUNT]))
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self._nodes.nbytes + self._rank_of.nbytes
+
+    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
+        """Take a batch in; answers go to column j of the run. weight is not read: a NULL is a value to FIRST and LAST."""
+        words = contiguous_words(column)
+        valid = np.ones(len(words), np.int8) if column.valid is None else column.valid.astype(np.int8)
+        kernel = kernels.deque_extremes if self._is_fifo else kernels.treap_extremes
+        keys = self._keys(run, words)
+        if self._is_ranked:
+            self._rank(words[valid != 0])
+        n = len(words)
+        done = 0
+        while True:
+            done = kernel(
+                done,
+                run.ids,
+                run.sign,
+                valid,
+                keys,
+                words,
+                self._rank_of,
+                self._is_ranked,
+                self._largest,
+                self._by_arrival,
+                self.tables["places"],
+                self._nodes,
+                self._meta,
+                run.results,
+                run.status,
+                j,
+            )
+            if done == n:
+                return
+            self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
+
+    def _keys(self, run: Run, words: Int64Array) -> Int64Array:
+        """What the kernel orders by, as int64."""
+        if self._by_arrival and not self._is_fifo:
+            assert run.batch.seq is not None, "FIRST and LAST need arrival numbers unless deletions are FIFO"
+            return run.batch.seq if run.batch.seq.flags.c_contiguous else run.batch.seq.copy()
+        if self._type is Type.FLOAT:
+            # Bits of floats in the order of the floats: those of negative ones run backwards.
+            return words ^ ((words >> 63) & 0x7FFFFFFFFFFFFFFF)
+        return words
+
+    # ------------------------------------------------------------------------------------------------ TEXT ranks
+
+    def _rank(self, codes: Int64Array) -> None:
+        """Ranks for these codes and all those held. The ranks of one moment order all codes it knew, so they serve until a code
+        comes that they do not cover."""
+        if not len(codes):
+            return
+        top = int(codes.max())
+        if top < len(self._rank_of) and bool((self._rank_of[codes] != _UNRANKED).all()):
+            return
+        assert self._ranks is not None, "TEXT is ordered by ranks"
+        wanted = np.unique(np.concatenate([codes, self._held(kernels.KEY)]))
+        size = max(int(wanted[-1]) + 1, len(self._rank_of))
+        if size > len(self._rank_of):
+            size *= 2
+        self._rank_of = np.full(size, _UNRANKED, np.int64)
+        self._rank_of[wanted] = self._ranks(wanted)
+
+    def _held(self, word: int) -> Int64Array:
+        used = self._nodes[: self._meta[1]]
+        return used[(used[:, kernels.COUNT] > 0) & (used[:, kernels.VALID] != 0), word]
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The TEXT codes held. Whoever asks may reuse all others, so their ranks are forgotten."""
+        if self._type is Type.TEXT:
+            self._rank_of = np.full(1, _UNRANKED, np.int64)
+            yield self._held(kernels.WORD)
+
+    # ---------------------------------------------------------------------------------------------------- memory
+
+    def settle(self, n: int) -> None:
+        """Give memory back if most nodes are free. Called after each batch, of n elements."""
+        capacity = len(self._nodes)
+        self._since_look += n
+        # Counting nodes costs as much as the pool is large: enough elements must have paid for it.
+        if capacity <= _WORTH_SHRINKING or self._since_look < capacity // 4:
+            return
+        self._since_look = 0
+        if len(self) * 8 < capacity:
+            self._pack()
+
+    def _pack(self) -> None:
+        packed = np.zeros((max(_FIRST_CAPACITY, 1 << (2 * len(self)).bit_length()), 8), np.int64)
+        used = kernels.pack_nodes(self._nodes, self.tables["places"], packed, int(self._meta[1]))
+        self._nodes = packed
+        self._meta[0] = 0
+        self._meta[1] = used
+
+    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
+        self._pack()
+        return {**super().arrays(live), "nodes": self._nodes[: self._meta[1]].copy(), "meta": self._meta.copy()}
+
+    def restore(self, arrays: dict[str, AnyArray], capacity: int) -> None:
+        super().restore(arrays, capacity)
+        n = len(arrays["nodes"])
+        self._nodes = np.zeros((max(_FIRST_CAPACITY, 1 << n.bit_length()), 8), np.int64)
+        self._nodes[:n] = arrays["nodes"]
+        self._meta = np.array(arrays["meta"], np.int64)
+        self._rank_of = np.full(1, _UNRANKED, np.int64)

@@ -1,0 +1,138 @@
+"""The states of a user aggregate: one Python object per group, with add, remove and result.
+
+Invariant: an object exists for every group that has a row without NULL arguments, and has seen exactly the rows present come.
+An exception of its methods, or a result that is not of the declared type, ends the query at that instant (docs/semantics R4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from minidsms.cql.catalog import AggregateDef
+from minidsms.elements import AnyArray, Column, Int64Array, Type
+from minidsms.kernels.aggregation import VALUE
+from minidsms.synopses.group_state import Run
+
+
+class Texts(Protocol):
+    """What aggregation asks of the dictionary (`dictionary.TextDictionary`)."""
+
+    def ranks(self, codes: Int64Array) -> Int64Array: ...
+
+    def encode(self, values: Sequence[str | None]) -> Column: ...
+
+    def decode(self, column: Column) -> list[str | None]: ...
+
+
+class UserStates:
+    """The state objects of one user aggregate by group, with the number of rows each has seen."""
+
+    nbytes = 0
+
+    def __init__(self, definition: AggregateDef, texts: Texts | None) -> None:
+        self._definition = definition
+        self._texts = texts
+        self._states: dict[int, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def advance(self, run: Run, columns: Sequence[Column], j: int) -> tuple[int, str] | None:
+        """Take a batch in; answers go to column j of the run at the last element of each group and instant.
+
+        Returns (instant, reason) if there is no answer from an instant on.
+        """
+        values = [self._python_values(c, t) for c, t in zip(columns, self._definition.arg_types)]
+        rows = list(zip(*values)) if values else [()] * len(run.ids)
+        answers: list[tuple[int, Any]] = []
+        last: dict[int, int] = {}
+        ts, ids, signs = run.ts.tolist(), run.ids.tolist(), run.sign.tolist()
+        n = len(ts)
+        failed = None
+        for i in range(n):
+            last[ids[i]] = i
+            try:
+                self._move(ids[i], signs[i], rows[i])
+                if i + 1 == n or ts[i + 1] != ts[i]:
+                    instant = [(at, self._answer(group)) for group, at in last.items()]
+                    answers += [(at, answer) for at, answer in instant if answer is not None]
+                    last.clear()
+            except Exception as error:
+                failed = (ts[i], f"{self._definition.name}: {type(error).__name__}: {error}")
+                break
+        if answers:
+            at = np.array([position for position, _ in answers], np.int64)
+            run.results[at, j] = self._column([answer for _, answer in answers]).words()
+            run.status[at, j] = VALUE
+        return failed
+
+    def _move(self, group: int, sign: int, row: tuple[Any, ...]) -> None:
+        if sign == 0 or None in row:
+            return
+        entry = self._states.get(group)
+        if entry is None:
+            entry = self._states[group] = [self._definition.factory(), 0]
+        entry[1] += sign
+        if entry[1] == 0:
+            del self._states[group]
+        elif sign > 0:
+            entry[0].add(*row)
+        else:
+            entry[0].remove(*row)
+
+    def _answer(self, group: int) -> Any:
+        """The group's result, of the declared type; None for NULL."""
+        entry = self._states.get(group)
+        result = None if entry is None else entry[0].result()
+        if result is None:
+            return None
+        match self._definition.type:
+            case Type.BOOLEAN if isinstance(result, bool | np.bool_):
+                return bool(result)
+            case Type.FLOAT if isinstance(result, int | float | np.integer | np.floating):
+                return None if math.isnan(result) else float(result) + 0.0
+            case Type.TEXT if isinstance(result, str):
+                return result
+            case Type.INTEGER | Type.TIMESTAMP | Type.INTERVAL if isinstance(result, int | np.integer):
+                if isinstance(result, bool) or not -(2**63) <= result < 2**63:
+                    raise OverflowError(f"{result!r} is not of type {self._definition.type}")
+                return int(result)
+        raise TypeError(f"{result!r} is not of type {self._definition.type}")
+
+    def _column(self, answers: list[Any]) -> Column:
+        if self._definition.type is Type.TEXT:
+            assert self._texts is not None
+            return self._texts.encode(answers)
+        return Column(np.array(answers, self._definition.type.dtype))
+
+    def _python_values(self, column: Column, type_: Type) -> list[Any]:
+        if type_ is Type.TEXT:
+            assert self._texts is not None
+            return self._texts.decode(column)
+        values: list[Any] = column.values.tolist()
+        if column.valid is None:
+            return values
+        return [v if ok else None for v, ok in zip(values, column.valid.tolist())]
+
+    def resize(self, capacity: int) -> None:
+        """A dict needs no room made."""
+
+    def renumber(self, kept: Int64Array, capacity: int) -> None:
+        """Group kept[i] is group i from now on."""
+        self._states = {i: self._states[old] for i, old in enumerate(kept.tolist()) if old in self._states}
+
+    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
+        """Nothing: a user's objects have no form as arrays, and queries with them cannot be checkpointed."""
+        return {}
+
+    def restore(self, arrays: dict[str, AnyArray], capacity: int) -> None:
+        """No groups."""
+        self._states = {}
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """None: the objects were given texts, not codes."""
+        return ()
