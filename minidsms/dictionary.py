@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.cql.errors import DataError
-from minidsms.elements import BoolArray, Column, Int64Array
+from minidsms.elements import Column, Int64Array
 
 _UNSEEN = -1
 _SMALL = 8
-"""A whole-dictionary order is refreshed when the question is at least 1/8 of the dictionary; else only its texts are sorted."""
+"""The order of the whole dictionary is kept up for questions of at least 1/8 of its size."""
 
 
 class HeldText:
@@ -231,9 +231,3 @@ class TextDictionary:
         self._free = [c for c in range(len(self._texts) - 1, 0, -1) if self._texts[c] is None]
         # A dict never gives back room by deletion.
         self._codes = dict(self._codes)
-
-
-def valid_codes(codes: Int64Array) -> BoolArray | None:
-    """The validity mask a column of these codes has: 0 is NULL; None where there is none."""
-    valid = codes != 0
-    return None if valid.all() else valid

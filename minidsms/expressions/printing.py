@@ -69,7 +69,7 @@ def _literal(value: object) -> tuple[str, int]:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'", _ATOM
     if isinstance(value, int | float):
-        # A negative number after an operator reads better, and parses, in parentheses.
+        # It binds as a sign does: the negation of a negative number needs parentheses, or `--` would start a comment.
         return repr(value), _PREFIX if value < 0 else _ATOM
     raise AssertionError(f"no literal {value!r}")
 

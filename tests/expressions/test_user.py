@@ -1,0 +1,91 @@
+"""User functions: rows, NULLs, results of the wrong type, and exceptions that stay with their row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minidsms.cql.bound import ColumnRef, UserCall
+from minidsms.cql.catalog import FunctionDef
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Batch, Column, Type
+from minidsms.expressions import Context, compile_expression, compile_predicate
+from tests.expressions.generating import BOOLEAN, FLOAT, INTEGER, TEXT, call, column, literal
+
+FAILURE = "failed"
+
+
+def results(
+    function: Callable[..., Any], values: list[Any], arg: Type, result: Type, vectorized: bool = False
+) -> list[Any]:
+    d = TextDictionary()
+    definition = FunctionDef("F", function, (arg,), result, vectorized)
+    evaluator = compile_expression(UserCall(result, "F", (ColumnRef(arg, 0),)), Context(d, functions={"f": definition}))
+    if arg is TEXT:
+        data = d.encode(values)
+    else:
+        valid = np.array([v is not None for v in values])
+        data = Column(np.array([v or 0 for v in values], arg.dtype), None if valid.all() else valid)
+    value = evaluator(lambda index: data, len(values))
+    items = d.decode(value.column()) if result is TEXT else value.values.tolist()
+    return [
+        FAILURE
+        if value.failed is not None and value.failed[i]
+        else None
+        if value.valid is not None and not value.valid[i]
+        else item
+        for i, item in enumerate(items)
+    ]
+
+
+def test_a_scalar_function_sees_python_values_and_none() -> None:
+    seen: list[Any] = []
+    results(lambda x: seen.append(x), [1, None], INTEGER, INTEGER)
+    results(lambda x: seen.append(x), ["a", None], TEXT, INTEGER)
+    assert seen == [1, None, "a", None] and type(seen[0]) is int
+
+
+def test_an_exception_fails_its_row_only() -> None:
+    assert results(lambda x: 10 // x, [1, 0, 5], INTEGER, INTEGER) == [10, FAILURE, 2]
+
+
+@pytest.mark.parametrize(
+    ("gives", "type_", "found"),
+    [(2**63, INTEGER, FAILURE), (1.5, INTEGER, FAILURE), ("x", INTEGER, FAILURE), (1, BOOLEAN, FAILURE),
+     (1, TEXT, FAILURE), ("\ud800", TEXT, FAILURE), (None, TEXT, None), (float("nan"), FLOAT, None), (3, FLOAT, 3.0),
+     (np.int64(4), INTEGER, 4)],
+)  # fmt: skip
+def test_a_result_is_of_the_declared_type_or_a_failure(gives: Any, type_: Type, found: Any) -> None:
+    assert results(lambda x: gives, [1], INTEGER, type_) == [found]
+
+
+def test_a_vectorised_function_sees_only_rows_without_null() -> None:
+    assert results(lambda x: x * 2, [1, None, 3], INTEGER, INTEGER, True) == [2, None, 6]
+    assert results(lambda x: np.array([t + "!" for t in x], object), ["a", None], TEXT, TEXT, True) == ["a!", None]
+
+
+def test_a_vectorised_exception_is_narrowed_to_its_rows() -> None:
+    def picky(x: Any) -> Any:
+        if (x == 7).any():
+            raise ValueError("seven")
+        return x
+
+    assert results(picky, [1, 7, 3, 7, 5], INTEGER, INTEGER, True) == [1, FAILURE, 3, FAILURE, 5]
+
+
+def test_a_vectorised_result_of_the_wrong_shape_fails() -> None:
+    assert results(lambda x: np.zeros(5, np.int64), [1, 2], INTEGER, INTEGER, True) == [FAILURE, FAILURE]
+
+
+def test_a_predicate_calls_a_function_only_for_rows_still_open() -> None:
+    seen: list[int] = []
+    definition = FunctionDef("f", lambda x: seen.append(x) or True, (INTEGER,), BOOLEAN)  # type: ignore[func-returns-value]
+    condition = call(
+        BOOLEAN, "and", call(BOOLEAN, ">", column("i"), literal(1)), UserCall(BOOLEAN, "f", (column("i"),))
+    )
+    batch = Batch(np.zeros(3, np.int64), None, [Column(np.array([1, 2, 3]))])
+    mask, failed = compile_predicate(condition, Context(TextDictionary(), functions={"f": definition}))(batch)
+    assert mask.tolist() == [False, True, True] and failed is None and seen == [2, 3]
