@@ -56,8 +56,8 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Result:
             return _disjunction(evaluate(a, row, scope) for a in args)
         case bound.Call(function="in", args=(needle, *items)):
             # The OR of its equalities: an item that fails does not count beside one that is equal.
-            value = evaluate(needle, row, scope)
-            return _disjunction(_equal(value, evaluate(item, row, scope)) for item in items)
+            sought = evaluate(needle, row, scope)
+            return _disjunction(_equal(sought, evaluate(item, row, scope)) for item in items)
         case bound.Call(function="coalesce", args=args):
             for arg in args:
                 result = evaluate(arg, row, scope)
