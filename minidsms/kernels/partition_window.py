@@ -86,7 +86,7 @@ def _leave(
     arrival = slots[slot, NUMBER] - (figures[ARRIVED] - len(place))
     if arrival >= 0:
         place[arrival] = -1
-    return keys[key, ROWS]
+    return int(keys[key, ROWS])
 
 
 @njit(f"int64({_M}, int64, {_M}, {_A}, {_M}, {_A}, {_A})", cache=True, nogil=True)
@@ -109,7 +109,7 @@ def _key_of(
                 is_same = False
                 break
         if is_same:
-            return key
+            return int(key)
         key = keys[key, NEXT_IN_BUCKET]
     if figures[FREE_KEYS] == 0:
         return -1
@@ -120,7 +120,7 @@ def _key_of(
     keys[key, ROWS] = 0
     keys[key, NEXT_IN_BUCKET] = buckets[b]
     buckets[b] = key
-    return key
+    return int(key)
 
 
 @njit(f"int64({_M}, {_A}, {_M}, int64, int64, int64, {_A})", cache=True, nogil=True)
@@ -144,7 +144,7 @@ def _enter(
         slots[keys[key, LAST_ROW], NEXT_OF_KEY] = slot
     keys[key, LAST_ROW] = slot
     keys[key, ROWS] += 1
-    return slot
+    return int(slot)
 
 
 @njit(

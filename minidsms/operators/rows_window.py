@@ -73,5 +73,9 @@ class RowsWindow(Operator):
         figures = {"rows": len(self.stub), "waiting": self.stub.hi - self.stub.mid, "bytes": self.stub.nbytes}
         return Description(self.name, detail, figures)
 
+    def close(self) -> None:
+        """Give up the claim on the store."""
+        self.stub.release()
+
     def synopses(self) -> tuple[Stub, ...]:
         return (self.stub,)

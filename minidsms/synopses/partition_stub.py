@@ -59,6 +59,11 @@ class PartitionStub:
         return len(self._slots) - int(self._figures[kernels.FREE_SLOTS])
 
     @property
+    def own_store(self) -> None:
+        """Rows stand in slots, not in a stream's store: there is nothing for the engine to free."""
+        return None
+
+    @property
     def groups(self) -> int:
         """How many keys have rows."""
         return len(self._keys) - int(self._figures[kernels.FREE_KEYS])

@@ -151,6 +151,15 @@ def test_window_that_is_empty_claims_nothing_of_the_store() -> None:
     assert store.tail == store.head
 
 
+def test_closed_window_claims_nothing() -> None:
+    store = filled_store([(ts, (1, 1.0)) for ts in range(100)])
+    for operator in (RangeWindow(queue(SCHEMA), 30, store=store), RowsWindow(queue(SCHEMA), 30, store=store)):
+        operator.process([store.batch(10, 100)], 99)
+        operator.close()
+    store.free()
+    assert store.tail == store.head
+
+
 def test_window_claims_its_oldest_row() -> None:
     stream = [(ts, (1, 1.0)) for ts in range(100)]
     store = filled_store(stream)
