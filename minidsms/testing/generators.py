@@ -90,7 +90,7 @@ def case_from(rng: Random, options: Options, size: int) -> Case:
     names = [name for name in (*STREAMS, *RELATIONS) if re.search(rf"\b{name}\b", texts)]
     declared = [declaration(name) for name in names]
     declared += [view for view in views if view in texts]
-    return Case(tuple(declared), query, random_feed(rng, names, size))
+    return Case(tuple(declared), query, random_feed(rng, names, size, options.extreme))
 
 
 def declaration(name: str) -> str:
@@ -112,10 +112,10 @@ def _reachable(query: str, views: list[str]) -> list[str]:
 # ------------------------------------------------------------------------------------------------------------- feeds
 
 
-def random_feed(rng: Random, names: list[str], size: int) -> tuple[Step, ...]:
+def random_feed(rng: Random, names: list[str], size: int, may_be_extreme: bool = True) -> tuple[Step, ...]:
     """Elements for each name, in an interleaving, ending with a heartbeat on all."""
     null = rng.choice((0.0, 0.1, 0.25))
-    extreme = rng.random() < 0.04
+    extreme = rng.random() < 0.04 and may_be_extreme
     waiting = {name: _elements(rng, name, size, null, extreme) for name in names}
     last = max((ts for rows in waiting.values() for ts, _, _ in rows), default=0)
     steps = _interleaved(rng, waiting)

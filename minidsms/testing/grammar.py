@@ -29,6 +29,7 @@ class Options:
     """What the grammar may use.
 
     portable: only what other SQL engines define alike (no FIRST and LAST, no division of floats, no CAST to INTEGER).
+    extreme: now and then, values at the limits of int64.
     """
 
     views: bool = True
@@ -38,6 +39,7 @@ class Options:
     now: bool = True
     portable: bool = False
     outputs: bool = True
+    extreme: bool = True
 
 
 @dataclass(frozen=True)
