@@ -1,7 +1,7 @@
 """Hashes of rows and keys written as int64 words (`elements.row_words`).
 
-A hash is only a hint: whoever looks a row up by it compares the words too. The mixing is Murmur3's 64-bit finaliser, word by
-word (Appleby, MurmurHash3, fmix64).
+A hash is only a hint: whoever looks a row up by it compares the words too. The mixing is Murmur3's 64-bit finaliser,
+word by word (Appleby, MurmurHash3, fmix64).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import int64, njit, uint64
 
-from minidsms.elements import BoolArray, Column, Int8Array, Int64Array
+from minidsms.elements import BoolArray, Column, Int8Array, Int64Array, row_words
 
 
 @njit("void(int64[:, ::1], int64, int64[::1])", cache=True, nogil=True)
@@ -38,14 +38,20 @@ def hash_rows(words: Int64Array, width: int | None = None) -> Int64Array:
     return out
 
 
-def key_tags(columns: Sequence[Column], n: int) -> tuple[Int64Array, Int64Array | None, BoolArray | None]:
+def key_tags(
+    columns: Sequence[Column], n: int, null_safe: bool = False
+) -> tuple[Int64Array, Int64Array | None, BoolArray | None]:
     """What an index keeps of n keys: (tags, words, nulls).
 
-    tags: (n,) int64; of a single column the key itself, so that equal tags are equal keys.  words: (n, k) for k > 1 columns,
-    whose tags are hashes, else None.  nulls: (n,) True where a column is NULL, or None when none is.
+    null_safe: NULL is a key like others; the words then end with a mask of the NULLs, and nulls is None.
+    tags: (n,) int64; of a single word the key itself, so that equal tags are equal keys.  words: (n, w) for w > 1
+    words, whose tags are hashes, else None.  nulls: (n,) True where a column is NULL, or None when none is.
     """
     if not columns:
         return np.zeros(n, np.int64), None, None
+    if null_safe:
+        words = row_words(columns)
+        return hash_rows(words), words, None
     nulls: BoolArray | None = None
     for column in columns:
         if column.valid is not None and not column.valid.all():

@@ -1,10 +1,10 @@
 """The join of two relations: every pair of rows with equal keys that the residual condition accepts.
 
-Within an instant all deletions of both inputs come first, each probing what is left of the other side, then all insertions:
-so each pair that begins or ends at the instant is put out exactly once, and none that would do both.
+Within an instant all deletions of both inputs come first, each probing what is left of the other side, then all
+insertions: so each pair that begins or ends at the instant is put out exactly once, and none that would do both.
 NULL keys match nothing (docs/semantics R2). Babu 2005, section 2.2.2; docs/design, points 2 to 4.
 
-Invariant: between slices both sides hold exactly the rows of their relations at `progress` (rows with a NULL key apart).
+Invariant: between slices both sides hold exactly the rows of their relations at `progress`, those with a NULL key apart.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class BinaryJoin(Operator):
     """left JOIN right ON equal keys AND residual; rows are the left row followed by the right one.
 
     left_keys, right_keys: key columns of each input, pairwise of one type; none for a Cartesian product.
-    residual: over the whole row, whose columns are gathered when it reads them. failure_reason: what to say of a row (a batch
-        of one) for which it fails.
+    residual: over the whole row, whose columns are gathered when it reads them. failure_reason: what to say of a row (a
+        batch of one) for which it fails.
     left_fifo, right_fifo: the input's deletions come in the order of its insertions.
     output_columns: the columns of the whole row to put out, in this order (default: all); schema: theirs.
     insert_only: deletions need not be put out.
@@ -71,7 +71,7 @@ class BinaryJoin(Operator):
         self._right: KeyedRing | KeyedBag = (KeyedRing if right_fifo else KeyedBag)(
             right.schema, self.right_keys, [c - self._split for c in needed if c >= self._split], self._state[1]
         )
-        self._key_width = len(self.left_keys) if len(self.left_keys) > 1 else 0
+        self._key_width = self._left.layout.key_width
         self._buffers: tuple[Int64Array, Int64Array, Int8Array] | None = None
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
@@ -104,8 +104,10 @@ class BinaryJoin(Operator):
             accepted, failed = self.residual(whole)
             if failed is not None and failed.any():
                 first = int(failed.argmax())
-                reason = self.failure_reason(whole.slice(first, first + 1)) if self.failure_reason else "a join condition failed"
-                self.fail(int(ts[first]), reason)
+                row = whole.slice(first, first + 1)
+                self.fail(
+                    int(ts[first]), self.failure_reason(row) if self.failure_reason else "a join condition failed"
+                )
             if not accepted.all():
                 at = np.flatnonzero(accepted)
                 left, right, ts, sign = left[at], right[at], ts[at], None if sign is None else sign[at]

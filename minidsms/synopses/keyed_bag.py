@@ -1,10 +1,10 @@
 """A relation whose rows leave in any order, indexed by key and by row: the bag side of a join.
 
-A slot store with a free list behind the probe interface of `KeyedRing` (docs/design, point 3). A deletion finds a slot with an
-equal row by the row's hash; equal rows are interchangeable.
+A slot store with a free list behind the probe interface of `KeyedRing` (docs/design, point 3). A deletion finds a slot
+with an equal row by the row's hash; equal rows are interchangeable.
 
-Invariants: a free slot stands in no bucket; a slot freed in a batch is used again only after `finish`; rows with a NULL key
-match nothing and are not kept.
+Invariants: a free slot stands in no bucket; a slot freed in a batch is used again only after `finish`; rows with a NULL
+key stand in no bucket of keys, and are not kept at all unless `keeps_keyless`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int64Array, Schema, Type, row_words
+from minidsms.elements import Batch, Column, Int64Array, Schema, Type
 from minidsms.kernels.hashing import hash_rows, key_tags, normal, normal_signs
-from minidsms.kernels.join import FIFO, FREED, MASK, SHIFT, UNLINKED, relink
-from minidsms.synopses.keyed_ring import gather_words
+from minidsms.kernels.join import FIFO, FREED, KEYLESS, MASK, SHIFT, UNLINKED, relink
+from minidsms.synopses.row_layout import RowLayout
 
 _LEAST_CAPACITY = 64
 _NO_SLOTS = np.zeros(0, np.int64)
@@ -27,19 +27,27 @@ _NO_SIGNS = np.zeros(0, np.int8)
 class KeyedBag:
     """Rows in slots, by key and by row.
 
-    schema: of the input.  keys: its key columns.  needed: columns that `gather` will be asked for.
+    schema: of the input.  keys: its key columns.  needed: columns that `gather` will be asked for.  null_safe: NULL is a
+    key like others.  keeps_keyless: rows with a NULL key are kept, though no probe finds them.
     state: this side's row of the join kernel's state.
     """
 
     refers = False
 
-    def __init__(self, schema: Schema, keys: Sequence[int], needed: Iterable[int], state: Int64Array) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        keys: Sequence[int],
+        needed: Iterable[int],
+        state: Int64Array,
+        null_safe: bool = False,
+        keeps_keyless: bool = False,
+    ) -> None:
         self.schema = schema
-        self.keys = tuple(keys)
-        self._kept = self.keys + tuple(c for c in dict.fromkeys(needed) if c not in self.keys)
-        self._word_of = {c: j for j, c in reversed(list(enumerate(self._kept)))}
-        self._null_bits = np.zeros(len(self._kept) // 62 + 1, np.int64)
-        self._width = len(self._kept) + len(self._null_bits)
+        self.layout = RowLayout(schema, keys, needed, null_safe)
+        self.keys = self.layout.keys
+        self._width = self.layout.width
+        self._keeps_keyless = keeps_keyless
         self.state = state
         state[FIFO] = 0
         self._freed = _NO_SLOTS
@@ -58,9 +66,7 @@ class KeyedBag:
 
     def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
         """The columns of the rows in these slots."""
-        return gather_words(
-            self._words, self._null_bits, slots, [(self._word_of[c], self.schema[c].type) for c in columns]
-        )
+        return self.layout.gather(self._words, slots, columns)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The rows held, as words of the columns kept."""
@@ -73,9 +79,9 @@ class KeyedBag:
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held."""
         live = self._live()
-        for j, c in enumerate(self._kept):
+        for j, c in enumerate(self.layout.columns):
             if self.schema[c].type is Type.TEXT:
-                yield self._words[live, j]
+                yield self._words[live, self.layout.word_of[j]]
 
     def release(self) -> None:
         """Nothing outside is claimed."""
@@ -89,14 +95,16 @@ class KeyedBag:
             self._freed = _NO_SLOTS
             return self._view(_NO_SLOTS, _NO_SIGNS, _NO_SLOTS, _no_rows(self._width), _NO_SLOTS, _NO_SLOTS)
         keys = [batch.column(c) for c in self.keys]
-        tags, _, nulls = key_tags(keys, len(batch))
-        if nulls is not None:
+        tags, key_words, nulls = key_tags(keys, len(batch), self.layout.null_safe)
+        if nulls is not None and not self._keeps_keyless:
             keyed = ~nulls
             batch, tags = batch.take(keyed), tags[keyed]
+            key_words, nulls = None, None
         n = len(batch)
         signs = normal_signs(batch.sign, n)
-        rows = self._rows(batch)
-        self._null_bits |= np.bitwise_or.reduce(rows[:, len(self._kept) :], axis=0)
+        if nulls is not None:
+            signs = np.where(nulls & (signs > 0), KEYLESS, signs).astype(np.int8)
+        rows = self.layout.words(batch.column, n, key_words)
         arrived = slice(None) if batch.sign is None else np.flatnonzero(signs > 0)
         m = n if batch.sign is None else len(arrived)  # type: ignore[arg-type]
         self._reserve(m)
@@ -120,11 +128,6 @@ class KeyedBag:
 
     def _view(self, ts: Any, sign: Any, tags: Any, rows: Any, row_tags: Any, fresh: Any) -> tuple[Any, ...]:
         return (ts, sign, tags, self.heads, self.nodes, self._words, rows, row_tags, fresh, self._freed)
-
-    def _rows(self, batch: Batch) -> Int64Array:
-        if not self._kept:
-            return np.zeros((len(batch), self._width), np.int64)
-        return row_words([batch.column(c) for c in self._kept])
 
     def _live(self) -> Int64Array:
         return np.flatnonzero(self.nodes[:, 2] != UNLINKED)
@@ -151,13 +154,15 @@ class KeyedBag:
         """Hold exactly these rows, in slots from 0 on, with room for more."""
         n = len(words)
         self._allocate(max(_LEAST_CAPACITY, 1 << ((n + more) * 2 - 1).bit_length()))
+        words = normal(words)
         self._words[:n] = words
-        width = len(self.keys)
-        self.nodes[:n, 0] = words[:, 0] if width == 1 else 0 if not width else hash_rows(normal(words), width)
-        self.nodes[:n, 3] = hash_rows(normal(words))
+        width = self.layout.key_width
+        self.nodes[:n, 0] = hash_rows(words, width) if width else words[:, 0] if self.keys else 0
+        self.nodes[:n, 3] = hash_rows(words)
+        self.nodes[self.layout.keyless(words), 1] = UNLINKED
         self._held = n
         self._top -= n
-        self._null_bits |= np.bitwise_or.reduce(words[:, len(self._kept) :], axis=0)
+        self.layout.note_nulls(words)
         relink(self.heads, self.nodes, 0, n, self.state[MASK], self.state[SHIFT])
 
 

@@ -4,8 +4,8 @@ Slots are numbered by arrival and stand in a ring; buckets chain them newest fir
 (docs/design, point 3). Rows that still stand in a stream's store are kept as references to it, held by a Reader; others
 are kept as words, of the columns somebody needs.
 
-Invariants: [lo, hi) is present; a row with a NULL key has a slot, so that deletions stay in step, but stands in no bucket;
-references are all to one store.
+Invariants: [lo, hi) is present; a row with a NULL key has a slot, so that deletions stay in step, but stands in no
+bucket; references are all to one store.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int64Array, Schema, Type, row_words
+from minidsms.elements import Batch, Column, Int64Array, Schema, Type, columns_of_words, row_words
 from minidsms.kernels.hashing import key_tags, normal, normal_signs
 from minidsms.kernels.join import FIFO, HI, KEYLESS, LO, MASK, SHIFT, UNLINKED, relink
+from minidsms.synopses.row_layout import RowLayout
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
@@ -28,16 +29,23 @@ _NO_SLOTS = np.zeros(0, np.int64)
 class KeyedRing:
     """Rows in arrival order, by key.
 
-    schema: of the input.  keys: its key columns.  needed: columns that `gather` will be asked for.
+    schema: of the input.  keys: its key columns.  needed: columns that `gather` will be asked for.  null_safe: NULL is a
+    key like others.
     state: this side's row of the join kernel's state.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[int], needed: Iterable[int], state: Int64Array) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        keys: Sequence[int],
+        needed: Iterable[int],
+        state: Int64Array,
+        null_safe: bool = False,
+    ) -> None:
         self.schema = schema
-        self.keys = tuple(keys)
-        self._kept = self.keys + tuple(c for c in dict.fromkeys(needed) if c not in self.keys)
-        self._word_of = {c: j for j, c in reversed(list(enumerate(self._kept)))}
-        self._null_bits = np.zeros(len(self._kept) // 62 + 1, np.int64)
+        self.layout = RowLayout(schema, keys, needed, null_safe)
+        self.keys = self.layout.keys
+        self._kept = self.layout.columns
         self.state = state
         state[FIFO] = 1
         self._store: StreamStore | None = None
@@ -69,7 +77,7 @@ class KeyedRing:
         if self._store is not None:
             seq = self._seq[at]
             return [self._store.gather(self._store_columns[c], seq) for c in columns]
-        return gather_words(self._words, self._null_bits, at, [(self._word_of[c], self.schema[c].type) for c in columns])
+        return self.layout.gather(self._words, at, columns)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The rows held, oldest first, as words of the columns kept; references are resolved."""
@@ -78,23 +86,17 @@ class KeyedRing:
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
-        words, n = arrays["words"], int(arrays["count"][0])
+        n = int(arrays["count"][0])
         self._drop_reader()
         self.state[LO] = self.state[HI] = 0
         self._allocate(_LEAST_CAPACITY)
         self._own_rows()
-        columns = [
-            Column.from_words(
-                words[:n, j].copy(), (words[:n, len(self._kept) + j // 62] >> (j % 62)) & 1 == 0, self.schema[c].type
-            )
-            for j, c in enumerate(self._kept)
-        ]
-        at = dict(zip(self._kept, columns))
+        kept = Schema(tuple(self.schema[c] for c in self._kept))
+        at = dict(zip(self._kept, columns_of_words(arrays["words"][:n], kept)))
         self._reserve(n)
-        tags, _, nulls = key_tags([at[c] for c in self.keys], n)
+        tags, key_words, nulls = key_tags([at[c] for c in self.keys], n, self.layout.null_safe)
         if self._kept:
-            self._append(self._words, row_words(columns), n)
-            np.bitwise_or(self._null_bits, np.bitwise_or.reduce(words[:, len(self._kept) :], axis=0), out=self._null_bits)
+            self._append(self._words, self.layout.words(at.__getitem__, n, key_words), n)
         self.nodes[:n, 0] = tags
         self.nodes[:n, 1] = -1 if nulls is None else np.where(nulls, UNLINKED, -1)
         self.state[HI] = n
@@ -106,7 +108,7 @@ class KeyedRing:
             at = np.arange(self.state[LO], self.state[HI], dtype=np.int64) & self.state[MASK]
             for j, c in enumerate(self._kept):
                 if self.schema[c].type is Type.TEXT:
-                    yield self._words[at, j]
+                    yield self._words[at, self.layout.word_of[j]]
 
     # -------------------------------------------------------------------------------------------- the join's work
 
@@ -128,7 +130,7 @@ class KeyedRing:
         tags = _NO_SLOTS
         if m:
             self._reserve(m)
-            tags, key_words, nulls = key_tags([arrived.column(c) for c in self.keys], m)
+            tags, key_words, nulls = key_tags([arrived.column(c) for c in self.keys], m, self.layout.null_safe)
             if nulls is not None:
                 signs = signs.copy()
                 signs[nulls if at is None else at[nulls]] = KEYLESS
@@ -139,9 +141,7 @@ class KeyedRing:
                 if key_words is not None:
                     self._append(self._words, key_words, m)
             elif self._kept:
-                words = row_words([arrived.column(c) for c in self._kept])
-                self._null_bits |= np.bitwise_or.reduce(words[:, len(self._kept) :], axis=0)
-                self._append(self._words, words, m)
+                self._append(self._words, self.layout.words(arrived.column, m, key_words), m)
         return (normal(batch.ts), signs, tags, self.heads, self.nodes, self._words, *_NO_BAG)
 
     def finish(self, until: int) -> None:
@@ -179,7 +179,8 @@ class KeyedRing:
                 self._passed = int(batch.seq[0])
                 self._reader = source.reader(self._passed)
                 self._seq = np.zeros(len(self.nodes), np.int64)
-                self._words = np.zeros((len(self.nodes), len(self.keys)), np.int64) if len(self.keys) > 1 else _NO_ROWS
+                width = self.layout.key_width
+                self._words = np.zeros((len(self.nodes), width), np.int64) if width else _NO_ROWS
                 return
         if self._store is not None or self._words is _NO_ROWS:
             self._own_rows()
@@ -189,14 +190,15 @@ class KeyedRing:
         lo, hi = int(self.state[LO]), int(self.state[HI])
         words = None
         if self._store is not None and hi > lo and self._kept:
-            words = row_words(self.gather(self._kept, np.arange(lo, hi, dtype=np.int64)))
+            columns = dict(zip(self._kept, self.gather(self._kept, np.arange(lo, hi, dtype=np.int64))))
+            _, key_words, _ = key_tags([columns[c] for c in self.keys], hi - lo, self.layout.null_safe)
+            words = self.layout.words(columns.__getitem__, hi - lo, key_words)
         self._drop_reader()
         self._seq = _NO_SLOTS
         if not self._kept:
             return
-        self._words = np.zeros((len(self.nodes), len(self._kept) + len(self._null_bits)), np.int64)
+        self._words = np.zeros((len(self.nodes), self.layout.width), np.int64)
         if words is not None:
-            self._null_bits |= np.bitwise_or.reduce(words[:, len(self._kept) :], axis=0)
             self._words[np.arange(lo, hi) & self.state[MASK]] = words
 
     def _drop_reader(self) -> None:
@@ -252,20 +254,3 @@ class KeyedRing:
 
 _NO_SIGNS = np.zeros(0, np.int8)
 _NO_BAG = (_NO_ROWS, _NO_SLOTS, _NO_SLOTS, _NO_SLOTS)
-
-
-def gather_words(
-    words: Int64Array, null_bits: Int64Array, at: Int64Array, wanted: Sequence[tuple[int, Type]]
-) -> list[Column]:
-    """Columns of rows kept as words: wanted gives (word, type) of each; null_bits has a bit set where a column has had NULLs."""
-    width = words.shape[1]
-    kept = width - len(null_bits)
-    flat = words.reshape(-1)
-    base = at * width
-    columns = []
-    for j, type_ in wanted:
-        valid = None
-        if (int(null_bits[j // 62]) >> (j % 62)) & 1:
-            valid = (flat.take(base + (kept + j // 62)) >> (j % 62)) & 1 == 0
-        columns.append(Column.from_words(flat.take(base + j), valid, type_))
-    return columns

@@ -165,7 +165,9 @@ def test_a_failed_residual_ends_the_answer_just_before_its_instant() -> None:
     left = [(t, 1, (t, 0, 0.0)) for t in range(1, 6)]
     right = [(t, 1, (t, 0, 0.0)) for t in range(1, 6)]
     for cuts in ((), range(7)):
-        op = operator((0,), (0,), True, True, residual=residual, failure_reason=lambda row: f"a is {row.column(0).values[0]}")
+        op = operator(
+            (0,), (0,), True, True, residual=residual, failure_reason=lambda row: f"a is {row.column(0).values[0]}"
+        )
         answer = feed(op, [left, right], cuts)
         assert sorted(answer) == [1, 2]
         assert op.failure is not None and (op.failure.ts, op.failure.reason) == (3, "a is 3")
@@ -189,9 +191,8 @@ def test_state_does_not_grow_with_the_stream(fifo: bool) -> None:
     sizes = []
     ts = 0
     for _ in range(60):
-        items = [
-            e for i in range(200) for e in ((ts + i, -1, (ts + i - 20, 0, 0.0)), (ts + i, 1, (ts + i, 0, 0.0))) if e[2][0] >= 0
-        ]
+        pairs = [((t, -1, (t - 20, 0, 0.0)), (t, 1, (t, 0, 0.0))) for t in range(ts, ts + 200)]
+        items = [e for pair in pairs for e in pair if e[2][0] >= 0]
         for q in op.inputs:
             q.put(batch(items, S))
             q.progress = ts + 199

@@ -1,0 +1,116 @@
+"""How many rows of a relation have each key: the right side of a semi-join, which needs no more of it.
+
+Invariant: between slices the keys held are exactly those some row has; a key that dies gives its node back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import Batch, Int8Array, Int64Array, Schema, Type
+from minidsms.kernels.hashing import hash_rows, key_tags, normal, normal_signs
+from minidsms.kernels.join import BEFORE, COUNT, FREE, KEY_NODE_WORDS, LIVE, POSITION, SHIFT, TOUCHED, relink_keys
+from minidsms.synopses.row_layout import RowLayout
+
+_LEAST_CAPACITY = 64
+
+
+class KeyCounts:
+    """Counts by key.
+
+    schema: of the input.  keys: its key columns.  null_safe: NULL is a key like others; else rows with one do not count.
+    state: this side's row of the semi-join kernel's state.
+    """
+
+    def __init__(self, schema: Schema, keys: Sequence[int], state: Int64Array, null_safe: bool) -> None:
+        self.schema = schema
+        self.layout = RowLayout(schema, keys, (), null_safe)
+        self.state = state
+        self.touched = np.zeros(0, np.int64)
+        self._allocate(_LEAST_CAPACITY)
+
+    def __len__(self) -> int:
+        return int(self.state[LIVE])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return self.heads.nbytes + self.nodes.nbytes + self.words.nbytes
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The keys held, (n, w) words, and how many rows have each."""
+        live = np.flatnonzero(self.nodes[:, COUNT])
+        words = self.words[live] if self.layout.key_width else self.nodes[live, :1]
+        return {"words": words, "counts": self.nodes[live, COUNT]}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Hold what `arrays` gave, and nothing else."""
+        self._refill(normal(arrays["words"]), arrays["counts"], len(arrays["counts"]))
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The codes of TEXT values among the keys."""
+        words = self.arrays()["words"]
+        for j, c in enumerate(self.layout.keys):
+            if self.schema[c].type is Type.TEXT:
+                yield words[:, j]
+
+    def begin(self, batch: Batch | None) -> tuple[Int64Array, Int8Array, Int64Array, Int64Array]:
+        """The batch as the kernel takes it: (ts, sign, tags, key words)."""
+        self.state[POSITION] = self.state[TOUCHED] = 0
+        if batch is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.int8), np.zeros(0, np.int64), np.zeros((1, 1), np.int64)
+        if len(self.nodes) > 1024 and len(self) * 16 < len(self.nodes):
+            held = self.arrays()
+            self._refill(held["words"], held["counts"], len(self) * 2)
+        columns = [batch.column(c) for c in self.layout.keys]
+        tags, words, nulls = key_tags(columns, len(batch), self.layout.null_safe)
+        ts, signs = batch.ts, normal_signs(batch.sign, len(batch))
+        if nulls is not None:
+            keyed = np.flatnonzero(~nulls)
+            ts, signs, tags = ts[keyed], signs[keyed], tags[keyed]
+            words = None if words is None else words[keyed]
+        if len(self.touched) < len(ts):
+            self.touched = np.zeros(len(ts), np.int64)
+        return normal(ts), signs, normal(tags), np.zeros((1, 1), np.int64) if words is None else words
+
+    def finish(self) -> None:
+        """Nothing is in flight any more."""
+        self.touched = self.touched[:0]
+
+    def grow(self) -> None:
+        """Twice the nodes; those there keep their numbers."""
+        nodes, words = self.nodes, self.words
+        n, live = len(nodes), self.state[LIVE]
+        self._allocate(2 * n)
+        self.nodes[:n] = nodes
+        if self.layout.key_width:
+            self.words[:n] = words
+        self.state[FREE], self.state[LIVE] = n, live
+        relink_keys(self.heads, self.nodes, n, self.state[SHIFT])
+
+    def _allocate(self, capacity: int) -> None:
+        """No keys, and this many free nodes in a list."""
+        self.nodes = np.zeros((capacity, KEY_NODE_WORDS), np.int64)
+        self.nodes[:, BEFORE] = -1
+        self.nodes[:, 1] = np.arange(1, capacity + 1)
+        self.nodes[-1, 1] = -1
+        self.heads = np.full((1, capacity), -1, np.int64)
+        self.words = np.zeros((capacity if self.layout.key_width else 1, max(1, self.layout.key_width)), np.int64)
+        self.state[SHIFT] = 65 - capacity.bit_length()
+        self.state[FREE] = self.state[LIVE] = 0
+
+    def _refill(self, words: Int64Array, counts: Int64Array, room: int) -> None:
+        """Hold exactly these keys."""
+        n = len(counts)
+        self._allocate(max(_LEAST_CAPACITY, 1 << (2 * room).bit_length()))
+        if self.layout.key_width:
+            self.words[:n] = words
+            self.nodes[:n, 0] = hash_rows(normal(words))
+        else:
+            self.nodes[:n, 0] = words[:, 0]
+        self.nodes[:n, COUNT] = counts
+        self.state[FREE], self.state[LIVE] = n, n
+        relink_keys(self.heads, self.nodes, n, self.state[SHIFT])
