@@ -19,7 +19,6 @@ from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.stream_source import StreamSource
 from minidsms.scheduler import Scheduler
-from minidsms.synopses.partition_stub import PartitionStub
 from minidsms.synopses.stub import Stub
 
 
@@ -56,7 +55,7 @@ class Network:
         self.relations = list(relations)
         self.is_immediate = is_immediate
         self.sources = [op for op in operators if isinstance(op, StreamSource | RelationSource)]
-        self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, Stub | PartitionStub)]
+        self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, Stub)]
         self.progress = MIN_INSTANT
         self._until = MIN_INSTANT
         self.failure: Failure | None = None

@@ -115,6 +115,28 @@ class SemiJoin(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class KeepArrival(Node):
+    """A window's rows with their arrival numbers as a last column (see `operators.arrival`)."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
+class RestoreArrival(Node):
+    """The rows without their last column, which holds their arrival numbers."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
 class Stop(Node):
     """The root of a query: what its output operator receives. relation: changes are netted per instant."""
 

@@ -24,6 +24,7 @@ from minidsms.expressions import (
     explain_failure,
     print_expression,
 )
+from minidsms.operators import arrival
 from minidsms.operators.operator import Operator
 from minidsms.operators.output import Output
 from minidsms.operators.project import Project
@@ -33,7 +34,9 @@ from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.logical import (
     FirstArrival,
     GroupBy,
+    KeepArrival,
     RelationEvents,
+    RestoreArrival,
     SemiJoin,
     Stop,
     ToStream,
@@ -154,6 +157,10 @@ class PhysicalPlanner:
                 return self._set_operation(node)
             case ToStream():
                 return self._to_stream(node)
+            case KeepArrival():
+                return arrival.KeepArrival(self._queue(node.input), self._operator(node.input).is_fifo)
+            case RestoreArrival():
+                return arrival.RestoreArrival(self._queue(node.input))
             case FirstArrival():
                 from minidsms.operators.first_arrival import FirstArrival as FirstArrivalOperator
 

@@ -18,7 +18,9 @@ from minidsms.plan.logical import (
     NO_COLUMNS,
     FirstArrival,
     GroupBy,
+    KeepArrival,
     RelationEvents,
+    RestoreArrival,
     SemiJoin,
     ToStream,
     WindowEvents,
@@ -115,7 +117,14 @@ class _Builder:
 
     def _aggregate(self, node: bound.Aggregate) -> Node:
         args = bound.expressions(node)
-        source, exprs = self._looked_up(self.build(node.input), args)
+        by_arrival = any(call.function in ("first", "last") and not call.user for call in node.aggregates)
+        below = self._with_arrival(node.input, args) if by_arrival else None
+        source, exprs = self._looked_up(self.build(node.input) if below is None else below, args)
+        if below is not None:
+            refs = column_refs(below.schema)
+            source = projected(source, [*exprs, refs[-1]], [*(f"column{i + 1}" for i in range(len(exprs))), refs[-1].name])
+            exprs = column_refs(source.schema)[:-1]
+            source = RestoreArrival(Schema(source.schema.fields[:-1]), source)
         rest = iter(exprs[len(node.keys) :])
         aggregates = []
         for call in node.aggregates:
@@ -126,6 +135,22 @@ class _Builder:
             aggregates.append(call)
         start = self._first_arrival(node.events) if node.is_global else None
         return GroupBy(node.schema, source, tuple(exprs[: len(node.keys)]), tuple(aggregates), start)
+
+    def _with_arrival(self, node: Node, args: tuple[Expr, ...]) -> Node | None:
+        """The filtered window under FIRST or LAST with its arrival numbers as a last column; None where they pass by themselves."""
+        filters: list[bound.Filter] = []
+        window = node
+        while isinstance(window, bound.Filter):
+            filters.append(window)
+            window = window.input
+        exprs = [*args, *(f.condition for f in filters)]
+        if not any(list(bound.subqueries(e)) for e in exprs) or not isinstance(window, bound.Window):
+            return None
+        arrival = Field("_arrival", Type.INTEGER)
+        source: Node = KeepArrival(window.schema + Schema((arrival,)), self.build(window))
+        for f in reversed(filters):
+            source = self._filter(source, conjuncts(f.condition))
+        return source
 
     def _join(self, node: bound.Join) -> Node:
         left, right = self.build(node.left), self.build(node.right)

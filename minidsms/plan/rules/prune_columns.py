@@ -13,6 +13,8 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, SetKind
 from minidsms.plan.logical import (
     GroupBy,
+    KeepArrival,
+    RestoreArrival,
     SemiJoin,
     Stop,
     ToStream,
@@ -71,7 +73,7 @@ def _needs_of_inputs(node: Node, mine: set[int]) -> list[set[int]]:
             return [set(node.spec.keys)]
         case bound.SetOperation(op=SetKind.UNION, all=True):
             return [set(mine), set(mine)]
-        case bound.Distinct() | bound.SetOperation() | Stop():
+        case bound.Distinct() | bound.SetOperation() | Stop() | KeepArrival() | RestoreArrival():
             return [_all(child) for child in node.inputs]
         case ToStream():
             return [_all(node.input), *(set() for _ in node.events)]
@@ -151,7 +153,7 @@ class _Pruner:
                 left, right = self._exactly(old.left, mine), self._exactly(old.right, mine)
                 node = dataclasses.replace(old, schema=left.schema, left=left, right=right)
                 self._keep(old, node, {i: k for k, i in enumerate(mine)})
-            case bound.Distinct() | bound.SetOperation() | Stop():
+            case bound.Distinct() | bound.SetOperation() | Stop() | KeepArrival() | RestoreArrival():
                 self._whole(old, [self._exactly(c, sorted(_all(c))) for c in old.inputs])
             case ToStream():
                 first = self._exactly(old.input, sorted(_all(old.input)))

@@ -1,0 +1,46 @@
+"""Arrival numbers as a column, for FIRST and LAST above operators that make new rows.
+
+A batch carries its elements' arrival numbers beside its columns, and filters and projections pass them on. Joins do not: where
+one stands between a window and FIRST or LAST (a subquery in WHERE), the numbers travel as a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from minidsms.elements import Batch, Column, Field, Schema, Type
+from minidsms.operators.operator import Operator
+from minidsms.queues import Queue
+
+ARRIVAL = Field("_arrival", Type.INTEGER)
+
+
+class KeepArrival(Operator):
+    """Appends the arrival numbers as a last column."""
+
+    name = "KeepArrival"
+
+    def __init__(self, input: Queue, is_fifo: bool) -> None:
+        super().__init__((input,), input.schema + Schema((ARRIVAL,)), is_fifo)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        (batch,) = batches
+        if batch is not None:
+            assert batch.seq is not None, "a window numbers its elements"
+            yield batch.with_columns([*batch.columns, Column(batch.seq)])
+
+
+class RestoreArrival(Operator):
+    """Takes the last column back as the arrival numbers."""
+
+    name = "RestoreArrival"
+
+    def __init__(self, input: Queue) -> None:
+        super().__init__((input,), Schema(input.schema.fields[:-1]))
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        (batch,) = batches
+        if batch is not None:
+            arrival = batch.column(batch.width - 1).values
+            columns = [batch.column(i) for i in range(batch.width - 1)]
+            yield Batch(batch.ts, batch.sign, columns, arrival)  # type: ignore[arg-type]
