@@ -311,7 +311,7 @@ class _Context:
             return word
         if first == "ALTER" and i == 3 and word in ("SET", "PAUSE", "RESUME", "PIN", "UNPIN"):
             return word
-        if first == "ALTER" and i == 4 and word == "PLAN":
+        if word == "PLAN" and self._type(i - 1) == "PIN":
             return word
         if self._type(i - 1) == "EQUAL" and word in ("TRUE", "FALSE"):
             return word

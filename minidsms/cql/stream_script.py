@@ -106,7 +106,9 @@ def _parts(text: str) -> list[_Part]:
             text,
             (begin, end if end >= 0 else len(text)),
         )
-    ends = [h.start() for h in headers[1:]] + [len(text)]
+    if not headers:
+        return []
+    ends = [*(h.start() for h in headers[1:]), len(text)]
     return [_Part(h[1].lower(), (h.start(1), h.end()), h.end(), end) for h, end in zip(headers, ends, strict=True)]
 
 

@@ -91,7 +91,7 @@ class TreeBuilder(Transformer[Token, Part]):
 
     def near(self, word: str, candidates: Sequence[str]) -> str:
         """A hint that names the candidate closest to the word, or ""."""
-        close = difflib.get_close_matches(word[:40].lower(), [c.lower() for c in candidates], 1, 0.7)
+        close = difflib.get_close_matches(word[:40].lower(), [c.lower() for c in candidates], 1, 0.6)
         return f'did you mean "{close[0]}"?' if close else ""
 
     # ------------------------------------------------------------------------------------------------- numbers

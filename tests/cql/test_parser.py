@@ -1,0 +1,407 @@
+"""Every form of semantics.md, from text to tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from minidsms.cql import syntax as s
+from minidsms.cql.parser import parse, parse_query
+from minidsms.elements import Type
+
+
+def select(text: str) -> s.Select:
+    query = parse_query(text)
+    assert isinstance(query, s.Select)
+    return query
+
+
+def expression(text: str) -> s.Expr:
+    return select(f"SELECT {text} FROM S").items[0].expr
+
+
+def condition(text: str) -> s.Expr:
+    where = select(f"SELECT a FROM S WHERE {text}").where
+    assert where is not None
+    return where
+
+
+def window(text: str) -> s.Window | None:
+    source = select(f"SELECT a FROM S [{text}]").sources[0]
+    assert isinstance(source, s.TableRef)
+    return source.window
+
+
+def table(name: str) -> s.TableRef:
+    return s.TableRef(name)
+
+
+A, B, C = s.Name("a"), s.Name("b"), s.Name("c")
+
+
+# ------------------------------------------------------------------------------------------------------ windows
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("RANGE 10 SECONDS", s.RangeWindow(s.Duration("10", "second"))),
+        ("Range 2 Minutes", s.RangeWindow(s.Duration("2", "minute"))),
+        ("range 1 day", s.RangeWindow(s.Duration("1", "day"))),
+        ("RANGE 10,000", s.RangeWindow(s.Duration("10000"))),
+        ("RANGE 1.50 HOURS", s.RangeWindow(s.Duration("1.5", "hour"))),
+        ("RANGE 10 SECONDS SLIDE 2", s.RangeWindow(s.Duration("10", "second"), s.Duration("2"))),
+        ("RANGE UNBOUNDED", s.UnboundedWindow()),
+        ("Rows Unbounded", s.UnboundedWindow()),
+        ("NOW", s.NowWindow()),
+        ("ROWS 5", s.RowsWindow(5)),
+        ("ROWS 1,000,000 SLIDE 5", s.RowsWindow(1_000_000, 5)),
+        ("PARTITION BY a ROWS 4", s.PartitionWindow((A,), 4)),
+        (
+            "PARTITION BY a, S.b ROWS 4 RANGE 5 DAYS",
+            s.PartitionWindow((A, s.Name("b", "S")), 4, s.Duration("5", "day")),
+        ),
+        ("PARTITION BY rows, range ROWS 1", s.PartitionWindow((s.Name("rows"), s.Name("range")), 1)),
+        ("PARTITION BY a ROWS 4 SLIDE 2", s.PartitionWindow((A,), 4, None, s.Duration("2"))),
+    ],
+)
+def test_a_window_is_read_in_any_letter_case_and_unit(text: str, expected: s.Window) -> None:
+    assert window(text) == expected
+
+
+# -------------------------------------------------------------------------------------------------- expressions
+
+
+def test_operators_bind_as_in_sql() -> None:
+    assert expression("a + b * c") == s.Binary("+", A, s.Binary("*", B, C))
+    assert expression("a - b - c") == s.Binary("-", s.Binary("-", A, B), C)
+    assert condition("a OR b AND NOT c = a") == s.Logical(
+        "or", (A, s.Logical("and", (B, s.Unary("not", s.Binary("=", C, A)))))
+    )
+
+
+def test_a_chain_of_one_connective_is_one_node_whatever_its_parentheses() -> None:
+    assert condition("(a AND b) AND c") == condition("a AND (b AND c)") == s.Logical("and", (A, B, C))
+
+
+def test_both_spellings_of_inequality_are_one() -> None:
+    assert condition("a != b") == condition("a <> b") == s.Binary("<>", A, B)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("-5", -5),
+        ("- -5", 5),
+        ("+5", 5),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("2.", 2.0),
+        ("1e3", 1000.0),
+        ("'it''s'", "it's"),
+        ('"it\'s ""so"""', 'it\'s "so"'),
+        ("''", ""),
+        ("NULL", None),
+        ("true", True),
+        ("False", False),
+    ],
+)
+def test_a_literal_has_its_value(text: str, value: object) -> None:
+    literal = expression(text)
+    assert isinstance(literal, s.Literal)
+    assert (type(literal.value), literal.value) == (type(value), value)
+
+
+def test_an_interval_has_three_spellings() -> None:
+    ten = s.Interval(s.Duration("10", "second"))
+    assert expression("INTERVAL '10' SECOND") == expression("10 SECONDS") == expression("interval 10 seconds") == ten
+    assert expression("INTERVAL '-10' SECOND") == s.Unary("-", ten)
+
+
+def test_predicates_of_words_are_read_with_their_negations() -> None:
+    assert condition("a BETWEEN 1 AND 2 AND b") == s.Logical("and", (s.Between(A, s.Literal(1), s.Literal(2)), B))
+    assert condition("a NOT BETWEEN b AND c") == s.Between(A, B, C, negated=True)
+    assert condition("a IS NULL") == s.IsNull(A)
+    assert condition("a IS NOT NULL") == s.IsNull(A, negated=True)
+    assert condition("a IS DISTINCT FROM b") == s.IsDistinctFrom(A, B)
+    assert condition("a IS NOT DISTINCT FROM b") == s.IsDistinctFrom(A, B, negated=True)
+    assert condition("a IS NOT TRUE") == s.IsDistinctFrom(A, s.Literal(True))
+    assert condition("a LIKE 'x!%' ESCAPE '!'") == s.Like(A, s.Literal("x!%"), s.Literal("!"))
+    assert condition("a NOT LIKE b") == s.Like(A, B, negated=True)
+    assert condition("a IN (1, b)") == s.InList(A, (s.Literal(1), B))
+    assert condition("a NOT IN (b)") == s.InList(A, (B,), negated=True)
+
+
+def test_subqueries_stand_in_every_predicate() -> None:
+    inner = select("SELECT b FROM R")
+    sub = "(SELECT b FROM R)"
+    assert condition(f"a IN {sub}") == s.InQuery(A, inner)
+    assert condition(f"(a, b) NOT IN ({sub})") == s.InQuery(s.Row((A, B)), inner, negated=True)
+    assert condition(f"NOT EXISTS {sub}") == s.Unary("not", s.Exists(inner))
+    assert condition(f"a >= ALL {sub}") == s.Quantified(">=", "all", A, inner)
+    assert condition(f"a = SOME {sub}") == condition(f"a = ANY {sub}") == s.Quantified("=", "any", A, inner)
+    assert condition(f"a = ({sub})") == s.Binary("=", A, s.ScalarQuery(inner))
+    assert condition(f"a IN ({sub}, 3)") == s.InList(A, (s.ScalarQuery(inner), s.Literal(3)))
+
+
+def test_a_stream_name_may_stand_for_its_whole_row() -> None:
+    query = select("Select * From S0 Where S0 in (Select * From S1 [Rows 10,000])")
+    assert query.where == s.InQuery(s.Name("S0"), select("SELECT * FROM S1 [ROWS 10000]"))
+
+
+def test_calls_take_distinct_and_star() -> None:
+    assert expression("COUNT(*)") == s.Call("COUNT", (s.Star(),))
+    assert expression("count(DISTINCT a)") == s.Call("count", (A,), distinct=True)
+    assert expression("f()") == s.Call("f", ())
+    assert expression("substring(a, 1, 2)") == s.Call("substring", (A, s.Literal(1), s.Literal(2)))
+
+
+def test_case_and_cast_are_read() -> None:
+    assert expression("CASE WHEN a THEN b END") == s.Case(None, ((A, B),))
+    assert expression("CASE a WHEN 1 THEN b WHEN 2 THEN c ELSE a END") == s.Case(
+        A, ((s.Literal(1), B), (s.Literal(2), C)), A
+    )
+    assert expression("CAST(a AS VARCHAR(10))") == s.Cast(A, Type.TEXT)
+    assert expression("TIMESTAMP '2020-01-01'") == s.Cast(s.Literal("2020-01-01"), Type.TIMESTAMP)
+
+
+def test_words_of_windows_units_and_clauses_are_free_to_be_names() -> None:
+    words = (
+        "day rows range now first last interval second key format slack timestamp left istream any archive stream set"
+    )
+    query = select(f"SELECT {', '.join(words.split())}, first(day), `select` FROM S GROUP BY day, by")
+    assert [i.expr for i in query.items[:-2]] == [s.Name(w) for w in words.split()]
+    assert query.items[-2].expr == s.Call("first", (s.Name("day"),))
+    assert query.items[-1].expr == s.Name("select")
+    assert query.group_by == (s.Name("day"), s.Name("by"))
+
+
+def test_backquoted_names_keep_every_character() -> None:
+    assert expression("`a b`.`c``d`") == s.Name("c`d", "a b")
+
+
+def test_comments_run_to_the_end_of_the_line() -> None:
+    assert parse_query("SELECT a -- the 'key'\nFROM S # (\n;") == select("SELECT a FROM S")
+
+
+# ------------------------------------------------------------------------------------------------------- queries
+
+
+def test_both_spellings_of_a_relation_to_stream_operator_are_one() -> None:
+    for op in ("ISTREAM", "Dstream", "rstream"):
+        expected = s.RelationToStream(op.lower(), select("SELECT a, b FROM S WHERE a > 1"))
+        assert parse_query(f"SELECT {op}(a, b) FROM S WHERE a > 1") == expected
+        assert parse_query(f"{op} (SELECT a, b FROM S WHERE a > 1)") == expected
+    assert parse_query("SELECT ISTREAM(DISTINCT a) FROM S") == parse_query("ISTREAM(SELECT DISTINCT a FROM S)")
+    assert parse_query("SELECT ISTREAM(*) FROM S") == s.RelationToStream("istream", select("SELECT * FROM S"))
+
+
+def test_select_has_all_its_clauses() -> None:
+    query = select("SELECT DISTINCT a x, S.b AS y, S.*, * FROM S, T u WHERE a GROUP BY a, b HAVING c")
+    assert query.distinct
+    assert [(i.expr, i.alias) for i in query.items] == [
+        (A, "x"),
+        (s.Name("b", "S"), "y"),
+        (s.Star("S"), None),
+        (s.Star(), None),
+    ]
+    assert query.sources == (table("S"), s.TableRef("T", None, "u"))
+    assert (query.where, query.group_by, query.having) == (A, (A, B), C)
+
+
+def test_intersect_binds_tighter_and_the_others_group_to_the_left() -> None:
+    one, two, three = (select(f"SELECT {n} FROM S") for n in (1, 2, 3))
+    assert parse_query("SELECT 1 FROM S UNION ALL SELECT 2 FROM S EXCEPT SELECT 3 FROM S") == s.SetOperation(
+        "except", False, s.SetOperation("union", True, one, two), three
+    )
+    assert parse_query("SELECT 1 FROM S UNION SELECT 2 FROM S INTERSECT ALL SELECT 3 FROM S") == s.SetOperation(
+        "union", False, one, s.SetOperation("intersect", True, two, three)
+    )
+    assert parse_query("(SELECT 1 FROM S UNION DISTINCT SELECT 2 FROM S) INTERSECT (SELECT 3 FROM S)") == (
+        s.SetOperation("intersect", False, s.SetOperation("union", False, one, two), three)
+    )
+
+
+def test_an_operand_may_be_a_bare_name_as_in_stream() -> None:
+    everything = {n: select(f"SELECT * FROM {n}") for n in "RS"}
+    union = s.SetOperation("union", False, everything["R"], everything["S"])
+    assert parse_query("R UNION S") == union
+    assert parse_query("Istream(R UNION S)") == s.RelationToStream("istream", union)
+    assert select("SELECT a FROM (R UNION S)").sources == (s.QueryRef(union),)
+
+
+def test_a_query_stands_in_any_number_of_parentheses() -> None:
+    plain = select("SELECT a FROM S")
+    assert parse_query("(((SELECT a FROM S)))") == plain
+    assert select("SELECT a FROM ((SELECT a FROM S)) AS x").sources == (s.QueryRef(plain, None, "x"),)
+
+
+def test_joins_group_to_the_left_and_take_on_or_using() -> None:
+    on = s.Binary("=", s.Name("x", "A"), s.Name("x", "B"))
+    names = (s.Name("y"), s.Name("z"))
+    first = s.Join("inner", table("A"), table("B"), on)
+    assert select("SELECT a FROM A JOIN B ON A.x = B.x").sources == (first,)
+    assert select("SELECT a FROM A INNER JOIN B ON A.x = B.x LEFT JOIN C USING (y, z) CROSS JOIN D").sources == (
+        s.Join("cross", s.Join("left", first, table("C"), using=names), table("D")),
+    )
+    assert select("SELECT a FROM A RIGHT OUTER JOIN (B FULL JOIN C USING (y, z)) ON TRUE").sources == (
+        s.Join("right", table("A"), s.Join("full", table("B"), table("C"), using=names), s.Literal(True)),
+    )
+
+
+def test_streams_and_queries_in_parentheses_take_window_and_alias() -> None:
+    query = select(
+        "SELECT a FROM (CarStr [PARTITION BY cid ROWS 1]) AS LastRep, (SELECT a FROM S) [RANGE 5 SECONDS] AS x (q),"
+        " (A JOIN B ON TRUE) j, S [NOW] n"
+    )
+    last = s.TableRef("CarStr", s.PartitionWindow((s.Name("cid"),), 1))
+    assert query.sources == (
+        s.ParenthesisedRef(last, None, "LastRep"),
+        s.QueryRef(select("SELECT a FROM S"), s.RangeWindow(s.Duration("5", "second")), "x", ("q",)),
+        s.ParenthesisedRef(s.Join("inner", table("A"), table("B"), s.Literal(True)), None, "j"),
+        s.TableRef("S", s.NowWindow(), "n"),
+    )
+
+
+def test_the_linear_road_query_of_the_thesis_is_read() -> None:
+    query = select(
+        """Select distinct sid From
+             (Select cid, sid From (CarStr [Partition By cid Rows 1]) as LastRep,
+                (Select distinct cid From CarStr [Range 30 seconds]) as CurActiveCars
+              Where LastRep.cid = CurActiveCars.cid) as CurCarSeg,
+             (Select cid From CarStr [Partition By cid Rows 4] Group By cid
+              Having count (distinct xpos) = 1 and count(*) = 4) as AccCars
+           Where CurCarSeg.cid = AccCars.cid"""
+    )
+    assert [getattr(i, "alias", None) for i in query.sources] == ["CurCarSeg", "AccCars"]
+
+
+def test_a_span_covers_its_part_of_the_text() -> None:
+    text = "SELECT a,  (b + c) * 2 AS x\nFROM S [ROWS 5] s2 WHERE a IN (SELECT b FROM T)"
+    query = select(text)
+    product = query.items[1].expr
+    assert isinstance(product, s.Binary)
+    assert query.where is not None
+    spans = [product.span, product.left.span, query.items[1].span, query.sources[0].span, query.where.span, query.span]
+    assert [text[a:b] for a, b in spans] == [
+        "(b + c) * 2",
+        "(b + c)",
+        "(b + c) * 2 AS x",
+        "S [ROWS 5] s2",
+        "a IN (SELECT b FROM T)",
+        text,
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------- statements
+
+
+def statement(text: str) -> s.Statement:
+    (found,) = parse(text)
+    return found
+
+
+def test_statements_stand_apart_by_semicolons_and_empty_ones_do_not_count() -> None:
+    assert [type(x) for x in parse("; SELECT a FROM S;; SHOW STREAMS ; ")] == [s.QueryStatement, s.Show]
+    assert parse("") == parse(" -- nothing\n") == []
+
+
+def test_create_stream_takes_its_clauses_in_any_order() -> None:
+    expected = s.CreateStream(
+        "Pos",
+        (s.ColumnDef("car", Type.INTEGER), s.ColumnDef("at", Type.TIMESTAMP), s.ColumnDef("key", Type.TEXT)),
+        timestamp_by=s.Name("at"),
+        slack=s.Duration("10000", "millisecond"),
+        late_drop=True,
+        key=(s.Name("car"), s.Name("key")),
+        source=s.Source("pos.csv", "csv"),
+        archive="old",
+    )
+    columns = "CREATE STREAM Pos (car INTEGER, at TIMESTAMP, key CHAR(4))"
+    clauses = ["TIMESTAMP BY at", "SLACK 10,000 MILLISECONDS", "LATE DROP", "KEY (car, key)", "FROM 'pos.csv'"]
+    clauses += ["FORMAT CSV", "ARCHIVE 'old'"]
+    assert statement(" ".join([columns, *clauses])) == expected
+    assert statement(" ".join([columns, *reversed(clauses)])) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "type_"),
+    [
+        ("int", Type.INTEGER),
+        ("BIGINT", Type.INTEGER),
+        ("double", Type.FLOAT),
+        ("DOUBLE PRECISION", Type.FLOAT),
+        ("real", Type.FLOAT),
+        ("bool", Type.BOOLEAN),
+        ("STRING", Type.TEXT),
+        ("varchar(20)", Type.TEXT),
+        ("byte", Type.TEXT),
+        ("char(3)", Type.TEXT),
+        ("char", Type.TEXT),
+        ("interval", Type.INTERVAL),
+    ],
+)
+def test_a_type_goes_by_several_names(word: str, type_: Type) -> None:
+    assert statement(f"CREATE STREAM S (a {word})") == s.CreateStream("S", (s.ColumnDef("a", type_),))
+
+
+def test_register_is_the_word_of_stream_for_create() -> None:
+    text = "STREAM S (A integer, B float, C byte, D char(4))"
+    assert statement(f"Register {text};") == statement(f"CREATE {text}")
+    assert statement("register relation R (A integer)") == s.CreateRelation("R", (s.ColumnDef("A", Type.INTEGER),))
+
+
+def test_statements_of_later_milestones_are_read_too() -> None:
+    columns = (s.ColumnDef("a", Type.INTEGER),)
+    generator = s.Generator("nexmark", (s.Literal(1), s.Literal("x")), "json")
+    assert statement("CREATE STREAM S (a INTEGER) FROM GENERATOR nexmark(1, 'x') FORMAT json") == s.CreateStream(
+        "S", columns, source=generator
+    )
+    assert statement("CREATE STREAM S (a INTEGER) FROM GENERATOR g()") == s.CreateStream(
+        "S", columns, source=s.Generator("g")
+    )
+    query = select("SELECT a FROM S")
+    tail = "INTO 'out.csv' FORMAT csv ARCHIVE 'f' WITH HISTORY BACKFILL FROM 'old'"
+    assert statement(f"CREATE QUERY q AS SELECT a FROM S {tail}") == s.CreateQuery(
+        "q", query, "out.csv", "csv", "f", True, "old"
+    )
+    assert statement("ALTER QUERY q SET adaptive = off") == s.AlterQuery("q", "set", "adaptive", "off")
+    actions = {"PAUSE": "pause", "resume": "resume", "PIN PLAN": "pin plan", "UNPIN": "unpin"}
+    for words, action in actions.items():
+        assert statement(f"ALTER QUERY q {words}") == s.AlterQuery("q", action)
+
+
+def test_the_remaining_statements_are_read() -> None:
+    query = select("SELECT a FROM S")
+    assert statement("CREATE VIEW v AS SELECT a FROM S") == s.CreateView("v", query)
+    assert statement("CREATE VIEW v (x) AS (SELECT a FROM S)") == s.CreateView("v", query, ("x",))
+    assert statement("CREATE QUERY q AS SELECT a FROM S") == s.CreateQuery("q", query)
+    for kind in ("stream", "relation", "view", "query"):
+        assert statement(f"DROP {kind.upper()} x") == s.Drop(kind, "x")
+    for what in ("streams", "queries", "views", "settings"):
+        assert statement(f"SHOW {what}") == s.Show(what)
+    assert statement("DESCRIBE S") == s.Describe("S")
+    assert statement("EXPLAIN q") == s.Explain("q")
+    assert statement("EXPLAIN SELECT a FROM S") == s.Explain(query)
+    assert statement("EXPLAIN ANALYZE SELECT a FROM S") == s.Explain(query, analyze=True)
+    assert statement("EXPLAIN ANALYZE q") == s.Explain("q", analyze=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("off", "off"),
+        ("on", "on"),
+        ("all", "all"),
+        ("Chain", "Chain"),
+        ("'ticks'", "ticks"),
+        ("true", True),
+        ("10", 10),
+        ("-3", -3),
+        ("0.5", 0.5),
+    ],
+)
+def test_a_setting_is_a_word_a_string_or_a_number(text: str, value: object) -> None:
+    assert statement(f"SET x = {text}") == s.SetSetting("x", value)  # type: ignore[arg-type]
