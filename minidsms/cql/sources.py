@@ -52,6 +52,7 @@ class SourceBinder:
         self.outer = outer
         self.bind_query = bind_query
         self.bind_relation = bind_relation
+        self._defaulted: list[str] = []
 
     def bind_all(self, items: tuple[syntax.FromItem, ...]) -> tuple[Source, tuple[syntax.FromItem, ...]]:
         """The comma-separated items as one left-deep cross product, and their expanded trees."""
@@ -61,6 +62,11 @@ class SourceBinder:
             scope = self._beside(whole, right, item)
             node = bound.Join(whole.node.schema + right.node.schema, JoinKind.INNER, whole.node, right.node, None)
             whole = Source(node, scope, whole.tree)
+        if self._defaulted and isinstance(whole.node, bound.Join):
+            # A join must keep all rows of such a stream for ever; whoever forgot a window wants to know.
+            self.session.warnings.append(
+                f"no window stands behind {listing(self._defaulted)}: the join keeps every row, as [RANGE UNBOUNDED]"
+            )
         return whole, tuple(source.tree for source in sources)
 
     def bind(self, item: syntax.FromItem) -> Source:
@@ -70,6 +76,7 @@ class SourceBinder:
             return source
         window = syntax.UnboundedWindow()
         node = bound.Window(source.node.schema, source.node, bound.WindowSpec(WindowKind.UNBOUNDED))
+        self._defaulted.append(source.scope.tables[0].alias or "a subquery")
         match source.tree:
             case syntax.TableRef() | syntax.QueryRef() | syntax.ParenthesisedRef():
                 return Source(node, source.scope, replace(source.tree, window=window))
