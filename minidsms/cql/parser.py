@@ -19,6 +19,7 @@ from minidsms.cql import lexer, syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.syntax_errors import syntax_error
 from minidsms.cql.tree_builder import TreeBuilder, check_tree
+from minidsms.elements import Type
 
 
 class _Tokens(Lexer):
@@ -46,7 +47,7 @@ class _Grammar:
                     resources.files("minidsms.cql").joinpath("grammar.lark").read_text("utf-8"),
                     parser="lalr",
                     lexer=_Tokens,
-                    start=["statement", "query"],
+                    start=["statement", "query", "type"],
                     transformer=self.builder,
                     maybe_placeholders=True,
                 )
@@ -100,3 +101,16 @@ def parse_query(text: str) -> syntax.Query:
     query: syntax.Query = _GRAMMAR.parse(found[0], text, "query")
     check_tree(query, text)
     return query
+
+
+def parse_type(text: str) -> Type:
+    """The type a text names, as in a declaration.
+
+    >>> parse_type("varchar(20)")
+    <Type.TEXT: 'TEXT'>
+    """
+    found = list(lexer.statements(text))
+    if len(found) != 1:
+        raise CqlError("one type was expected", text, (0, len(text)))
+    type_: Type = _GRAMMAR.parse(found[0], text, "type")
+    return type_

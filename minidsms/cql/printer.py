@@ -270,6 +270,9 @@ def _predicate(expr: syntax.Expr, indent: str) -> str:
             return text if escape is None else f"{text} ESCAPE {print_expression(escape, indent)}"
         case syntax.InList(operand=operand, items=items, negated=negated):
             listed = ", ".join(print_expression(e, indent) for e in items)
+            if len(items) == 1 and isinstance(items[0], syntax.ScalarQuery):
+                # Without the plus this would read as IN (query).
+                listed = "+" + listed
             return f"{_at(operand, _SUM, indent)} {_not(negated)}IN ({listed})"
         case syntax.InQuery(operand=operand, query=query, negated=negated):
             return f"{_at(operand, _SUM, indent)} {_not(negated)}IN {_nested(query, indent)}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from minidsms.cql import syntax as s
-from minidsms.cql.parser import parse, parse_query
+from minidsms.cql.errors import CqlError
+from minidsms.cql.parser import parse, parse_query, parse_type
 from minidsms.elements import Type
 
 
@@ -345,6 +346,17 @@ def test_create_stream_takes_its_clauses_in_any_order() -> None:
 )
 def test_a_type_goes_by_several_names(word: str, type_: Type) -> None:
     assert statement(f"CREATE STREAM S (a {word})") == s.CreateStream("S", (s.ColumnDef("a", type_),))
+
+
+def test_a_type_can_be_read_alone() -> None:
+    assert (parse_type("integer"), parse_type("TIMESTAMP"), parse_type("char(3)")) == (
+        Type.INTEGER,
+        Type.TIMESTAMP,
+        Type.TEXT,
+    )
+    for text in ("", "integr", "integer integer", "char(3"):
+        with pytest.raises(CqlError):
+            parse_type(text)
 
 
 def test_register_is_the_word_of_stream_for_create() -> None:

@@ -11,6 +11,8 @@ from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_expression, print_query, print_statement
 from minidsms.elements import Type
 
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
 # ----------------------------------------------------------------------------------- trees as the parser gives them
 
 WORDS = "day rows range now slide by key format interval timestamp escape any some into with left cross select istream"
@@ -86,7 +88,7 @@ def expressions(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Expr
             st.builds(s.Quantified, COMPARISONS, st.sampled_from(["all", "any"]), e, queries),
         )
 
-    return st.deferred(lambda: st.recursive(ATOMS, larger, max_leaves=5))
+    return st.recursive(ATOMS, larger, max_leaves=5)
 
 
 def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]) -> st.SearchStrategy[s.FromItem]:
@@ -112,7 +114,7 @@ def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]
             st.builds(s.Join, st.just("cross"), items, items),
         )
 
-    return st.deferred(lambda: st.recursive(first, larger, max_leaves=3))
+    return st.recursive(first, larger, max_leaves=3)
 
 
 def selects(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Select]:
@@ -166,6 +168,12 @@ def test_an_expression_prints_with_the_parentheses_it_needs(expr: s.Expr) -> Non
     query = parse_query(f"SELECT {print_expression(expr)} FROM S")
     assert isinstance(query, s.Select)
     assert repr(query.items[0].expr) == repr(expr)
+
+
+def test_a_list_of_one_scalar_query_is_not_taken_for_a_query() -> None:
+    query = parse_query("SELECT a FROM S WHERE a IN (+(SELECT b FROM T))")
+    assert isinstance(query, s.Select) and isinstance(query.where, s.InList)
+    assert parse_query(print_query(query)) == query
 
 
 @pytest.mark.parametrize(
