@@ -119,6 +119,7 @@ def random_feed(rng: Random, names: list[str], size: int, may_be_extreme: bool =
     waiting = {name: _elements(rng, name, size, null, extreme) for name in names}
     last = max((ts for rows in waiting.values() for ts, _, _ in rows), default=0)
     steps = _interleaved(rng, waiting)
+    last = max([last, *(step.ts for step in steps if isinstance(step, Advance))])
     return (*steps, Advance(last + rng.randint(0, 9)))
 
 
