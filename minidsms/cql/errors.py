@@ -69,7 +69,12 @@ def _show_line(line: int, source: str, column: int, width: int, note: str) -> st
 
 
 class DataError(Error):
-    """Pushed data that does not fit the stream or relation: types, shapes, NULL timestamps, a deletion of no row."""
+    """Pushed data that does not fit the stream or relation: types, shapes, NULL timestamps, a deletion of no row.
+
+    row: the position in the pushed data of the row to blame, or None.
+    """
+
+    row: int | None = None
 
 
 class LateElementError(DataError):

@@ -15,7 +15,7 @@ import numpy as np
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, LateElementError
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, MAX_INSTANT, Int8Array, Int64Array, Type
+from minidsms.elements import Int8Array, Int64Array, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.conversion import Converter
 from minidsms.inputs.rejected import InputCounters, RejectedRows
@@ -29,8 +29,7 @@ class RelationInput:
     """What `push` on a relation, and sources, talk to.
 
     store: the changes and the rows present.  closed: gives the last instant that is closed for a query which reads the
-    relation (MIN_INSTANT where there is none).  last_ts: the instant of the last change, or None.  progress: no later change
-    has ts <= it.
+    relation (MIN_INSTANT where there is none).  last_ts: the instant of the last change, or None.
     """
 
     def __init__(
@@ -39,20 +38,14 @@ class RelationInput:
         self.definition = definition
         self.schema = definition.schema
         self.store = RelationStore(definition.schema)
-        self.progress = MIN_INSTANT
         self.last_ts: int | None = None
         self.ended = False
         self.counters = InputCounters()
         self.rejected = RejectedRows()
-        self._closed = closed
+        self.closed = closed
         self._dictionary = dictionary
-        self._convert = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
+        self.converter = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
         self._signs = ColumnReader(dictionary, tick_ns)
-
-    @property
-    def progress(self) -> int:
-        """Relations hold no time back."""
-        return MAX_INSTANT
 
     @property
     def greatest_ts(self) -> int | None:
@@ -67,23 +60,20 @@ class RelationInput:
         will do). LateElementError where a ts is below one before it or not after the closed instants; DataError where
         a deletion cancels no row.
         """
-        n, columns = self._convert.columns(data)
+        n, columns = self.converter.columns(data)
         signs = self._read_signs(sign, n)
-        if self.ended:
-            raise self._convert.error("the relation has ended", "its source was read to the end", LateElementError)
-        instants = self._convert.instants(self._first_open() if ts is None else ts, n)
+        instants = self.converter.instants(self._first_open() if ts is None else ts, n)
         if n == 0:
             return 0
         self._check_order(instants)
         bad = self.store.append(instants, signs, columns)
         if bad >= 0:
-            row = self._convert.rows([c.slice(bad, bad + 1) for c in columns])[0]
-            raise self._convert.error(
+            row = self.converter.rows([c.slice(bad, bad + 1) for c in columns])[0]
+            raise self.converter.error(
                 f"row {bad}: nothing to delete: no row {_short(row)} is present at {int(instants[bad])}",
                 "a deletion names a row inserted before, equal in every column",
             )
         self.last_ts = int(instants[-1])
-        self.progress = self.last_ts - 1
         self.counters.accepted += n
         return n
 
@@ -92,19 +82,13 @@ class RelationInput:
         return self.store.present()
 
     def finish(self) -> None:
-        """The source has ended: nothing more is taken."""
+        """The source has ended. Changes may still be pushed: a relation holds nothing back, ended or not."""
         self.ended = True
-        self.progress = MAX_INSTANT
 
     def reject(self, row: Any, reason: str) -> None:
         """Count and keep a row that could not be taken (sources tell of malformed rows here)."""
         self.counters.rejected += 1
         self.rejected.add(row, reason)
-
-    @property
-    def greatest_ts(self) -> int | None:
-        """The instant of the last change: an engine asks it of streams and relations alike."""
-        return self.last_ts
 
     @property
     def nbytes(self) -> int:
@@ -118,7 +102,7 @@ class RelationInput:
     # --------------------------------------------------------------------------------------------------- checks
 
     def _first_open(self) -> int:
-        first = max(0, self._closed() + 1)
+        first = max(0, self.closed() + 1)
         return first if self.last_ts is None else max(first, self.last_ts)
 
     def _check_order(self, ts: Int64Array) -> None:
@@ -127,14 +111,14 @@ class RelationInput:
         falls = ts < before
         if falls.any():
             row = int(np.argmax(falls))
-            raise self._convert.error(
+            raise self.converter.error(
                 f"row {row}: late: timestamp {int(ts[row])} is below {int(before[row])}, that of the change before",
                 "relations take no slack: push changes in timestamp order",
                 LateElementError,
             )
-        closed = self._closed()
+        closed = self.closed()
         if int(ts[0]) <= closed:
-            raise self._convert.error(
+            raise self.converter.error(
                 f"row 0: late: the instant {int(ts[0])} is closed, as all up to {closed}",
                 "push changes of a relation before the streams move past their instants",
                 LateElementError,
@@ -149,7 +133,7 @@ class RelationInput:
             raise self._no_sign(sign, None)
         signs = self._sign_column(sign)
         if len(signs) != n:
-            raise self._convert.error(
+            raise self.converter.error(
                 f"{len(signs)} signs for {n} rows", "give sign one value for all rows, or one per row"
             )
         return None if (signs == 1).all() else signs
@@ -166,7 +150,7 @@ class RelationInput:
             try:
                 texts: Sequence[Any] = self._dictionary.decode(self._signs.read(sign, Type.TEXT))
             except ValueRefused as refused:
-                raise self._convert.error(f"sign: {refused.reason}", "a sign is +1 or -1") from None
+                raise self.converter.error(f"sign: {refused.reason}", "a sign is +1 or -1") from None
             return self._sign_column(list(texts))
         wrong = np.abs(column.values) != 1
         if wrong.any():
@@ -176,7 +160,7 @@ class RelationInput:
 
     def _no_sign(self, value: Any, row: int | None) -> DataError:
         where = "" if row is None else f"row {row}: "
-        return self._convert.error(f"{where}{show(value)} is no sign", "a sign is +1 (insert) or -1 (delete)")
+        return self.converter.error(f"{where}{show(value)} is no sign", "a sign is +1 (insert) or -1 (delete)")
 
 
 def _sign(value: Any) -> int | None:

@@ -53,7 +53,7 @@ class StreamInput:
         # A slack beyond the range of instants holds everything back just as well, and does not overflow.
         self._slack = min(definition.slack, LAST_INSTANT)
         self._waiting = SlackBuffer(definition.schema)
-        self._convert = Converter(f"stream {definition.name}", definition.schema, dictionary, tick_ns)
+        self.converter = Converter(f"stream {definition.name}", definition.schema, dictionary, tick_ns)
         self._text = tuple(i for i, t in enumerate(definition.schema.types) if t is Type.TEXT)
 
     # ---------------------------------------------------------------------------------------------------- input
@@ -68,7 +68,7 @@ class StreamInput:
         """
         if type(data) is tuple and (ts is None or type(ts) is int):
             return self._push_row(data, ts)
-        n, columns = self._convert.columns(data)
+        n, columns = self.converter.columns(data)
         if self.ended:
             raise self._ended()
         instants = self._instants(ts, n, columns)
@@ -89,7 +89,7 @@ class StreamInput:
 
     def _push_row(self, row: tuple[Any, ...], ts: int | None) -> int:
         """`push` of one tuple, without arrays: no more than a few microseconds."""
-        values = self._convert.row(row)
+        values = self.converter.row(row)
         if self.ended:
             raise self._ended()
         if ts is None:
@@ -99,9 +99,9 @@ class StreamInput:
             else:
                 ts = values[by]
                 if ts is None:
-                    raise self._convert.error("the timestamp is NULL", "every element needs an instant")
+                    raise self.converter.error("the timestamp is NULL", "every element needs an instant")
         if not FIRST_INSTANT < ts < LAST_INSTANT:
-            ts = self._convert.instant(ts)
+            ts = self.converter.instant(ts)
         if self._memory is not None:
             self._memory(8 * len(values) + 8)
         if ts <= self.progress:
@@ -127,7 +127,7 @@ class StreamInput:
     def advance(self, ts: Any) -> None:
         """A heartbeat: no later element has a timestamp <= ts. One below the progress says nothing new."""
         if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
-            ts = self._convert.instant(ts)
+            ts = self.converter.instant(ts)
         if ts > self.progress:
             self.progress = ts
             self._release()
@@ -168,21 +168,21 @@ class StreamInput:
 
     def _instants(self, ts: Any, n: int, columns: Sequence[Column]) -> Int64Array:
         if ts is not None:
-            return self._convert.instants(ts, n)
+            return self.converter.instants(ts, n)
         by = self.definition.timestamp_by
         if by is not None:
-            return self._convert.checked_instants(columns[by])
+            return self.converter.checked_instants(columns[by])
         return np.full(n, self._now(), np.int64) if n else np.zeros(0, np.int64)
 
     def _now(self) -> int:
         """The clock's instant, never late: a clock that stands or falls back, or is behind a heartbeat, is moved on."""
         if self._clock is None:
-            raise self._convert.error(
+            raise self.converter.error(
                 "the rows have no timestamp", "pass ts=.., or declare the stream with TIMESTAMP BY a column"
             )
-        now = max(self._convert.instant(self._clock()), self.progress + 1)
+        now = max(self.converter.instant(self._clock()), self.progress + 1)
         now = now if self.greatest_ts is None else max(now, self.greatest_ts)
-        return self._convert.instant(now)
+        return self.converter.instant(now)
 
     # ------------------------------------------------------------------------------------------------- lateness
 
@@ -207,7 +207,7 @@ class StreamInput:
         self.counters.rejected += unkept
         self.rejected.skip(unkept)
         kept = rows[unkept:]
-        shown = self._convert.rows([c.take(kept) for c in columns])
+        shown = self.converter.rows([c.take(kept) for c in columns])
         # The greatest so far counts only what was taken, and what was dropped is never the greatest.
         greatest = np.maximum.accumulate(ts)
         for row, values in zip(kept.tolist(), shown):
@@ -215,16 +215,18 @@ class StreamInput:
             self.reject(values, _late_reason(int(ts[row]), progress))
 
     def _shown(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        text = self._convert.dictionary.text
+        text = self.converter.dictionary.text
         return tuple(text(v) if i in self._text and v is not None else v for i, v in enumerate(values))
 
     def _too_late(self, ts: int, progress: int, row: int | None) -> DataError:
         where = "" if row is None else f"row {row}: "
         hint = "declare the stream with SLACK, so that it waits for late rows, or with LATE DROP"
-        return self._convert.error(f"{where}{_late_reason(ts, progress)}", hint, LateElementError)
+        error = self.converter.error(f"{where}{_late_reason(ts, progress)}", hint, LateElementError)
+        error.row = row
+        return error
 
     def _ended(self) -> DataError:
-        return self._convert.error("the stream has ended", "its source was read to the end", LateElementError)
+        return self.converter.error("the stream has ended", "its source was read to the end", LateElementError)
 
     # -------------------------------------------------------------------------------------------------- storing
 

@@ -1,0 +1,128 @@
+"""Parquet and Arrow IPC files: typed columns, read a batch of rows at a time.
+
+Columns are found by case-insensitive name; others are never read. Types are judged by the input manager, value by
+value; no row is malformed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from minidsms.cql.errors import Error
+from minidsms.elements import Schema
+from minidsms.inputs.rejected import RejectedRows
+from minidsms.sources.blocks import cannot_read, open_file
+from minidsms.sources.source import BATCH_ROWS, FileColumn, choose_columns
+
+
+class ParquetSource:
+    """Rows of a Parquet file."""
+
+    def __init__(self, path: str, schema: Schema, relation: bool = False) -> None:
+        from pyarrow import parquet
+
+        self.path = path
+        self.schema = schema
+        self.rejected = RejectedRows()
+        self.first_line: int | None = None
+        self._raw, _, self.bytes_total = open_file(path)
+        self._done = 0.0
+        try:
+            self._file = parquet.ParquetFile(self._raw)
+            names = self._file.schema_arrow.names
+            self._columns = choose_columns(path, names, schema, relation)
+        except Error:
+            self.close()
+            raise
+        except Exception as error:
+            self.close()
+            raise cannot_read(path, error) from None
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the file consumed so far, in proportion to the rows."""
+        return int(self.bytes_total * self._done)
+
+    def close(self) -> None:
+        """Give up the file."""
+        self._raw.close()
+
+    def read(self) -> Iterator[Any]:
+        """The rows, BATCH_ROWS at a time."""
+        total = max(1, self._file.metadata.num_rows)
+        rows = 0
+        batches = self._file.iter_batches(BATCH_ROWS, columns=[c.name for c in self._columns], use_threads=False)
+        for batch in _guarded(self.path, batches):
+            rows += batch.num_rows
+            self._done = rows / total
+            if batch.num_rows:
+                # Columns come back in the file's order.
+                by_name = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
+                yield _chosen([by_name[c.name] for c in self._columns], self._columns)
+        self._done = 1.0
+        self.close()
+
+
+class ArrowSource:
+    """Rows of an Arrow IPC file or stream."""
+
+    def __init__(self, path: str, schema: Schema, relation: bool = False) -> None:
+        from pyarrow import ipc
+
+        self.path = path
+        self.schema = schema
+        self.rejected = RejectedRows()
+        self.first_line: int | None = None
+        self._raw, _, self.bytes_total = open_file(path)
+        try:
+            try:
+                self._file: Any = ipc.open_file(self._raw)
+                self._batches = (self._file.get_batch(i) for i in range(self._file.num_record_batches))
+            except pa.ArrowInvalid:
+                self._raw.seek(0)
+                self._file = ipc.open_stream(self._raw)
+                self._batches = iter(self._file)
+            self._columns = choose_columns(path, self._file.schema.names, schema, relation)
+        except Error:
+            self.close()
+            raise
+        except Exception as error:
+            self.close()
+            raise cannot_read(path, error) from None
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the file consumed so far."""
+        return self.bytes_total if self._raw.closed else min(self._raw.tell(), self.bytes_total)
+
+    def close(self) -> None:
+        """Give up the file."""
+        self._raw.close()
+
+    def read(self) -> Iterator[Any]:
+        """The rows, at most BATCH_ROWS at a time."""
+        for batch in _guarded(self.path, self._batches):
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                part = batch.slice(start, BATCH_ROWS)
+                yield _chosen([part.column(c.position) for c in self._columns], self._columns)
+        self.close()
+
+
+def _chosen(arrays: list[Any], columns: list[FileColumn]) -> Any:
+    return pa.RecordBatch.from_arrays(arrays, names=[c.batch_name for c in columns])
+
+
+def _guarded(path: str, batches: Any) -> Iterator[Any]:
+    """The batches; a damaged file is an Error that names it."""
+    iterator = iter(batches)
+    while True:
+        try:
+            batch = next(iterator)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise cannot_read(path, error) from None
+        yield batch

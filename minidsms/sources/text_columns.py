@@ -1,0 +1,140 @@
+"""Columns of texts from a file to typed Arrow arrays, and which of their values cannot be read.
+
+Invariant: a text is read the same whether its neighbours are good or bad: the quick way (a whole column at once) and
+the careful way (value by value) accept the same texts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from minidsms.elements import BoolArray, Type
+
+TRUE_TEXTS = ("true", "True", "TRUE", "1", "t", "T")
+FALSE_TEXTS = ("false", "False", "FALSE", "0", "f", "F")
+
+_NUMBERS = {Type.INTEGER: pa.int64(), Type.INTERVAL: pa.int64(), Type.FLOAT: pa.float64()}
+_PLAIN = {
+    Type.INTEGER: r"^-?[0-9]{1,18}$",
+    Type.INTERVAL: r"^-?[0-9]{1,18}$",
+    Type.FLOAT: r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$",
+}
+"""Texts Arrow certainly reads; others are tried one by one."""
+_ZONE = re.compile(r"(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
+
+
+def arrow_type(type_: Type) -> Any:
+    """The Arrow type a text reader is asked for. TIMESTAMP is read as text first: it may be ticks or ISO times."""
+    return {
+        Type.INTEGER: pa.int64(),
+        Type.INTERVAL: pa.int64(),
+        Type.FLOAT: pa.float64(),
+        Type.BOOLEAN: pa.bool_(),
+        Type.NULL: pa.null(),
+    }.get(type_, pa.string())
+
+
+def are_ticks(texts: Any) -> bool | None:
+    """Whether a column of times is ticks (True) or ISO times (False): its first value says; None where all are NULL.
+
+    A file keeps to one of them: a value of the other kind is malformed.
+    """
+    for value in texts:
+        text = str(value).strip() if value.is_valid else ""
+        if text:
+            return re.fullmatch(r"[+-]?[0-9]+", text) is not None
+    return None
+
+
+def read_timestamps(texts: Any, ticks: bool | None) -> Any:
+    """Texts as int64 ticks or as an Arrow timestamp; ArrowInvalid where one of them is something else."""
+    texts = pc.utf8_trim_whitespace(texts)
+    if ticks or ticks is None:
+        return pc.cast(texts, pa.int64())
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
+        try:
+            return pc.cast(texts, kind)
+        except pa.ArrowInvalid:
+            continue
+    raise pa.ArrowInvalid("no ISO times")
+
+
+def read_texts(values: Any, type_: Type, ticks: bool | None) -> tuple[Any, BoolArray]:
+    """(array, bad): a binary column as the type, NULL where `bad`; the careful way. ticks: of a TIMESTAMP column."""
+    texts, bad = _decode(values)
+    if type_ is Type.TIMESTAMP and ticks is not False:
+        type_ = Type.INTEGER
+    if type_ is Type.TEXT:
+        return texts, bad
+    texts = pc.utf8_trim_whitespace(texts)
+    if type_ in _NUMBERS:
+        kind = _NUMBERS[type_]
+        plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN[type_]), True)
+        for row in np.flatnonzero(~plain.to_numpy(zero_copy_only=False)).tolist():
+            bad[row] |= not _can_cast(texts[row], kind)
+        return pc.cast(_without(texts, bad), kind), bad
+    if type_ is Type.BOOLEAN:
+        true = pc.is_in(texts, pa.array(TRUE_TEXTS))
+        false = pc.is_in(texts, pa.array(FALSE_TEXTS))
+        known = pc.or_(pc.or_(true, false), pc.is_null(texts)).to_numpy(zero_copy_only=False)
+        bad |= ~known
+        return _without(pc.if_else(pc.is_null(texts), pa.scalar(None, pa.bool_()), true), bad), bad
+    if type_ is Type.TIMESTAMP:
+        return _read_iso_times(texts, bad), bad
+    bad |= pc.is_valid(texts).to_numpy(zero_copy_only=False)
+    return pa.nulls(len(texts)), bad
+
+
+def _read_iso_times(texts: Any, bad: BoolArray) -> Any:
+    """ISO texts one by one, in UTC; sets bad where a text is none."""
+    times: list[tuple[int, int] | None] = []
+    for row, text in enumerate(texts):
+        times.append(None)
+        if text.is_valid and not bad[row]:
+            zone = "UTC" if _ZONE.search(str(text)[10:]) else None
+            for unit, scale in (("us", 1), ("ns", 1000)):
+                kind = pa.timestamp(unit, zone)
+                if _can_cast(text, kind):
+                    times[row] = (text.cast(kind).value, scale)
+                    break
+            bad[row] = times[row] is None
+    # Nanoseconds only where they are needed: they reach from 1678 to 2261 only.
+    if all(t is None or t[1] == 1 for t in times):
+        return pa.array([None if t is None else t[0] for t in times], pa.timestamp("us", "UTC"))
+    exact = [None if t is None else t[0] * (1000 // t[1]) for t in times]
+    if all(t is None or abs(t) < 2**63 for t in exact):
+        return pa.array(exact, pa.timestamp("ns", "UTC"))
+    return pa.array([None if t is None else t[0] // t[1] for t in times], pa.timestamp("us", "UTC"))
+
+
+def _can_cast(text: Any, kind: Any) -> bool:
+    try:
+        text.cast(kind)
+        return True
+    except pa.ArrowInvalid:
+        return False
+
+
+def _without(values: Any, bad: BoolArray) -> Any:
+    return pc.if_else(pa.array(bad), pa.scalar(None, values.type), values) if bad.any() else values
+
+
+def _decode(values: Any) -> tuple[Any, BoolArray]:
+    """A binary array as text; bad where it is no UTF-8."""
+    bad = np.zeros(len(values), np.bool_)
+    try:
+        return values.cast(pa.string()), bad
+    except pa.ArrowInvalid:
+        texts: list[str | None] = []
+        for row, value in enumerate(values.to_pylist()):
+            try:
+                texts.append(None if value is None else value.decode("utf-8"))
+            except UnicodeDecodeError:
+                texts.append(None)
+                bad[row] = True
+        return pa.array(texts, pa.string()), bad
