@@ -1,0 +1,52 @@
+# The two commands of the README are `make demo` and `make test`; both make what they need in .venv, once.
+
+PYTHON ?= python3
+JOBS ?= 2
+SOAK ?= --cases 20000
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help env demo test check soak bench clean
+
+help:
+	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
+	@echo "make test    the default tests, the examples of the docs and the doctests"
+	@echo "make check   format, lint, types, then the tests"
+	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S')"
+	@echo "make bench   the benchmarks"
+	@echo "make clean   remove the environment and everything that is cached"
+
+env: $(INSTALLED)
+
+# A stamp newer than pyproject.toml says that the environment is complete: the second call installs nothing.
+$(INSTALLED): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; minidsms needs Python 3.11 or newer (make PYTHON=/path/to/python3)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "minidsms needs Python 3.11 or newer, and this is $$($(PYTHON) --version) (make PYTHON=/path/to/python3)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make environments; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@echo "making the environment in $(VENV); the first time takes a few minutes"
+	@test -x $(BIN)/python && $(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: env
+	@$(BIN)/python examples/flights.py
+
+test: env
+	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
+
+check: env
+	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/python -m ruff check .
+	@$(BIN)/python -m mypy
+	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
+
+soak: env
+	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
+
+bench: env
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
