@@ -1,7 +1,7 @@
 """Filters move towards the streams, and comma joins take their conditions from WHERE.
 
-A conjunct moves only if it cannot fail, for below a join it would meet rows that the other conjuncts exclude (R4). It never
-passes a ROWS or PARTITION window (W8), an outer join's padded side, or a node that others read too.
+A conjunct moves only if it cannot fail, for below a join it would meet rows that the other conjuncts exclude (R4), and never
+past an expression that can: that would hide rows on which it fails. It never passes a ROWS or PARTITION window (W8), an outer join's padded side, or a node that others read too.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ def push(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
         return node
     if counts.get(id(node), 1) > 1:
         return filtered(node, parts)
+    if isinstance(node, bound.Filter) and can_fail(node.condition):
+        return filtered(node, parts)  # below, they would hide rows on which it fails
     if isinstance(node, bound.Filter):
         return push(node.input, [*conjuncts(node.condition), *parts], counts)
     if isinstance(node, bound.Window) and node.spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED):
@@ -80,7 +82,7 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
     match node:
         case bound.Project() if not any(can_fail(e) for e in node.exprs):
             return dataclasses.replace(node, input=push(node.input, [substitute(p, node.exprs) for p in parts], counts))
-        case bound.Join(join=JoinKind.INNER):
+        case bound.Join(join=JoinKind.INNER) if node.condition is None or not can_fail(node.condition):
             bare = dataclasses.replace(node, condition=None)
             return _push_into_join(bare, [*conjuncts(node.condition), *parts], counts)
         case bound.Join(join=JoinKind.LEFT):
