@@ -45,6 +45,7 @@ soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
 
 bench: env
+	@test -f benchmarks/__main__.py || { echo "this version has no benchmarks yet"; exit 1; }
 	@$(BIN)/python -m benchmarks
 
 clean:
