@@ -4,7 +4,7 @@ Within an instant all deletions of both inputs come first, each probing what is 
 insertions: so each pair that begins or ends at the instant is put out exactly once, and none that would do both.
 NULL keys match nothing (docs/semantics R2). Babu 2005, section 2.2.2; docs/design, points 2 to 4.
 
-Invariant: between slices both sides hold exactly the rows of their relations at `progress`, those with a NULL key apart.
+Invariant: between slices both sides hold the rows of their relations at `progress`, those with a NULL key apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rows of one relation that have (or lack) a partner in another: IN, EXISTS and their negations.
 
-A left row is in the output while some right row has its key; anti: while none has. Keys with a NULL have no partner, unless
-the join is null-safe (IS NOT DISTINCT FROM). Each instant the right's changes are netted per key first, so that a key whose
-last row is replaced by another disturbs nothing.  docs/semantics R1, R2; Babu 2005, section 2.2.2.
+A left row is in the output while some right row has its key; anti: while none has. Keys with a NULL have no partner,
+unless the join is null-safe (IS NOT DISTINCT FROM). Each instant the right's changes are netted per key first, so that
+a key whose last row is replaced by another disturbs nothing.  docs/semantics R1, R2; Babu 2005, section 2.2.2.
 
 Invariant: between slices the output is { l in left : count(right rows with key of l) > 0 }, or = 0.
 """
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch
-from minidsms.kernels.join import DONE, GROW, INSPECTED, MISSING, NEXT, STATE_WORDS, STATUS, semi_join
+from minidsms.elements import Batch, Int8Array, Int64Array
+from minidsms.kernels.join import DONE, GROW, INSPECTED, MISSING, NEXT, STATE_WORDS, STATUS, pair_buffers, semi_join
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.key_counts import KeyCounts
@@ -57,24 +57,27 @@ class SemiJoin(Operator):
             self._left = KeyedRing(left.schema, self.left_keys, columns, self._state[0], null_safe)
         else:
             self._left = KeyedBag(left.schema, self.left_keys, columns, self._state[0], null_safe, keeps_keyless=anti)
+        self._buffers: tuple[Int64Array, Int64Array, Int8Array] | None = None
         self._right = KeyCounts(right.schema, self.right_keys, self._state[1], null_safe)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Count right, toggle keys, pass left; one batch of output per full buffer of rows."""
         if batches[0] is not None or batches[1] is not None:
             left, right = self._left.begin(batches[0]), self._right.begin(batches[1])
+            if self._buffers is None:
+                self._buffers = pair_buffers(_ROWS)
+            slots, out_ts, out_sign = self._buffers
             keys = self._right
             status = -1
             while status != DONE:
-                rows = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int8)
                 found = semi_join(
                     left, *right, keys.heads, keys.nodes, keys.words, keys.touched, self._state,
-                    keys.layout.key_width, self.anti, *rows,
+                    keys.layout.key_width, self.anti, slots[0], out_ts, out_sign,
                 )  # fmt: skip
                 status = int(self._state[2, STATUS])
                 if found:
-                    slots, ts, sign = (a[:found] for a in rows)
-                    yield Batch(ts, sign, self._left.gather(range(len(self.schema)), slots))
+                    columns = self._left.gather(range(len(self.schema)), slots[0, :found])
+                    yield Batch(out_ts[:found].copy(), out_sign[:found].copy(), columns)
                 assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
                 if status == GROW:
                     keys.grow()

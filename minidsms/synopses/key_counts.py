@@ -21,7 +21,7 @@ _LEAST_CAPACITY = 64
 class KeyCounts:
     """Counts by key.
 
-    schema: of the input.  keys: its key columns.  null_safe: NULL is a key like others; else rows with one do not count.
+    schema: of the input.  keys: its key columns.  null_safe: NULL is a key like others; else it does not count.
     state: this side's row of the semi-join kernel's state.
     """
 

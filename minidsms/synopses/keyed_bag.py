@@ -27,8 +27,8 @@ _NO_SIGNS = np.zeros(0, np.int8)
 class KeyedBag:
     """Rows in slots, by key and by row.
 
-    schema: of the input.  keys: its key columns.  needed: columns that `gather` will be asked for.  null_safe: NULL is a
-    key like others.  keeps_keyless: rows with a NULL key are kept, though no probe finds them.
+    schema: of the input.  keys: its key columns.  needed: columns that `gather` will be asked for.
+    null_safe: NULL is a key like others.  keeps_keyless: rows with a NULL key are kept, though no probe finds them.
     state: this side's row of the join kernel's state.
     """
 

@@ -29,8 +29,8 @@ _NO_SLOTS = np.zeros(0, np.int64)
 class KeyedRing:
     """Rows in arrival order, by key.
 
-    schema: of the input.  keys: its key columns.  needed: columns that `gather` will be asked for.  null_safe: NULL is a
-    key like others.
+    schema: of the input.  keys: its key columns.  needed: columns that `gather` will be asked for.
+    null_safe: NULL is a key like others.
     state: this side's row of the join kernel's state.
     """
 

@@ -1,4 +1,4 @@
-"""How a row is kept as int64 words beside its index: its key first, then the other columns somebody needs, then NULL masks.
+"""How a row is kept as int64 words beside its index: its key first, then the other columns needed, then NULL masks.
 
 Invariant: two rows have equal words exactly when they are equal in every column kept (NULL equal to NULL); the first
 `key_width` words are the key's, to be compared where equal tags do not prove equal keys.
