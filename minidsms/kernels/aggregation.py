@@ -1,10 +1,11 @@
 """The loops of grouped aggregation: running sums per group, and the rows an instant changes.
 
-A batch is `ids` (n,) int64, the group of each element, with `weight` (n,) int8: +1 where the element's value comes to the group,
--1 where it leaves, 0 where it does not count (NULL, or a duplicate under DISTINCT). Every aggregate is one pass that moves its
-state, an array with a row per group, and writes what it would answer after each element: results[i, j] (the word; `floats` is
-the same memory as float64) and status[i, j], one of NULL, VALUE, FAILED. `emit` then takes, per instant and group, the answers
-after the group's last element. A state whose last value has left is all zeros again, so a freed group needs no cleaning.
+A batch is `ids` (n,) int64, the group of each element, with `weight` (n,) int8: +1 where the element's value comes
+to the group, -1 where it leaves, 0 where it does not count (NULL, or a duplicate under DISTINCT). Every aggregate
+is one pass that moves its state, an array with a row per group, and writes what it would answer after each element:
+results[i, j] (the word; `floats` is the same memory as float64) and status[i, j], one of NULL, VALUE, FAILED.
+`emit` then takes, per instant and group, the answers after the group's last element. A state whose last value has
+left is all zeros again, so a freed group needs no cleaning.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def count_values(
 
 @njit("void(int64[::1], int8[::1], int64[::1], int8[::1])", cache=True, nogil=True)
 def weigh_distinct(pairs: np.ndarray, weight: np.ndarray, counts: np.ndarray, out: np.ndarray) -> None:
-    """DISTINCT: only the first of equal values that comes, and the last that leaves, weighs. pairs: id of (group, value)."""
+    """DISTINCT: of equal values the first that comes and the last that leaves weigh. pairs: ids of (group, value)."""
     for i in range(pairs.shape[0]):
         before = counts[pairs[i]]
         after = before + weight[i]
@@ -57,7 +58,7 @@ def sum_integers(
     status: np.ndarray,
     j: int,
 ) -> None:
-    """SUM and AVG of INTEGER, exact. state: (cap, 3) [count, low word, high word] of a sum in 128 bits, two's complement."""
+    """SUM and AVG of INTEGER, exact. state: (cap, 3) [count, low, high word of a sum in 128 bits, two's complement]."""
     for i in range(ids.shape[0]):
         group = ids[i]
         if weight[i] != 0:
@@ -114,11 +115,12 @@ def emit(
     out_words: np.ndarray,
     out_status: np.ndarray,
 ) -> int:
-    """Close the batch's instants: -old row, +new row of each group whose row changed. Returns how many rows were written.
+    """Close the batch's instants: -old row, +new row of each group whose row changed. Returns how many rows were
+    written.
 
-    is_star[j]: the aggregate is COUNT(*), the number of rows, which is kept here.  is_global: the one group exists from `start`
-    on; else a group exists while it has rows.  meta: (3,) [instants closed so far, and on a failure 1 + the aggregate, its
-    position]; the output then ends before the failing instant.  The outputs hold 2 n rows.
+    is_star[j]: the aggregate is COUNT(*), the number of rows, which is kept here.  is_global: the one group exists
+    from `start` on; else a group exists while it has rows.  meta: (3,) [instants closed so far, and on a failure 1
+    + the aggregate, its position]; the output then ends before the failing instant.  The outputs hold 2 n rows.
     """
     n = ts.shape[0]
     k = is_star.shape[0]
@@ -165,8 +167,8 @@ def emit(
                 out_sign[out] = -1
                 out_ids[out] = group
                 for j in range(k):
-                    out_words[out, j] = shown[group, FIRST_WORD + j]
-                    out_status[out, j] = shown[group, FIRST_WORD + k + j]
+                    out_words[j, out] = shown[group, FIRST_WORD + j]
+                    out_status[j, out] = shown[group, FIRST_WORD + k + j]
                 out += 1
             shown[group, SHOWN] = 1 if exists else 0
             for j in range(k):
@@ -179,7 +181,7 @@ def emit(
                 out_sign[out] = 1
                 out_ids[out] = group
                 for j in range(k):
-                    out_words[out, j] = shown[group, FIRST_WORD + j]
-                    out_status[out, j] = shown[group, FIRST_WORD + k + j]
+                    out_words[j, out] = shown[group, FIRST_WORD + j]
+                    out_status[j, out] = shown[group, FIRST_WORD + k + j]
                 out += 1
     return out

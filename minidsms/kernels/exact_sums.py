@@ -1,15 +1,18 @@
-"""Sums of floats, and of squares, without any rounding: what came and left leaves no trace, and the order does not matter.
+"""Sums of floats, and of squares, without any rounding: what came and left leaves no trace, and the order does not
+matter.
 
 A sum is a long fixed-point number per group, cut into limbs: `limbs` (cap, width) int64, where column l weighs
-2^(32 (base + l)) units and the unit is 2^-1074 for sums of floats (so that every float is a whole number of units), its square
-for sums of squares, and 1 for integers. An element adds its bits to three to five limbs, or takes them away; carries wait until
-somebody reads, for a limb holds the sum of at most 2^28 elements' parts. The columns are those the data has needed so far: a
-kernel that meets a value outside returns its position, with the limbs it needs in meta (2,), and is called again.
+2^(32 (base + l)) units and the unit is 2^-1074 for sums of floats (so that every float is a whole number of units),
+its square for sums of squares, and 1 for integers. An element adds its bits to three to five limbs, or takes them
+away; carries wait until somebody reads, for a limb holds the sum of at most 2^28 elements' parts. The columns are
+those the data has needed so far: a kernel that meets a value outside returns its position, with the limbs it needs
+in meta (2,), and is called again.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -19,7 +22,7 @@ _NULL, _VALUE = 0, 1
 
 
 @njit("void(int64[:,::1], int64, int64, int64, int64)", cache=True, nogil=True, inline="always")
-def _add_bits(limbs: np.ndarray, group: int, position: int, part: int, weight: int) -> None:
+def _add_bits(limbs: np.ndarray, group: Any, position: Any, part: Any, weight: Any) -> None:
     """Add part (32 bits) at a bit position counted from the first column."""
     shifted = part << (position & 31)
     limb = position >> 5
@@ -28,8 +31,8 @@ def _add_bits(limbs: np.ndarray, group: int, position: int, part: int, weight: i
 
 
 @njit("int64(int64[::1], int64[::1], int64)", cache=True, nogil=True)
-def _normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> int:
-    """sign * limbs as digits below 2^32, two digits longer; returns the carry that remains (negative: the number is)."""
+def _normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> Any:
+    """sign * limbs as digits below 2^32, two digits longer; returns the carry left (negative: so is the number)."""
     carry = np.int64(0)
     n = limbs.shape[0]
     for l in range(n):
@@ -138,7 +141,7 @@ def sum_floats(
             if total > 0.0:
                 if average:
                     total /= n
-                floats[i, j] = math.ldexp(sign * total, np.int32(exponent + 32 * base - 1074))
+                floats[i, j] = math.ldexp(sign * total, int(exponent + 32 * base - 1074))
     return len(ids)
 
 
@@ -241,6 +244,6 @@ def vary(
         _normalise(total, result, 1)
         excess, power = _leading(result)
         unit = 0 if is_integer else -2148
-        variance = math.ldexp(excess / (float(n) * float(n - 1)), np.int32(power + 32 * low + unit))
+        variance = math.ldexp(excess / (float(n) * float(n - 1)), int(power + 32 * low + unit))
         floats[i, j] = math.sqrt(variance) if deviation else variance
     return len(ids)

@@ -1,16 +1,21 @@
 """The least or greatest of each group's values while values come and go: MIN, MAX, FIRST and LAST.
 
-All groups' values stand in one pool, `nodes` (cap, 8) int64 = [key, value, is not NULL, count, left, right, priority, -]; node 0
-is nobody, free nodes are chained through `left`. A group knows its nodes by `state` (cap, 4) int64, all zeros when it is empty.
-  FIFO deletions: a monotone deque, state = [front, back, rows come, rows gone]. A value that comes strikes out those before it
-      that it beats, for they leave earlier; each node keeps in `count` which row of its group it is, so that the deletion of a
-      row needs no value. Amortised O(1).
+All groups' values stand in one pool, `nodes` (cap, 8) int64 = [key, value, is not NULL, count, left, right,
+priority, -]; node 0 is nobody, free nodes are chained through `left`. A group knows its nodes by `state` (cap, 4)
+int64, all zeros when it is empty.
+  FIFO deletions: a monotone deque, state = [front, back, rows come, rows gone]. A value that comes strikes out
+  those before it
+      that it beats, for they leave earlier; each node keeps in `count` which row of its group it is, so that the
+      deletion of a row needs no value. Amortised O(1).
   Any deletions:  a treap by key with multiplicities, state = [root, extreme node, -, -]. O(log n) expected.
 Keys order as int64, or by ranks[key] for TEXT codes: ranks may be renumbered between calls as long as the order stays.
-Both return how far they came, to be called again when the pool has grown.  meta: (3,) [first free node, nodes ever used, seed].
+Both return how far they came, to be called again when the pool has grown.  meta: (3,) [first free node, nodes ever
+used, seed].
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -73,7 +78,7 @@ def deque_extremes(
     status: np.ndarray,
     j: int,
 ) -> int:
-    """FIFO deletions. by_arrival: FIRST and LAST, whose key is the row's number in its group and whose NULLs are values."""
+    """FIFO deletions. by_arrival: FIRST and LAST; the key is the row's number in its group, and NULLs are values."""
     for i in range(start, ids.shape[0]):
         group = ids[i]
         if sign[i] > 0:
@@ -124,10 +129,10 @@ def deque_extremes(
 
 
 @njit("int64(int64[:,::1], int64, int64)", cache=True, nogil=True)
-def _merge(nodes: np.ndarray, left: int, right: int) -> int:
+def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
     """The treap of both, all keys of left before those of right."""
-    root = np.int64(0)
-    parent = np.int64(0)
+    root: Any = np.int64(0)
+    parent: Any = np.int64(0)
     side = LEFT
     while True:
         if left == 0 or right == 0:

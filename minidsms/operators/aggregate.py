@@ -1,8 +1,8 @@
 """GROUP BY: a row per group, the keys' values and the aggregates' results.
 
-Invariant: between instants every group that has rows (without GROUP BY: the one group, from the first arrival on) stands in
-the output once, with the results of the rows present; a group whose row did not change at an instant is not put out again.
-docs/semantics R3, R4; Babu 2005, table 2.1.
+Invariant: between instants every group that has rows (without GROUP BY: the one group, from the first arrival on)
+stands in the output once, with the results of the rows present; a group whose row did not change at an instant is
+not put out again. docs/semantics R3, R4; Babu 2005, table 2.1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from minidsms.elements import (
     Int64Array,
     Schema,
     Type,
-    columns_of_words,
     row_words,
 )
 from minidsms.kernels import aggregation as kernels
@@ -40,6 +39,7 @@ from minidsms.synopses.group_state import (
     Run,
     Shown,
     VariationState,
+    Workspace,
 )
 from minidsms.synopses.key_table import KeyTable, words_width
 from minidsms.synopses.ordered_values import OrderedValues
@@ -50,8 +50,8 @@ from minidsms.synopses.user_states import Texts, UserStates
 class AggregateSpec:
     """One aggregate over the operator's input columns.
 
-    function: as in `bound.AggregateCall`.  arg: an input column, None for COUNT(*).  label: its text, for failures and EXPLAIN.
-    user: the definition of a user aggregate, whose arguments are the input columns `args`.
+    function: as in `bound.AggregateCall`.  arg: an input column, None for COUNT(*).  label: its text, for failures
+    and EXPLAIN. user: the definition of a user aggregate, whose arguments are the input columns `args`.
     """
 
     function: str
@@ -85,7 +85,9 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, texts: Texts | None) -> Accu
         case "min" | "max" | "first" | "last":
             by_arrival = spec.function in ("first", "last")
             largest = spec.function in ("max", "last")
-            return OrderedValues(spec.arg_type, largest, by_arrival, is_fifo, texts.ranks if texts is not None else None)
+            return OrderedValues(
+                spec.arg_type, largest, by_arrival, is_fifo, texts.ranks if texts is not None else None
+            )
     raise AssertionError(f"no aggregate {spec.function!r}")
 
 
@@ -131,7 +133,7 @@ class GroupStates:
         for kind, states in (("state", self.accumulators), ("distinct", self.distinct), ("user", self.user)):
             for j, state in enumerate(states):
                 if state is not None:
-                    yield f"{kind}{j}", state  # type: ignore[misc]
+                    yield f"{kind}{j}", state
 
     @property
     def nbytes(self) -> int:
@@ -148,9 +150,9 @@ class GroupStates:
 
     def forget(self, ids: Int64Array) -> None:
         """Free those of these groups that have no rows, and memory if most of it is free."""
-        for state in self.accumulators:
-            if isinstance(state, OrderedValues):
-                state.settle(len(ids))
+        for values in self.accumulators:
+            if isinstance(values, OrderedValues):
+                values.settle(len(ids))
         if self.table is None:
             return
         self.table.release(ids[self.shown.words[ids, kernels.ROWS] == 0])
@@ -195,9 +197,9 @@ class GroupStates:
 class Aggregate(Operator):
     """Groups by the input columns `keys` and computes `calls`; output: the keys, then the results.
 
-    is_global: no GROUP BY; exactly one row from the instant of `start`'s single element on (R3), rows or no rows; without a
-    start queue, from the first element on.  input_fifo: deletions come in the order of insertions.  texts: the dictionary, for
-    MIN and MAX of TEXT and for user aggregates over TEXT.
+    is_global: no GROUP BY; exactly one row from the instant of `start`'s single element on (R3), rows or no rows;
+    without a start queue, from the first element on.  input_fifo: deletions come in the order of insertions.
+    texts: the dictionary, for MIN and MAX of TEXT and for user aggregates over TEXT.
     """
 
     name = "Aggregate"
@@ -224,6 +226,7 @@ class Aggregate(Operator):
         begin = MAX_INSTANT if start is not None and is_global else MIN_INSTANT
         self.groups = GroupStates(self._key_schema.types, calls, input_fifo, texts, begin)
         self._meta = np.zeros(3, np.int64)
+        self._workspace = Workspace(len(calls))
 
     # -------------------------------------------------------------------------------------------------- the work
 
@@ -238,7 +241,7 @@ class Aggregate(Operator):
         n = len(batch)
         ids = self.groups.acquire([batch.column(i) for i in self._keys], n)
         sign = normal(batch.signs)
-        run = Run.of(batch, normal(batch.ts), sign, ids, len(self._calls))
+        run = self._workspace.run(batch, normal(batch.ts), sign, ids)
         for j in range(len(self._calls)):
             self._advance(run, j)
         result = self._close(run)
@@ -281,10 +284,7 @@ class Aggregate(Operator):
 
     def _close(self, run: Run) -> Batch | None:
         """The rows the batch's instants change."""
-        n, k = len(run.ts), len(self._calls)
-        out_ts, out_sign, out_ids = np.empty(2 * n, np.int64), np.empty(2 * n, np.int8), np.empty(2 * n, np.int64)
-        out_words, out_status = np.empty((2 * n, k), np.int64), np.empty((2 * n, k), np.int8)
-        shown = self.groups.shown.words
+        work = self._workspace
         m = kernels.emit(
             run.ts,
             run.sign,
@@ -292,16 +292,16 @@ class Aggregate(Operator):
             run.results,
             run.status,
             self._is_star,
-            shown,
+            self.groups.shown.words,
             self._is_global,
             self.groups.start,
             self._meta,
-            np.empty(n, np.int64),
-            out_ts,
-            out_sign,
-            out_ids,
-            out_words,
-            out_status,
+            work.touched,
+            work.out_ts,
+            work.out_sign,
+            work.out_ids,
+            work.out_words,
+            work.out_status,
         )
         if self._meta[1]:
             call = self._calls[int(self._meta[1]) - 1]
@@ -310,12 +310,12 @@ class Aggregate(Operator):
             return None
         columns: list[Column] = []
         if self.groups.table is not None:
-            columns = columns_of_words(self.groups.table.keys[out_ids[:m]], self._key_schema)
+            columns = self.groups.table.columns(work.out_ids[:m], self._key_schema)
         for j, call in enumerate(self._calls):
-            status = out_status[:m, j]
+            status = work.out_status[j, :m]
             valid = None if status.all() else status != kernels.NULL
-            columns.append(Column.from_words(out_words[:m, j].copy(), valid, call.result_type))
-        return Batch(out_ts[:m], out_sign[:m], columns)
+            columns.append(Column.from_words(work.out_words[j, :m].copy(), valid, call.result_type))
+        return Batch(work.out_ts[:m].copy(), work.out_sign[:m].copy(), columns)
 
     # ------------------------------------------------------------------------------------------------- for others
 
@@ -334,5 +334,3 @@ def _weight(sign: Int8Array, column: Column) -> Int8Array:
     if column.valid is None:
         return sign
     return sign * column.valid.astype(np.int8)
-
-

@@ -14,6 +14,7 @@ import numpy as np
 
 from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Schema, row_words
 from minidsms.kernels import counting as kernels
+from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.key_table import KeyTable
@@ -123,7 +124,7 @@ def typed(columns: Sequence[Column], schema: Schema) -> list[Column]:
 def _times(batch: Batch | None) -> tuple[Int64Array, Int8Array]:
     if batch is None:
         return np.zeros(0, np.int64), np.zeros(0, np.int8)
-    return np.ascontiguousarray(batch.ts), np.ascontiguousarray(batch.signs)
+    return normal(batch.ts), normal(batch.signs)
 
 
 def _joined(words: list[Int64Array]) -> Int64Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 from minidsms.elements import AnyArray, Batch, BoolArray, Int64Array, Schema, Type, row_words
 from minidsms.kernels import netting as kernels
+from minidsms.kernels.arrays import normal
 
 Ranks = Callable[[Int64Array], Int64Array]
 """Ranks of TEXT codes, in the order of their texts."""
@@ -40,9 +41,7 @@ def surviving(batch: Batch) -> BoolArray | None:
     chain = np.empty(len(part), np.int64)
     columns = part.columns
     words = row_words(columns) if columns else np.zeros((len(part), 1), np.int64)
-    pairs = kernels.net_instants(
-        np.ascontiguousarray(part.ts), np.ascontiguousarray(part.signs), words, heads, chain, kept
-    )
+    pairs = kernels.net_instants(normal(part.ts), normal(part.signs), words, heads, chain, kept)
     if not pairs:
         return None
     if rows is None:

@@ -1,7 +1,7 @@
 """What an aggregate keeps per group: arrays with a row per group id.
 
-Invariant: a row of a group without values is all zeros, so an id can be given to another group as it is; the arrays are as
-long as the key table's capacity. Everything here is exact under removal: what came and left leaves no trace.
+Invariant: a row of a group without values is all zeros, so an id can be given to another group as it is; the arrays
+are as long as the key table's capacity. Everything here is exact under removal: what came and left leaves no trace.
 Babu 2005, section 2.2.1 (aggregation synopses); docs/design, point 11.
 """
 
@@ -36,11 +36,37 @@ class Run:
     floats: npt.NDArray[np.float64]
     status: Int8Array
 
-    @classmethod
-    def of(cls, batch: Batch, ts: Int64Array, sign: Int8Array, ids: Int64Array, k: int) -> Run:
-        """A run with room for k aggregates' answers."""
-        results = np.zeros((len(ids), k), np.int64)
-        return cls(batch, ts, sign, ids, results, results.view(np.float64), np.zeros((len(ids), k), np.int8))
+
+class Workspace:
+    """Arrays that a batch's work needs and the next batch's may use again: fresh memory costs more than the work
+    itself.
+
+    results, status: answers, (n, k).  The rest is the output of `kernels.emit`, 2 n rows, a row of `words` per
+    aggregate.
+    """
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._reserve(0)
+
+    def _reserve(self, n: int) -> None:
+        self._room = n
+        self.results: Int64Array = np.empty((n, self._k), np.int64)
+        self.status: Int8Array = np.empty((n, self._k), np.int8)
+        self.touched: Int64Array = np.empty(n, np.int64)
+        self.out_ts: Int64Array = np.empty(2 * n, np.int64)
+        self.out_sign: Int8Array = np.empty(2 * n, np.int8)
+        self.out_ids: Int64Array = np.empty(2 * n, np.int64)
+        self.out_words: Int64Array = np.empty((self._k, 2 * n), np.int64)
+        self.out_status: Int8Array = np.empty((self._k, 2 * n), np.int8)
+
+    def run(self, batch: Batch, ts: Int64Array, sign: Int8Array, ids: Int64Array) -> Run:
+        """A run over the batch; the one before is over."""
+        n = len(ids)
+        if n > self._room or n * 64 < self._room:
+            self._reserve(n)
+        results, status = self.results[:n], self.status[:n]
+        return Run(batch, ts, sign, ids, results, results.view(np.float64), status)
 
 
 class GroupArrays:
@@ -119,7 +145,7 @@ class CountState(GroupArrays):
 
 
 class IntegerSumState(GroupArrays):
-    """SUM and AVG of INTEGER and INTERVAL: an exact sum in 128 bits; whether it fits 64 is judged when an instant closes (R4)."""
+    """SUM and AVG of INTEGER and INTERVAL: an exact sum in 128 bits, judged to fit 64 when an instant closes (R4)."""
 
     def __init__(self, average: bool) -> None:
         super().__init__(sum=(3, np.int64))

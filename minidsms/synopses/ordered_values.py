@@ -1,8 +1,8 @@
 """The values of every group in order, for MIN, MAX, FIRST and LAST.
 
-Invariant: a group's answer is the extreme of the values present. Under FIFO deletions only values that can still become the
-answer are kept (a monotone deque); under any others, all distinct ones (a treap).  docs/semantics R3; kernels.ordered_values
-draws the structures.
+Invariant: a group's answer is the extreme of the values present. Under FIFO deletions only values that can still
+become the answer are kept (a monotone deque); under any others, all distinct ones (a treap).  docs/semantics R3;
+kernels.ordered_values draws the structures.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _UNRANKED = -(2**63)
 class OrderedValues(GroupArrays):
     """The extreme of each group's values.
 
-    largest: MAX and LAST.  by_arrival: FIRST and LAST.  ranks: of TEXT codes, in the order of their texts; may be renumbered as
-    the dictionary grows.
+    largest: MAX and LAST.  by_arrival: FIRST and LAST.  ranks: of TEXT codes, in the order of their texts; may be
+    renumbered as the dictionary grows.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class OrderedValues(GroupArrays):
         return super().nbytes + self._nodes.nbytes + self._rank_of.nbytes
 
     def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
-        """Take a batch in; answers go to column j of the run. weight is not read: a NULL is a value to FIRST and LAST."""
+        """Take a batch in; answers go to column j of the run. weight is not read: NULL is a value to FIRST."""
         words = contiguous_words(column)
         valid = np.ones(len(words), np.int8) if column.valid is None else column.valid.astype(np.int8)
         kernel = kernels.deque_extremes if self._is_fifo else kernels.treap_extremes
@@ -95,14 +95,17 @@ class OrderedValues(GroupArrays):
             return run.batch.seq if run.batch.seq.flags.c_contiguous else run.batch.seq.copy()
         if self._type is Type.FLOAT:
             # Bits of floats in the order of the floats: those of negative ones run backwards.
-            return words ^ ((words >> 63) & 0x7FFFFFFFFFFFFFFF)
+            ordered: Int64Array = words ^ ((words >> 63) & 0x7FFFFFFFFFFFFFFF)
+            return ordered
         return words
 
     # ------------------------------------------------------------------------------------------------ TEXT ranks
 
     def _rank(self, codes: Int64Array) -> None:
-        """Ranks for these codes and all those held. The ranks of one moment order all codes it knew, so they serve until a code
-        comes that they do not cover."""
+        """See that `_rank_of` covers these codes and all those held.
+
+        The ranks of one moment order all codes it knew, so they serve until a code comes that they do not cover.
+        """
         if not len(codes):
             return
         top = int(codes.max())
@@ -118,7 +121,8 @@ class OrderedValues(GroupArrays):
 
     def _held(self, word: int) -> Int64Array:
         used = self._nodes[: self._meta[1]]
-        return used[(used[:, kernels.COUNT] > 0) & (used[:, kernels.VALID] != 0), word]
+        held: Int64Array = used[(used[:, kernels.COUNT] > 0) & (used[:, kernels.VALID] != 0), word]
+        return held
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held. Whoever asks may reuse all others, so their ranks are forgotten."""
@@ -133,7 +137,7 @@ class OrderedValues(GroupArrays):
         capacity = len(self._nodes)
         self._since_look += n
         # Counting nodes costs as much as the pool is large: enough elements must have paid for it.
-        if capacity <= _WORTH_SHRINKING or self._since_look < capacity // 4:
+        if capacity <= _WORTH_SHRINKING or self._since_look < capacity // 8:
             return
         self._since_look = 0
         if len(self) * 8 < capacity:

@@ -1,7 +1,8 @@
 """The states of a user aggregate: one Python object per group, with add, remove and result.
 
-Invariant: an object exists for every group that has a row without NULL arguments, and has seen exactly the rows present come.
-An exception of its methods, or a result that is not of the declared type, ends the query at that instant (docs/semantics R4).
+Invariant: an object exists for every group that has a row without NULL arguments, and has seen exactly the rows
+present come. An exception of its methods, or a result that is not of the declared type, ends the query at that
+instant (docs/semantics R4).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from minidsms.cql.catalog import AggregateDef
 from minidsms.elements import AnyArray, Column, Int64Array, Type
-from minidsms.kernels.aggregation import VALUE
+from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.synopses.group_state import Run
 
 
@@ -46,6 +47,8 @@ class UserStates:
 
         Returns (instant, reason) if there is no answer from an instant on.
         """
+        run.results[:, j] = 0
+        run.status[:, j] = NULL
         values = [self._python_values(c, t) for c, t in zip(columns, self._definition.arg_types)]
         rows = list(zip(*values)) if values else [()] * len(run.ids)
         answers: list[tuple[int, Any]] = []
