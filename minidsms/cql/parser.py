@@ -55,7 +55,7 @@ class _Grammar:
             try:
                 return self.lark.parse(statement.tokens, start)
             except UnexpectedToken as error:
-                raise syntax_error(self.lark, start, statement, text, error.token) from None
+                raise syntax_error(self.lark, start, statement, text, error) from None
             finally:
                 self.builder.text = ""
 

@@ -74,16 +74,18 @@ _FOREIGN = {
     "TABLE": "declare a STREAM or a RELATION",
     "VALUES": "rows come in with push()",
 }
+_MAX_REPLAYED = 5000
+"""Up to how many tokens are read again to learn what could have stood in a place; behind them the error says less."""
 _WINDOW_FORMS = "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [ROWS 10], [PARTITION BY k ROWS 10] or [NOW]"
 _UNIT_HINT = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
 
 
-def syntax_error(lark: Lark, start: str, statement: Statement, text: str, token: Token) -> CqlError:
+def syntax_error(lark: Lark, start: str, statement: Statement, text: str, error: UnexpectedToken) -> CqlError:
     """The error for the statement's first token that cannot stand where it does; '$END': the text stops too soon."""
-    tokens = statement.tokens
+    tokens, token = statement.tokens, error.token
     is_end = token.type == "$END"
     at = len(tokens) if is_end else next(i for i, t in enumerate(tokens) if t is token)
-    expected = _accepted(lark, start, tokens[:at])
+    expected = frozenset(error.expected) if at > _MAX_REPLAYED else _accepted(lark, start, tokens[:at])
     if is_end:
         end = tokens[-1].end_pos or 0
         span = (end, end + 1)
@@ -222,7 +224,11 @@ def _window_hint(tokens: list[Token], at: int, window: int, expected: Collection
 def _misspelt(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collection[str], text: str) -> str:
     """The keyword that the unexpected word, or the name before it (`FROM S WHER a > 3`), was probably meant to be."""
     for i in (at, at - 1):
-        if not 0 <= i < len(tokens) or tokens[i].type not in ("IDENT", "UNIT") or text[tokens[i].start_pos or 0] == "`":
+        if (
+            not 0 <= i < min(len(tokens), _MAX_REPLAYED)
+            or tokens[i].type not in ("IDENT", "UNIT")
+            or text[tokens[i].start_pos or 0] == "`"
+        ):
             continue
         possible = expected if i == at else _accepted(lark, start, tokens[:i])
         words = [t for t in possible if t.isalpha() and t not in _SHOWN]

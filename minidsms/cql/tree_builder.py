@@ -1,32 +1,23 @@
-"""The grammar's callbacks: from tokens and finished parts to the nodes of the syntax tree.
+"""The grammar's callbacks for queries and statements, and the limits of the finished tree.
 
-Every method is called by the LALR parser when its rule is complete, with the rule's parts in order; an optional part
-that is missing is None. Nothing here recurses: how deep a text may nest is for `check_tree` to say, not for the
-interpreter's stack.
+The parser calls a method when its rule is complete (see `expression_builder`). Nothing here recurses: how deep a text
+may nest is for `check_tree` to say, not for the interpreter's stack.
 
-Invariant: a node's span runs from its first to its last character in the text, parentheses included.
+Invariant: a tree that passes `check_tree` is at most MAX_NESTING deep and holds no integer beyond int64.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import math
-import re
 from collections.abc import Sequence
-from typing import Any
 
 from lark import Token
-from lark.visitors import Transformer
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
+from minidsms.cql.expression_builder import MAX_INTEGER, ExpressionBuilder, Part, part_span, span_of
 from minidsms.cql.lexer import MAX_NESTING
-from minidsms.cql.syntax import Span
 from minidsms.elements import Type
-
-Part = Any
-"""A token, a node, a list of either, or None."""
 
 TYPES = {
     "INTEGER": Type.INTEGER,
@@ -52,24 +43,6 @@ _SIZED_TYPES = frozenset({"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYT
 SHOWN = ("streams", "relations", "queries", "views", "settings", "functions")
 FORMATS = ("csv", "json", "parquet", "arrow")
 
-MAX_INTEGER = 2**63 - 1
-_DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
-_COUNT = re.compile(r"[0-9]+")
-
-
-def span_of(parts: Sequence[Part]) -> Span:
-    """From the start of the first part that is there to the end of the last."""
-    present = [p for p in parts if p is not None and p != []]
-    return _span(present[0])[0], _span(present[-1])[1]
-
-
-def _span(part: Part) -> Span:
-    if isinstance(part, Token):
-        return int(part.start_pos or 0), int(part.end_pos or 0)
-    if isinstance(part, list):
-        return span_of(part)
-    return part.span  # type: ignore[no-any-return]
-
 
 @dataclasses.dataclass(frozen=True)
 class _Clause(syntax.Syntax):
@@ -80,207 +53,8 @@ class _Clause(syntax.Syntax):
     value: Part = None
 
 
-class TreeBuilder(Transformer[Token, Part]):
-    """One text's callbacks. `text` is set before each parse; errors quote it."""
-
-    text = ""
-
-    def fail(self, reason: str, part: Part, note: str = "", hint: str = "") -> CqlError:
-        """An error whose place is the given part."""
-        return CqlError(reason, self.text, _span(part), note, hint)
-
-    def near(self, word: str, candidates: Sequence[str]) -> str:
-        """A hint that names the candidate closest to the word, or ""."""
-        close = difflib.get_close_matches(word[:40].lower(), [c.lower() for c in candidates], 1, 0.6)
-        return f'did you mean "{close[0]}"?' if close else ""
-
-    # ------------------------------------------------------------------------------------------------- numbers
-
-    def integer_of(self, token: Token) -> int:
-        """The int64 a NUMBER token spells; one more is let through for the minus before it (see `check_tree`)."""
-        digits = token.lstrip("0") or "0"
-        if len(digits) > 19 or int(digits) > MAX_INTEGER + 1:
-            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {MAX_INTEGER}")
-        return int(digits)
-
-    def count_of(self, token: Token) -> int:
-        """A number of rows."""
-        if not _COUNT.fullmatch(token):
-            raise self.fail(f'"{token}" is not a number of rows', token, hint="ROWS takes a whole number")
-        value = self.integer_of(token)
-        if value > MAX_INTEGER:
-            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {MAX_INTEGER}")
-        return value
-
-    def number(self, parts: list[Part]) -> syntax.Literal:
-        token: Token = parts[0]
-        if _COUNT.fullmatch(token):
-            return syntax.Literal(self.integer_of(token), span=_span(token))
-        value = float(token)
-        if math.isinf(value):
-            raise self.fail("this number is too large for a FLOAT", token)
-        return syntax.Literal(value, span=_span(token))
-
-    def duration_of(self, number: Token, unit: Token | None, span: Span) -> tuple[bool, syntax.Duration]:
-        """(is it negative, the length) that a number and a unit spell."""
-        match = _DURATION.fullmatch(number.strip())
-        if match is None or len(match.group(2)) > 40:
-            raise self.fail(
-                "this is not a length of time", number, hint="for example: INTERVAL '10' SECOND, 2.5 MINUTES"
-            )
-        digits = match.group(2)
-        whole, point, fraction = digits.partition(".")
-        whole = whole.lstrip("0") or "0"
-        if len(whole) > 19 or int(whole) > MAX_INTEGER:
-            raise self.fail("this length of time does not fit in 64 bits", number)
-        fraction = fraction.rstrip("0")
-        unit_name = None if unit is None else unit.lower().removesuffix("s")
-        text = f"{whole}.{fraction}" if point and fraction else whole
-        return match.group(1) == "-", syntax.Duration(text, unit_name, span=span)
-
-    def duration(self, parts: list[Part]) -> syntax.Duration:
-        number, unit = parts
-        return self.duration_of(number, unit, span_of(parts))[1]
-
-    def interval(self, parts: list[Part]) -> syntax.Expr:
-        span = span_of(parts)
-        is_negative, duration = self.duration_of(parts[-2], parts[-1], span)
-        interval = syntax.Interval(duration, span=span)
-        return syntax.Unary("-", interval, span=span) if is_negative else interval
-
-    # --------------------------------------------------------------------------------------------- expressions
-
-    def name(self, parts: list[Part]) -> syntax.Name:
-        if len(parts) == 1:
-            return syntax.Name(str(parts[0]), span=_span(parts[0]))
-        return syntax.Name(str(parts[2]), str(parts[0]), span=span_of(parts))
-
-    def text_(self, parts: list[Part]) -> syntax.Literal:
-        return syntax.Literal(str(parts[0]), span=_span(parts[0]))
-
-    def null(self, parts: list[Part]) -> syntax.Literal:
-        return syntax.Literal(None, span=_span(parts[0]))
-
-    def true(self, parts: list[Part]) -> syntax.Literal:
-        return syntax.Literal(True, span=_span(parts[0]))
-
-    def false(self, parts: list[Part]) -> syntax.Literal:
-        return syntax.Literal(False, span=_span(parts[0]))
-
-    def timestamp(self, parts: list[Part]) -> syntax.Cast:
-        return syntax.Cast(self.text_(parts[1:]), Type.TIMESTAMP, span=span_of(parts))
-
-    def minus(self, parts: list[Part]) -> syntax.Expr:
-        operand, span = parts[1], span_of(parts)
-        if isinstance(operand, syntax.Literal) and type(operand.value) in (int, float):
-            value = operand.value
-            assert isinstance(value, int | float)
-            return syntax.Literal(-value or type(value)(0), span=span)
-        return syntax.Unary("-", operand, span=span)
-
-    def plus(self, parts: list[Part]) -> syntax.Expr:
-        return self._within(parts[1], span_of(parts))
-
-    def group(self, parts: list[Part]) -> syntax.Expr:
-        return self._within(parts[1], span_of(parts))
-
-    def _within(self, expr: syntax.Expr, span: Span) -> syntax.Expr:
-        return dataclasses.replace(expr, span=span)
-
-    def binary(self, parts: list[Part]) -> syntax.Binary:
-        left, op, right = parts
-        return syntax.Binary(str(op), left, right, span=span_of(parts))
-
-    def logical(self, parts: list[Part]) -> syntax.Logical:
-        op = parts[1].lower()
-        operands: list[syntax.Expr] = []
-        for operand in parts[::2]:
-            # (a AND b) AND c is one chain: reordering conjuncts does not change the answer (R4).
-            is_same = isinstance(operand, syntax.Logical) and operand.op == op
-            operands.extend(operand.operands if is_same else (operand,))
-        return syntax.Logical(op, tuple(operands), span=span_of(parts))
-
-    def negated(self, parts: list[Part]) -> syntax.Unary:
-        return syntax.Unary("not", parts[1], span=span_of(parts))
-
-    def is_null(self, parts: list[Part]) -> syntax.IsNull:
-        return syntax.IsNull(parts[0], parts[2] is not None, span=span_of(parts))
-
-    def is_truth(self, parts: list[Part]) -> syntax.IsDistinctFrom:
-        value = syntax.Literal(parts[3].type == "TRUE", span=_span(parts[3]))
-        return syntax.IsDistinctFrom(parts[0], value, parts[2] is None, span=span_of(parts))
-
-    def is_distinct_from(self, parts: list[Part]) -> syntax.IsDistinctFrom:
-        return syntax.IsDistinctFrom(parts[0], parts[5], parts[2] is not None, span=span_of(parts))
-
-    def between(self, parts: list[Part]) -> syntax.Between:
-        return syntax.Between(parts[0], parts[3], parts[5], parts[1] is not None, span=span_of(parts))
-
-    def like(self, parts: list[Part]) -> syntax.Like:
-        escape = None if parts[5] is None else self.text_(parts[5:])
-        return syntax.Like(parts[0], parts[3], escape, parts[1] is not None, span=span_of(parts))
-
-    def in_list(self, parts: list[Part]) -> syntax.InList:
-        return syntax.InList(parts[0], parts[4], parts[1] is not None, span=span_of(parts))
-
-    def in_query(self, parts: list[Part]) -> syntax.InQuery:
-        return syntax.InQuery(parts[0], parts[3], parts[1] is not None, span=span_of(parts))
-
-    def quantified(self, parts: list[Part]) -> syntax.Quantified:
-        operand, op, quantifier, query = parts
-        return syntax.Quantified(str(op), quantifier.type.lower(), operand, query, span=span_of(parts))
-
-    def exists(self, parts: list[Part]) -> syntax.Exists:
-        return syntax.Exists(parts[1], span=span_of(parts))
-
-    def scalar_query(self, parts: list[Part]) -> syntax.ScalarQuery:
-        return syntax.ScalarQuery(parts[0], span=span_of(parts))
-
-    def call(self, parts: list[Part]) -> syntax.Call:
-        span, name = span_of(parts), str(parts[0])
-        if len(parts) == 4:
-            return syntax.Call(name, (syntax.Star(span=_span(parts[2])),), span=span)
-        return syntax.Call(name, parts[3] or (), parts[2] is not None, span=span)
-
-    def case(self, parts: list[Part]) -> syntax.Case:
-        whens = tuple((p[1], p[3]) for p in parts if isinstance(p, list))
-        return syntax.Case(parts[1], whens, parts[-2], span=span_of(parts))
-
-    def when(self, parts: list[Part]) -> list[Part]:
-        return parts
-
-    def cast(self, parts: list[Part]) -> syntax.Cast:
-        return syntax.Cast(parts[2], parts[4], span=span_of(parts))
-
-    def row(self, parts: list[Part]) -> syntax.Row:
-        return syntax.Row((parts[1], *parts[3]), span=span_of(parts))
-
-    def exprs(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
-        return tuple(parts[::2])
-
-    names = exprs
-
-    def idents(self, parts: list[Part]) -> tuple[Token, ...]:
-        return tuple(parts[::2])
-
-    # ------------------------------------------------------------------------------------------------- windows
-
-    def now_window(self, parts: list[Part]) -> syntax.NowWindow:
-        return syntax.NowWindow(span=span_of(parts))
-
-    def unbounded_window(self, parts: list[Part]) -> syntax.UnboundedWindow:
-        return syntax.UnboundedWindow(span=span_of(parts))
-
-    def range_window(self, parts: list[Part]) -> syntax.RangeWindow:
-        return syntax.RangeWindow(parts[2], parts[4], span=span_of(parts))
-
-    def rows_window(self, parts: list[Part]) -> syntax.RowsWindow:
-        slide = None if parts[4] is None else self.count_of(parts[4])
-        return syntax.RowsWindow(self.count_of(parts[2]), slide, span=span_of(parts))
-
-    def partition_window(self, parts: list[Part]) -> syntax.PartitionWindow:
-        rows = self.count_of(parts[5])
-        return syntax.PartitionWindow(parts[3], rows, parts[7], parts[9], span=span_of(parts))
+class TreeBuilder(ExpressionBuilder):
+    """All callbacks of the grammar. `text` is set before each parse."""
 
     # ---------------------------------------------------------------------------------------------------- FROM
 
@@ -306,7 +80,7 @@ class TreeBuilder(Transformer[Token, Part]):
     def join_condition(self, parts: list[Part]) -> _Clause:
         if parts[0].type == "ON":
             return _Clause("on", "ON", parts[1], span=span_of(parts))
-        names = tuple(syntax.Name(str(n), span=_span(n)) for n in parts[2])
+        names = tuple(syntax.Name(str(n), span=part_span(n)) for n in parts[2])
         return _Clause("using", "USING", names, span=span_of(parts))
 
     def join(self, parts: list[Part]) -> syntax.Join:
@@ -346,7 +120,7 @@ class TreeBuilder(Transformer[Token, Part]):
         return _Clause("having", "HAVING", parts[1], span=span_of(parts))
 
     def group_by(self, parts: list[Part]) -> _Clause:
-        return _Clause("group_by", "GROUP BY", parts[2], span=(_span(parts[0])[0], _span(parts[2][-1])[1]))
+        return _Clause("group_by", "GROUP BY", parts[2], span=(part_span(parts[0])[0], part_span(parts[2][-1])[1]))
 
     def select(self, parts: list[Part]) -> syntax.Select:
         return self._select(parts, parts[2], [parts[1]], parts[3:])
@@ -369,7 +143,7 @@ class TreeBuilder(Transformer[Token, Part]):
         return syntax.RelationToStream(parts[0].lower(), parts[1], span=span_of(parts))
 
     def named_operand(self, parts: list[Part]) -> syntax.Select:
-        span = _span(parts[0])
+        span = part_span(parts[0])
         item = syntax.SelectItem(syntax.Star(span=span), span=span)
         return syntax.Select((item,), (syntax.TableRef(str(parts[0]), span=span),), span=span)
 
@@ -405,7 +179,7 @@ class TreeBuilder(Transformer[Token, Part]):
         return TYPES[name]
 
     def column(self, parts: list[Part]) -> syntax.ColumnDef:
-        return syntax.ColumnDef(str(parts[0]), parts[1], span=_span(parts[0]))
+        return syntax.ColumnDef(str(parts[0]), parts[1], span=part_span(parts[0]))
 
     def columns(self, parts: list[Part]) -> tuple[syntax.ColumnDef, ...]:
         return tuple(parts[::2])
@@ -414,7 +188,7 @@ class TreeBuilder(Transformer[Token, Part]):
         return _Columns(parts[1], span=span_of(parts))
 
     def timestamp_by(self, parts: list[Part]) -> _Clause:
-        name = syntax.Name(str(parts[2]), span=_span(parts[2]))
+        name = syntax.Name(str(parts[2]), span=part_span(parts[2]))
         return _Clause("timestamp_by", "TIMESTAMP BY", name, span=span_of(parts))
 
     def slack(self, parts: list[Part]) -> _Clause:
@@ -424,7 +198,7 @@ class TreeBuilder(Transformer[Token, Part]):
         return _Clause("late_drop", "LATE DROP", True, span=span_of(parts))
 
     def key(self, parts: list[Part]) -> _Clause:
-        names = tuple(syntax.Name(str(n), span=_span(n)) for n in parts[2])
+        names = tuple(syntax.Name(str(n), span=part_span(n)) for n in parts[2])
         return _Clause("key", "KEY", names, span=span_of(parts))
 
     def from_path(self, parts: list[Part]) -> _Clause:
@@ -482,33 +256,35 @@ class TreeBuilder(Transformer[Token, Part]):
 
     def create_stream(self, parts: list[Part]) -> syntax.CreateStream:
         given = self._declaration(parts[6:], ())
-        return syntax.CreateStream(str(parts[2]), parts[4], span=span_of(parts), name_span=_span(parts[2]), **given)
+        return syntax.CreateStream(str(parts[2]), parts[4], span=span_of(parts), name_span=part_span(parts[2]), **given)
 
     def create_relation(self, parts: list[Part]) -> syntax.CreateRelation:
         given = self._declaration(parts[6:], ("timestamp_by", "slack", "late_drop"))
-        return syntax.CreateRelation(str(parts[2]), parts[4], span=span_of(parts), name_span=_span(parts[2]), **given)
+        return syntax.CreateRelation(
+            str(parts[2]), parts[4], span=span_of(parts), name_span=part_span(parts[2]), **given
+        )
 
     def create_view(self, parts: list[Part]) -> syntax.CreateView:
         columns = () if parts[3] is None else tuple(str(c) for c in parts[3].names)
-        return syntax.CreateView(str(parts[2]), parts[5], columns, span=span_of(parts), name_span=_span(parts[2]))
+        return syntax.CreateView(str(parts[2]), parts[5], columns, span=span_of(parts), name_span=part_span(parts[2]))
 
     def create_query(self, parts: list[Part]) -> syntax.CreateQuery:
         given = self._clauses(parts[5:])
         if "format" in given and "into" not in given:
             at = next(c for c in parts[5:] if c.field == "format")
             raise self.fail("FORMAT describes the file that INTO names", at, hint="add INTO 'path'")
-        return syntax.CreateQuery(str(parts[2]), parts[4], span=span_of(parts), name_span=_span(parts[2]), **given)
+        return syntax.CreateQuery(str(parts[2]), parts[4], span=span_of(parts), name_span=part_span(parts[2]), **given)
 
     def drop(self, parts: list[Part]) -> syntax.Drop:
-        return syntax.Drop(parts[1].lower(), str(parts[2]), span=span_of(parts), name_span=_span(parts[2]))
+        return syntax.Drop(parts[1].lower(), str(parts[2]), span=span_of(parts), name_span=part_span(parts[2]))
 
     def alter(self, parts: list[Part]) -> syntax.AlterQuery:
         action = " ".join(p.lower() for p in parts[3:])
-        return syntax.AlterQuery(str(parts[2]), action, span=span_of(parts), name_span=_span(parts[2]))
+        return syntax.AlterQuery(str(parts[2]), action, span=span_of(parts), name_span=part_span(parts[2]))
 
     def alter_set(self, parts: list[Part]) -> syntax.AlterQuery:
         return syntax.AlterQuery(
-            str(parts[2]), "set", str(parts[4]), parts[6].value, span=span_of(parts), name_span=_span(parts[2])
+            str(parts[2]), "set", str(parts[4]), parts[6].value, span=span_of(parts), name_span=part_span(parts[2])
         )
 
     def setting(self, parts: list[Part]) -> syntax.Literal:
@@ -526,7 +302,7 @@ class TreeBuilder(Transformer[Token, Part]):
         return literal
 
     def set_setting(self, parts: list[Part]) -> syntax.SetSetting:
-        return syntax.SetSetting(str(parts[1]), parts[3].value, span=span_of(parts), name_span=_span(parts[1]))
+        return syntax.SetSetting(str(parts[1]), parts[3].value, span=span_of(parts), name_span=part_span(parts[1]))
 
     def show(self, parts: list[Part]) -> syntax.Show:
         what = parts[1].lower()
@@ -536,7 +312,7 @@ class TreeBuilder(Transformer[Token, Part]):
         return syntax.Show(what, span=span_of(parts))
 
     def describe(self, parts: list[Part]) -> syntax.Describe:
-        return syntax.Describe(str(parts[1]), span=span_of(parts), name_span=_span(parts[1]))
+        return syntax.Describe(str(parts[1]), span=span_of(parts), name_span=part_span(parts[1]))
 
     def explain(self, parts: list[Part]) -> syntax.Explain:
         target = parts[2]

@@ -1,0 +1,251 @@
+"""The grammar's callbacks for expressions and windows: from tokens and finished parts to nodes of the syntax tree.
+
+Every method is called by the LALR parser when its rule is complete, with the rule's parts in order; an optional part
+that is missing is None. Numbers are judged here: an integer fits int64, a duration keeps its digits as text.
+
+Invariant: a node's span runs from its first to its last character in the text, parentheses included.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from lark import Token
+from lark.visitors import Transformer
+
+from minidsms.cql import syntax
+from minidsms.cql.errors import CqlError
+from minidsms.cql.syntax import Span
+from minidsms.elements import Type
+
+Part = Any
+"""A token, a node, a list of either, or None."""
+
+MAX_INTEGER = 2**63 - 1
+_DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_COUNT = re.compile(r"[0-9]+")
+
+
+def span_of(parts: Sequence[Part]) -> Span:
+    """From the start of the first part that is there to the end of the last."""
+    present = [p for p in parts if p is not None and p != []]
+    return part_span(present[0])[0], part_span(present[-1])[1]
+
+
+def part_span(part: Part) -> Span:
+    if isinstance(part, Token):
+        return int(part.start_pos or 0), int(part.end_pos or 0)
+    if isinstance(part, list):
+        return span_of(part)
+    return part.span  # type: ignore[no-any-return]
+
+
+class ExpressionBuilder(Transformer[Token, Part]):
+    """The callbacks of expressions, windows and lengths of time.
+
+    `text` is what is being parsed; errors quote it.
+    """
+
+    text = ""
+
+    def fail(self, reason: str, part: Part, note: str = "", hint: str = "") -> CqlError:
+        """An error whose place is the given part."""
+        return CqlError(reason, self.text, part_span(part), note, hint)
+
+    def near(self, word: str, candidates: Sequence[str]) -> str:
+        """A hint that names the candidate closest to the word, or ""."""
+        close = difflib.get_close_matches(word[:40].lower(), [c.lower() for c in candidates], 1, 0.6)
+        return f'did you mean "{close[0]}"?' if close else ""
+
+    # ------------------------------------------------------------------------------------------------- numbers
+
+    def integer_of(self, token: Token) -> int:
+        """The int64 a NUMBER token spells; one more is let through for the minus before it (see `check_tree`)."""
+        digits = token.lstrip("0") or "0"
+        if len(digits) > 19 or int(digits) > MAX_INTEGER + 1:
+            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {MAX_INTEGER}")
+        return int(digits)
+
+    def count_of(self, token: Token) -> int:
+        """A number of rows."""
+        if not _COUNT.fullmatch(token):
+            raise self.fail(f'"{token}" is not a number of rows', token, hint="ROWS takes a whole number")
+        value = self.integer_of(token)
+        if value > MAX_INTEGER:
+            raise self.fail("this integer does not fit in 64 bits", token, hint=f"the greatest is {MAX_INTEGER}")
+        return value
+
+    def number(self, parts: list[Part]) -> syntax.Literal:
+        token: Token = parts[0]
+        if _COUNT.fullmatch(token):
+            return syntax.Literal(self.integer_of(token), span=part_span(token))
+        value = float(token)
+        if math.isinf(value):
+            raise self.fail("this number is too large for a FLOAT", token)
+        return syntax.Literal(value, span=part_span(token))
+
+    def duration_of(self, number: Token, unit: Token | None, span: Span) -> tuple[bool, syntax.Duration]:
+        """(is it negative, the length) that a number and a unit spell."""
+        match = _DURATION.fullmatch(number.strip())
+        if match is None or len(match.group(2)) > 40:
+            raise self.fail(
+                "this is not a length of time", number, hint="for example: INTERVAL '10' SECOND, 2.5 MINUTES"
+            )
+        digits = match.group(2)
+        whole, point, fraction = digits.partition(".")
+        whole = whole.lstrip("0") or "0"
+        if len(whole) > 19 or int(whole) > MAX_INTEGER:
+            raise self.fail("this length of time does not fit in 64 bits", number)
+        fraction = fraction.rstrip("0")
+        unit_name = None if unit is None else unit.lower().removesuffix("s")
+        text = f"{whole}.{fraction}" if point and fraction else whole
+        return match.group(1) == "-", syntax.Duration(text, unit_name, span=span)
+
+    def duration(self, parts: list[Part]) -> syntax.Duration:
+        number, unit = parts
+        return self.duration_of(number, unit, span_of(parts))[1]
+
+    def interval(self, parts: list[Part]) -> syntax.Expr:
+        span = span_of(parts)
+        is_negative, duration = self.duration_of(parts[-2], parts[-1], span)
+        interval = syntax.Interval(duration, span=span)
+        return syntax.Unary("-", interval, span=span) if is_negative else interval
+
+    # --------------------------------------------------------------------------------------------- expressions
+
+    def name(self, parts: list[Part]) -> syntax.Name:
+        if len(parts) == 1:
+            return syntax.Name(str(parts[0]), span=part_span(parts[0]))
+        return syntax.Name(str(parts[2]), str(parts[0]), span=span_of(parts))
+
+    def text_(self, parts: list[Part]) -> syntax.Literal:
+        return syntax.Literal(str(parts[0]), span=part_span(parts[0]))
+
+    def null(self, parts: list[Part]) -> syntax.Literal:
+        return syntax.Literal(None, span=part_span(parts[0]))
+
+    def true(self, parts: list[Part]) -> syntax.Literal:
+        return syntax.Literal(True, span=part_span(parts[0]))
+
+    def false(self, parts: list[Part]) -> syntax.Literal:
+        return syntax.Literal(False, span=part_span(parts[0]))
+
+    def timestamp(self, parts: list[Part]) -> syntax.Cast:
+        return syntax.Cast(self.text_(parts[1:]), Type.TIMESTAMP, span=span_of(parts))
+
+    def minus(self, parts: list[Part]) -> syntax.Expr:
+        operand, span = parts[1], span_of(parts)
+        if isinstance(operand, syntax.Literal) and type(operand.value) in (int, float):
+            value = operand.value
+            assert isinstance(value, int | float)
+            return syntax.Literal(-value or type(value)(0), span=span)
+        return syntax.Unary("-", operand, span=span)
+
+    def plus(self, parts: list[Part]) -> syntax.Expr:
+        return self._within(parts[1], span_of(parts))
+
+    def group(self, parts: list[Part]) -> syntax.Expr:
+        return self._within(parts[1], span_of(parts))
+
+    def _within(self, expr: syntax.Expr, span: Span) -> syntax.Expr:
+        return dataclasses.replace(expr, span=span)
+
+    def binary(self, parts: list[Part]) -> syntax.Binary:
+        left, op, right = parts
+        return syntax.Binary(str(op), left, right, span=span_of(parts))
+
+    def logical(self, parts: list[Part]) -> syntax.Logical:
+        op = parts[1].lower()
+        operands: list[syntax.Expr] = []
+        for operand in parts[::2]:
+            # (a AND b) AND c is one chain: reordering conjuncts does not change the answer (R4).
+            is_same = isinstance(operand, syntax.Logical) and operand.op == op
+            operands.extend(operand.operands if is_same else (operand,))
+        return syntax.Logical(op, tuple(operands), span=span_of(parts))
+
+    def negated(self, parts: list[Part]) -> syntax.Unary:
+        return syntax.Unary("not", parts[1], span=span_of(parts))
+
+    def is_null(self, parts: list[Part]) -> syntax.IsNull:
+        return syntax.IsNull(parts[0], parts[2] is not None, span=span_of(parts))
+
+    def is_truth(self, parts: list[Part]) -> syntax.IsDistinctFrom:
+        value = syntax.Literal(parts[3].type == "TRUE", span=part_span(parts[3]))
+        return syntax.IsDistinctFrom(parts[0], value, parts[2] is None, span=span_of(parts))
+
+    def is_distinct_from(self, parts: list[Part]) -> syntax.IsDistinctFrom:
+        return syntax.IsDistinctFrom(parts[0], parts[5], parts[2] is not None, span=span_of(parts))
+
+    def between(self, parts: list[Part]) -> syntax.Between:
+        return syntax.Between(parts[0], parts[3], parts[5], parts[1] is not None, span=span_of(parts))
+
+    def like(self, parts: list[Part]) -> syntax.Like:
+        escape = None if parts[5] is None else self.text_(parts[5:])
+        return syntax.Like(parts[0], parts[3], escape, parts[1] is not None, span=span_of(parts))
+
+    def in_list(self, parts: list[Part]) -> syntax.InList:
+        return syntax.InList(parts[0], parts[4], parts[1] is not None, span=span_of(parts))
+
+    def in_query(self, parts: list[Part]) -> syntax.InQuery:
+        return syntax.InQuery(parts[0], parts[3], parts[1] is not None, span=span_of(parts))
+
+    def quantified(self, parts: list[Part]) -> syntax.Quantified:
+        operand, op, quantifier, query = parts
+        return syntax.Quantified(str(op), quantifier.type.lower(), operand, query, span=span_of(parts))
+
+    def exists(self, parts: list[Part]) -> syntax.Exists:
+        return syntax.Exists(parts[1], span=span_of(parts))
+
+    def scalar_query(self, parts: list[Part]) -> syntax.ScalarQuery:
+        return syntax.ScalarQuery(parts[0], span=span_of(parts))
+
+    def call(self, parts: list[Part]) -> syntax.Call:
+        span, name = span_of(parts), str(parts[0])
+        if len(parts) == 4:
+            return syntax.Call(name, (syntax.Star(span=part_span(parts[2])),), span=span)
+        return syntax.Call(name, parts[3] or (), parts[2] is not None, span=span)
+
+    def case(self, parts: list[Part]) -> syntax.Case:
+        whens = tuple((p[1], p[3]) for p in parts if isinstance(p, list))
+        return syntax.Case(parts[1], whens, parts[-2], span=span_of(parts))
+
+    def when(self, parts: list[Part]) -> list[Part]:
+        return parts
+
+    def cast(self, parts: list[Part]) -> syntax.Cast:
+        return syntax.Cast(parts[2], parts[4], span=span_of(parts))
+
+    def row(self, parts: list[Part]) -> syntax.Row:
+        return syntax.Row((parts[1], *parts[3]), span=span_of(parts))
+
+    def exprs(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
+        return tuple(parts[::2])
+
+    names = exprs
+
+    def idents(self, parts: list[Part]) -> tuple[Token, ...]:
+        return tuple(parts[::2])
+
+    # ------------------------------------------------------------------------------------------------- windows
+
+    def now_window(self, parts: list[Part]) -> syntax.NowWindow:
+        return syntax.NowWindow(span=span_of(parts))
+
+    def unbounded_window(self, parts: list[Part]) -> syntax.UnboundedWindow:
+        return syntax.UnboundedWindow(span=span_of(parts))
+
+    def range_window(self, parts: list[Part]) -> syntax.RangeWindow:
+        return syntax.RangeWindow(parts[2], parts[4], span=span_of(parts))
+
+    def rows_window(self, parts: list[Part]) -> syntax.RowsWindow:
+        slide = None if parts[4] is None else self.count_of(parts[4])
+        return syntax.RowsWindow(self.count_of(parts[2]), slide, span=span_of(parts))
+
+    def partition_window(self, parts: list[Part]) -> syntax.PartitionWindow:
+        rows = self.count_of(parts[5])
+        return syntax.PartitionWindow(parts[3], rows, parts[7], parts[9], span=span_of(parts))
