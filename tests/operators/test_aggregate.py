@@ -100,7 +100,7 @@ def twin(call: AggregateSpec, rows: list[Row]) -> Any:
         pick: Callable[..., Any] = min if call.function == "min" else max
         return pick(values, key=lambda v: WORDS[v - 1]) if call.arg_type is TEXT else pick(values)
     if any(math.isinf(v) for v in values):
-        total = sum(values)
+        total = sum(v for v in values if math.isinf(v))
         return None if call.function in ("variance", "stddev") or math.isnan(total) else total
     exact = [Fraction(v) for v in values]
     if call.function == "sum":
