@@ -50,15 +50,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Merged:
-    """A column USING has merged. covers: the columns it stands for; bare names and `*` do not see those any more."""
+    """A column USING has merged.
+
+    covers: the columns it stands for; bare names and `*` do not see those any more.  before: the number of the join's
+    first table; there `*` shows the column.
+    """
 
     column: Column
     covers: frozenset[bound.Expr]
+    before: int = 0
 
-    def shifted(self, by: int) -> Merged:
-        return Merged(
-            Column(self.column.name, shift(self.column.expr, by)), frozenset(shift(e, by) for e in self.covers)
-        )
+    def shifted(self, by: int, tables: int) -> Merged:
+        """The column in a row with `by` more columns and `tables` more tables on its left."""
+        column = Column(self.column.name, shift(self.column.expr, by))
+        return Merged(column, frozenset(shift(e, by) for e in self.covers), self.before + tables)
 
 
 class Ambiguous(Exception):
@@ -86,7 +91,7 @@ class Scope:
         """This scope and another one to its right; `by` is the width of this one's row."""
         joined = Scope(
             [*self.tables, *(t.shifted(by) for t in right.tables)],
-            [*self.merged, *(m.shifted(by) for m in right.merged)],
+            [*self.merged, *(m.shifted(by, len(self.tables)) for m in right.merged)],
             dict(self._same),
         )
         for a, b in right._same.items():
@@ -120,8 +125,10 @@ class Scope:
             key = alias.lower()
             return [(t.alias, c) for t in self.tables if t.alias.lower() == key for c in t.columns]
         hidden = self._hidden()
-        found = [("", m.column) for m in self.merged]
-        found += [(t.alias, c) for t in self.tables for c in t.columns if c.expr not in hidden]
+        found: list[tuple[str, Column]] = []
+        for i, table in enumerate(self.tables):
+            found += [("", m.column) for m in self.merged if m.before == i]
+            found += [(table.alias, c) for c in table.columns if c.expr not in hidden]
         return found
 
     def _hidden(self) -> set[bound.Expr]:

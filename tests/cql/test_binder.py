@@ -109,6 +109,10 @@ def test_using_merges_over_three_tables() -> None:
     assert exprs(text) == ["#0", "#1", "#3", "#5"]
 
 
+def test_star_shows_a_merged_column_where_its_join_begins() -> None:
+    assert exprs("SELECT * FROM R, S1 [NOW] JOIN S2 [NOW] USING (a)") == ["#0", "#1", "#2", "#3", "#5"]
+
+
 def test_merged_columns_may_still_be_named_by_their_table() -> None:
     assert exprs("SELECT S2.a FROM S1 [NOW] JOIN S2 [NOW] USING (a)") == ["#2"]
 

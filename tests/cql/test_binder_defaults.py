@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from minidsms.cql import bound
@@ -10,6 +12,7 @@ from minidsms.cql.bound import StreamKind, WindowKind, WindowSpec
 from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
+from minidsms.elements import Type
 from tests.cql.catalogs import bind_text, find, shape, small_catalog, with_view
 
 
@@ -244,6 +247,16 @@ def test_a_views_columns_and_types_are_those_declared() -> None:
     catalog = with_view(small_catalog(), "CREATE VIEW V (p, q) AS SELECT a, COUNT(*) FROM S [NOW] GROUP BY a")
     assert bind_text("SELECT q, p FROM V", catalog).node.schema.names == ("q", "p")
     assert bind_view(catalog.views["v"], catalog).schema.names == ("p", "q")
+
+
+def test_a_scripts_view_has_the_types_its_vtable_gives() -> None:
+    catalog = with_view(small_catalog(), "CREATE VIEW V AS SELECT ISTREAM(a) FROM S")
+    catalog.views["v"] = replace(catalog.views["v"], columns=("p",), types=(Type.FLOAT,))
+    node = bind_text("SELECT p FROM V [NOW]", catalog).node
+    assert str(node.schema) == "p FLOAT"
+    catalog.views["v"] = replace(catalog.views["v"], types=(Type.TEXT,))
+    with pytest.raises(CqlError, match="is INTEGER, not TEXT"):
+        bind_text("SELECT p FROM V", catalog)
 
 
 def test_forty_views_each_used_twice_bind_in_linear_time() -> None:
