@@ -63,13 +63,15 @@ def answer(node: bound.Node, history: History, until: int) -> list[Change]:
     Raises Failure at the first instant the query cannot be evaluated at.
     """
     world = Definition(history, until)
-    derived = world.derived_streams(node)
+    derived, subqueries = world.judged(node)
     changes: list[Change] = []
     previous: Sequence[Row] = ()
     for tau in world.instants(node):
         try:
-            # Every derived stream is judged at every instant, whether or not a row of the query looks at it.
+            # What does not depend on a row is judged at every instant, whether or not a row of the query looks at it.
             spoken = [world.arrivals(stream, tau) for stream in derived]
+            for subquery in subqueries:
+                world.rows(subquery, tau)
             current = world.rows(node, tau) if node.kind == "relation" else ()
         except Failure as failure:
             raise Failure(failure.ts, failure.reason, changes) from None
@@ -161,21 +163,27 @@ class Definition:
 
     # -------------------------------------------------------------------------------------------------- streams
 
-    def derived_streams(self, node: bound.Node) -> list[bound.RelationToStream]:
-        """The derived streams in a query, each before those that read it; the query itself last if it is one."""
-        found: dict[int, bound.RelationToStream] = {}
+    def judged(self, node: bound.Node) -> tuple[list[bound.RelationToStream], list[bound.Node]]:
+        """The derived streams in a query, each before those that read it (the query itself last if it is one), and the
+        subqueries of its expressions that look at no row outside.
+        """
+        streams: list[bound.RelationToStream] = []
+        subqueries: list[bound.Node] = []
         seen: set[int] = set()
 
         def visit(n: bound.Node) -> None:
-            if id(n) not in seen:
-                seen.add(id(n))
-                for below in _below(n):
-                    visit(below)
-                if isinstance(n, bound.RelationToStream):
-                    found[id(n)] = n
+            if id(n) in seen:
+                return
+            seen.add(id(n))
+            for below in _below(n):
+                visit(below)
+            if isinstance(n, bound.RelationToStream):
+                streams.append(n)
+            queries = (q for expr in bound.expressions(n) for q in bound.subqueries(expr))
+            subqueries.extend(q for q in queries if self._outer_depth(q) == 0)
 
         visit(node)
-        return list(found.values())
+        return streams, subqueries
 
     def arrivals(self, stream: bound.Node, tau: int) -> Sequence[tuple[int, Row]]:
         """(ts, row) of all elements with ts <= tau, in order."""
@@ -335,7 +343,10 @@ class Definition:
     def _aggregate(self, node: bound.Aggregate, tau: int, outer: tuple[Row, ...]) -> list[Row]:
         scope = self._scope(tau, outer)
         groups: dict[Row, list[Row]] = {}
-        if node.is_global and any(self._has_begun(event, tau) for event in node.events):
+        if node.is_global:
+            # R3: no row before the first arrival in a window, even if a base relation has rows to count.
+            if not any(self._has_begun(event, tau) for event in node.events):
+                return []
             groups[()] = []
         for row in self.rows(node.input, tau, outer):
             key = tuple(_required(evaluate(k, row, scope), tau) for k in node.keys)

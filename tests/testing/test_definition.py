@@ -279,6 +279,14 @@ def test_r3_the_first_arrival_counts_at_its_own_instant_even_in_a_sliding_window
     ]
 
 
+def test_r3_a_base_relation_beside_a_window_does_not_begin_the_row() -> None:
+    windowed = range_(2)
+    joined = Join(KV + KV, JoinKind.RIGHT, windowed, R, None)
+    node = Aggregate(Schema.of(("count", INTEGER)), joined, (), (COUNT,), True, (windowed,))
+    history = History({"s": [(5, (0, 1))]}, {"r": [(1, +1, (0, 1))]})
+    assert answer(node, history, 6) == [plus(5, 1)]
+
+
 def test_r3_first_and_last_are_by_arrival_and_take_nulls_as_values() -> None:
     node = global_aggregate(rows(2), AggregateCall("first", V, INTEGER), AggregateCall("last", V, INTEGER))
     history = fed((1, (0, 9)), (1, (0, None)), (2, (0, 4)))
@@ -325,6 +333,14 @@ def test_r4_the_on_of_an_inner_join_is_a_conjunct_like_those_of_where() -> None:
     assert relation_at(node, history, 2) == []
     with pytest.raises(Failure):
         relation_at(node, history, 3)
+
+
+def test_r4_a_subquery_that_depends_on_no_row_is_judged_even_where_there_is_none() -> None:
+    total = global_aggregate(unbounded(T), SUM)
+    node = Filter(KV, unbounded(), call("=", V, bound.ScalarQuery(INTEGER, total)))
+    with pytest.raises(Failure) as failure:
+        answer(node, History({"t": [(1, (0, 2**63 - 1)), (2, (0, 1))]}), 9)
+    assert failure.value.ts == 2
 
 
 def test_a_scalar_subquery_of_two_rows_fails_the_query() -> None:
