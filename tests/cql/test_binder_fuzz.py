@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from minidsms.cql import bound
 from minidsms.cql.binder import bind
+from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
@@ -96,7 +97,7 @@ EXTRA = [
 ]
 
 
-def fuzz_catalog():  # type: ignore[no-untyped-def]
+def fuzz_catalog() -> Catalog:
     catalog = with_view(small_catalog(), "CREATE VIEW V AS SELECT a, b FROM S WHERE b > 1")
     return with_view(catalog, "CREATE VIEW W AS SELECT a, COUNT(*) AS n FROM S [ROWS 5] GROUP BY a")
 
