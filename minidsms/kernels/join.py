@@ -86,7 +86,7 @@ def _unlink_bag(
     width = rows.shape[1]
     b = _bucket(row_tag, shift)
     newer = int64(-1)
-    slot = heads[1, b]
+    slot: np.int64 = heads[1, b]
     while slot >= 0:
         if nodes[slot, 3] == row_tag:
             equal = True

@@ -139,6 +139,11 @@ class BinaryJoin(Operator):
             },
         )
 
+    def close(self) -> None:
+        """End the claims on the inputs' stores."""
+        self._left.release()
+        self._right.release()
+
     def synopses(self) -> tuple[KeyedRing | KeyedBag, ...]:
         """Both sides' rows."""
         return (self._left, self._right)

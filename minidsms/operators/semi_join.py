@@ -101,6 +101,10 @@ class SemiJoin(Operator):
             },
         )
 
+    def close(self) -> None:
+        """End the claims on the inputs' stores."""
+        self._left.release()
+
     def synopses(self) -> tuple[KeyedRing | KeyedBag | KeyCounts, ...]:
         """Left's rows and right's counts."""
         return (self._left, self._right)

@@ -266,6 +266,13 @@ def test_an_empty_side_holds_nothing_of_its_store() -> None:
         assert [r.lo for r in ours] == [store.head]
 
 
+def test_a_closed_join_claims_nothing() -> None:
+    join = Referring(relation(True, 21), relation(True, 22), (0,))
+    join.feed((5,))
+    join.operator.close()
+    assert all(len(store._readers) == 1 for store in join.stores)
+
+
 def test_rows_that_come_without_reference_later_are_joined_too() -> None:
     left, right = relation(True, 31), relation(True, 32)
     join = Referring(left, right, (0, 1))
