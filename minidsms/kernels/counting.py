@@ -15,7 +15,7 @@ from numba import njit
 DISTINCT, UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = range(6)
 
 
-@njit("int64(int64, int64, int64)", cache=True, nogil=True, inline="always")
+@njit("int64(int64, int64, int64)", cache=True, nogil=True)
 def _multiplicity(rule: int, left: int, right: int) -> int:
     """How often a row is in the output."""
     if rule in (DISTINCT, UNION):

@@ -21,7 +21,7 @@ _MASK = 0xFFFFFFFF
 _NULL, _VALUE = 0, 1
 
 
-@njit("void(int64[:,::1], int64, int64, int64, int64)", cache=True, nogil=True, inline="always")
+@njit("void(int64[:,::1], int64, int64, int64, int64)", cache=True, nogil=True)
 def _add_bits(limbs: np.ndarray, group: Any, position: Any, part: Any, weight: Any) -> None:
     """Add part (32 bits) at a bit position counted from the first column."""
     shifted = part << (position & 31)

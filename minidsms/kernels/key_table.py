@@ -17,7 +17,7 @@ from numba import njit
 _IN_USE = -1
 
 
-@njit("int64(int64[:,::1], int64)", cache=True, nogil=True, inline="always")
+@njit("int64(int64[:,::1], int64)", cache=True, nogil=True)
 def _hash(words: np.ndarray, row: int) -> int:
     """A non-negative hash of one row."""
     h = np.uint64(0x9E3779B97F4A7C15)

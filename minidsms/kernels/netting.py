@@ -14,7 +14,7 @@ from numba import njit
 _FEW = 4
 
 
-@njit("int64(int64[:,::1], int64)", cache=True, nogil=True, inline="always")
+@njit("int64(int64[:,::1], int64)", cache=True, nogil=True)
 def _hash(words: np.ndarray, row: int) -> int:
     """A non-negative hash of one row."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -24,7 +24,7 @@ def _hash(words: np.ndarray, row: int) -> int:
     return int(h >> np.uint64(1))
 
 
-@njit("boolean(int64[:,::1], int64, int64)", cache=True, nogil=True, inline="always")
+@njit("boolean(int64[:,::1], int64, int64)", cache=True, nogil=True)
 def _equal(words: np.ndarray, a: int, b: int) -> bool:
     same = True
     for j in range(words.shape[1]):

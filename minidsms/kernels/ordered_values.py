@@ -47,7 +47,7 @@ def _give(nodes: np.ndarray, meta: np.ndarray, node: int) -> None:
     meta[0] = node
 
 
-@njit("int64(int64, int64[::1], boolean, boolean)", cache=True, nogil=True, inline="always")
+@njit("int64(int64, int64[::1], boolean, boolean)", cache=True, nogil=True)
 def _rank(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
     """What keys are compared by; the smallest is the extreme: ~x turns the order of int64 round without overflow."""
     rank = ranks[key] if is_ranked else key

@@ -68,6 +68,8 @@ class AggregateSpec:
         return self.label or f"{self.function.upper()}({inside})"
 
 
+_SAME_IF_DISTINCT = ("min", "max", "first", "last")
+
 Accumulator = CountState | IntegerSumState | FloatSumState | VariationState | OrderedValues
 State = Accumulator | DistinctValues | UserStates | Shown
 
@@ -113,7 +115,7 @@ class GroupStates:
             None if c.user is not None or c.arg is None else accumulator(c, is_fifo, texts) for c in calls
         ]
         self.distinct = [
-            DistinctValues(c.arg_type) if c.distinct and c.function in ("count", "sum", "avg") else None for c in calls
+            DistinctValues(c.arg_type) if c.distinct and c.function not in _SAME_IF_DISTINCT else None for c in calls
         ]
         self.user = [None if c.user is None else UserStates(c.user, texts) for c in calls]
         self.start = start

@@ -1,0 +1,97 @@
+"""MIN, MAX, FIRST and LAST over many values, against sorting those present after every element."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minidsms.elements import Batch, Type
+from minidsms.kernels.arrays import normal
+from minidsms.synopses.group_state import Workspace
+from minidsms.synopses.ordered_values import OrderedValues
+from tests.operators.harness import column
+
+
+def answers(state: OrderedValues, moves: list[tuple[int, int, Any, int]], type_: Type) -> list[Any]:
+    """The answer after each of the moves (group, sign, value, seq)."""
+    n = len(moves)
+    sign = np.array([m[1] for m in moves], np.int8)
+    seq = np.array([m[3] for m in moves], np.int64)
+    values = column([m[2] for m in moves], type_)
+    batch = Batch(np.arange(n), sign, [values], seq)
+    run = Workspace(1).run(batch, np.arange(n), sign, np.array([m[0] for m in moves], np.int64))
+    state.resize(8)
+    state.advance(run, sign, values, 0)
+    state.settle(n)
+    words = normal(run.results[:, 0])
+    found = (words.view(np.float64) if type_ is Type.FLOAT else words).tolist()
+    return [v if ok else None for v, ok in zip(found, run.status[:, 0].tolist())]
+
+
+def some_moves(rng: random.Random, n: int, is_fifo: bool, draw: Any) -> list[tuple[int, int, Any, int]]:
+    present: list[tuple[int, Any, int]] = []
+    moves = []
+    for seq in range(n):
+        # Grow to some hundreds of values, then shrink to none.
+        while present and rng.random() < (0.3 if seq < n // 2 else 0.7):
+            group, value, number = present.pop(0 if is_fifo else rng.randrange(len(present)))
+            moves.append((group, -1, value, number))
+        item = (rng.randrange(3), draw(), seq)
+        present.append(item)
+        moves.append((item[0], 1, item[1], item[2]))
+    return moves
+
+
+@pytest.mark.parametrize("is_fifo", [True, False])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("kind", ["few", "many", "floats", "by arrival"])
+def test_the_answer_is_the_extreme_of_the_values_present(is_fifo: bool, largest: bool, kind: str) -> None:
+    rng = random.Random(f"{is_fifo} {largest} {kind}")
+    draws: dict[str, Any] = {
+        "few": lambda: rng.choice((None, 1, 2, 2**63 - 1, -(2**63))),
+        "many": lambda: rng.randrange(-1000, 1000),
+        "floats": lambda: rng.choice((None, float("inf"), -float("inf"), 0.0, rng.uniform(-2, 2))),
+        "by arrival": lambda: rng.choice((None, 1, 2)),
+    }
+    moves = some_moves(rng, 1500, is_fifo, draws[kind])
+    type_ = Type.FLOAT if kind == "floats" else Type.INTEGER
+    state = OrderedValues(type_, largest, kind == "by arrival", is_fifo, None)
+    present: list[dict[int, Any]] = [{}, {}, {}]
+    start = 0
+    while start < len(moves):
+        stop = start + rng.choice((1, 7, 400))
+        for (group, sign, value, seq), mine in zip(moves[start:stop], answers(state, moves[start:stop], type_)):
+            if sign > 0:
+                present[group][seq] = value
+            else:
+                del present[group][seq]
+            here = present[group]
+            if kind == "by arrival":
+                expected = here[(max if largest else min)(here)] if here else None
+            else:
+                expected = (max if largest else min)((v for v in here.values() if v is not None), default=None)
+            assert mine == expected
+        start = stop
+    assert len(state) <= sum(len(p) for p in present)
+
+
+@pytest.mark.parametrize("is_fifo", [True, False])
+def test_text_stays_in_order_when_ranks_are_renumbered_and_codes_used_again(is_fifo: bool) -> None:
+    texts = ["", "m", "c", "x"]
+
+    def ranks(codes: np.ndarray) -> np.ndarray:
+        order = sorted({texts[c] for c in codes.tolist()})
+        return np.array([order.index(texts[c]) for c in codes.tolist()], np.int64)
+
+    state = OrderedValues(Type.TEXT, False, False, is_fifo, ranks)
+    assert answers(state, [(0, 1, 1, 0), (0, 1, 3, 1)], Type.TEXT) == [1, 1]
+    texts += ["a", "n"]
+    assert answers(state, [(0, 1, 5, 2), (0, -1, 1, 0), (0, 1, 2, 3)], Type.TEXT) == [1, 5, 2]
+    held = {int(c) for codes in state.live_codes() for c in codes}
+    assert held <= {2, 3, 5} and 2 in held
+    # Code 1 is nobody's now and comes to stand for another text.
+    texts[1] = "b"
+    assert answers(state, [(0, 1, 1, 4), (0, 1, 4, 5), (0, -1, 3, 1)], Type.TEXT) == [1, 4, 4]
