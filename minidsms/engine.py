@@ -62,11 +62,16 @@ class Network:
 
     def frontier(self, heartbeat: int) -> int:
         """The greatest closed instant. heartbeat: of the whole connection; it moves queries that read relations only."""
+        progress = MAX_INSTANT
+        for stream in self.streams:
+            if not stream.ended and stream.progress < progress:
+                progress = stream.progress
+        if progress < MAX_INSTANT:
+            return progress
         inputs = [*self.streams, *self.relations]
         greatest = max((i.greatest_ts for i in inputs if i.greatest_ts is not None), default=MIN_INSTANT)
         if self.streams:
-            progress = min(MAX_INSTANT if s.ended else s.progress for s in self.streams)
-            return greatest if progress == MAX_INSTANT else progress
+            return greatest
         if all(r.ended for r in self.relations):
             return max(greatest, heartbeat)
         return max(heartbeat, greatest - 1 if greatest > MIN_INSTANT else MIN_INSTANT)
@@ -76,8 +81,11 @@ class Network:
         if self.failure is not None:
             return False
         until = self.frontier(heartbeat)
-        waiting = [s for s in self.sources if s.waiting()] if self.is_immediate or until > self.progress else []
-        if until <= self.progress and not (self.is_immediate and waiting):
+        waiting = [s for s in self.sources if s.waiting()]
+        if self.is_immediate and not waiting:
+            self.progress = max(until, self.progress)  # time alone yields nothing here
+            return False
+        if until <= self.progress and not self.is_immediate:
             return False
         for source in waiting:
             if source.waiting() > batch_size and not self.is_immediate:

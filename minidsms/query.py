@@ -43,6 +43,7 @@ class Query:
         self._codec = codec
         self._pending: list[Batch] = []
         self._log: list[Batch] = []
+        self._logged = 0
         self._callbacks: list[Callable[[Change], Any]] = []
         self._network: Network | None = None
         self._plan: Plan | None = None
@@ -62,8 +63,10 @@ class Query:
         self._pending.append(batch)
         if self.kind == "relation":
             self._log.append(batch)
-            if sum(len(b) for b in self._log[1:]) > 100_000 + len(self._log[0]):
+            self._logged += len(batch)
+            if self._logged > 100_000 + 2 * len(self._log[0]):
                 self._log = [self._codec.net(self._log)]
+                self._logged = 0
 
     def take_for_callbacks(self) -> list[Change]:
         """What the callbacks are to be told; empty when there are none."""
@@ -144,6 +147,7 @@ class Query:
             if not self._log:
                 return []
             self._log = [self._codec.net(self._log)]
+            self._logged = 0
             return self._codec.rows(self._log[0])
 
     def __iter__(self) -> Iterator[Change]:

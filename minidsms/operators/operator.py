@@ -101,19 +101,32 @@ class Operator:
 
     def available(self) -> int:
         """The instant up to which every input is complete."""
+        if len(self.inputs) == 1:
+            return self.inputs[0].progress
         return min((queue.progress for queue in self.inputs), default=MAX_INSTANT)
 
     def has_work(self) -> bool:
         """Something is begun or waits."""
         if self._emission is not None:
             return True
-        if self.is_immediate and any(queue.size for queue in self.inputs):
-            return True
-        return self.failure is None and self.available() > self.progress
+        if self.failure is not None:
+            return False
+        progress = self.progress
+        for queue in self.inputs:
+            if queue.progress <= progress:
+                return self.is_immediate and queue.size > 0
+        return True
+
+    def is_blocked(self) -> bool:
+        """A reader has not made room."""
+        for queue in self.outputs:
+            if queue.size >= queue.bound:
+                return True
+        return False
 
     def is_ready(self) -> bool:
         """There is work, and room for what it yields."""
-        return not any(queue.is_full for queue in self.outputs) and self.has_work()
+        return self.has_work() and not self.is_blocked()
 
     def run(self, budget: int) -> int:
         """Consume at most `budget` elements per input (or one instant, if that alone is more); returns how many.
@@ -127,9 +140,13 @@ class Operator:
                 return 0
             until = self.available()
             for queue in self.inputs:
-                until = queue.cut(until, budget)
-            batches = [queue.take(MAX_INSTANT if self.is_immediate else until) for queue in self.inputs]
-            consumed = sum(len(batch) for batch in batches if batch is not None)
+                if queue.size > budget:
+                    until = queue.cut(until, budget)
+            taken = MAX_INSTANT if self.is_immediate else until
+            batches = [queue.take(taken) if queue.size else None for queue in self.inputs]
+            for batch in batches:
+                if batch is not None:
+                    consumed += len(batch)
             self.counters.elements_in += consumed
             self._until = until
             self._emission = iter(self.process(batches, until))
@@ -147,13 +164,16 @@ class Operator:
             if not len(batch):
                 continue
             self.counters.elements_out += len(batch)
-            last = int(batch.ts[-1])
+            complete = int(batch.ts[-1]) - 1
             for queue in self.outputs:
                 queue.put(batch)
-                queue.progress = max(queue.progress, last - 1)
-            if any(queue.is_full for queue in self.outputs):
+                if complete > queue.progress:
+                    queue.progress = complete
+            if self.is_blocked():
                 return
         self._emission = None
-        self.progress = self._until if self.failure is None else min(self._until, self.failure.ts - 1)
+        progress = self._until if self.failure is None else min(self._until, self.failure.ts - 1)
+        self.progress = progress
         for queue in self.outputs:
-            queue.progress = max(queue.progress, self.progress)
+            if progress > queue.progress:
+                queue.progress = progress

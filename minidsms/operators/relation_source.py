@@ -48,6 +48,9 @@ class RelationSource(Operator):
     def available(self) -> int:
         return self._allowed
 
+    def has_work(self) -> bool:
+        return self._emission is not None or self._allowed > self.progress
+
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         if self._present is not None:
             cut = int(np.searchsorted(self._present.ts, until, side="right"))

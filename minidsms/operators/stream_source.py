@@ -42,7 +42,9 @@ class StreamSource(Operator):
         return self._allowed
 
     def has_work(self) -> bool:
-        return super().has_work() or (self.is_immediate and self.waiting() > 0)
+        if self._emission is not None or self._allowed > self.progress:
+            return True
+        return self.is_immediate and self.store.head > self.reader.lo
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         lo = self.reader.lo

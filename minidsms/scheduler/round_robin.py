@@ -18,10 +18,19 @@ class RoundRobin:
 
     def run(self, operators: Sequence[Operator]) -> None:
         while True:
+            is_left = False
             ran = False
             for operator in operators:
-                if operator.is_ready():
-                    operator.run(self.quantum)
-                    ran = True
-            if not ran and not run_a_stalled_one(operators, self.quantum):
+                if not operator.has_work():
+                    continue
+                if operator.is_blocked():
+                    is_left = True
+                    continue
+                operator.run(self.quantum)
+                ran = True
+                is_left = is_left or operator.has_work()
+            # Producers stand before consumers: where nobody kept work for another turn, one turn was enough.
+            if not is_left:
                 return
+            if not ran:
+                run_a_stalled_one(operators, self.quantum)
