@@ -118,9 +118,10 @@ def emit(
     """Close the batch's instants: -old row, +new row of each group whose row changed. Returns how many rows were
     written.
 
-    is_star[j]: the aggregate is COUNT(*), the number of rows, which is kept here.  is_global: the one group exists
-    from `start` on, rows or no rows; any group exists while it has rows.  meta: (3,) [instants closed so far, and on a
-    failure 1 + the aggregate, its position]; the output then ends before the failing instant.  The outputs hold 2 n rows.
+    is_star[j]: the aggregate is COUNT(*), the number of rows, which is kept here.  is_global: the one group exists from
+    `start` on, rows or no rows; any group exists while it has rows.  meta: (3,) [instants closed so far, and on a
+    failure 1 + the aggregate, its position]; the output then ends before the failing instant.  The outputs hold 2 n
+    rows.
     """
     n = ts.shape[0]
     k = is_star.shape[0]

@@ -283,7 +283,7 @@ def test_a_query_without_group_by_has_one_row_from_the_first_arrival_on(cuts: li
         (9, 1, EMPTY),
     ]
     assert run_in_order(build(), [[], [(5, 1, ())]], cuts) == [(5, 1, EMPTY)]
-    assert run_in_order(build(), [items, []], cuts) == []
+    assert run_in_order(build(), [items, []], cuts) == [(7, 1, (1, 5, 1, 5)), (9, -1, (1, 5, 1, 5))]
 
 
 @pytest.mark.parametrize("cuts", [[], [2], list(range(9))])
