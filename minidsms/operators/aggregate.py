@@ -199,9 +199,9 @@ class GroupStates:
 class Aggregate(Operator):
     """Groups by the input columns `keys` and computes `calls`; output: the keys, then the results.
 
-    is_global: no GROUP BY; exactly one row from the instant of `start`'s single element on (R3), rows or no rows,
-    and before it while it has rows; without a start queue, from the first element on.  input_fifo: deletions come in the order of insertions.
-    texts: the dictionary, for MIN and MAX of TEXT and for user aggregates over TEXT.
+    is_global: no GROUP BY; one row from the instant of `start`'s single element on (R3), rows or no rows, and before it
+    while there are rows; without a start queue, from the first element on.  input_fifo: deletions come in the order of
+    insertions.  texts: the dictionary, for MIN and MAX of TEXT and for user aggregates over TEXT.
     """
 
     name = "Aggregate"
