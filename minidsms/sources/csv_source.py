@@ -22,7 +22,7 @@ from pyarrow import csv as arrow_csv
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import BLOCK_BYTES, Block, BlockReader, open_file, records
+from minidsms.sources.blocks import BLOCK_BYTES, Block, BlockReader, csv_rows, open_file
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
 from minidsms.sources.text_columns import (
     FALSE_TEXTS,
@@ -78,7 +78,7 @@ class CsvSource:
         for block in self._reader.blocks():
             self.first_line = block.first_line
             try:
-                batch = self._parse(block)
+                batch = self._salvage(block) if block.is_broken else self._parse(block)
             except (pa.ArrowInvalid, UnicodeError):
                 batch = self._salvage(block)
             if batch.num_rows:
@@ -120,27 +120,18 @@ class CsvSource:
 
     # -------------------------------------------------------------------------------------------------- parsing
 
-    def _table(self, block: Block, types: list[Any], rejects: list[tuple[int, str]] | None) -> Any:
-        """The block's chosen columns by Arrow. rejects: takes rows of a wrong width, which otherwise fail the block."""
-
-        def handle(row: Any) -> str:
-            if rejects is None:
-                return "error"
-            rejects.append((row.number, f"{row.actual_columns} fields, not {row.expected_columns}"))
-            return "skip"
-
+    def _table(self, block: Block) -> Any:
+        """The block's chosen columns, typed by Arrow."""
         names = [str(i) for i in range(self._width)]
         chosen = [names[i] for i in self._positions]
         table = arrow_csv.read_csv(
             pa.BufferReader(block.data),
             read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1, use_threads=False),
             parse_options=arrow_csv.ParseOptions(
-                quote_char=False if self._has_types_line else '"',
-                newlines_in_values=block.has_newlines_in_quotes,
-                invalid_row_handler=handle,
+                quote_char=False if self._has_types_line else '"', newlines_in_values=True
             ),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=dict(zip(chosen, types)),
+                column_types={name: arrow_type(type_) for name, type_ in zip(chosen, self._types)},
                 include_columns=chosen,
                 null_values=[""],
                 strings_can_be_null=not self._has_types_line,
@@ -155,7 +146,7 @@ class CsvSource:
         """The quick way: typed by Arrow."""
         if not block.data.strip(b"\r\n"):
             return self._batch([pa.nulls(0, arrow_type(t)) for t in self._types])
-        table = self._table(block, [arrow_type(t) for t in self._types], None)
+        table = self._table(block)
         columns = []
         for i, type_ in enumerate(self._types):
             column = _one_array(table.column(i))
@@ -165,47 +156,36 @@ class CsvSource:
         return self._batch(columns)
 
     def _salvage(self, block: Block) -> Any:
-        """The careful way: as texts, then value by value where needed."""
-        rejects: list[tuple[int, str]] = []
-        rows = records(block)
-        try:
-            table = self._table(block, [pa.binary()] * len(self._types), rejects)
-        except pa.ArrowInvalid as error:
-            for line, text in rows:
-                self._reject(line, text, f"the block cannot be read: {str(error)[:80]}")
-            return self._batch([pa.nulls(0, arrow_type(t)) for t in self._types])
-        narrow = {number - 1: reason for number, reason in rejects}
-        good = [row for i, row in enumerate(rows) if i not in narrow]
-        if len(good) != table.num_rows:
-            good = [(block.first_line, b"")] * table.num_rows
-        bad = np.zeros(table.num_rows, np.bool_)
+        """The careful way: row by row, field by field, then column by column."""
+        rows = []
+        rejects: list[tuple[int, bytes, str]] = []
+        for line, text, fields in csv_rows(block, not self._has_types_line):
+            if block.is_broken:
+                rejects.append((line, text, "a quote is not closed"))
+            elif len(fields) != self._width:
+                rejects.append((line, text, f"{len(fields)} fields, not {self._width}"))
+            else:
+                rows.append((line, text, fields))
+        bad = np.zeros(len(rows), np.bool_)
         reasons: dict[int, str] = {}
         columns = []
         for i, type_ in enumerate(self._types):
-            texts = _one_array(table.column(i))
+            texts = pa.array([fields[self._positions[i]] for _, _, fields in rows], pa.binary())
             if type_ is not Type.TEXT:
                 texts = _empty_is_null(texts)
-            column, wrong = read_texts(texts, type_, self._are_ticks(i, texts) if type_ is Type.TIMESTAMP else None)
+            elif self._has_types_line:
+                texts = texts.fill_null(b"")
+            ticks = self._are_ticks(i, texts) if type_ is Type.TIMESTAMP else None
+            column, wrong = read_texts(texts, type_, ticks)
             for row in np.flatnonzero(wrong).tolist():
-                name = self._names[i]
-                reasons.setdefault(row, f'column "{name}": {str(texts[row].as_py())[:60]} is no {type_}')
+                shown = texts[row].as_py()[:60].decode("utf-8", "replace")
+                reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} is no {type_}')
             bad |= wrong
             columns.append(column)
-        self._tell(rows, narrow, good, reasons)
-        return self._batch([c.filter(pa.array(~bad)) for c in columns])
-
-    def _tell(
-        self,
-        rows: list[tuple[int, bytes]],
-        narrow: dict[int, str],
-        good: list[tuple[int, bytes]],
-        reasons: dict[int, str],
-    ) -> None:
-        """Count and keep the rows that were not read, in the order of the file."""
-        found = [(*rows[i], reason) for i, reason in narrow.items() if i < len(rows)]
-        found += [(*good[row], reason) for row, reason in reasons.items()]
-        for line, text, reason in sorted(found, key=lambda one: one[0]):
+        rejects += [(rows[row][0], rows[row][1], reason) for row, reason in reasons.items()]
+        for line, text, reason in sorted(rejects, key=lambda reject: reject[0]):
             self._reject(line, text, reason)
+        return self._batch([column.filter(pa.array(~bad)) for column in columns])
 
     def _reject(self, line: int, text: bytes, reason: str) -> None:
         self.rejected.add(text[:1000].decode("utf-8", "replace"), f"{self.path}, line {line}: {reason}")

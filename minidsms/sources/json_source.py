@@ -8,6 +8,7 @@ first object says.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,9 +18,11 @@ from pyarrow import json as arrow_json
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.inputs.values import ValueRefused, value_reader
-from minidsms.sources.blocks import BLOCK_BYTES, Block, BlockReader, open_file, records
+from minidsms.sources.blocks import BLOCK_BYTES, Block, BlockReader, lines, open_file
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_timestamps
+
+_LINE = re.compile(rb"\S[^\n]*")
 
 
 class JsonSource:
@@ -65,7 +68,7 @@ class JsonSource:
     def _learn(self, block: Block) -> None:
         """Names and kinds of time, from the first line that is an object."""
         first: dict[str, Any] = {}
-        for _, text in records(block):
+        for _, text in lines(block):
             first = _object(text) or {}
             if first:
                 break
@@ -99,6 +102,9 @@ class JsonSource:
                 explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore", newlines_in_values=False
             ),
         ).combine_chunks()
+        if table.num_rows != len(_LINE.findall(block.data)):
+            # Arrow also takes objects over several lines, or several in one; where a block is cut must not decide.
+            raise pa.ArrowInvalid("not one object per line")
         columns = []
         for i, (name, type_) in enumerate(zip(self._names, self._types)):
             column = table.column(name).combine_chunks()
@@ -113,9 +119,7 @@ class JsonSource:
         assert self._names is not None
         readers = [value_reader(t, 1) for t in self._types]
         kept: list[list[Any]] = [[] for _ in self._types]
-        for line, text in records(block):
-            if not text.strip():
-                continue
+        for line, text in lines(block):
             found = _object(text)
             if found is None:
                 self._reject(line, text, "no JSON object")

@@ -1,0 +1,129 @@
+"""The driver of sources: timestamp order across files, `until`, late and malformed rows, relations ahead of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minidsms.cql.catalog import RelationDef, StreamDef
+from minidsms.cql.errors import DataError, LateElementError
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import MIN_INSTANT, Schema, Type
+from minidsms.inputs import RelationInput, StreamInput
+from minidsms.sources import SourceDriver
+from minidsms.sources.csv_source import CsvSource
+
+SCHEMA = Schema.of(("at", Type.INTEGER), ("v", Type.INTEGER))
+KEYED = Schema.of(("k", Type.INTEGER))
+
+
+def stream(**options: Any) -> StreamInput:
+    return StreamInput(StreamDef("S", SCHEMA, timestamp_by=0, **options), TextDictionary(), 1_000_000)
+
+
+def relation(closed: Callable[[], int] = lambda: MIN_INSTANT) -> RelationInput:
+    return RelationInput(RelationDef("R", KEYED), TextDictionary(), 1_000_000, closed)
+
+
+def stream_file(tmp_path: Path, name: str, instants: list[Any], block_bytes: int = 12) -> CsvSource:
+    path = tmp_path / name
+    path.write_text("at,v\n" + "".join(f"{ts},{i}\n" for i, ts in enumerate(instants)))
+    return CsvSource(str(path), SCHEMA, block_bytes=block_bytes)
+
+
+def relation_file(tmp_path: Path, text: str) -> CsvSource:
+    path = tmp_path / "r.csv"
+    path.write_text(text)
+    return CsvSource(str(path), KEYED, relation=True, block_bytes=8)
+
+
+def instants(target: StreamInput) -> list[int]:
+    return target.store.arrays()[0].tolist()
+
+
+def test_sources_are_read_to_their_end_and_their_inputs_finished(tmp_path: Path) -> None:
+    a, b = stream(), stream()
+    pushes: list[int] = []
+    driver = SourceDriver(
+        [(stream_file(tmp_path, "a", [1, 2, 3]), a), (stream_file(tmp_path, "b", [2, 2]), b)], lambda: pushes.append(1)
+    )
+    driver.run()
+    assert instants(a) == [1, 2, 3] and instants(b) == [2, 2]
+    assert a.ended and b.ended and driver.fraction == 1.0 and pushes
+    assert not driver.step()
+
+
+def test_the_source_with_the_least_progress_goes_next(tmp_path: Path) -> None:
+    a, b = stream(), stream()
+    files = [(stream_file(tmp_path, "a", list(range(100))), a), (stream_file(tmp_path, "b", list(range(0, 200, 2))), b)]
+    driver = SourceDriver(files)
+    while driver.step():
+        if not a.ended and not b.ended and a.greatest_ts is not None and b.greatest_ts is not None:
+            assert abs(a.greatest_ts - b.greatest_ts) <= 12
+
+
+def test_until_stops_at_an_instant_and_the_rest_comes_later(tmp_path: Path) -> None:
+    target = stream()
+    driver = SourceDriver([(stream_file(tmp_path, "a", [1, 3, 3, 5, 9], 1000), target)])
+    driver.run(until=3)
+    assert instants(target) == [1, 3, 3] and target.progress == 3
+    driver.run(until=7)
+    assert instants(target) == [1, 3, 3, 5] and target.progress == 7
+    driver.run()
+    assert instants(target) == [1, 3, 3, 5, 9] and target.ended
+
+
+def test_until_waits_for_rows_that_slack_still_admits(tmp_path: Path) -> None:
+    target = stream(slack=5)
+    driver = SourceDriver([(stream_file(tmp_path, "a", [1, 6, 3, 20, 4], 1000), target)])
+    driver.run(until=3)
+    assert [ts for ts in instants(target) if ts <= 3] == [1, 3] and target.progress == 3
+
+
+def test_malformed_rows_and_rows_without_a_timestamp_are_on_the_inputs_account(tmp_path: Path) -> None:
+    target = stream()
+    SourceDriver([(stream_file(tmp_path, "a", [1, "x", 2, "", 3], 1000), target)]).run()
+    assert instants(target) == [1, 2, 3]
+    assert target.counters.rejected == len(target.rejected) == 2
+    assert "line 3" in target.rejected[0][1] and "NULL" in target.rejected[1][1]
+
+
+def test_a_late_row_stops_with_file_and_line_unless_late_rows_are_dropped(tmp_path: Path) -> None:
+    driver = SourceDriver([(stream_file(tmp_path, "a", [5, 7, 6], 1000), stream())])
+    for _ in range(2):
+        with pytest.raises(LateElementError, match="a, about line 4"):
+            driver.run()
+    target = stream(late_drop=True)
+    SourceDriver([(stream_file(tmp_path, "a", [5, 7, 6], 1000), target)]).run()
+    assert instants(target) == [5, 7] and target.counters.late_dropped == 1
+
+
+def test_a_relation_without_instants_is_inserted_whole_before_everything(tmp_path: Path) -> None:
+    a, r = stream(), relation()
+    closed: list[int] = []
+    files = [(stream_file(tmp_path, "a", [7, 8, 9]), a), (relation_file(tmp_path, "k\n" + "1\n" * 20), r)]
+    SourceDriver(files, lambda: closed.append(len(a.store) if r.store.size < 20 else 0)).run()
+    assert r.present().ts.tolist() == [7] * 20 and not any(closed) and r.ended
+
+
+def test_a_relation_alone_is_inserted_at_zero(tmp_path: Path) -> None:
+    r = relation()
+    SourceDriver([(relation_file(tmp_path, "k\n1\n2\n"), r)]).run()
+    assert r.present().ts.tolist() == [0, 0]
+
+
+def test_changes_of_a_relation_are_made_before_the_streams_close_their_instants(tmp_path: Path) -> None:
+    a = stream()
+    r = relation(closed=lambda: a.progress)
+    text = "ts,sign,k\n" + "".join(f"{ts},+,{ts}\n" for ts in range(0, 100, 3))
+    SourceDriver([(stream_file(tmp_path, "a", list(range(100)), 100), a), (relation_file(tmp_path, text), r)]).run()
+    assert r.present().ts.tolist() == list(range(0, 100, 3)) and a.ended
+
+
+def test_a_deletion_of_no_row_stops_with_the_file(tmp_path: Path) -> None:
+    r = relation()
+    with pytest.raises(DataError, match=r"r\.csv.*nothing to delete"):
+        SourceDriver([(relation_file(tmp_path, "ts,sign,k\n1,-,5\n"), r)]).run()

@@ -1,0 +1,295 @@
+"""Files as sources: every format gives the same rows, malformed rows are counted with their line, errors name the
+file."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from pyarrow import ipc, parquet
+
+from minidsms.cql.errors import Error
+from minidsms.elements import Schema, Type
+from minidsms.sources import open_source
+from minidsms.sources.blocks import BlockReader
+from minidsms.sources.csv_source import CsvSource
+from minidsms.sources.json_source import JsonSource
+
+SCHEMA = Schema.of(("at", Type.TIMESTAMP), ("v", Type.FLOAT), ("name", Type.TEXT))
+ROWS = [(1, 1.5, "a"), (2, None, "b, c"), (3, 2.0, None)]
+CSV = 'name,extra,At,V\na,9,1,1.5\n"b, c",9,2,\n,9,3,2.0\n'
+fuzzed = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def rows_of(source: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for batch in source.read() for row in batch.to_pylist()]
+
+
+def reasons(source: Any) -> list[str]:
+    return [reason for _, reason in source.rejected]
+
+
+@pytest.fixture
+def table() -> pa.Table:
+    return pa.table({"at": [1, 2, 3], "V": [1.5, None, 2.0], "extra": [9, 9, 9], "Name": ["a", "b, c", None]})
+
+
+def write(path: Path, table: pa.Table) -> None:
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path)
+    elif path.suffix == ".json":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    elif path.suffix == ".arrow":
+        with ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    elif path.suffix == ".ipc":
+        with ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(CSV.encode()))
+    else:
+        path.write_text(CSV)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.json", "x.parquet", "x.arrow", "x.ipc"])
+def test_every_format_gives_the_same_rows(tmp_path: Path, table: pa.Table, name: str) -> None:
+    path = tmp_path / name
+    write(path, table)
+    source = open_source(str(path), None, SCHEMA)
+    assert rows_of(source) == ROWS
+    assert source.bytes_read == source.bytes_total > 0
+    assert source.rejected.count == 0
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.json", "x.parquet", "x.arrow"])
+def test_the_content_tells_the_format_where_the_name_does_not(tmp_path: Path, table: pa.Table, name: str) -> None:
+    write(tmp_path / name, table)
+    (tmp_path / name).rename(tmp_path / "data")
+    assert rows_of(open_source(str(tmp_path / "data"), None, SCHEMA)) == ROWS
+
+
+def test_stream_data_files_carry_ts_and_sign_beside_the_columns(tmp_path: Path) -> None:
+    schema = Schema.of(("A", Type.INTEGER), ("D", Type.TEXT))
+    (tmp_path / "s.data").write_text("i,i,c4\n1,5,ab\n2,6,\n")
+    (tmp_path / "r.data").write_text("i,b,i,c4\n1,+,5,ab\n2,-,5,ab\n")
+    assert rows_of(open_source(str(tmp_path / "s.data"), None, schema)) == [(5, "ab", 1), (6, "", 2)]
+    relation = open_source(str(tmp_path / "r.data"), None, schema, relation=True)
+    assert rows_of(relation) == [(5, "ab", 1, "+"), (5, "ab", 2, "-")]
+
+
+@pytest.mark.parametrize("line", ["i,i", "i,i,c4,i", "i,c4,i"])
+def test_stream_data_whose_types_do_not_fit_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "s.data").write_text(line + "\n")
+    with pytest.raises(Error, match="first line"):
+        open_source(str(tmp_path / "s.data"), "stream", Schema.of(("A", Type.INTEGER), ("D", Type.TEXT)))
+
+
+def test_a_missing_file_folder_column_or_format_is_an_error_with_a_hint(tmp_path: Path, table: pa.Table) -> None:
+    with pytest.raises(Error, match=r"no file .*nothing.csv(.|\n)*help"):
+        open_source(str(tmp_path / "nothing.csv"), None, SCHEMA)
+    with pytest.raises(Error, match="folder"):
+        open_source(str(tmp_path), None, SCHEMA)
+    with pytest.raises(Error):
+        open_source("a\0b", None, SCHEMA)
+    write(tmp_path / "x.csv", table)
+    with pytest.raises(Error, match=r'no column "vv"(.|\n)*did you mean "V"'):
+        open_source(str(tmp_path / "x.csv"), None, Schema.of(("vv", Type.INTEGER)))
+    with pytest.raises(Error, match="formats are"):
+        open_source(str(tmp_path / "x.csv"), "xml", SCHEMA)
+    (tmp_path / "empty").write_text("")
+    with pytest.raises(Error, match="FORMAT"):
+        open_source(str(tmp_path / "empty"), None, SCHEMA)
+    for name in ("bad.parquet", "bad.arrow", "bad.csv.gz"):
+        (tmp_path / name).write_bytes(b"PAR1 nonsense")
+        with pytest.raises(Error, match="bad"):
+            rows_of(open_source(str(tmp_path / name), None, SCHEMA))
+
+
+@pytest.mark.parametrize("names", ["ts,k,sign", "_ts,k,_sign"])
+def test_a_relation_finds_its_ts_and_sign_columns(tmp_path: Path, names: str) -> None:
+    (tmp_path / "r.csv").write_text(f"{names}\n1,7,+\n2,7,-1\n")
+    source = open_source(str(tmp_path / "r.csv"), None, Schema.of(("k", Type.INTEGER)), relation=True)
+    assert [tuple(row.items()) for batch in source.read() for row in batch.to_pylist()] == [
+        (("k", 7), ("_ts", 1), ("_sign", "+")),
+        (("k", 7), ("_ts", 2), ("_sign", "-1")),
+    ]
+
+
+def test_malformed_csv_rows_are_kept_with_their_line_and_do_not_stop_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b'at,v,name\n1,1,a\nx,1,b\n\n2,1\n3,nope,c\n4,1,"q\nr"\n5,1,\xff\n6,1,d,9\n7,,z')
+    source = open_source(str(path), None, SCHEMA)
+    assert rows_of(source) == [(1, 1.0, "a"), (4, 1.0, "q\nr"), (7, None, "z")]
+    assert [reason.split("line ")[1].split(":")[0] for reason in reasons(source)] == ["3", "5", "6", "9", "10"]
+    assert str(path) in reasons(source)[0]
+
+
+def test_an_unclosed_quote_costs_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text('at,v,name\n1,1,a\n2,1,"open\n3,1,c\n4,1,d\n')
+    source = open_source(str(path), None, SCHEMA)
+    assert [row[0] for row in rows_of(source)] == [1, 3, 4]
+    assert source.rejected.count == 1
+
+
+def test_an_empty_csv_field_is_null_and_a_quoted_one_an_empty_text(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('at,v,name\n1,,\n2,"",""\n')
+    assert rows_of(open_source(str(tmp_path / "x.csv"), None, SCHEMA)) == [(1, None, None), (2, None, "")]
+
+
+def test_iso_times_are_read_in_csv_and_json(tmp_path: Path) -> None:
+    schema = Schema.of(("at", Type.TIMESTAMP))
+    texts = ["2024-05-01T12:00:00Z", "2024-05-01 12:00:00.5", "2024-05-01T12:00:00.123456789Z", "2024-05-01"]
+    for end in ("", "never"):
+        lines = texts + ([end] if end else [])
+        (tmp_path / "x.csv").write_text("at\n" + "".join(f"{t}\n" for t in lines))
+        (tmp_path / "x.json").write_text("".join(json.dumps({"at": t}) + "\n" for t in lines))
+        for name in ("x.csv", "x.json"):
+            source = open_source(str(tmp_path / name), None, schema)
+            (batch,) = source.read()
+            ns = batch.column(0).cast(pa.timestamp("ns", "UTC")).cast(pa.int64()).to_pylist()
+            first = 1_714_564_800 * 10**9
+            assert ns == [first, first + 5 * 10**8, first + 123_456_789, first - 12 * 3600 * 10**9]
+            assert source.rejected.count == len(lines) - 4
+
+
+def test_malformed_json_lines_are_kept_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    deep = "[" * 50_000
+    lines = ['{"at":1,"v":1}', "nonsense", '{"at":2,"v":"x"}', "", "[1]", '{"at":3,"name":"c"}', deep, '{"at":"x"}']
+    path.write_text("\n".join(lines))
+    source = open_source(str(path), None, SCHEMA)
+    assert rows_of(source) == [(1, 1.0, None), (3, None, "c")]
+    assert [reason.split("line ")[1].split(":")[0] for reason in reasons(source)] == ["2", "3", "5", "7", "8"]
+
+
+# ------------------------------------------------------------------------------------------------------------ laws
+
+FOUR = Schema.of(("i", Type.INTEGER), ("f", Type.FLOAT), ("b", Type.BOOLEAN), ("t", Type.TEXT))
+field = st.sampled_from(
+    ["", "0", "-7", "1.5", "true", "x", '"', '""', '"a"', '"a\nb"', '"x,y"', 'a"b', " 3 ", "+4", "1e3", "nan", "\r"]
+) | st.text(st.sampled_from('ab,"\n\r 1.é'), max_size=4)
+
+
+@fuzzed
+@given(st.lists(st.lists(field, min_size=3, max_size=5), max_size=12), st.integers(1, 40))
+@example([["", "", "", '"a\n', "\nb"]], 3)
+@example([["", '"a\nb"', '"a\nb"'], ["", "", ""]], 1)
+def test_blocks_cut_anywhere_give_the_same_rows(tmp_path: Path, lines: list[list[str]], size: int) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"i,f,b,t\n" + "\n".join(map(",".join, lines)).encode())
+    whole, cut = CsvSource(str(path), FOUR), CsvSource(str(path), FOUR, block_bytes=size)
+    # As text: a FLOAT may be NaN here still.
+    assert repr(rows_of(cut)) == repr(rows_of(whole))
+    assert list(cut.rejected) == list(whole.rejected)
+
+
+@fuzzed
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(-(2**63), 2**63 - 1),
+            st.none() | st.floats(allow_nan=False),
+            st.none() | st.booleans(),
+            st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1),
+        ),
+        max_size=10,
+    ),
+    st.booleans(),
+)
+def test_what_csv_writers_write_is_read_back_also_beside_a_bad_row(
+    tmp_path: Path, rows: list[tuple[Any, ...]], with_bad_row: bool
+) -> None:
+    path = tmp_path / "x.csv"
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(FOUR.names)
+    for i, f, b, t in rows:
+        writer.writerow([i, None if f is None else repr(f), None if b is None else str(b).lower(), t])
+    if with_bad_row:
+        writer.writerow(["bad", 1, "true", "x"])
+    path.write_bytes(text.getvalue().encode())
+    source = CsvSource(str(path), FOUR)
+    # A line of empty fields only is a row of NULLs.
+    assert rows_of(source) == rows
+    assert source.rejected.count == int(with_bad_row)
+
+
+@fuzzed
+@given(st.lists(st.tuples(field, field, field), min_size=1, max_size=6))
+def test_a_row_is_read_the_same_beside_good_and_bad_neighbours(tmp_path: Path, rows: list[tuple[str, ...]]) -> None:
+    schema = Schema(FOUR.fields[:3])
+    plain = [row for row in rows if not any(c in '"\n\r,' for text in row for c in text) and any(row)]
+    path = tmp_path / "x.csv"
+    alone = []
+    for row in plain:
+        path.write_bytes(b"i,f,b\n" + ",".join(row).encode() + b"\n")
+        alone += rows_of(CsvSource(str(path), schema))
+    path.write_bytes(b"i,f,b\n" + "\n".join(map(",".join, [*plain, ("bad", "", "")])).encode())
+    assert repr(rows_of(CsvSource(str(path), schema))) == repr(alone)
+
+
+json_value = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just([1]) | st.just({"i": 1})
+)
+
+
+@fuzzed
+@given(
+    st.lists(st.dictionaries(st.sampled_from(["i", "F", "b", "t", "x"]), json_value) | st.just("broken"), max_size=8),
+    st.integers(1, 60),
+)
+def test_json_blocks_cut_anywhere_give_the_same_rows(tmp_path: Path, objects: list[Any], size: int) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("".join(o + "\n" if isinstance(o, str) else json.dumps(o) + "\n" for o in objects))
+    whole, cut = JsonSource(str(path), FOUR), JsonSource(str(path), FOUR, block_bytes=size)
+    count = len(rows_of(whole)) + whole.rejected.count
+    assert len(rows_of(cut)) + cut.rejected.count == count == len(objects)
+
+
+@fuzzed
+@given(st.binary(max_size=200), st.sampled_from(["csv", "json", "parquet", "arrow", "stream", None]))
+def test_whatever_a_file_holds_only_our_errors_escape(tmp_path: Path, content: bytes, format: str | None) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    try:
+        rows_of(open_source(str(path), format, FOUR))
+    except Error as error:
+        assert str(path) in str(error)
+    path.write_bytes(b"i,f,b,t\n" + content)
+    rows_of(open_source(str(path), "csv", FOUR))
+    path.write_bytes(b'{"i":1}\n' + content)
+    rows_of(open_source(str(path), "json", FOUR))
+
+
+@fuzzed
+@given(st.binary(max_size=60).map(lambda b: b.replace(b"x", b'"').replace(b"y", b"\n")), st.integers(1, 9))
+def test_every_byte_is_in_one_block(tmp_path: Path, content: bytes, size: int) -> None:
+    reader = BlockReader("x", io.BytesIO(content), True, size)
+    blocks = list(reader.blocks())
+    assert b"".join(block.data for block in blocks) == content
+    line = 1
+    for block in blocks:
+        assert block.first_line == line
+        line += block.data.count(b"\n")
+
+
+def test_a_large_file_is_read_in_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    n = 300_000
+    path.write_text("i,f,b,t\n" + "".join(f"{i},1.5,true,text {i % 10}\n" for i in range(n)))
+    source = CsvSource(str(path), FOUR, block_bytes=1 << 20)
+    sizes, total = [], 0
+    for batch in source.read():
+        sizes.append(batch.num_rows)
+        total += int(np.sum(batch.column(0).to_numpy()))
+    assert len(sizes) > 5 and sum(sizes) == n and total == n * (n - 1) // 2
