@@ -145,6 +145,31 @@ def sum_floats(
     return len(ids)
 
 
+@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def _subtract_square(digits: np.ndarray, total: np.ndarray, at: int) -> None:
+    """Take the square of a number of digits from total, whose limb `at` weighs what its lowest does."""
+    for k in range(digits.shape[0]):
+        if digits[k] != 0:
+            for l in range(digits.shape[0]):
+                product = np.uint64(digits[k]) * np.uint64(digits[l])
+                total[at + k + l] -= np.int64(product & np.uint64(_MASK))
+                total[at + k + l + 1] -= np.int64(product >> np.uint64(32))
+
+
+@njit("void(int64[::1], int64, int64[::1], int64)", cache=True, nogil=True)
+def _add_multiple(limbs: np.ndarray, n: int, total: np.ndarray, at: int) -> None:
+    """Add n times a sum to total, from limb `at` on."""
+    carry = np.int64(0)
+    for l in range(limbs.shape[0] + 2):
+        v = carry
+        carry = v >> 32
+        if l < limbs.shape[0]:
+            # n times a limb may pass 64 bits, so its halves are multiplied apart.
+            v += (limbs[l] & _MASK) * n
+            carry = (v >> 32) + (limbs[l] >> 32) * n
+        total[at + l] += v & _MASK
+
+
 @njit(
     "int64(int64, int64[::1], int8[::1], int64[::1], boolean, int64[:,::1], int64[:,::1], int64, int64[:,::1], int64,"
     " boolean, int64[::1], float64[:,::1], int8[:,::1], int64)",
@@ -224,23 +249,8 @@ def vary(
         total[:] = 0
         if _normalise(sums[group], digits, 1) < 0:
             _normalise(sums[group], digits, -1)
-        for k in range(width + 2):
-            if digits[k] != 0:
-                for l in range(width + 2):
-                    product = np.uint64(digits[k]) * np.uint64(digits[l])
-                    total[2 * base - low + k + l] -= np.int64(product & np.uint64(_MASK))
-                    total[2 * base - low + k + l + 1] -= np.int64(product >> np.uint64(32))
-        carry = np.int64(0)
-        for l in range(width_squares + 2):
-            v = carry
-            if l < width_squares:
-                limb = squares[group, l]
-                # n times a limb may pass 64 bits, so its halves are multiplied apart.
-                v += (limb & _MASK) * n
-                carry = (v >> 32) + (limb >> 32) * n
-            else:
-                carry = v >> 32
-            total[squares_base - low + l] += v & _MASK
+        _subtract_square(digits, total, 2 * base - low)
+        _add_multiple(squares[group], n, total, squares_base - low)
         _normalise(total, result, 1)
         excess, power = _leading(result)
         unit = 0 if is_integer else -2148
