@@ -6,6 +6,7 @@ answered. One lock guards the engine; callbacks run outside it, and what they pu
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -29,6 +30,7 @@ from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
     from minidsms.sources.driver import SourceDriver
+    from minidsms.sinks.sink import Sink
     from minidsms.sources.source import Source
 
 _QUANTUM = 65_536
@@ -205,11 +207,16 @@ class Connection:
     def run(self, until: int | None = None, progress: Callable[[float], Any] | None = None) -> None:
         """Read the sources that streams and relations were declared FROM, to their end or to an instant.
 
+        Sinks of queries whose streams have all ended are closed: their files stand in their places.
         progress: called now and then with the fraction done.
         """
         while self.run_some(until):
             if progress is not None and self._driver is not None:
                 progress(self._driver.fraction)
+        with self.lock:
+            for query in self.queries.values():
+                if query.sink is not None and query.inputs_ended:
+                    query.close_sink()
         if progress is not None:
             progress(1.0)
 
@@ -264,6 +271,33 @@ class Connection:
         if self._driver is not None and target is not None:
             self._driver.remove(target)
 
+    def add_sink(self, query: Query, sink: Sink) -> None:
+        """Let a query deliver into a sink instead of keeping its answers until they are fetched.
+
+        The sink is opened now, and closed with the query, with the connection, or by `run` when all has been read.
+        Raises Error where the place cannot be written; then nothing has changed.
+        """
+        with self.lock:
+            self._check()
+            sink.open(query.schema, self.codec(query.schema))
+            previous = query.sink
+            if previous is not None:
+                query.close_sink()
+            query.set_sink(sink)
+
+    def finish_unfed(self) -> list[str]:
+        """End the streams that have no source, as nothing will come of them; their names."""
+        with self.lock:
+            self._check()
+            fed = [target for _, target in self._sources]
+            unfed = [s for s in self._streams.values() if not s.ended and not any(s is t for t in fed)]
+            for stream in unfed:
+                stream.finish()
+            told = self._step(None)
+        if told:
+            self._tell()
+        return [stream.definition.name for stream in unfed]
+
     def readers_of(self, name: str) -> list[str]:
         """The names of the queries that read a stream or relation."""
         networks = self._readers.get(name.lower(), [])
@@ -277,10 +311,10 @@ class Connection:
             if name not in self.queries:
                 return name
 
-    def stream_store(self, name: str) -> tuple[StreamStore, InputProgress]:
-        """A stream's store and progress, for the planner."""
+    def stream_store(self, name: str) -> tuple[StreamStore, InputProgress, Int64Array]:
+        """A stream's store and progress and the instants of what waits for slack, for the planner."""
         stream = self._streams[name.lower()]
-        return stream.store, stream
+        return stream.store, stream, stream.waiting_instants()
 
     def relation_store(self, name: str) -> tuple[RelationStore, InputProgress]:
         """A relation's store and progress, for the planner."""
@@ -350,7 +384,20 @@ class Connection:
         if networks:
             self._engine.step(networks)
         self._rest(name)
+        self._drain()
         return any(q.callbacks() for q in self.queries.values())
+
+    def _drain(self) -> None:
+        """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""
+        failed: Exception | None = None
+        for query in self.queries.values():
+            if query.sink is not None:
+                try:
+                    query.drain()
+                except Exception as error:
+                    failed = failed or error
+        if failed is not None:
+            raise failed
 
     def _rest(self, name: str | None = None) -> None:
         """The engine is at rest: stores give up what nobody claims, the dictionary what nobody holds."""
@@ -438,12 +485,16 @@ class Connection:
     def close(self) -> None:
         """Close every query and source. Closing twice is no error."""
         with self.lock:
-            for query in list(self.queries.values()):
-                query.close()
-            for source, _ in self._sources:
-                source.close()
+            if self._closed:
+                return
+            with contextlib.ExitStack() as closing:
+                closing.callback(setattr, self, "_closed", True)
+                for source, _ in self._sources:
+                    closing.callback(source.close)
+                # One sink that cannot be written must not keep the others from their ends.
+                for query in list(self.queries.values()):
+                    closing.callback(query.close)
             self._sources = []
-            self._closed = True
 
     def __enter__(self) -> Connection:
         return self

@@ -23,6 +23,8 @@ from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.slack_buffer import SlackBuffer
 from minidsms.synopses.stream_store import StreamStore
 
+_NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
+
 
 class StreamInput:
     """What `push` and `advance` on a stream, and sources, talk to.
@@ -149,6 +151,10 @@ class StreamInput:
     def waiting(self) -> int:
         """Elements in the slack buffer."""
         return len(self._waiting)
+
+    def waiting_instants(self) -> Int64Array:
+        """The instants of what waits in the slack buffer, ascending: a query that starts now has not seen them come (T7)."""
+        return self._waiting.arrays()[0].copy() if len(self._waiting) else _NO_INSTANTS
 
     @property
     def nbytes(self) -> int:

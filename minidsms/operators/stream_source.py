@@ -9,22 +9,27 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Int64Array
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.stream_store import StreamStore
 
 
 class StreamSource(Operator):
-    """Reads a store from its present end on; `allow` says up to which instant."""
+    """Reads a store from its present end on; `allow` says up to which instant.
+
+    earlier: ascending instants of elements that came before the query but are released only now (they waited for
+        slack); of each instant that many elements come first, and are not for this query (docs/semantics T7).
+    """
 
     name = "Stream"
 
-    def __init__(self, stream: str, store: StreamStore) -> None:
+    def __init__(self, stream: str, store: StreamStore, earlier: Int64Array) -> None:
         super().__init__((), store.schema, is_fifo=True)
         self.stream = stream
         self.store = store
         self.reader = store.reader()
         self._allowed = MIN_INSTANT
+        self._earlier = earlier
 
     def waiting(self) -> int:
         """Elements in the store that have not been handed on."""
@@ -54,7 +59,22 @@ class StreamSource(Operator):
         if hi > lo:
             self.counters.elements_in += hi - lo
             self.reader.lo = hi
-            yield self.store.batch(lo, hi)
+            batch = self.store.batch(lo, hi)
+            yield batch if not len(self._earlier) else self._without_earlier(batch)
+
+    def _without_earlier(self, batch: Batch) -> Batch:
+        """The batch without what came before the query."""
+        due = int(np.searchsorted(self._earlier, batch.ts[-1], side="right"))
+        instants, counts = np.unique(self._earlier[:due], return_counts=True)
+        starts = np.searchsorted(batch.ts, instants)
+        stops = np.minimum(starts + counts, np.searchsorted(batch.ts, instants, side="right"))
+        kept = np.ones(len(batch), np.bool_)
+        for start, stop in zip(starts.tolist(), stops.tolist()):
+            kept[start:stop] = False
+        # An instant may come in parts: what is left of its count is for the next.
+        left = np.repeat(instants, counts - (stops - starts))
+        self._earlier = np.concatenate([left, self._earlier[due:]])
+        return batch.take(kept)
 
     def close(self) -> None:
         """Give up the claim on the store."""

@@ -56,9 +56,10 @@ from minidsms.synopses.stream_store import StreamStore
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a plan is connected to. stream, relation: by declared name, the store and the input's progress."""
+    """What a plan is connected to. stream, relation: by declared name, the store and the input's progress, and for a stream the
+    instants of elements that came before the query and have not been released (see `StreamSource`)."""
 
-    stream: Callable[[str], tuple[StreamStore, InputProgress]]
+    stream: Callable[[str], tuple[StreamStore, InputProgress, Int64Array]]
     relation: Callable[[str], tuple[RelationStore, InputProgress]]
 
 
@@ -130,9 +131,9 @@ class PhysicalPlanner:
     def _make(self, node: Node) -> Operator:
         match node:
             case bound.BaseStream():
-                stream_store, progress = self._inputs.stream(node.name)
+                stream_store, progress, earlier = self._inputs.stream(node.name)
                 self._streams[node.name] = progress
-                return StreamSource(node.name, stream_store)
+                return StreamSource(node.name, stream_store, earlier)
             case bound.BaseRelation():
                 relation_store, progress = self._inputs.relation(node.name)
                 self._relations[node.name] = progress

@@ -1,0 +1,107 @@
+"""What a query sees that is registered while data flows (docs/semantics T7), and what dropping one leaves."""
+
+from __future__ import annotations
+
+import pytest
+
+import minidsms
+from minidsms import CqlError
+
+
+@pytest.fixture
+def db() -> minidsms.Connection:
+    connection = minidsms.connect()
+    connection.execute(
+        "CREATE STREAM S (k INTEGER) SLACK 5; CREATE STREAM T (k INTEGER); CREATE RELATION R (k INTEGER, n TEXT)"
+    )
+    return connection
+
+
+def rows(query: minidsms.Query) -> list[tuple[int, int, tuple[object, ...]]]:
+    return [(c.ts, c.sign, c.row) for c in query.fetch()]
+
+
+def test_elements_that_wait_for_slack_when_a_query_starts_are_not_for_it(db: minidsms.Connection) -> None:
+    db.push("S", [(1,), (2,), (3,)], ts=[10, 12, 12])
+    query = db.query("SELECT ISTREAM(k) FROM S")
+    db.push("S", [(4,), (5,), (6,)], ts=[12, 11, 30])
+    db.advance(40)
+    assert rows(query) == [(11, 1, (5,)), (12, 1, (4,)), (30, 1, (6,))]
+
+
+def test_a_window_of_a_late_query_begins_empty(db: minidsms.Connection) -> None:
+    early = db.query("SELECT COUNT(*) FROM T [RANGE 10]")
+    db.push("T", [(1,), (2,)], ts=[1, 2])
+    late = db.query("SELECT COUNT(*) FROM T [RANGE 10]")
+    db.push("T", (3,), ts=3)
+    db.advance(3)
+    assert early.snapshot() == [(3,)]
+    assert late.snapshot() == [(1,)]
+
+
+def test_a_late_query_sees_the_present_rows_of_a_relation_at_its_first_instant(db: minidsms.Connection) -> None:
+    db.query("SELECT * FROM T [NOW], R")
+    db.push("R", [(1, "a"), (2, "b")], ts=[0, 1])
+    db.push("R", (1, "a"), ts=2, sign=-1)
+    db.advance(7)
+    late = db.query("SELECT n, T.k FROM T [RANGE 10], R")
+    db.push("T", (9,), ts=8)
+    db.push("R", (3, "c"), ts=9)
+    db.advance(9)
+    assert rows(late) == [(8, 1, ("b", 9)), (9, 1, ("c", 9))]
+
+
+def test_a_change_at_a_closed_instant_is_refused_and_changes_nothing(db: minidsms.Connection) -> None:
+    query = db.query("SELECT * FROM T [NOW], R")
+    db.advance(5)
+    with pytest.raises(minidsms.LateElementError):
+        db.push("R", (1, "a"), ts=5)
+    db.push("R", (1, "b"), ts=6)
+    db.push("T", (1,), ts=6)
+    db.advance(6)
+    assert rows(query) == [(6, 1, (1, 1, "b"))]
+
+
+def test_dropping_a_query_frees_what_only_it_needed(db: minidsms.Connection) -> None:
+    small = db.query("SELECT * FROM T [ROWS 10]")
+    large = db.query("SELECT * FROM T [ROWS 5000]")
+    db.push("T", {"k": list(range(20_000))}, ts=list(range(20_000)))
+    held = len(db.stream_input("T").store)
+    assert 5_000 <= held < 6_000
+    large.close()
+    assert len(db.stream_input("T").store) < 100
+    small.close()
+    assert len(db.stream_input("T").store) == 0
+
+
+def test_a_query_that_fails_keeps_the_answers_before_and_leaves_the_others_running(db: minidsms.Connection) -> None:
+    failing = db.query("SELECT ISTREAM(k + 1) FROM T")
+    sound = db.query("SELECT ISTREAM(k) FROM T")
+    db.push("T", [(1,), (2**63 - 1,), (3,)], ts=[1, 2, 3])
+    db.advance(3)
+    assert rows(failing) == [(1, 1, (2,))]
+    with pytest.raises(minidsms.QueryError, match=r"at instant 2: .*\+ 1"):
+        failing.fetch()
+    assert len(rows(sound)) == 3
+
+
+def test_a_stream_that_is_read_cannot_be_dropped(db: minidsms.Connection) -> None:
+    query = db.query("SELECT * FROM T [NOW]", name="reader")
+    with pytest.raises(CqlError, match="read by query reader"):
+        db.execute("DROP STREAM T")
+    query.close()
+    db.execute("DROP STREAM T")
+    with pytest.raises(minidsms.Error, match="no stream or relation"):
+        db.push("T", (1,), ts=1)
+
+
+def test_callbacks_may_push_and_what_they_push_comes_in_turn(db: minidsms.Connection) -> None:
+    seen: list[object] = []
+    first = db.query("SELECT ISTREAM(k) FROM T")
+    db.execute("CREATE STREAM U (k INTEGER)")
+    second = db.query("SELECT ISTREAM(k) FROM U")
+    first.on_change(lambda change: db.push("U", change.row, ts=change.ts))
+    second.on_change(lambda change: seen.append(change.row))
+    db.push("T", [(1,), (2,)], ts=[1, 2])
+    db.advance(5)
+    assert seen == [(1,), (2,)]
