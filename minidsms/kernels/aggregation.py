@@ -119,7 +119,7 @@ def emit(
     written.
 
     is_star[j]: the aggregate is COUNT(*), the number of rows, which is kept here.  is_global: the one group exists from
-    `start` on, rows or no rows; any group exists while it has rows.  meta: (3,) [instants closed so far, and on a
+    `start` on, rows or no rows; else a group exists while it has rows.  meta: (3,) [instants closed so far, and on a
     failure 1 + the aggregate, its position]; the output then ends before the failing instant.  The outputs hold 2 n
     rows.
     """
@@ -146,7 +146,7 @@ def emit(
             group = touched[t]
             at = shown[group, LAST]
             was_shown = shown[group, SHOWN] == 1
-            exists = shown[group, ROWS] > 0 or (is_global and now >= start)
+            exists = now >= start if is_global else shown[group, ROWS] > 0
             same = exists == was_shown
             if exists:
                 for j in range(k):

@@ -199,8 +199,8 @@ class GroupStates:
 class Aggregate(Operator):
     """Groups by the input columns `keys` and computes `calls`; output: the keys, then the results.
 
-    is_global: no GROUP BY; one row from the instant of `start`'s single element on (R3), rows or no rows, and before it
-    while there are rows; without a start queue, from the first element on.  input_fifo: deletions come in the order of
+    is_global: no GROUP BY; one row from the instant of `start`'s single element on (R3), rows or no rows, and none
+    before; without a start queue, from the first element on.  input_fifo: deletions come in the order of
     insertions.  texts: the dictionary, for MIN and MAX of TEXT and for user aggregates over TEXT.
     """
 

@@ -359,9 +359,11 @@ class Definition:
     def _aggregated(self, call: bound.AggregateCall, members: list[Row], scope: Scope, tau: int) -> Value:
         if call.user:
             state = self.history.aggregates[call.function.lower()].factory()
-            for row in members:
-                state.add(*(_required(evaluate(a, row, scope), tau) for a in call.args))
-            result: Value = state.result()
+            added = [tuple(_required(evaluate(a, row, scope), tau) for a in call.args) for row in members]
+            added = [values for values in added if None not in values]
+            for values in added:
+                state.add(*values)
+            result: Value = state.result() if added else None
             return result
         if call.arg is None:
             return len(members)
