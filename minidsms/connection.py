@@ -7,6 +7,7 @@ answered. One lock guards the engine; callbacks run outside it, and what they pu
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections import deque
@@ -167,7 +168,7 @@ class Connection:
                 if self._is_calling_back():
                     self._deferred.append(lambda: self.push(name, data, ts))
                     return 0
-                taken = stream.push(data, ts)
+                taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
             elif key in self._relations:
                 if self._is_calling_back():
                     self._deferred.append(lambda: self.push(name, data, ts, sign))
@@ -236,6 +237,11 @@ class Connection:
             self._tell()
         return went_on
 
+    @property
+    def sources_read(self) -> float:
+        """How much of the sources has been read, 0 to 1."""
+        return 0.0 if self._driver is None else self._driver.fraction
+
     # ---------------------------------------------------------------------------------- registration, by statements
 
     def add_stream(self, definition: StreamDef, source: Source | None = None) -> None:
@@ -279,6 +285,10 @@ class Connection:
         """
         with self.lock:
             self._check()
+            place = os.path.realpath(sink.path)
+            for other in self.queries.values():
+                if other.sink is not None and sink.path != "-" and os.path.realpath(other.sink.path) == place:
+                    raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
             sink.open(query.schema, self.codec(query.schema))
             previous = query.sink
             if previous is not None:
@@ -398,6 +408,15 @@ class Connection:
                     failed = failed or error
         if failed is not None:
             raise failed
+
+    def _step_chunk(self, name: str, stream: StreamInput) -> None:
+        """Process a part of one push."""
+        networks = self._readers.get(name)
+        if networks:
+            self._engine.step(networks)
+            for network in networks:
+                network.rest()
+        stream.store.free()
 
     def _rest(self, name: str | None = None) -> None:
         """The engine is at rest: stores give up what nobody claims, the dictionary what nobody holds."""

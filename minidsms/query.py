@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.engine import Network
     from minidsms.plan.explain import Plan
+    from minidsms.sinks.sink import Sink
 
 
 class Change(NamedTuple):
@@ -45,6 +46,7 @@ class Query:
         self._log: list[Batch] = []
         self._logged = 0
         self._callbacks: list[Callable[[Change], Any]] = []
+        self._sink: Sink | None = None
         self._network: Network | None = None
         self._plan: Plan | None = None
         self._closed = False
@@ -67,6 +69,47 @@ class Query:
             if self._logged > 100_000 + 2 * len(self._log[0]):
                 self._log = [self._codec.net(self._log)]
                 self._logged = 0
+
+    def set_sink(self, sink: Sink) -> None:
+        """Let the answers, those waiting first, go to an open sink."""
+        self._sink = sink
+        self.drain()
+
+    def drain(self) -> None:
+        """Hand what waits to the sink. Raises Error where it cannot be written; then the sink is given up."""
+        if self._sink is None or not self._pending:
+            return
+        pending, self._pending = self._pending, []
+        try:
+            for batch in pending:
+                self._sink.write(batch)
+        except BaseException:
+            self.discard_sink()
+            raise
+
+    def close_sink(self) -> None:
+        """Publish what the sink has been given; later answers wait to be fetched again."""
+        self.drain()
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            sink.close()
+
+    def discard_sink(self) -> None:
+        """Give the sink up: its file is left as it was."""
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            sink.discard()
+
+    @property
+    def sink(self) -> Sink | None:
+        """Where the answers go instead of waiting to be fetched, or None."""
+        return self._sink
+
+    @property
+    def inputs_ended(self) -> bool:
+        """Every stream read has ended, and there is one."""
+        assert self._network is not None
+        return bool(self._network.streams) and all(s.ended for s in self._network.streams)
 
     def take_for_callbacks(self) -> list[Change]:
         """What the callbacks are to be told; empty when there are none."""
@@ -209,8 +252,12 @@ class Query:
     def close(self) -> None:
         """Stop the query and free what only it used. Closing twice is no error."""
         if not self._closed:
-            self._connection.forget(self)
-            self._closed = True
+            try:
+                # Before the query is forgotten: from then on the texts of its answers may be reclaimed.
+                self.close_sink()
+            finally:
+                self._connection.forget(self)
+                self._closed = True
             self._pending, self._log = [], []
 
     def __repr__(self) -> str:

@@ -62,6 +62,10 @@ class ResultCodec:
             return array.cast(pa.duration(self._unit))
         return array
 
+    def texts(self, column: Column) -> pa.Array:
+        """A TEXT column's values as an Arrow string array."""
+        return self._dictionary.decode_arrow(column)
+
     def net(self, batches: Sequence[Batch]) -> Batch:
         """The rows that all these changes leave, as insertions (ts of no meaning)."""
         batch = Batch.concat(batches)

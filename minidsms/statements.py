@@ -191,7 +191,11 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         sink = open_sink(statement.into, statement.format)
     query = register(db, statement.query, text, statement.name)
     if sink is not None:
-        db.add_sink(query, sink)
+        try:
+            db.add_sink(query, sink)
+        except Error:
+            query.close()
+            raise
     return query
 
 

@@ -1,0 +1,8 @@
+"""Where a query's answers go when they are not fetched: files in the formats of the sources, and the lines of STREAM."""
+
+from __future__ import annotations
+
+from minidsms.sinks.opening import FORMATS, open_sink
+from minidsms.sinks.sink import Sink
+
+__all__ = ["FORMATS", "Sink", "open_sink"]

@@ -1,0 +1,51 @@
+"""`minidsms explain "CQL"`: the query with its defaults written out, and its plans."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from minidsms.cql import syntax
+from minidsms.shell.showing import harmless
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Print the plan of a query over the declarations of a file; its sources are not opened."""
+    from minidsms import statements
+    from minidsms.cql.binder import bind
+    from minidsms.cql.parser import parse_query
+
+    with _declared(options) as db:
+        bound = bind(parse_query(options.query), db.catalog, options.query)
+        print(harmless(statements.explain(db, bound, options.query, rules=options.rules)))
+    return 0
+
+
+def _declared(options: argparse.Namespace) -> Connection:
+    """A connection with the declarations and settings of the file, if one is named."""
+    from minidsms import statements
+    from minidsms.connection import connect
+    from minidsms.cql.parser import parse
+    from minidsms.cql.stream_script import is_stream_script
+    from minidsms.script import connect_for_script, load_script
+    from minidsms.shell.reading import read_text
+
+    text = read_text(options.file) if options.file is not None else ""
+    if is_stream_script(text):
+        db = connect_for_script()
+        load_script(db, text, only_declare=True)
+        return db
+    db = connect(**({"time_unit": options.time_unit} if options.time_unit else {}))
+    for statement in parse(text) if text.strip() else ():
+        match statement:
+            case syntax.CreateStream() | syntax.CreateRelation():
+                statements.carry_out(db, replace(statement, source=None), text)
+            case syntax.CreateView() | syntax.SetSetting():
+                statements.carry_out(db, statement, text)
+            case _:
+                pass
+    return db

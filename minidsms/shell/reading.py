@@ -1,0 +1,42 @@
+"""Reading what the command line names: files of text, instants."""
+
+from __future__ import annotations
+
+import sys
+
+from minidsms.cql.errors import Error
+from minidsms.cql.times import NotATime, iso_ticks
+
+_MOST_BYTES = 16 << 20
+
+
+def read_text(path: str) -> str:
+    """The text of a file of statements, "-" being the standard input. Error where it cannot be read."""
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Error(f"cannot read {path!r}: {reason}") from None
+    if len(data) > _MOST_BYTES:
+        raise Error(f"{path!r} has more than {_MOST_BYTES:,} bytes: that is no file of statements")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Error(f"{path!r} is no UTF-8 text: line {line} has the byte 0x{data[error.start]:02x}") from None
+
+
+def read_instant(text: str, tick_ns: int) -> int:
+    """An instant: ticks, or an ISO time in UTC. Error where it is neither."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return iso_ticks(text, tick_ns)
+    except NotATime as error:
+        raise Error(f"--until: {error}\nhelp: give ticks, or a time such as 2013-01-31T12:00:00") from None

@@ -1,0 +1,234 @@
+"""`minidsms run FILE`: the statements of a CQL file or a STREAM script, with their sources read to the end.
+
+Invariant: every query is registered, and every place for answers opened, before any data is read; a run that is broken
+off leaves no half-written file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from minidsms.cql.errors import Error
+from minidsms.shell.reading import read_instant, read_text
+from minidsms.shell.showing import TableSink, cell, harmless, print_table
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+    from minidsms.query import Query
+    from minidsms.sinks.sink import Sink
+
+
+@dataclass
+class _Job:
+    """What is to run: the queries in order, each with its sink, and which sinks are files."""
+
+    db: Connection
+    is_script: bool
+    queries: list[tuple[Query, str | None]]
+    warnings: list[str] = field(default_factory=list)
+    sinks: list[tuple[Query, Sink]] = field(default_factory=list)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the file; the exit code."""
+    job = _load(read_text(options.file), options)
+    until = None if options.until is None else read_instant(options.until, job.db.tick_ns)
+    with job.db:
+        try:
+            _open_sinks(job, options)
+            _tell(job.warnings)
+            started = time.perf_counter()
+            _drive(job, until, options)
+            took_s = time.perf_counter() - started
+            for query, _ in job.sinks:
+                query.close_sink()
+        except BaseException:
+            for query, _ in job.sinks:
+                query.discard_sink()
+            raise
+        return _report(job, options, took_s)
+
+
+# ---------------------------------------------------------------------------------------------------------- loading
+
+
+def _load(text: str, options: argparse.Namespace) -> _Job:
+    from minidsms.cql.stream_script import is_stream_script
+
+    if is_stream_script(text):
+        from minidsms.script import connect_for_script, load_script
+
+        if options.time_unit not in (None, "s"):
+            raise Error("--time-unit: a tick of a STREAM script is a second")
+        db = connect_for_script()
+        loaded = load_script(db, text)
+        return _Job(db, True, loaded.queries, loaded.warnings)
+    from minidsms.connection import connect
+
+    db = connect(**({"time_unit": options.time_unit} if options.time_unit else {}))
+    return _Job(db, False, _carry_out(db, text), db.warnings)
+
+
+def _carry_out(db: Connection, text: str) -> list[tuple[Query, str | None]]:
+    """Carry out the statements; tables are printed at once. The queries that are left running."""
+    from minidsms import statements
+    from minidsms.cql.parser import parse
+    from minidsms.query import Query
+
+    try:
+        for statement in parse(text):
+            result = statements.carry_out(db, statement, text)
+            if isinstance(result, statements.Table):
+                if result.columns == ("plan",):
+                    print(harmless("\n".join(line for (line,) in result.rows)) + "\n")
+                else:
+                    columns = [(name, False) for name in result.columns]
+                    print_table("", columns, [[cell(v) for v in row] for row in result.rows], sys.stdout)
+            assert result is None or isinstance(result, statements.Table | Query)
+    except BaseException:
+        for query in db.queries.values():
+            query.discard_sink()
+        db.close()
+        raise
+    return [(query, None) for query in db.queries.values()]
+
+
+def _open_sinks(job: _Job, options: argparse.Namespace) -> None:
+    """Give every query that has no file a place for its answers."""
+    shown = [q for q, path in job.queries if path is None and q.sink is None]
+    for query, path in job.queries:
+        if query.sink is not None:
+            job.sinks.append((query, query.sink))
+            continue
+        if path is not None:
+            sink = _file_sink(path, "stream")
+        elif options.output is not None:
+            sink = _output_sink(query, len(shown), job, options)
+        else:
+            sink = _shown_sink(query, shown, job, options)
+        job.db.add_sink(query, sink)
+        job.sinks.append((query, sink))
+    if options.output is not None and not shown:
+        raise Error("-o: every query of the file says itself where its answers go" if job.sinks else "-o: there is no query")
+
+
+def _file_sink(path: str, format: str | None) -> Sink:
+    from minidsms.sinks import open_sink
+
+    return open_sink(path, format)
+
+
+def _output_sink(query: Query, count: int, job: _Job, options: argparse.Namespace) -> Sink:
+    """The sink that -o asks for."""
+    if options.format == "table":
+        raise Error("-o: a table is for reading; write csv, json, parquet, arrow or stream")
+    path: str = options.output
+    if os.path.isdir(path):
+        format_ = options.format or ("stream" if job.is_script else "csv")
+        return _file_sink(os.path.join(path, f"{query.name}.{'log' if format_ == 'stream' else format_}"), format_)
+    if count > 1:
+        raise Error(f"-o: {count} queries cannot share the file {path!r}\nhelp: name a folder, or write CREATE QUERY .. INTO")
+    known_suffix = os.path.splitext(path)[1].lower() in (".csv", ".json", ".jsonl", ".parquet", ".arrow")
+    return _file_sink(path, options.format or ("stream" if job.is_script and not known_suffix else None))
+
+
+def _shown_sink(query: Query, shown: list[Query], job: _Job, options: argparse.Namespace) -> Sink:
+    """A sink that prints."""
+    format_ = options.format or ("stream" if job.is_script else "table")
+    if format_ == "table":
+        return TableSink(f"{query.name}: {' '.join(query.text.split())[:200]}", options.rows, job.db.tick_ns)
+    from minidsms.shell.showing import Spool, StandardOutput
+    from minidsms.sinks.lines import LineSink
+    from minidsms.sinks.opening import line_format
+
+    output: Callable[[str], Spool | StandardOutput] = StandardOutput
+    if len(shown) > 1:
+        blank = b"" if format_ == "json" or query is shown[0] else b"\n"
+        output = lambda path: Spool(blank)  # noqa: E731
+    return LineSink("-", line_format(format_), output)
+
+
+# ---------------------------------------------------------------------------------------------------------- running
+
+
+def _drive(job: _Job, until: int | None, options: argparse.Namespace) -> None:
+    """Read the sources, with a bar on a terminal."""
+    unfed = job.db.finish_unfed()
+    if unfed and not options.quiet:
+        _tell([f"nothing feeds {name}: it stays empty" for name in unfed])
+    with _progress(options) as tell:
+        while job.db.run_some(until):
+            tell(job.db.sources_read)
+
+
+@contextlib.contextmanager
+def _progress(options: argparse.Namespace) -> Iterator[Callable[[float], None]]:
+    """Takes the fraction done."""
+    if options.quiet or not sys.stderr.isatty():
+        yield lambda fraction: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda fraction: progress.update(task, completed=fraction)
+
+
+# --------------------------------------------------------------------------------------------------------- reporting
+
+
+def _tell(notes: list[str]) -> None:
+    for note in notes:
+        print(harmless(f"warning: {note}"), file=sys.stderr)
+
+
+def _report(job: _Job, options: argparse.Namespace, took_s: float) -> int:
+    """Say what was written, what was left out and what failed; the exit code."""
+    code = 0
+    for query, sink in job.sinks:
+        if sink.path != "-" and not options.quiet:
+            rows = "1 row" if sink.rows == 1 else f"{sink.rows:,} rows"
+            print(harmless(f"{query.name}: {rows} written to {sink.path}"), file=sys.stderr)
+    for declared in (*job.db.catalog.streams.values(), *job.db.catalog.relations.values()):
+        _report_losses(job.db, declared.name)
+    if options.stats:
+        _show_stats(job, took_s)
+    for query, _ in job.queries:
+        if query.failure is not None:
+            ts, reason = query.failure
+            print(harmless(f"error: query {query.name} stopped at instant {ts}: {reason}"), file=sys.stderr)
+            code = 1
+    return code
+
+
+def _report_losses(db: Connection, name: str) -> None:
+    taken = db.stream_input(name)
+    lost = taken.counters.rejected + taken.counters.late_dropped
+    if lost:
+        first = next(iter(taken.rejected), None)
+        example = "" if first is None else f", for example: {first[1]}"
+        _tell([f"{name}: {lost:,} row{'s' if lost > 1 else ''} left out{example}"])
+
+
+def _show_stats(job: _Job, took_s: float) -> None:
+    inputs = (*job.db.catalog.streams.values(), *job.db.catalog.relations.values())
+    elements = sum(job.db.stream_input(i.name).counters.accepted for i in inputs)
+    rate = elements / took_s if took_s > 0 else 0.0
+    print(f"{elements:,} elements read in {took_s:.3f} s ({rate:,.0f}/s)", file=sys.stderr)
+    columns = [("operator", False), ("in", True), ("out", True), ("ms", True)]
+    for query, sink in job.sinks:
+        rows = []
+        for figures in query.stats()["operators"]:
+            name = f"{figures['operator']} {figures['detail']}".strip()
+            counts = [f"{figures[key]:,}" for key in ("elements_in", "elements_out")]
+            rows.append([cell(name), *counts, f"{figures['time_s'] * 1000:.1f}"])
+        print_table(f"\n{query.name}: {sink.rows:,} results", columns, rows, sys.stderr)

@@ -1,0 +1,53 @@
+"""CSV: a line of names, `_ts,_sign,..`, then a line per element.
+
+NULL is an empty field; a text stands in quotes where it would be read otherwise: the empty text, and one with a comma,
+a quote, a line's end or blanks at its ends.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from minidsms.elements import Batch, Schema
+from minidsms.results import ResultCodec
+from minidsms.sinks.lines import is_text, join, joined, plain_columns, replace_where, written
+
+_NEEDS_QUOTES = r'^\s|\s$|[",\r\n]|^$'
+_PLAIN = arrow_csv.WriteOptions(include_header=False, quoting_style="none")
+
+
+class CsvFormat:
+    """Elements of a schema as CSV."""
+
+    def __init__(self, schema: Schema, codec: ResultCodec) -> None:
+        self._codec = codec
+
+    def header(self) -> bytes:
+        """The names of the columns."""
+        names = pa.array(self._codec.table(()).column_names, pa.large_string())
+        quoted = replace_where(names, pc.match_substring_regex(names, _NEEDS_QUOTES), _quoted)
+        return (",".join(quoted.to_pylist()) + "\n").encode()
+
+    def lines(self, batch: Batch) -> bytes:
+        """A line per element."""
+        table = self._codec.table((batch,))
+        columns = list(plain_columns(table))
+        masks = {i: pc.match_substring_regex(c, _NEEDS_QUOTES) for i, c in enumerate(columns) if is_text(c)}
+        if not any(pc.any(mask).as_py() for mask in masks.values()):
+            buffer = io.BytesIO()
+            arrow_csv.write_csv(pa.Table.from_arrays(columns, table.column_names), buffer, _PLAIN)
+            return buffer.getvalue()
+        # Arrow's writer either quotes every text or refuses those that need it.
+        for i, mask in masks.items():
+            columns[i] = replace_where(columns[i], mask, _quoted)
+        pieces = [written(column) for column in columns]
+        pieces[-1] = join((pieces[-1], "\n"), "", null="")
+        return joined(pieces, ",")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,53 @@
+"""JSON lines: an object per element, `{"_ts":0,"_sign":1,"car":7}`; NULL is null.
+
+An infinite FLOAT is written as 1e999, which is a number of JSON and reads as infinity.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from minidsms.elements import Batch, Schema
+from minidsms.results import ResultCodec
+from minidsms.sinks.lines import is_text, join, joined, plain_columns, replace_where, written
+
+_NEEDS_ESCAPE = '["\\\\\\x00-\\x1f\\x7f]'
+
+
+class JsonFormat:
+    """Elements of a schema as JSON lines."""
+
+    def __init__(self, schema: Schema, codec: ResultCodec) -> None:
+        self._codec = codec
+        names = codec.table(()).column_names
+        self._before = [("{" if i == 0 else ",") + json.dumps(name) + ":" for i, name in enumerate(names)]
+
+    def header(self) -> bytes:
+        """Nothing: every line says its names."""
+        return b""
+
+    def lines(self, batch: Batch) -> bytes:
+        """A line per element."""
+        pieces: list[Any] = []
+        for before, column in zip(self._before, plain_columns(self._codec.table((batch,)))):
+            pieces += [before, _value(column)]
+        return joined([*pieces, "}\n"], "", null="null")
+
+
+def _value(column: Any) -> Any:
+    if is_text(column):
+        escape = pc.match_substring_regex(column, _NEEDS_ESCAPE)
+        # The body only: the quotes around it are added to all alike.
+        texts = written(replace_where(column, escape, lambda text: json.dumps(text, ensure_ascii=False)[1:-1]))
+        return join(('"', texts, '"'), "")
+    if pa.types.is_timestamp(column.type):
+        return join(('"', written(column), '"'), "")
+    texts = written(column)
+    if pa.types.is_floating(column.type):
+        infinite = pc.is_inf(column)
+        return replace_where(texts, infinite, lambda text: "-1e999" if text.startswith("-") else "1e999")
+    return texts

@@ -1,0 +1,143 @@
+"""Rows as lines of text, column by column: each piece of a line is an Arrow string array, and Arrow joins them.
+
+Values: INTEGER in decimal, FLOAT as the shortest text that reads back equal, BOOLEAN true or false, TIMESTAMP as ISO time
+in UTC where the connection's tick has an Arrow unit, else as ticks; INTERVAL as ticks. How NULL is written is the
+format's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from minidsms.elements import Batch, Schema
+from minidsms.results import ResultCodec
+from minidsms.sinks.destination import Destination
+
+ROWS_AT_ONCE = 65_536
+"""Rows whose text is made before any is written."""
+
+
+class LineFormat(Protocol):
+    """How the elements of one query become text."""
+
+    def header(self) -> bytes:
+        """What stands before the first row."""
+        ...
+
+    def lines(self, batch: Batch) -> bytes:
+        """The elements, each ended by a newline."""
+        ...
+
+
+class Output(Protocol):
+    """What bytes go to: a `Destination`, or the standard output."""
+
+    def write(self, data: bytes, /) -> Any: ...
+
+    def publish(self) -> None: ...
+
+    def discard(self) -> None: ...
+
+
+class LineSink:
+    """A sink of lines in a format.
+
+    output: opened when the sink is; by default a file that appears whole at the path.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        format: Callable[[Schema, ResultCodec], LineFormat],
+        output: Callable[[str], Output] = Destination,
+    ) -> None:
+        self.path = path
+        self.rows = 0
+        self._make_format = format
+        self._make_output = output
+        self._output: Output | None = None
+        self._format: LineFormat | None = None
+
+    def open(self, schema: Schema, codec: ResultCodec) -> None:
+        """Open the output and write the header."""
+        self._format = self._make_format(schema, codec)
+        self._output = self._make_output(self.path)
+        self._output.write(self._format.header())
+
+    def write(self, batch: Batch) -> None:
+        """Append the elements."""
+        assert self._output is not None and self._format is not None
+        for start in range(0, len(batch), ROWS_AT_ONCE):
+            part = batch.slice(start, min(start + ROWS_AT_ONCE, len(batch)))
+            self._output.write(self._format.lines(part))
+            self.rows += len(part)
+
+    def close(self) -> None:
+        """Put the file in its place."""
+        output, self._output = self._output, None
+        if output is not None:
+            output.publish()
+
+    def discard(self) -> None:
+        """Leave no file behind."""
+        output, self._output = self._output, None
+        if output is not None:
+            output.discard()
+
+
+def plain_columns(table: Any) -> Iterator[Any]:
+    """The table's columns as single arrays; INTERVAL as ticks."""
+    for column in table.columns:
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(array, pa.ChunkedArray):
+            array = array.chunk(0)
+        yield array.cast(pa.int64()) if pa.types.is_duration(array.type) else array
+
+
+def is_text(array: Any) -> bool:
+    """A TEXT column, rather than one whose values need no quotes."""
+    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
+
+
+def written(array: Any) -> Any:
+    """An array's values as large strings, NULL staying NULL."""
+    return pc.cast(array, pa.large_string())
+
+
+def replace_where(texts: Any, mask: Any, replace: Callable[[str], str]) -> Any:
+    """The texts with those under the mask replaced, each distinct one once."""
+    if not pc.any(mask).as_py():
+        return texts
+    mask = pc.fill_null(mask, False)
+    chosen = texts.filter(mask).dictionary_encode()
+    replaced = pa.array([replace(text) for text in chosen.dictionary.to_pylist()], texts.type)
+    return pc.replace_with_mask(texts, mask, replaced.take(chosen.indices))
+
+
+def join(pieces: Sequence[Any], separator: str, null: str | None = None) -> Any:
+    """The pieces of each row as one text, (n,) large strings. null: what stands for NULL; None makes the whole NULL.
+
+    pieces: (n,) large string arrays, or str for what is equal in all rows; at least one is an array.
+    """
+    typed = [pa.scalar(p, pa.large_string()) if isinstance(p, str) else p for p in (*pieces, separator)]
+    if null is None:
+        return pc.binary_join_element_wise(*typed)
+    return pc.binary_join_element_wise(*typed, null_handling="replace", null_replacement=null)
+
+
+def joined(pieces: Sequence[Any], separator: str, null: str = "") -> bytes:
+    """The same as the bytes of all rows, one after the other."""
+    rows = join(pieces, separator, null)
+    _, offsets, data = rows.buffers()
+    if data is None:
+        return b""
+    first, last = _offset(offsets, rows.offset), _offset(offsets, rows.offset + len(rows))
+    return bytes(memoryview(data)[first:last])
+
+
+def _offset(offsets: Any, index: int) -> int:
+    return int.from_bytes(memoryview(offsets)[8 * index : 8 * index + 8], "little", signed=True)
