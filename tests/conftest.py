@@ -1,0 +1,17 @@
+"""`pytest --rewrite` fills in what golden scripts and the examples of the docs expect; the change is then read and judged."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite", action="store_true", help="write what came out into golden scripts and the docs' examples"
+    )
+
+
+@pytest.fixture
+def rewrite(request: pytest.FixtureRequest) -> bool:
+    """Whether outcomes are to be written instead of judged."""
+    return bool(request.config.getoption("--rewrite"))
