@@ -30,8 +30,8 @@ from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
-    from minidsms.sources.driver import SourceDriver
     from minidsms.sinks.sink import Sink
+    from minidsms.sources.driver import SourceDriver
     from minidsms.sources.source import Source
 
 _QUANTUM = 65_536

@@ -217,6 +217,10 @@ class Batch:
         batch._source_columns = source_columns
         return batch
 
+    def prefill(self, columns: Sequence[Column]) -> None:
+        """Give a referring batch its columns, where they can be had without gathering."""
+        self._columns = list(columns)
+
     def __len__(self) -> int:
         return len(self.ts)
 
@@ -251,10 +255,12 @@ class Batch:
 
     def take(self, rows: Int64Array | BoolArray) -> Batch:
         """The elements at these positions (ascending) or where the mask is True; references stay references."""
+        referring = self._source is not None
         batch = Batch(
             self.ts[rows],
             None if self.sign is None else self.sign[rows],
-            [None if c is None else c.take(rows) for c in self._columns],  # type: ignore[misc,arg-type]
+            # Of a reference, what is not read again need not be copied.
+            [None if c is None or referring else c.take(rows) for c in self._columns],  # type: ignore[misc,arg-type]
             None if self.seq is None else self.seq[rows],
         )
         batch._source, batch._source_columns = self._source, self._source_columns

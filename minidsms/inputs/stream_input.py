@@ -60,11 +60,13 @@ class StreamInput:
 
     # ---------------------------------------------------------------------------------------------------- input
 
-    def push(self, data: Any, ts: Any = None) -> int:
+    def push(self, data: Any, ts: Any = None, chunk: int = 0, step: Callable[[], None] | None = None) -> int:
         """Take rows; returns how many were taken. All or nothing: an error leaves the stream as it was.
 
         data: a tuple (one row), a list of tuples or dicts, a dict of columns, or an Arrow, polars or pandas table.
         ts: an instant for all rows, or one per row; without it the TIMESTAMP BY column, else the clock.
+        step: called after each `chunk` rows stored, so that what nobody has to keep is processed while it is warm and the
+        store stays small; everything has been checked before the first call.
         DataError where something does not fit the schema; LateElementError for a row at or before the progress, unless
         the stream was declared LATE DROP.
         """
@@ -86,8 +88,15 @@ class StreamInput:
             self._drop(instants, columns, late)
             kept = ~late
             instants, columns = instants[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
+        n = len(instants)
+        if step is not None and n > chunk and not self._slack and not len(self._waiting):
+            for start in range(0, n - chunk, chunk):
+                self._take(instants[start : start + chunk], [c.slice(start, start + chunk) for c in columns])
+                step()
+            start = (n - 1) // chunk * chunk
+            instants, columns = instants[start:], [c.slice(start, n) for c in columns]
         self._take(instants, columns)
-        return len(instants)
+        return n
 
     def _push_row(self, row: tuple[Any, ...], ts: int | None) -> int:
         """`push` of one tuple, without arrays: no more than a few microseconds."""

@@ -11,6 +11,7 @@ import dataclasses
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.cql.errors import CqlError
+from minidsms.cql.functions import can_fail
 from minidsms.elements import Field, Schema, Type
 from minidsms.plan import correlation
 from minidsms.plan.correlation import Lifted, lift
@@ -64,7 +65,8 @@ class _Builder:
             case bound.BaseStream() | bound.BaseRelation():
                 return node
             case bound.Filter():
-                return self._filter(self.build(node.input), conjuncts(node.condition))
+                source, hoisted = _without_failing(self.build(node.input))
+                return self._filter(source, [*hoisted, *conjuncts(node.condition)])
             case bound.Project():
                 source, exprs = self._looked_up(self.build(node.input), node.exprs)
                 return bound.Project(node.schema, source, exprs)
@@ -459,6 +461,20 @@ class _Builder:
 
 
 # ------------------------------------------------------------------------------------------------ small expressions
+
+
+def _without_failing(node: Node, offset: int = 0) -> tuple[Node, list[Expr]]:
+    """Inner joins without the conjuncts of their ON that can fail, and these: with WHERE they are one conjunction (R4)."""
+    if not (isinstance(node, bound.Join) and node.join is bound.JoinKind.INNER):
+        return node, []
+    parts = conjuncts(node.condition)
+    left, from_left = _without_failing(node.left, offset)
+    right, from_right = _without_failing(node.right, offset + len(node.left.schema))
+    failing = [shift(p, offset) for p in parts if can_fail(p)]
+    if not failing and left is node.left and right is node.right:
+        return node, []
+    kept = conjunction([p for p in parts if not can_fail(p)])
+    return dataclasses.replace(node, left=left, right=right, condition=kept), [*from_left, *from_right, *failing]
 
 
 def _with_children(e: Expr, change: object) -> Expr:

@@ -109,15 +109,23 @@ class StreamStore:
         valid = self._valid[column]
         if n and int(seq[-1]) - int(seq[0]) == n - 1 and (n < 3 or bool((np.diff(seq) == 1).all())):
             start, stop = int(seq[0]), int(seq[0]) + n
-            mask = None if valid is None else self._read(valid, start, stop)
-            return Column(self._read(self._values[column], start, stop), mask)
+            return self._view(column, start, stop)
         at = seq & self._mask
         return Column(self._values[column][at], None if valid is None else valid[at])
+
+    def _view(self, column: int, start: int, stop: int) -> Column:
+        """A column of the elements [start, stop); views where they lie in one piece."""
+        valid = self._valid[column]
+        mask = None if valid is None else self._read(valid, start, stop)
+        return Column(self._read(self._values[column], start, stop), mask)
 
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
         seq = np.arange(start, stop, dtype=np.int64)
-        return Batch.referring(self.ts(start, stop), None, seq, self, range(len(self.schema)))
+        batch = Batch.referring(self.ts(start, stop), None, seq, self, range(len(self.schema)))
+        if (start & self._mask) + stop - start <= self._mask + 1:
+            batch.prefill([self._view(i, start, stop) for i in range(len(self.schema))])
+        return batch
 
     def arrays(self) -> tuple[Int64Array, list[Column]]:
         """What is held, oldest first: (ts, columns)."""
