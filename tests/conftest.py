@@ -1,4 +1,4 @@
-"""`pytest --rewrite` fills in what golden scripts and the examples of the docs expect; the change is then read and judged."""
+"""`pytest --rewrite` fills in what golden scripts and the docs' examples expect; the change is then read and judged."""
 
 from __future__ import annotations
 

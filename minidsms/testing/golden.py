@@ -5,8 +5,8 @@
     feed   S @1 a,10   @2 a,5   @4 a,1
     expect @1 +a,10    @2 +a,15  @3 +a,5  @4 +a,1
 
-A directive is a word at the start of a line; indented lines continue it, `#` begins a comment. `case TITLE` begins a case
-with a connection of its own; what stands before the first case belongs to all of them.
+A directive is a word at the start of a line; indented lines continue it, `#` begins a comment. `case TITLE` begins a
+case with a connection of its own; what stands before the first case belongs to all of them.
 
     options name=value ..            of the connection
     stream|relation|view ..          the declaration, without CREATE
@@ -20,8 +20,9 @@ with a connection of its own; what stands before the first case belongs to all o
     snapshot a,10 b,5                the relation's rows now, or `nothing`
     kind, columns, expanded, plan    what the query is: stream or relation, its columns, its text, its logical plan
 
-Values are written as the column's type wants them: 10, 1.5, true, NULL, a bare word or 'a text'; instants as ticks or as
-a quoted ISO time. Before the last expect of a case there is a heartbeat at the greatest instant seen (docs/semantics T4).
+Values are written as the column's type wants them: 10, 1.5, true, NULL, a bare word or 'a text'; instants as ticks or
+as a quoted ISO time. Before the last expect of a case there is a heartbeat at the greatest instant seen (docs/semantics
+T4).
 
 Invariant: answers are compared as docs/semantics "Comparing answers" says: netted per instant, order inside one of no
 meaning. `rewritten` changes nothing but the directives that state an outcome.
@@ -196,7 +197,8 @@ def _written_changes(changes: Sequence[Change]) -> str:
     for ts in sorted(counts):
         rows = sorted((n > 0, _written_row(row), n) for row, n in counts[ts].items() if n)
         if rows:
-            parts.append(f"@{ts} " + " ".join(f"{'+' if n > 0 else '-'}{row}" for _, row, n in rows for _ in range(abs(n))))
+            written = [f"{'+' if n > 0 else '-'}{row}" for _, row, n in rows for _ in range(abs(n))]
+            parts.append(f"@{ts} {' '.join(written)}")
     return "  ".join(parts) or "nothing"
 
 
@@ -418,7 +420,7 @@ def _logical_plan(query: Query) -> str:
     lines = query.explain().splitlines()
     start = lines.index("Logical plan") + 1
     end = next((i for i in range(start, len(lines)) if not lines[i].startswith(" ")), len(lines))
-    tree = textwrap.dedent("\n".join(lines[start:end]))
+    tree = textwrap.dedent("\n".join(line.rstrip() for line in lines[start:end]))
     nodes = tree.splitlines()
     if all(line == "  " * depth + line.strip() for depth, line in enumerate(nodes)):
         return " / ".join(line.strip() for line in nodes)
