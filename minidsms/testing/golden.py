@@ -285,7 +285,9 @@ class _Run:
                 self.db.execute(text)
             case "query":
                 self.text = text
-                self.is_comparable &= not self.history.streams
+                # A late query sees the present, not the past (T7); the definition starts with the history.
+                gone = any(sign < 0 for changes in self.history.relations.values() for _, sign, _ in changes)
+                self.is_comparable &= not self.history.streams and not gone
                 self.query = self.db.query(text)
             case "feed":
                 self._feed(text)
