@@ -41,7 +41,8 @@ _SWEEP_AT = 100_000
 def connect(**options: Any) -> Connection:
     """Open a connection; options are settings (`SHOW SETTINGS`) and `clock`.
 
-    time_unit: "ns", "us", "ms" (default), "s", "m", "h" or "d", the length of a tick.  scheduler, batch_size, queue_size,
+    time_unit: "ns", "us", "ms" (default), "s", "m", "h" or "d", the length of a tick.  scheduler, batch_size,
+    queue_size,
     memory_limit, seed: see `minidsms.settings`.  clock: a function without arguments that gives the present tick, for
     streams without timestamps (default: the system's clock).
 
@@ -110,7 +111,8 @@ class Connection:
     ) -> None:
         """Make a Python function usable in CQL.
 
-        fn takes one value per argument and returns one (None is NULL); vectorized: it takes and returns numpy arrays, one
+        fn takes one value per argument and returns one (None is NULL); vectorized: it takes and returns numpy arrays,
+        one
         element per row. fixed: it must be evaluated where it was written among the filters. An exception in it is an
         error of the query that called it.
         """
@@ -153,7 +155,8 @@ class Connection:
     def push(self, name: str, data: Any, ts: Any = None, sign: Any = None) -> int:
         """Push elements into a stream, or changes into a relation; returns how many were taken.
 
-        data: a tuple (one row), a list of tuples or dicts, a dict of columns, or anything with `__arrow_c_stream__` (pyarrow,
+        data: a tuple (one row), a list of tuples or dicts, a dict of columns, or anything with `__arrow_c_stream__`
+        (pyarrow,
         polars, pandas).  ts: an instant or one per row; without it the TIMESTAMP BY column, else the clock.  sign: for
         relations, +1 (default), -1, or one per row.
         Raises DataError or LateElementError, and then nothing has changed.
@@ -421,7 +424,7 @@ class Connection:
     def _rest(self, name: str | None = None) -> None:
         """The engine is at rest: stores give up what nobody claims, the dictionary what nobody holds."""
         if name is None:
-            for source in (*self._streams.values(), *self._relations.values()):
+            for source in self._inputs():
                 source.store.free()
             networks: Iterable[Network] = self._networks.values()
         else:
@@ -435,9 +438,10 @@ class Connection:
 
     def _live_codes(self) -> Iterable[Int64Array]:
         """Every array of TEXT codes that something still holds."""
-        for source in (*self._streams.values(), *self._relations.values()):
+        for source in self._inputs():
             yield from source.live_codes()
         for network in self._networks.values():
+            yield from network.live_codes()
             for operator in network.operators:
                 for synopsis in operator.synopses():
                     yield from synopsis.live_codes()
@@ -481,17 +485,21 @@ class Connection:
     @property
     def nbytes(self) -> int:
         """Bytes held by streams, relations and operators."""
-        held = sum(s.nbytes for s in (*self._streams.values(), *self._relations.values()))
+        held = sum(s.nbytes for s in self._inputs())
         for network in self._networks.values():
             held += sum(s.nbytes for op in network.operators for s in op.synopses())
         return held
+
+    def _inputs(self) -> list[StreamInput | RelationInput]:
+        """Every stream, then every relation."""
+        return [*self._streams.values(), *self._relations.values()]
 
     def _closed_for(self, relation: str) -> int:
         """The greatest instant closed for a query that reads the relation."""
         return max((n.progress for n in self._readers.get(relation, ())), default=MIN_INSTANT)
 
     def _unknown(self, name: str) -> Error:
-        known = [d.name for d in (*self.catalog.streams.values(), *self.catalog.relations.values())]
+        known = [i.definition.name for i in self._inputs()]
         there = f"there are: {', '.join(known)}" if known else "none has been created"
         return Error(f'no stream or relation "{name}"; {there}')
 

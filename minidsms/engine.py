@@ -1,7 +1,9 @@
 """The engine: takes what the input manager has released through the plans of the queries, slice by slice.
 
-A slice is a range of whole instants, about `batch_size` elements. For each query it ends at the query's frontier: the instant
-up to which every stream it reads has told all (docs/semantics T4). So operators never wait for another input's time; what
+A slice is a range of whole instants, about `batch_size` elements. For each query it ends at the query's frontier: the
+instant
+up to which every stream it reads has told all (docs/semantics T4). So operators never wait for another input's time;
+what
 waits stays in the streams' stores (docs/design, point 10).
 
 Invariant: when `step` returns, the engine is at rest: no operator has work, no queue holds an element, every query has
@@ -10,10 +12,10 @@ processed every closed instant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
@@ -26,19 +28,23 @@ class InputProgress(Protocol):
     """What the engine asks of an input."""
 
     @property
-    def progress(self) -> int: ...
+    def progress(self) -> int:
+        """No later element has ts <= it."""
 
     @property
-    def greatest_ts(self) -> int | None: ...
+    def greatest_ts(self) -> int | None:
+        """The greatest instant seen."""
 
     @property
-    def ended(self) -> bool: ...
+    def ended(self) -> bool:
+        """Nothing more comes."""
 
 
 class Network:
     """The running plan of a query: operators in an order in which producers stand before consumers.
 
-    output: the last operator; None only where a frontier is asked for.  streams, relations: the inputs read.  is_immediate: see `Operator.is_immediate`.
+    output: the last operator; None only where a frontier is asked for.  streams, relations: the inputs read. 
+    is_immediate: see `Operator.is_immediate`.
     """
 
     def __init__(
@@ -61,7 +67,9 @@ class Network:
         self.failure: Failure | None = None
 
     def frontier(self, heartbeat: int) -> int:
-        """The greatest closed instant. heartbeat: of the whole connection; it moves queries that read relations only."""
+        """The greatest closed instant. heartbeat: of the whole connection; it moves queries that read relations
+        only.
+        """
         progress = MAX_INSTANT
         for stream in self.streams:
             if not stream.ended and stream.progress < progress:
@@ -107,10 +115,18 @@ class Network:
             self.progress = self._until
 
     def rest(self) -> None:
-        """No reference is in flight: the stores that windows over derived streams own may free what they have passed."""
+        """No reference is in flight: the stores that windows over derived streams own may free what they have
+        passed.
+        """
         for stub in self._stubs:
             if stub.own_store is not None:
                 stub.own_store.free()
+
+    def live_codes(self) -> Iterator[Int64Array]:
+        """TEXT codes that wait in sources, outside any synopsis."""
+        for source in self.sources:
+            if isinstance(source, RelationSource):
+                yield from source.live_codes()
 
     def close(self) -> None:
         """Give up what the operators claim of shared stores."""

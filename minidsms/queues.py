@@ -1,6 +1,7 @@
 """Queues between operators: FIFO, bounded, carrying the progress of their producer.
 
-Invariant: when `progress` is t, every element with ts <= t that will ever come has been put; what is put later is later.
+Invariant: when `progress` is t, every element with ts <= t that will ever come has been put; what is put later is
+later.
 Babu 2005, section 2.2.2; docs/design, "Queue".
 """
 
@@ -49,7 +50,9 @@ class Queue:
         return tuple(self._batches)
 
     def cut(self, until: int, budget: int) -> int:
-        """The greatest instant t <= until such that the elements with ts <= t are at most `budget`, or form a single instant."""
+        """The greatest instant t <= until such that the elements with ts <= t are at most `budget`, or form a single
+        instant.
+        """
         if self.size <= budget:
             return until
         passed = 0

@@ -1,4 +1,4 @@
-"""Runs of scripts of the original STREAM prototype, unchanged: what they declare, on a connection that reads as they do.
+"""Scripts of the original STREAM prototype, run unchanged: what they declare, on a connection that reads as they do.
 
 In a script a tick is a Second, RSTREAM speaks at every tick, UNION and EXCEPT keep duplicates, and answers are lines
 `[ts]:+:v1, v2`. Paths are relative to the current directory.  docs/semantics "Statements"; docs/stream-scripts.
@@ -42,7 +42,8 @@ def connect_for_script() -> Connection:
 def load_script(db: Connection, text: str, only_declare: bool = False) -> LoadedScript:
     """Declare a script's tables and views, and register its queries.
 
-    A `dest` is opened by the caller. only_declare: leave sources and queries out. Raises CqlError with the place in the script, Error where a source cannot be read.
+    A `dest` is opened by the caller. only_declare: leave sources and queries out. Raises CqlError with the place in the
+    script, Error where a source cannot be read.
     """
     loaded = LoadedScript()
     for entry in parse_script(text):

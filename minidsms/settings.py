@@ -22,7 +22,8 @@ UNIT_NS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """default: the value it has unset.  check: returns the value in its proper form or raises ValueError with the reason.
+    """default: the value it has unset.  check: returns the value in its proper form or raises ValueError with the
+    reason.
 
     live: it may change while queries run.
     """

@@ -239,9 +239,8 @@ def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
             raise _no_such(statement.target, "query", names, text, statement.span)
         shown = db.queries[key].explain(analyze=statement.analyze)
     elif statement.analyze:
-        raise CqlError(
-            "EXPLAIN ANALYZE needs a running query", text, statement.span, "", "CREATE QUERY q AS .., then EXPLAIN ANALYZE q"
-        )
+        hint = "CREATE QUERY q AS .., then EXPLAIN ANALYZE q"
+        raise CqlError("EXPLAIN ANALYZE needs a running query", text, statement.span, "", hint)
     else:
         shown = explain(db, bind(statement.target, db.catalog, text), text)
     return Table(("plan",), tuple((line,) for line in shown.splitlines()))
@@ -276,8 +275,8 @@ def _show(db: Connection, what: str) -> Table:
     if what == "views":
         return Table(("view", "query"), tuple((v.name, " ".join(v.text.split())) for v in catalog.views.values()))
     if what == "queries":
-        rows = [(q.name, q.kind, _state(q), " ".join(q.text.split())) for q in db.queries.values()]
-        return Table(("query", "kind", "state", "text"), tuple(rows))
+        queries = tuple((q.name, q.kind, _state(q), " ".join(q.text.split())) for q in db.queries.values())
+        return Table(("query", "kind", "state", "text"), queries)
     if what == "settings":
         values = tuple((s.name, db.settings[s.name], s.meaning) for s in SETTINGS.values())
         return Table(("setting", "value", "meaning"), values)
@@ -297,7 +296,7 @@ def _describe(db: Connection, statement: syntax.Describe, text: str) -> Table:
     kind = db.catalog.kind_of(key)
     if kind in ("stream", "relation"):
         table = db.catalog.streams if kind == "stream" else db.catalog.relations
-        schema = table[key].schema  # type: ignore[index]
+        schema = table[key].schema
     elif kind == "view":
         view = db.catalog.views[key]
         reference = parse_query(f"SELECT * FROM `{view.name.replace('`', '``')}`")

@@ -1,7 +1,9 @@
 """The bound query: what a CQL text means, as an algebra over positions.
 
-The binder writes this tree; the planner rewrites and runs it; the evaluator by definition (`minidsms.testing`) reads it as
-it stands. Names are resolved, types are known, defaults (docs/semantics D1 to D3) are written out, views are expanded. A
+The binder writes this tree; the planner rewrites and runs it; the evaluator by definition (`minidsms.testing`) reads
+it as
+it stands. Names are resolved, types are known, defaults (docs/semantics D1 to D3) are written out, views are
+expanded. A
 node used twice (a view named twice) is one Python object, so the tree is a DAG; nodes compare by identity.
 
 Rows are positional: a join's row is the left row followed by the right one.
@@ -13,14 +15,18 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from minidsms.elements import Field, Schema, Type
+from minidsms.elements import Field as Field
+from minidsms.elements import Schema as Schema
+from minidsms.elements import Type as Type
 
 # ---------------------------------------------------------------------------------------------------- expressions
 
 
 @dataclass(frozen=True)
 class Expr:
-    """A scalar expression over one row. `span` is (start, end) in the statement's text; it does not count as a difference."""
+    """A scalar expression over one row. `span` is (start, end) in the statement's text; it does not count as a
+    difference.
+    """
 
     type: Type
     span: tuple[int, int] = field(compare=False, default=(0, 0), kw_only=True)
@@ -47,14 +53,15 @@ class OuterRef(Expr):
 class Literal(Expr):
     """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks), float or str."""
 
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
 
 
 @dataclass(frozen=True)
 class Call(Expr):
     """A built-in operator or function of `cql.functions`, by its lower-case name.
 
-    Operators: + - * / % neg || = <> < <= > >= and or not like in, "is null", "is distinct from". `and` and `or` take two
+    Operators: + - * / % neg || = <> < <= > >= and or not like in, "is null", "is distinct from". `and` and `or` take
+    two
     or more arguments (flattened). `in` takes the value, then the list. Negated forms are `not` of the plain one, except
     that `is not null` is `not(is null)`. BETWEEN is bound to its two comparisons.
     """
@@ -187,7 +194,8 @@ class WindowKind(enum.Enum):
 class WindowSpec:
     """What stands in the brackets, in ticks and rows.
 
-    RANGE: range_ (0 is NOW), slide or None.  ROWS: rows, slide or None.  PARTITION: keys (column positions), rows, range_ or None.
+    RANGE: range_ (0 is NOW), slide or None.  ROWS: rows, slide or None.  PARTITION: keys (column positions), rows,
+    range_ or None.
     UNBOUNDED: nothing.
     """
 
@@ -263,8 +271,10 @@ class Join(Node):
 class Aggregate(Node):
     """A row per group: the keys' values, then the aggregates' results.
 
-    Without GROUP BY keys is empty and is_global True: then there is exactly one row from the first arrival in any of `events`
-    on (R3). `events` are the windows this block reads (or, where it reads none, its base relations), as written; see `changing`.
+    Without GROUP BY keys is empty and is_global True: then there is exactly one row from the first arrival in any of
+    `events`
+    on (R3). `events` are the windows this block reads (or, where it reads none, its base relations), as written; see
+    `changing`.
     """
 
     input: Node
@@ -319,8 +329,10 @@ class StreamKind(enum.Enum):
 class RelationToStream(Node):
     """ISTREAM, DSTREAM or RSTREAM of a relation (S1, S2).
 
-    events: the windows and base relations whose changes are RSTREAM's event instants, as written. ticks: RSTREAM speaks at
-    every closed tick instead (`SET rstream = 'ticks'`). keeps_order: the derived stream keeps the arrival order of the one stream it
+    events: the windows and base relations whose changes are RSTREAM's event instants, as written. ticks: RSTREAM
+    speaks at
+    every closed tick instead (`SET rstream = 'ticks'`). keeps_order: the derived stream keeps the arrival order of
+    the one stream it
     filters and projects; else the rows of an instant are ordered by value (T3).
     """
 

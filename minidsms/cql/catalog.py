@@ -44,7 +44,8 @@ class RelationDef:
 class ViewDef:
     """CREATE VIEW: a definition, kept as the text and tree it was written in.
 
-    query: a `syntax.Query`.  columns: the names given, or ().  types: the types a STREAM script's `vtable` gives, or ().
+    query: a `syntax.Query`.  columns: the names given, or ().  types: the types a STREAM script's `vtable` gives, or
+    ().
     """
 
     name: str
@@ -56,7 +57,9 @@ class ViewDef:
 
 @dataclass(frozen=True)
 class FunctionDef:
-    """A scalar user function. vectorized: it takes and returns numpy arrays. fixed: it must stay where it was written."""
+    """A scalar user function. vectorized: it takes and returns numpy arrays. fixed: it must stay where it was
+    written.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -80,7 +83,8 @@ class AggregateDef:
 class Catalog:
     """The declarations of one connection. Keys are lower-case names; streams, relations and views share one name space.
 
-    tick_ns: nanoseconds in one tick.  rstream_ticks: `SET rstream = 'ticks'`.  bag_set_operations: UNION and EXCEPT keep duplicates (STREAM scripts).
+    tick_ns: nanoseconds in one tick.  rstream_ticks: `SET rstream = 'ticks'`.  bag_set_operations: UNION and EXCEPT
+    keep duplicates (STREAM scripts).
     """
 
     tick_ns: int = 1_000_000

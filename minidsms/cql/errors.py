@@ -13,7 +13,8 @@ class Error(Exception):
 class CqlError(Error):
     """A CQL text that cannot be run.
 
-    position: (line, column), both from 1, of the first offending character, or None.  caret: the line with a marker under
+    position: (line, column), both from 1, of the first offending character, or None.  caret: the line with a marker
+    under
     it.  hint: a way out, or "".
     """
 

@@ -15,7 +15,7 @@ import numpy as np
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, LateElementError
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import Int8Array, Int64Array, Type
+from minidsms.elements import MAX_INSTANT, Int8Array, Int64Array, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.conversion import Converter
 from minidsms.inputs.rejected import InputCounters, RejectedRows
@@ -46,6 +46,11 @@ class RelationInput:
         self._dictionary = dictionary
         self.converter = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
         self._signs = ColumnReader(dictionary, tick_ns)
+
+    @property
+    def progress(self) -> int:
+        """Relations hold no time back."""
+        return MAX_INSTANT
 
     @property
     def greatest_ts(self) -> int | None:

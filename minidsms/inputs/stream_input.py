@@ -65,7 +65,8 @@ class StreamInput:
 
         data: a tuple (one row), a list of tuples or dicts, a dict of columns, or an Arrow, polars or pandas table.
         ts: an instant for all rows, or one per row; without it the TIMESTAMP BY column, else the clock.
-        step: called after each `chunk` rows stored, so that what nobody has to keep is processed while it is warm and the
+        step: called after each `chunk` rows stored, so that what nobody has to keep is processed while it is warm and
+        the
         store stays small; everything has been checked before the first call.
         DataError where something does not fit the schema; LateElementError for a row at or before the progress, unless
         the stream was declared LATE DROP.
@@ -162,7 +163,9 @@ class StreamInput:
         return len(self._waiting)
 
     def waiting_instants(self) -> Int64Array:
-        """The instants of what waits in the slack buffer, ascending: a query that starts now has not seen them come (T7)."""
+        """The instants of what waits in the slack buffer, ascending: a query that starts now has not seen them come
+        (T7).
+        """
         return self._waiting.arrays()[0].copy() if len(self._waiting) else _NO_INSTANTS
 
     @property

@@ -1,13 +1,16 @@
 """The contract of an operator.
 
-An operator reads its input queues in ts order and writes its output queues. It works in slices of whole instants: it takes
-what all its inputs have up to the least of their progresses, so that every instant it sees is complete on every input and
+An operator reads its input queues in ts order and writes its output queues. It works in slices of whole instants: it
+takes
+what all its inputs have up to the least of their progresses, so that every instant it sees is complete on every input
+and
 everything it puts out is final. What waits for another input's time waits in the input manager, not here.
 
 Invariants:
   - `progress`: every instant up to it has been processed, and its output stands in the output queues;
   - output obeys the invariants of `elements.Batch` (within an instant deletions first, no transients);
-  - an error is a property of an instant, not of a batch: `fail(ts, ..)` ends the output just before ts, so that answers do not
+  - an error is a property of an instant, not of a batch: `fail(ts, ..)` ends the output just before ts, so that
+  answers do not
     depend on batch boundaries (docs/semantics T5, R4).
 """
 
@@ -44,7 +47,9 @@ class Counters:
 
 @dataclass(frozen=True)
 class Description:
-    """What EXPLAIN, SysStream and tests see of an operator: its name, one line of detail, and figures about its state."""
+    """What EXPLAIN, SysStream and tests see of an operator: its name, one line of detail, and figures about its
+    state.
+    """
 
     name: str
     detail: str = ""
@@ -54,9 +59,11 @@ class Description:
 class Operator:
     """Base of all operators. A subclass gives `process`, and `describe` and `synopses` where it has something to say.
 
-    inputs: one queue per input, in order.  outputs: one queue per consumer, appended by the planner.  schema: of the output.
+    inputs: one queue per input, in order.  outputs: one queue per consumer, appended by the planner.  schema: of the
+    output.
     is_fifo: deletions come in the order of the insertions (a range window's do, an aggregate's do not).
-    is_immediate: set by the planner on a path that is append-only and cannot fail: elements of an instant that is still open
+    is_immediate: set by the planner on a path that is append-only and cannot fail: elements of an instant that is
+    still open
         pass at once, for nothing can take them back.
     """
 
@@ -79,7 +86,8 @@ class Operator:
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Consume one batch (or None) per input, complete up to `until`; give the output up to `until`, in ts order.
 
-        May be a generator: it is resumed only while the output queues have room. Windows also act on `until` alone: time
+        May be a generator: it is resumed only while the output queues have room. Windows also act on `until` alone:
+        time
         passes without elements.
         """
         raise AssertionError("an operator defines process")
@@ -89,7 +97,9 @@ class Operator:
         return Description(self.name)
 
     def synopses(self) -> tuple[Any, ...]:
-        """The synopses this operator keeps (`minidsms.synopses`): for sharing, memory accounting and the dictionary's sweep."""
+        """The synopses this operator keeps (`minidsms.synopses`): for sharing, memory accounting and the dictionary's
+        sweep.
+        """
         return ()
 
     def fail(self, ts: int, reason: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from minidsms.elements import MIN_INSTANT, Batch
+from minidsms.elements import MIN_INSTANT, Batch, Int64Array, Type
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.relation_store import RelationStore
 
@@ -68,6 +68,13 @@ class RelationSource(Operator):
             self.counters.elements_in += hi - lo
             self.reader.lo = hi
             yield self.store.batch(lo, hi)
+
+    def live_codes(self) -> Iterator[Int64Array]:
+        """TEXT codes of present rows that have not been handed on: the relation may have lost them since."""
+        if self._present is not None:
+            for column, type_ in zip(self._present.columns, self.schema.types):
+                if type_ is Type.TEXT:
+                    yield column.values  # type: ignore[misc]
 
     def close(self) -> None:
         """Give up the claim on the store."""

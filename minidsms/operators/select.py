@@ -10,7 +10,6 @@ from minidsms.elements import Batch, BoolArray
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
-
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
 """batch -> (rows where the condition is TRUE, rows where it failed or None), each (n,) bool."""
 
@@ -19,7 +18,9 @@ Explain = Callable[[Batch, int], str]
 
 
 class Select(Operator):
-    """Passes the elements whose row satisfies the predicate; both signs alike, so that a deletion follows its insertion."""
+    """Passes the elements whose row satisfies the predicate; both signs alike, so that a deletion follows its
+    insertion.
+    """
 
     name = "Select"
 

@@ -1,6 +1,7 @@
 """Where a stream enters a query's plan: a cursor on the stream's store.
 
-The input manager keeps what has been released; the source hands on, as references, what is due. Babu 2005, section 2.2.5.
+The input manager keeps what has been released; the source hands on, as references, what is due. Babu 2005, section
+2.2.5.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Correlated subqueries made independent: their outer references become columns to join on.
 
-`lift` moves conjuncts that mention the enclosing query out of a subquery's WHERE. An equality `inner = outer` becomes a pair
-(outer expression, column of the lifted node); any other conjunct is kept as a condition over the outer row followed by the
+`lift` moves conjuncts that mention the enclosing query out of a subquery's WHERE. An equality `inner = outer` becomes
+a pair
+(outer expression, column of the lifted node); any other conjunct is kept as a condition over the outer row followed
+by the
 lifted row. What cannot be lifted is refused with its place; nothing is answered approximately.
 """
 
@@ -28,7 +30,8 @@ from minidsms.plan.logical import (
 class Lifted:
     """A subquery without outer references: its own columns, then the lifted ones.
 
-    pairs: (expression over the outer row, column number here), to be equal.  conditions: conjuncts in which OuterRef is the
+    pairs: (expression over the outer row, column number here), to be equal.  conditions: conjuncts in which OuterRef
+    is the
     outer row and ColumnRef a column here.  width: how many columns are the subquery's own.
     """
 

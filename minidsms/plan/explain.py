@@ -170,7 +170,7 @@ def physical_text(network: Network, analyze: bool) -> str:
         figures += [f"{k.replace('_', ' ')} {_figure(v)}" for k, v in description.figures.items() if v is not None]
         return f"{text}   [{'; '.join(figures)}]"
 
-    text = _tree(network.output, inputs, line)  # type: ignore[arg-type]
+    text = _tree(network.output, inputs, line)
     if analyze:
         text += "\n  Closed until " + instant_text(network.progress)
         if network.failure is not None:

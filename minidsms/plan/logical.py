@@ -1,6 +1,7 @@
 """The logical plan: the bound algebra plus the nodes that rewriting brings in.
 
-A plan is a DAG of `cql.bound` nodes and those below. Windows that docs/semantics R3 and S2 speak of "as written" are turned
+A plan is a DAG of `cql.bound` nodes and those below. Windows that docs/semantics R3 and S2 speak of "as written" are
+turned
 into explicit inputs (`FirstArrival`, `WindowEvents`) before any rule runs, so that no rewrite can move an instant (W8).
 """
 
@@ -61,7 +62,9 @@ class FirstArrival(Node):
 
 @dataclass(frozen=True, eq=False)
 class GroupBy(Node):
-    """Aggregation. With `start` (a FirstArrival) it is global: one row from that arrival on, whatever the input holds."""
+    """Aggregation. With `start` (a FirstArrival) it is global: one row from that arrival on, whatever the input
+    holds.
+    """
 
     input: Node
     keys: tuple[Expr, ...]
@@ -170,7 +173,9 @@ def replace_inputs(node: Node, inputs: Sequence[Node]) -> Node:
 
 
 def transform(root: Node, change: Callable[[Node], Node]) -> Node:
-    """Rebuild a plan bottom-up: `change` sees each node once, over its already changed inputs. Shared nodes stay shared."""
+    """Rebuild a plan bottom-up: `change` sees each node once, over its already changed inputs. Shared nodes stay
+    shared.
+    """
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:

@@ -1,6 +1,7 @@
 """From the bound query to the logical plan: event instants made explicit, subqueries made joins.
 
-IN and EXISTS as conjuncts become semijoins and antijoins; a subquery anywhere else becomes columns looked up by an outer join
+IN and EXISTS as conjuncts become semijoins and antijoins; a subquery anywhere else becomes columns looked up by an
+outer join
 on its correlation, from which the expression is computed with SQL's three-valued logic (docs/semantics R1, R2).
 """
 
@@ -124,7 +125,8 @@ class _Builder:
         source, exprs = self._looked_up(self.build(node.input) if below is None else below, args)
         if below is not None:
             refs = column_refs(below.schema)
-            source = projected(source, [*exprs, refs[-1]], [*(f"column{i + 1}" for i in range(len(exprs))), refs[-1].name])
+            names = [*(f"column{i + 1}" for i in range(len(exprs))), refs[-1].name]
+            source = projected(source, [*exprs, refs[-1]], names)
             exprs = column_refs(source.schema)[:-1]
             source = RestoreArrival(Schema(source.schema.fields[:-1]), source)
         rest = iter(exprs[len(node.keys) :])
@@ -139,7 +141,9 @@ class _Builder:
         return GroupBy(node.schema, source, tuple(exprs[: len(node.keys)]), tuple(aggregates), start)
 
     def _with_arrival(self, node: Node, args: tuple[Expr, ...]) -> Node | None:
-        """The filtered window under FIRST or LAST with its arrival numbers as a last column; None where they pass by themselves."""
+        """The filtered window under FIRST or LAST with its arrival numbers as a last column; None where they pass by
+        themselves.
+        """
         filters: list[bound.Filter] = []
         window = node
         while isinstance(window, bound.Filter):
@@ -222,7 +226,9 @@ class _Builder:
     def _matched_by_condition(
         self, source: Node, right: Node, pairs: list[tuple[Expr, int]], conditions: list[Expr], anti: bool
     ) -> Node:
-        """The same under conditions that are no equalities: the distinct source rows that join, then a semijoin on whole rows."""
+        """The same under conditions that are no equalities: the distinct source rows that join, then a semijoin on
+        whole rows.
+        """
         width = len(source.schema)
         parts: list[Expr] = [_equal(outer, _column(right, i, width)) for outer, i in pairs]
         parts += [correlation.to_outer_row(shift(condition, width)) for condition in conditions]
@@ -464,7 +470,9 @@ class _Builder:
 
 
 def _without_failing(node: Node, offset: int = 0) -> tuple[Node, list[Expr]]:
-    """Inner joins without the conjuncts of their ON that can fail, and these: with WHERE they are one conjunction (R4)."""
+    """Inner joins without the conjuncts of their ON that can fail, and these: with WHERE they are one conjunction
+    (R4).
+    """
     if not (isinstance(node, bound.Join) and node.join is bound.JoinKind.INNER):
         return node, []
     parts = conjuncts(node.condition)

@@ -25,7 +25,8 @@ class Scheduler(Protocol):
 def run_a_stalled_one(operators: Sequence[Operator], quantum: int) -> bool:
     """When nobody is ready, let an operator whose output queue is full run all the same; False if there is none.
 
-    It happens where two paths meet again: one is full, the reader waits for the other. The queue exceeds its bound by one
+    It happens where two paths meet again: one is full, the reader waits for the other. The queue exceeds its bound by
+    one
     batch rather than the plan standing still.
     """
     for operator in operators:

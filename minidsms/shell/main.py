@@ -73,17 +73,17 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run a CQL file or a STREAM script to the end of its sources")
     run.add_argument("file", metavar="FILE", help='statements of CQL, or a STREAM script; "-" is the standard input')
-    run.add_argument("-o", "--output", metavar="PATH", help="write the answers there: a file, or a folder for several queries")
+    run.add_argument("-o", "--output", metavar="PATH", help="write the answers to a file, or to a folder if several")
     run.add_argument("--format", choices=("table", "csv", "json", "stream"), help="of answers shown (default: table)")
     run.add_argument("--until", metavar="TS", help="stop after this instant: ticks, or an ISO time")
-    run.add_argument("--rows", type=_count, default=100, metavar="N", help="most rows a table shows; 0 is all (default: 100)")
+    run.add_argument("--rows", type=_count, default=100, metavar="N", help="most rows of a table, 0 for all (default: 100)")
     run.add_argument("--stats", action="store_true", help="show what every operator did, on the standard error")
     run.add_argument("--quiet", action="store_true", help="no progress, no notes on what was written")
     run.add_argument("--time-unit", choices=units, help="length of a tick of a CQL file (default: ms)")
 
     explain = commands.add_parser("explain", help="show how a query is understood and carried out")
     explain.add_argument("query", metavar="CQL", help="a query")
-    explain.add_argument("--file", metavar="PATH", help="CQL file or STREAM script with the declarations the query needs")
+    explain.add_argument("--file", metavar="PATH", help="CQL file or STREAM script with what the query names")
     explain.add_argument("--rules", action="store_true", help="show the plan after each rewrite rule")
     explain.add_argument("--time-unit", choices=units, help="length of a tick (default: ms)")
     return parser

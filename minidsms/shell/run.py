@@ -116,7 +116,8 @@ def _open_sinks(job: _Job, options: argparse.Namespace) -> None:
         job.db.add_sink(query, sink)
         job.sinks.append((query, sink))
     if options.output is not None and not shown:
-        raise Error("-o: every query of the file says itself where its answers go" if job.sinks else "-o: there is no query")
+        said = "every query of the file says itself where its answers go" if job.sinks else "there is no query"
+        raise Error(f"-o: {said}")
 
 
 def _file_sink(path: str, format: str | None) -> Sink:
@@ -134,7 +135,8 @@ def _output_sink(query: Query, count: int, job: _Job, options: argparse.Namespac
         format_ = options.format or ("stream" if job.is_script else "csv")
         return _file_sink(os.path.join(path, f"{query.name}.{'log' if format_ == 'stream' else format_}"), format_)
     if count > 1:
-        raise Error(f"-o: {count} queries cannot share the file {path!r}\nhelp: name a folder, or write CREATE QUERY .. INTO")
+        help_ = "name a folder, or write CREATE QUERY .. INTO"
+        raise Error(f"-o: {count} queries cannot share the file {path!r}\nhelp: {help_}")
     known_suffix = os.path.splitext(path)[1].lower() in (".csv", ".json", ".jsonl", ".parquet", ".arrow")
     return _file_sink(path, options.format or ("stream" if job.is_script and not known_suffix else None))
 
@@ -198,8 +200,8 @@ def _report(job: _Job, options: argparse.Namespace, took_s: float) -> int:
         if sink.path != "-" and not options.quiet:
             rows = "1 row" if sink.rows == 1 else f"{sink.rows:,} rows"
             print(harmless(f"{query.name}: {rows} written to {sink.path}"), file=sys.stderr)
-    for declared in (*job.db.catalog.streams.values(), *job.db.catalog.relations.values()):
-        _report_losses(job.db, declared.name)
+    for name in _inputs(job.db):
+        _report_losses(job.db, name)
     if options.stats:
         _show_stats(job, took_s)
     for query, _ in job.queries:
@@ -208,6 +210,11 @@ def _report(job: _Job, options: argparse.Namespace, took_s: float) -> int:
             print(harmless(f"error: query {query.name} stopped at instant {ts}: {reason}"), file=sys.stderr)
             code = 1
     return code
+
+
+def _inputs(db: Connection) -> list[str]:
+    """The names of the streams and relations."""
+    return [*(s.name for s in db.catalog.streams.values()), *(r.name for r in db.catalog.relations.values())]
 
 
 def _report_losses(db: Connection, name: str) -> None:
@@ -220,8 +227,7 @@ def _report_losses(db: Connection, name: str) -> None:
 
 
 def _show_stats(job: _Job, took_s: float) -> None:
-    inputs = (*job.db.catalog.streams.values(), *job.db.catalog.relations.values())
-    elements = sum(job.db.stream_input(i.name).counters.accepted for i in inputs)
+    elements = sum(job.db.stream_input(name).counters.accepted for name in _inputs(job.db))
     rate = elements / took_s if took_s > 0 else 0.0
     print(f"{elements:,} elements read in {took_s:.3f} s ({rate:,.0f}/s)", file=sys.stderr)
     columns = [("operator", False), ("in", True), ("out", True), ("ms", True)]

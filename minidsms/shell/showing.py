@@ -164,7 +164,7 @@ def show_instant(ticks: int, tick_ns: int) -> str:
 
 
 class Spool:
-    """What cannot go to the standard output yet, as another query's lines go first: kept, and copied when it is closed."""
+    """Lines that wait for the standard output, as another query's go first: kept, and copied when it is closed."""
 
     def __init__(self, before: bytes) -> None:
         self._kept = tempfile.SpooledTemporaryFile(1 << 24)  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""Where a query's answers go when they are not fetched: files in the formats of the sources, and the lines of STREAM."""
+"""Where a query's answers go when they are not fetched: files in the sources' formats, and the lines of STREAM."""
 
 from __future__ import annotations
 

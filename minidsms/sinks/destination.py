@@ -64,7 +64,8 @@ def cannot_write(path: str, error: Exception) -> Error:
     """The error for a file that cannot be written."""
     if isinstance(error, FileNotFoundError):
         folder = os.path.dirname(path) or "."
-        return Error(f"cannot write {path!r}: there is no folder {folder!r}\nhelp: relative paths start at {os.getcwd()}")
+        hint = f"relative paths start at {os.getcwd()}"
+        return Error(f"cannot write {path!r}: there is no folder {folder!r}\nhelp: {hint}")
     if isinstance(error, IsADirectoryError):
         return Error(f"cannot write {path!r}: it is a folder\nhelp: name a file in it")
     if isinstance(error, PermissionError):

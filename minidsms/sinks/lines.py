@@ -1,7 +1,7 @@
 """Rows as lines of text, column by column: each piece of a line is an Arrow string array, and Arrow joins them.
 
-Values: INTEGER in decimal, FLOAT as the shortest text that reads back equal, BOOLEAN true or false, TIMESTAMP as ISO time
-in UTC where the connection's tick has an Arrow unit, else as ticks; INTERVAL as ticks. How NULL is written is the
+Values: INTEGER in decimal, FLOAT as the shortest text that reads back equal, BOOLEAN true or false, TIMESTAMP as ISO
+time in UTC where the connection's tick has an Arrow unit, else as ticks; INTERVAL as ticks. How NULL is written is the
 format's matter.
 """
 

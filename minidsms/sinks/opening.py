@@ -35,7 +35,8 @@ def open_sink(path: str, format: str | None = None) -> Sink:
     if format is None:
         chosen = _BY_SUFFIX.get(os.path.splitext(path.lower())[1])
         if chosen is None:
-            raise Error(f"{path!r}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow")
+            hint = "write FORMAT csv, json, parquet or arrow"
+            raise Error(f"{path!r}: the format cannot be told by the name\nhelp: {hint}")
     else:
         chosen = format.lower()
     if chosen in ("parquet", "arrow"):

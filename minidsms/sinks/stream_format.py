@@ -36,7 +36,8 @@ class StreamFormat:
         if batch.sign is None:
             pieces.append("]:+:")
         else:
-            pieces.append(pa.array(["]:-:", "]:+:"], pa.large_string()).take(pa.array((batch.sign > 0).astype(np.int8))))
+            marks = pa.array(["]:-:", "]:+:"], pa.large_string())
+            pieces.append(marks.take(pa.array((batch.sign > 0).astype(np.int8))))
         for i, type_ in enumerate(self._schema.types):
             pieces += [", "] if i else []
             pieces.append(self._texts(batch.column(i), type_))

@@ -1,6 +1,7 @@
 """The store of one stream: its elements in arrival order, in one columnar ring buffer.
 
-Every window over the stream, whatever its size and whoever asks, is a stub: a range [lo, hi) of sequence numbers on this
+Every window over the stream, whatever its size and whoever asks, is a stub: a range [lo, hi) of sequence numbers on
+this
 ring (docs/design, point 3; Babu 2005, section 2.3.1, figure 2.3). Elements also wait here until the time of the queries
 that read them comes.
 
@@ -11,17 +12,22 @@ registered reader has passed it, and only while the engine rests, so that refere
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Schema
+
+T = TypeVar("T", bound=np.generic)
 
 _FIRST_CAPACITY = 1024
 
 
 class Reader:
-    """A claim on a store: elements with seq >= lo are still needed. Windows and sources hold one each; None after `release`."""
+    """A claim on a store: elements with seq >= lo are still needed. Windows and sources hold one each; None after
+    `release`.
+    """
 
     __slots__ = ("lo",)
 
@@ -159,7 +165,7 @@ class StreamStore:
         if first < len(values):
             array[: len(values) - first] = values[first:]
 
-    def _read(self, array: AnyArray, start: int, stop: int) -> AnyArray:
+    def _read(self, array: npt.NDArray[T], start: int, stop: int) -> npt.NDArray[T]:
         begin, end = start & self._mask, (start & self._mask) + stop - start
         if end <= self._mask + 1:
             return array[begin:end]
