@@ -45,6 +45,17 @@ def _one_of(*words: str) -> Callable[[Any], str]:
     return check
 
 
+def _off(later: str) -> Callable[[Any], str]:
+    """A switch of a capability to come: it is off, and may be told so."""
+
+    def check(value: Any) -> str:
+        if value is False or str(value).lower() in ("off", "false"):
+            return "off"
+        raise ValueError(f"this version does not have {later} yet; it is off")
+
+    return check
+
+
 def _at_least(least: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -76,13 +87,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("memory_limit", None, _optional_bytes, "bytes that stores may hold before a push is refused"),
         Setting("time_unit", "ms", _one_of(*UNIT_NS), "length of a tick", live=False),
         Setting("rstream", "events", _one_of("events", "ticks"), "when RSTREAM speaks (docs/semantics S2)"),
+        Setting("adaptive", "off", _off("adaptivity"), "plans that change while they run"),
+        Setting("sharing", "off", _off("sharing of operators"), "operators shared between queries"),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }
 
 LATER = {
-    "adaptive": "adaptivity",
-    "sharing": "sharing of operators",
     "filter_ordering": "adaptive ordering of filters",
     "join_plan": "alternative join plans",
     "caching": "caches in joins",

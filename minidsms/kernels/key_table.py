@@ -80,6 +80,70 @@ def acquire(
     return len(words)
 
 
+@njit(
+    "int64(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True
+)
+def acquire_column(
+    words: np.ndarray,
+    slots: np.ndarray,
+    keys: np.ndarray,
+    links: np.ndarray,
+    meta: np.ndarray,
+    ids: np.ndarray,
+    start: int,
+) -> int:
+    """`acquire` of rows [word, 0]: one column without NULLs, the most common key."""
+    mask = slots.shape[0] - 1
+    for i in range(start, words.shape[0]):
+        word = words[i]
+        h = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(word)) * np.uint64(0xD6E8FEB86659FD93)
+        h = (h ^ (h >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+        at = int((h ^ (h >> np.uint64(32))) >> np.uint64(1)) & mask
+        found = np.int64(slots[at])
+        while found >= 0 and (keys[found, 0] != word or keys[found, 1] != 0):
+            at = (at + 1) & mask
+            found = np.int64(slots[at])
+        if found < 0:
+            if meta[0] == keys.shape[0]:
+                return i
+            if meta[1] < keys.shape[0]:
+                found = meta[1]
+                meta[1] = links[found]
+            else:
+                found = meta[2]
+                meta[2] += 1
+            keys[found, 0] = word
+            keys[found, 1] = 0
+            links[found] = _IN_USE
+            slots[at] = found
+            meta[0] += 1
+        ids[i] = found
+    return len(words)
+
+
+@njit("void(int8[::1], int64[::1], int32[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+def recall(sign: np.ndarray, arrived: np.ndarray, ring: np.ndarray, ends: np.ndarray, ids: np.ndarray) -> None:
+    """The ids of elements whose k-th deletion takes back the k-th insertion. arrived: of the insertions.
+
+    ring (2^m,) holds the ids of what is there between ends (2,) = [oldest, next], and has room for what comes.
+    """
+    mask = ring.shape[0] - 1
+    oldest = ends[0]
+    following = ends[1]
+    taken = 0
+    for i in range(sign.shape[0]):
+        if sign[i] > 0:
+            ids[i] = arrived[taken]
+            ring[following & mask] = arrived[taken]
+            taken += 1
+            following += 1
+        else:
+            ids[i] = ring[oldest & mask]
+            oldest += 1
+    ends[0] = oldest
+    ends[1] = following
+
+
 @njit("void(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1])", cache=True, nogil=True)
 def release(ids: np.ndarray, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray) -> None:
     """Give ids back; one that is free already (it may be named twice) is passed over."""

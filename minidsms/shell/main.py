@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("-o", "--output", metavar="PATH", help="write the answers to a file, or to a folder if several")
     run.add_argument("--format", choices=("table", "csv", "json", "stream"), help="of answers shown (default: table)")
     run.add_argument("--until", metavar="TS", help="stop after this instant: ticks, or an ISO time")
-    run.add_argument("--rows", type=_count, default=100, metavar="N", help="most rows of a table, 0 for all (default: 100)")
+    run.add_argument("--rows", type=_count, default=100, metavar="N", help="most rows of a table; 0: all (default 100)")
     run.add_argument("--stats", action="store_true", help="show what every operator did, on the standard error")
     run.add_argument("--quiet", action="store_true", help="no progress, no notes on what was written")
     run.add_argument("--time-unit", choices=units, help="length of a tick of a CQL file (default: ms)")

@@ -7,12 +7,14 @@ docs/design, points 2 and 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from minidsms.elements import Column, Int64Array, Schema, Type, columns_of_words
+from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Schema, Type, columns_of_words, row_words
 from minidsms.kernels import key_table as kernels
+from minidsms.kernels.arrays import normal
 
 _FIRST_CAPACITY = 64
 _WORTH_SHRINKING = 4096
@@ -67,6 +69,20 @@ class KeyTable:
         done = 0
         while True:
             done = kernels.acquire(words, self._slots, self.keys, self._links, self._meta, ids, done, True)
+            if done == n:
+                return ids
+            self._grow()
+
+    def acquire_columns(self, columns: Sequence[Column]) -> Int64Array:
+        """The same for rows given as columns, as `elements.row_words` writes them."""
+        if len(columns) != 1 or (columns[0].valid is not None and not columns[0].valid.all()):
+            return self.acquire(row_words(columns))
+        words = normal(columns[0].words())
+        n = len(words)
+        ids = np.empty(n, np.int64)
+        done = 0
+        while True:
+            done = kernels.acquire_column(words, self._slots, self.keys, self._links, self._meta, ids, done)
             if done == n:
                 return ids
             self._grow()
@@ -153,3 +169,57 @@ class KeyTable:
             live = self.live()
             for word in self.text:
                 yield self.keys[live, word]
+
+
+class ArrivalRing:
+    """The ids of the rows present in the order of their arrival, for inputs that delete in the order of insertion.
+
+    Invariant: the k-th deletion takes back the k-th insertion, so a row that leaves need not be looked up.
+    """
+
+    def __init__(self) -> None:
+        self._ring = np.zeros(_FIRST_CAPACITY, np.int32)
+        self._ends: Int64Array = np.zeros(2, np.int64)
+
+    def __len__(self) -> int:
+        return int(self._ends[1] - self._ends[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return self._ring.nbytes
+
+    def recall(self, sign: Int8Array, arrived: Int64Array) -> Int64Array:
+        """The ids of elements with these signs (never 0), given those of the insertions among them."""
+        held = len(self)
+        needed = held + len(arrived)
+        if needed > len(self._ring) or (len(self._ring) > _WORTH_SHRINKING and needed * 8 < len(self._ring)):
+            self._load(self._held(), needed)
+        ids = np.empty(len(sign), np.int64)
+        kernels.recall(sign, arrived, self._ring, self._ends, ids)
+        return ids
+
+    def renumber(self, kept: Int64Array) -> None:
+        """The row with id kept[i] has id i from now on."""
+        places = np.zeros(int(kept.max()) + 1 if len(kept) else 1, np.int32)
+        places[kept] = np.arange(len(kept), dtype=np.int32)
+        self._load(places[self._held()], len(self))
+
+    def _held(self) -> npt.NDArray[np.int32]:
+        return self._ring[np.arange(self._ends[0], self._ends[1]) & (len(self._ring) - 1)]
+
+    def _load(self, held: npt.NDArray[np.int32], needed: int) -> None:
+        self._ring = np.zeros(max(_FIRST_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0), np.int32)
+        self._ring[: len(held)] = held
+        self._ends[:] = (0, len(held))
+
+    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
+        """The state, with rows numbered as in live."""
+        places = np.zeros(int(live.max()) + 1 if len(live) else 1, np.int32)
+        places[live] = np.arange(len(live), dtype=np.int32)
+        return {"arrivals": places[self._held()]}
+
+    def restore(self, arrays: Mapping[str, AnyArray]) -> None:
+        """Take a state back."""
+        held = arrays["arrivals"].astype(np.int32)
+        self._load(held, len(held))
