@@ -22,7 +22,7 @@ from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.values import ValueRefused, is_integer, show
 from minidsms.synopses.relation_store import RelationStore
 
-_SIGNS = {"+": 1, "-": -1, "+1": 1, "-1": -1}
+_SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1}
 
 
 class RelationInput:

@@ -1,0 +1,160 @@
+"""The command line: what is printed, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minidsms.shell.main import main
+from minidsms.shell.showing import harmless
+
+QUERIES = """
+CREATE STREAM S (t INTEGER, a INTEGER, d TEXT) TIMESTAMP BY t FROM 'S.csv';
+SELECT a, COUNT(*) FROM S [ROWS 2] GROUP BY a;
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "S.csv").write_text("t,a,d\n1,1,x\n2,1,\x1b[31m\n3,2,z\n")
+    (tmp_path / "q.cql").write_text(QUERIES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_without_arguments_it_prints_a_short_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert "usage: minidsms" in capsys.readouterr().out
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("minidsms ")
+
+
+@pytest.mark.parametrize("arguments", ["run", "fly", "run q.cql --rows -1", "run q.cql --format x"])
+def test_a_wrong_command_line_ends_with_2(arguments: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments.split())
+    assert ended.value.code == 2
+
+
+def test_an_unnamed_query_is_printed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "q.cql"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [*lines[:3], *sorted(lines[3:])] == [
+        "q1: SELECT a, COUNT(*) FROM S [ROWS 2] GROUP BY a  (6 rows)",
+        "_ts     a  COUNT(*)",
+        "---  -  -  --------",
+        "  1  +  1         1",
+        "  2  +  1         2",
+        "  2  -  1         1",
+        "  3  +  1         1",
+        "  3  +  2         1",
+        "  3  -  1         2",
+    ]
+
+
+def test_a_table_shows_the_first_and_the_last_rows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "S.csv").write_text("t,a,d\n" + "".join(f"{i},{i},x\n" for i in range(10_000)))
+    (folder / "q.cql").write_text(QUERIES.split(";")[0] + "; SELECT a FROM S;")
+    assert main(["run", "q.cql", "--rows", "5"]) == 0
+    shown = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    assert shown[3:] == ["0", "1", "more", "9997", "9998", "9999"]
+
+
+def test_csv_of_several_queries_comes_one_after_the_other(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (folder / "q.cql").write_text(QUERIES.split(";")[0] + "; SELECT a FROM S; SELECT a + 1 AS b FROM S;")
+    assert main(["run", "q.cql", "--format", "csv"]) == 0
+    out = capfdbinary.readouterr().out
+    assert out == b"_ts,_sign,a\n1,1,1\n2,1,1\n3,1,2\n\n_ts,_sign,b\n1,1,2\n2,1,2\n3,1,3\n"
+
+
+def test_json_goes_to_the_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "q.cql", "--format", "json", "--until", "1"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {"_ts": 1, "_sign": 1, "a": 1, "COUNT(*)": 1}
+    ]
+
+
+def test_control_characters_of_data_do_not_reach_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.cql").write_text(QUERIES.split(";")[0] + "; SELECT d FROM S;")
+    assert main(["run", "q.cql"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and "\\x1b[31m" in out
+
+
+def test_harmless_text_keeps_what_can_be_read() -> None:
+    assert harmless("ü\n\x9b\u202e\x07") == "ü\n\\x9b\\u202e\\x07"
+
+
+def test_answers_are_written_to_the_file_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "q.cql", "-o", "out.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "" and "q1: 6 rows written to out.csv" in err
+    assert len((folder / "out.csv").read_text().splitlines()) == 7
+
+
+def test_several_queries_need_a_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.cql").write_text(QUERIES + "SELECT d FROM S;")
+    assert main(["run", "q.cql", "-o", "out.csv"]) == 1
+    assert "name a folder" in capsys.readouterr().err
+    (folder / "out").mkdir()
+    assert main(["run", "q.cql", "-o", "out", "--quiet"]) == 0
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["q1.csv", "q2.csv"]
+
+
+def test_an_error_in_the_text_has_a_caret_and_ends_with_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.cql").write_text("SELECT x FROM Nothing")
+    assert main(["run", "q.cql"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and "^^^^^^^" in err
+
+
+def test_a_query_that_fails_keeps_its_answers_and_ends_with_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.cql").write_text(QUERIES.split(";")[0] + "; SELECT a + 9223372036854775806 AS x FROM S;")
+    assert main(["run", "q.cql", "-o", "out.csv"]) == 1
+    assert "stopped at instant 3" in capsys.readouterr().err
+    assert (folder / "out.csv").read_text() == "_ts,_sign,x\n1,1,9223372036854775807\n2,1,9223372036854775807\n"
+
+
+def test_data_that_cannot_be_taken_leaves_no_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "S.csv").write_text("t,a,d\n2,1,x\n1,1,y\n")
+    assert main(["run", "q.cql", "-o", "out.csv"]) == 1
+    assert "S.csv" in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()
+    assert not [path for path in folder.iterdir() if path.name.endswith(".part")]
+
+
+def test_rows_that_cannot_be_read_are_told_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "S.csv").write_text("t,a,d\n1,one,x\n2,1,y\n")
+    assert main(["run", "q.cql"]) == 0
+    assert "S: 1 row left out" in capsys.readouterr().err
+
+
+def test_stats_tell_what_every_operator_did(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "q.cql", "--stats"]) == 0
+    err = capsys.readouterr().err
+    assert "3 elements read" in err and "Aggregate" in err
+
+
+def test_explain_shows_the_plan_without_opening_sources(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "S.csv").unlink()
+    assert main(["explain", "SELECT a FROM S WHERE a = 1", "--file", "q.cql"]) == 0
+    out = capsys.readouterr().out
+    assert "SELECT ISTREAM(a)" in out and "Physical plan" in out
+
+
+def test_until_takes_an_iso_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "S.csv").write_text("t,a,d\n2020-01-01T00:00:00,1,x\n2020-01-02T00:00:00,2,y\n")
+    (folder / "q.cql").write_text(QUERIES.replace("t INTEGER", "t TIMESTAMP").split(";")[0] + "; SELECT a FROM S;")
+    assert main(["run", "q.cql", "--format", "csv", "--until", "2020-01-01T12:00:00"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["1577836800000,1,1"]
+    assert main(["run", "q.cql", "--until", "soon"]) == 1
+    assert "--until" in capsys.readouterr().err
