@@ -14,6 +14,7 @@ from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
 from minidsms.elements import MIN_INSTANT, Schema
 from minidsms.expressions import Context
+from minidsms.history import HistoryGate
 from minidsms.plan.explain import Plan
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
@@ -179,8 +180,6 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         raise _later(text, statement.span, "ARCHIVE", "leave the clause out")
     if statement.backfill is not None:
         raise _later(text, statement.span, "BACKFILL", "leave the clause out")
-    if statement.with_history:
-        raise _later(text, statement.span, "WITH HISTORY", "create the query before its streams flow")
     if statement.name.lower() in db.queries:
         reason = f'there is a query "{statement.name}" already'
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {statement.name} first")
@@ -189,7 +188,7 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         from minidsms.sinks import open_sink
 
         sink = open_sink(statement.into, statement.format)
-    query = register(db, statement.query, text, statement.name)
+    query = register(db, statement.query, text, statement.name, statement.with_history)
     if sink is not None:
         try:
             db.add_sink(query, sink)
@@ -199,8 +198,10 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     return query
 
 
-def register(db: Connection, tree: syntax.Query, text: str, name: str | None) -> Query:
-    """Bind, plan and start a query."""
+def register(
+    db: Connection, tree: syntax.Query, text: str, name: str | None, with_history: bool = False
+) -> Query:
+    """Bind, plan and start a query; with_history: begin with what the windows before it still hold."""
     if name is not None and name.lower() in db.queries:
         raise Error(f'there is a query "{name}" already; close it first')
     bound = bind(tree, db.catalog, text)
@@ -216,13 +217,20 @@ def register(db: Connection, tree: syntax.Query, text: str, name: str | None) ->
         print_query(bound.expanded),
         db.codec(bound.node.schema),
     )
-    start = frontier + 1 if frontier > MIN_INSTANT else MIN_INSTANT
+    start = frontier + 1 if frontier > MIN_INSTANT and not with_history else MIN_INSTANT
     planner = PhysicalPlanner(
-        Inputs(db.stream_store, db.relation_store), db.catalog, context(db), db.settings["queue_size"], start
+        Inputs(db.stream_store, db.relation_store),
+        db.catalog,
+        context(db),
+        db.settings["queue_size"],
+        start,
+        with_history,
     )
-    network = planner.network(logical.root, query.deliver)
+    gate = HistoryGate(query.deliver, query.kind == "relation", db.codec(query.schema).net, frontier)
+    network = planner.network(logical.root, gate if with_history else query.deliver)
     query.attach(network, Plan(query.expanded, logical, network))
-    db.start(query, network, (*bound.streams, *bound.relations), frontier)
+    db.start(query, network, (*bound.streams, *bound.relations), MIN_INSTANT if with_history else frontier)
+    gate.open()
     return query
 
 

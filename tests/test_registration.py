@@ -105,3 +105,33 @@ def test_callbacks_may_push_and_what_they_push_comes_in_turn(db: minidsms.Connec
     db.push("T", [(1,), (2,)], ts=[1, 2])
     db.advance(5)
     assert seen == [(1,), (2,)]
+
+
+def test_a_late_query_with_history_begins_with_what_windows_still_hold(db: minidsms.Connection) -> None:
+    early = db.query("SELECT COUNT(*) FROM T [RANGE 10]")
+    db.push("T", [(1,), (2,), (3,)], ts=[1, 12, 14])
+    db.advance(15)
+    late = db.execute("CREATE QUERY late AS SELECT k FROM T [RANGE 10] WITH HISTORY")
+    assert rows(late) == [(15, 1, (2,)), (15, 1, (3,))]
+    db.push("T", (4,), ts=16)
+    db.advance(22)
+    assert rows(late) == [(16, 1, (4,)), (22, -1, (2,))]
+    assert early.snapshot() == [(2,)]
+
+
+def test_a_late_stream_with_history_says_nothing_of_closed_instants(db: minidsms.Connection) -> None:
+    db.query("SELECT COUNT(*) FROM T [RANGE 10]")
+    db.push("T", [(1,), (2,)], ts=[1, 5])
+    db.advance(6)
+    late = db.execute("CREATE QUERY late AS RSTREAM (SELECT COUNT(*) FROM T [RANGE 10]) WITH HISTORY")
+    assert rows(late) == []
+    db.push("T", (3,), ts=7)
+    db.advance(11)
+    assert rows(late) == [(7, 1, (3,)), (11, 1, (2,))]
+
+
+def test_history_without_a_window_that_holds_anything_is_empty(db: minidsms.Connection) -> None:
+    db.push("T", (1,), ts=1)
+    late = db.execute("CREATE QUERY late AS SELECT k FROM T [RANGE 10] WITH HISTORY")
+    db.advance(2)
+    assert rows(late) == []

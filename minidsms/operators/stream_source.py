@@ -16,7 +16,7 @@ from minidsms.synopses.stream_store import StreamStore
 
 
 class StreamSource(Operator):
-    """Reads a store from its present end on; `allow` says up to which instant.
+    """Reads a store from its present end on, with_history from what it still holds; `allow` says up to which instant.
 
     earlier: ascending instants of elements that came before the query but are released only now (they waited for
         slack); of each instant that many elements come first, and are not for this query (docs/semantics T7).
@@ -24,11 +24,11 @@ class StreamSource(Operator):
 
     name = "Stream"
 
-    def __init__(self, stream: str, store: StreamStore, earlier: Int64Array) -> None:
+    def __init__(self, stream: str, store: StreamStore, earlier: Int64Array, with_history: bool = False) -> None:
         super().__init__((), store.schema, is_fifo=True)
         self.stream = stream
         self.store = store
-        self.reader = store.reader()
+        self.reader = store.reader(store.tail if with_history else None)
         self._allowed = MIN_INSTANT
         self._earlier = earlier
 

@@ -67,8 +67,14 @@ class Inputs:
 class PhysicalPlanner:
     """Builds the network of one query."""
 
-    def __init__(self, inputs: Inputs, catalog: Catalog, context: Context, queue_size: int, start: int) -> None:
-        """queue_size: bound of each queue, in elements.  start: the query's first instant (docs/semantics T7)."""
+    def __init__(
+        self, inputs: Inputs, catalog: Catalog, context: Context, queue_size: int, start: int, with_history: bool = False
+    ) -> None:
+        """queue_size: bound of each queue, in elements.  start: the query's first instant (docs/semantics T7).
+
+        with_history: streams are read from what their stores still hold.
+        """
+        self._with_history = with_history
         self._inputs = inputs
         self._catalog = catalog
         self._context = context
@@ -134,6 +140,8 @@ class PhysicalPlanner:
             case bound.BaseStream():
                 stream_store, progress, earlier = self._inputs.stream(node.name)
                 self._streams[node.name] = progress
+                if self._with_history:
+                    return StreamSource(node.name, stream_store, earlier[:0], with_history=True)
                 return StreamSource(node.name, stream_store, earlier)
             case bound.BaseRelation():
                 relation_store, progress = self._inputs.relation(node.name)
