@@ -287,8 +287,21 @@ def filtered(node: Node, parts: Sequence[Expr]) -> Node:
     return node if condition is None else bound.Filter(node.schema, node, condition)
 
 
+def _only_chooses(exprs: Sequence[Expr]) -> bool:
+    return all(isinstance(e, bound.ColumnRef) for e in exprs)
+
+
 def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = None) -> Node:
-    """A projection of the node, named after its columns where names are not given."""
+    """A projection of the node, named after its columns where names are not given.
+
+    What only chooses columns of a projection that only chooses columns chooses from below it; what chooses every column in
+    order is the node itself.
+    """
+    while isinstance(node, bound.Project) and _only_chooses(node.exprs):
+        exprs = [substitute(e, node.exprs) for e in exprs]
+        node = node.input
+    if _only_chooses(exprs) and [e.index for e in exprs] == list(range(len(node.schema))):  # type: ignore[attr-defined]
+        return node
     fields = tuple(
         bound.Field(names[i] if names is not None else getattr(e, "name", "") or f"column{i + 1}", e.type)
         for i, e in enumerate(exprs)
