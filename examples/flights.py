@@ -1,0 +1,180 @@
+"""A year of departures from New York, replayed through nine continuous queries.
+
+    python examples/flights.py [--days N] [--plain]
+
+The queries stand in examples/flights/, one per file; the choices about the data stand in docs/flights.md and in
+`flights_timeline`. The streams are pushed in steps of a day of event time, all of them cut at the same instants; then a
+heartbeat says that the day is over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import flights_tables as tables
+from flights_timeline import DAY, Year, read_year
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+import minidsms
+from minidsms import Connection, Query
+
+FOLDER = Path(__file__).parent / "flights"
+
+QUERIES: dict[str, Callable[[Query], Table]] = {
+    "worst_hours": tables.worst_hours,
+    "weather": tables.weather,
+    "returns": tables.returns,
+    "last_five": tables.last_five,
+    "never_left": tables.never_left,
+    "only_from_jfk": tables.only_from_jfk,
+    "unregistered": tables.unregistered,
+    "fleets": tables.fleets,
+    "standstill": tables.standstill,
+}
+"""The queries, in the order of the page, and what shows their answers."""
+
+EXPLAINED = "never_left"
+"""The query whose plan is shown: two windows over two streams, a derived stream and an anti-join."""
+
+KEYWORDS = (
+    r"\b(SELECT|DISTINCT|FROM|WHERE|GROUP BY|HAVING|AS|AND|OR|NOT|IN|EXISTS|CASE|WHEN|THEN|ELSE|END|LEFT|JOIN|ON|EXCEPT"
+    r"|IS|NULL|[RDI]STREAM)\b"
+)
+WINDOWS = r"\[[^\]]*\]"
+
+
+def question(name: str) -> str:
+    """The question a query answers: the first line of its file."""
+    return (FOLDER / f"{name}.cql").read_text(encoding="utf-8").splitlines()[0].removeprefix("--").strip()
+
+
+def open_queries() -> tuple[Connection, dict[str, Query]]:
+    """A connection with the streams declared and every query running. A tick is a minute."""
+    db = minidsms.connect(time_unit="m")
+    db.execute((FOLDER / "inputs.cql").read_text(encoding="utf-8"))
+    return db, {name: db.execute((FOLDER / f"{name}.cql").read_text(encoding="utf-8")) for name in QUERIES}
+
+
+def replay(db: Connection, year: Year, tell: Callable[[int, int], None] = lambda done, instant: None) -> int:
+    """Push the year in event-time order; returns the elements pushed.
+
+    tell: called after each day with the elements pushed so far and the day's last instant.
+    """
+    for relation, rows in year.relations.items():
+        db.push(relation, rows, ts=year.first - 1)
+    done = 0
+    for end, pieces in year.steps(DAY):
+        for stream, rows in pieces:
+            done += db.push(stream, rows)
+        db.advance(end)
+        tell(done, end)
+    # A day more, so that the flights due on the last day are told apart from those that never left.
+    db.advance(year.last + DAY)
+    return done
+
+
+def replay_with_progress(console: Console, db: Connection, year: Year) -> None:
+    """`replay` under a bar that tells the date and the rate; without a terminal only the summary is printed."""
+    started = time.perf_counter()
+    columns = (
+        TextColumn("{task.fields[date]}"),
+        BarColumn(bar_width=None),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=year.elements, date="warming up", rate="")
+
+        def tell(done: int, instant: int) -> None:
+            rate = done / (time.perf_counter() - started)
+            progress.update(task, completed=done, date=tables.date_of(instant), rate=f"{rate:>9,.0f} elements/s")
+
+        done = replay(db, year, tell)
+    seconds = time.perf_counter() - started
+    flow = ", ".join(f"{len(feed.instants):,} in {feed.stream}" for feed in year.feeds)
+    rate = f"{done / seconds:,.0f} a second through {len(QUERIES)} queries"
+    console.print(Text(f"{done:,} elements in {seconds:.1f} s: {rate}", style="bold"))
+    console.print(Text(flow, style="dim"))
+
+
+def cql(text: str) -> Text:
+    """A query's text, its words coloured."""
+    shown = Text(text)
+    shown.highlight_regex(KEYWORDS, "bold blue")
+    shown.highlight_regex(WINDOWS, "magenta")
+    shown.highlight_regex(r"'[^']*'", "green")
+    return shown
+
+
+def show_notes(console: Console, year: Year) -> None:
+    """What was found missing, and what was made of it."""
+    notes = tables.table(
+        "what the data lacks", "what is made of it", left=("what the data lacks", "what is made of it")
+    )
+    for column in notes.columns:
+        column.no_wrap = False
+    for finding, choice in year.notes:
+        notes.add_row(Text(finding), Text(choice, style="dim"))
+    console.print(notes)
+    console.print(
+        Text("All instants are minutes in UTC, from the wall clock of New York; tables show that clock again.")
+    )
+
+
+def show_answers(console: Console, queries: dict[str, Query]) -> None:
+    """For each query the question, the answer, and the query as the engine reads it."""
+    for number, (name, query) in enumerate(queries.items(), 1):
+        console.print()
+        console.print(Rule(Text(f"{number}  {question(name)}", style="bold"), align="left", style="cyan"))
+        shown = QUERIES[name](query)
+        console.print(Padding(shown, (0, 0, 0, 2), expand=False))
+        above = 1 if shown.caption else 0
+        where = Text(f"examples/flights/{name}.cql", style="dim")
+        console.print(Padding(Group(where, cql(query.expanded)), (above, 0, 0, 4), expand=False))
+
+
+def show_plan(console: Console, query: Query) -> None:
+    """The plan, with the figures of the replay."""
+    console.print()
+    title = Text(f"How question {list(QUERIES).index(EXPLAINED) + 1} was answered", style="bold")
+    console.print(Rule(title, align="left", style="cyan"))
+    logical = query.explain().split("Logical plan\n", 1)[1].split("Physical plan", 1)[0]
+    console.print(Padding(Text(logical.rstrip(), no_wrap=True, overflow="ellipsis"), (1, 0, 1, 0), expand=False))
+    console.print(Padding(tables.plan_figures(query), (0, 0, 0, 2), expand=False))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demo."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--days", type=int, default=None, help="replay only the first N days of the year")
+    parser.add_argument("--plain", action="store_true", help="no colours and no progress bar")
+    options = parser.parse_args(arguments)
+    console = Console(highlight=False)
+    if options.plain or not console.is_terminal:
+        # A file or a pipe has no width to ask for; the tables want about a hundred characters.
+        console = Console(highlight=False, width=110, no_color=True, force_terminal=False)
+    console.print(Rule(Text("Departures from New York, 2013", style="bold"), align="left", style="cyan"))
+    year = read_year()
+    if options.days is not None:
+        year = year.until(year.first // DAY * DAY + options.days * DAY)
+    show_notes(console, year)
+    db, queries = open_queries()
+    with db:
+        replay_with_progress(console, db, year)
+        show_answers(console, queries)
+        show_plan(console, queries[EXPLAINED])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,281 @@
+"""What the demo prints: a table per query.
+
+Everything that comes from the data is put into `rich.text.Text`, never into a string that rich reads as markup, and
+with its control characters written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+from flights_timeline import DAY, NEW_YORK
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from minidsms import Query
+
+AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "La Guardia"}
+SHADES = (" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█")
+QUARTER = 15
+
+
+def shown(value: object, style: str = "") -> Text:
+    """A value of the data: printed as it is, never interpreted."""
+    text = "–" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return Text("".join(c if c.isprintable() else "·" for c in text), style=style)
+
+
+def local(instant: int) -> datetime:
+    """The wall clock in New York."""
+    return datetime.fromtimestamp(instant * 60, UTC).astimezone(NEW_YORK)
+
+
+def day_and_time(instant: int) -> str:
+    return local(instant).strftime("%a %d %b %H:%M")
+
+
+def duration(minutes: float) -> str:
+    """Minutes as hours and minutes.
+
+    >>> duration(187)
+    '3 h 07'
+    """
+    whole = round(minutes)
+    return f"{whole // 60} h {whole % 60:02d}"
+
+
+def heat(minutes: float) -> str:
+    """The colour of a delay."""
+    for limit, colour in ((5, "green"), (15, "default"), (30, "yellow"), (60, "dark_orange")):
+        if minutes < limit:
+            return colour
+    return "red"
+
+
+def bar(value: float, greatest: float, width: int = 24) -> Text:
+    """A bar, to an eighth of a character."""
+    eighths = round(8 * width * value / greatest) if greatest else 0
+    return Text("█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip(), style="cyan")
+
+
+def table(*columns: str, left: Sequence[str] = ()) -> Table:
+    """An empty table; the columns named in `left` are texts, the others figures."""
+    made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for column in columns:
+        made.add_column(Text(column), justify="left" if column in left else "right", no_wrap=True)
+    return made
+
+
+# -------------------------------------------------------------------------------------------------- one per query
+
+
+def worst_hours(query: Query) -> Table:
+    """The worst two hours of the ten worst days of an airport."""
+    answer = query.fetch_arrow().sort_by([("mean_delay", "descending"), ("_ts", "ascending")])
+    rows = table("", "airport", "two hours (New York time)", "departures", "mean delay", "bar", left=_left("bar"))
+    rows.columns[-1].header = Text("")
+    taken: list[tuple[str, int]] = []
+    greatest = 0.0
+    for ts, origin, mean, departures in _rows(answer, "_ts", "origin", "mean_delay", "departures"):
+        if any(origin == other and abs(ts - at) < DAY for other, at in taken):
+            continue
+        taken.append((origin, ts))
+        greatest = greatest or mean
+        hours = f"{day_and_time(ts - 120)} – {local(ts):%H:%M}"
+        mean_delay = Text(duration(mean), style=heat(mean))
+        place = shown(AIRPORTS.get(origin, origin))
+        rows.add_row(shown(len(taken)), place, shown(hours), shown(departures), mean_delay, bar(mean, greatest))
+        if len(taken) == 10:
+            break
+    return rows
+
+
+def weather(query: Query) -> Table:
+    """The mean delay by visibility and wind."""
+    winds = ("under 10", "10 to 20", "20 and more", "unknown")
+    sights = ("10 miles", "5 to 10 miles", "1 to 5 miles", "under 1 mile", "no observation")
+    cells = {(visibility, wind): (n, mean) for visibility, wind, n, mean in query.snapshot()}
+    heads = [f"wind {w}{'' if w == 'unknown' else ' mph'}" for w in winds]
+    rows = table("visibility", *heads, left=("visibility",))
+    for sight in sights:
+        line = [shown(sight)]
+        for wind in winds:
+            n, mean = cells.get((sight, wind), (0, 0.0))
+            cell = Text(f"{mean:.1f} min", style=heat(mean)) if n else Text("")
+            line.append(cell.append(f"{f'({n:,})':>10}", style="dim") if n else cell)
+        rows.add_row(*line)
+    return rows
+
+
+def returns(query: Query) -> Table:
+    """The ten destinations with most round trips."""
+    head = ("from", "round trips", "aircraft", "quickest", "mean", "to another airport")
+    rows = table(*head, left=("from",))
+    for dest, name, trips, aircraft, quickest, mean, moved in sorted(query.snapshot(), key=lambda r: (-r[2], r[0]))[
+        :10
+    ]:
+        place = shown(dest, "bold").append("  ").append_text(shown(name or "", "default"))
+        share = Text(f"{100 * moved / trips:.0f} %")
+        rows.add_row(place, shown(trips), shown(aircraft), Text(duration(quickest)), Text(duration(mean)), share)
+    return rows
+
+
+def last_five(query: Query) -> Table:
+    """An airline's last five departures on one line."""
+    by_airline: dict[str, list[tuple[Any, ...]]] = {}
+    for row in sorted(query.snapshot(), key=lambda r: (r[1], r[3])):
+        by_airline.setdefault(row[0], []).append(row)
+    rows = table("airline", "last departure", "flight", "from – to", "minutes late", left=_left("flight"))
+    rows.caption = Text("five departures each, the last one last; a minus is early")
+    for name, flights in sorted(by_airline.items(), key=lambda item: (-item[1][-1][1], item[0])):
+        _, departed, carrier, number, origin, dest, _ = flights[-1]
+        delays = Text()
+        for flight in flights:
+            delays.append(f"{flight[6]:+5d}", style=heat(flight[6]))
+        when = shown(day_and_time(departed))
+        rows.add_row(shown(name), when, shown(f"{carrier} {number}"), shown(f"{origin} – {dest}"), delays)
+    return rows
+
+
+def never_left(query: Query) -> Table:
+    """The ten days with most cancelled flights."""
+    answer = query.fetch_arrow()
+    days: dict[str, dict[str, int]] = {}
+    for date, origin in _rows(answer, "date", "origin"):
+        day = days.setdefault(date, {})
+        day[origin] = day.get(origin, 0) + 1
+    worst = sorted(days.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:10]
+    rows = table("day", *AIRPORTS.values(), "together", "bar", left=("day", "bar"))
+    rows.columns[-1].header = Text("")
+    share = sum(sum(day.values()) for _, day in worst) / max(1, answer.num_rows)
+    rows.caption = Text(f"{answer.num_rows:,} flights in all; {share:.0%} of them on these days")
+    for date, day in worst:
+        total = sum(day.values())
+        counts = [shown(day.get(code, 0)) for code in AIRPORTS]
+        when = datetime.fromisoformat(date).strftime("%a %d %b")
+        rows.add_row(shown(when), *counts, Text(f"{total:,}", style="bold"), bar(total, sum(worst[0][1].values())))
+    return rows
+
+
+def only_from_jfk(query: Query) -> Table:
+    """The share of the time in which a destination was Kennedy's alone, and in which months."""
+    present: dict[tuple[str, str | None], list[tuple[int, int]]] = {}
+    since: dict[tuple[str, str | None], int] = {}
+    first = last = 0
+    for ts, sign, row in query.fetch():
+        first, last = first or ts, ts
+        if sign > 0:
+            since[row] = ts
+        else:
+            present.setdefault(row, []).append((since.pop(row), ts))
+    for row, begin in since.items():
+        present.setdefault(row, []).append((begin, last))
+    edges = [int(datetime(2013, m, 1, tzinfo=NEW_YORK).timestamp()) // 60 for m in range(1, 13)]
+    edges.append(int(datetime(2014, 1, 1, tzinfo=NEW_YORK).timestamp()) // 60)
+    ranked = sorted(present.items(), key=lambda item: (-sum(b - a for a, b in item[1]), item[0][0]))
+    rows = table("to", "days", "J F M A M J J A S O N D", left=("to", "J F M A M J J A S O N D"))
+    rows.caption = Text(f"the fifteen most lasting of {len(ranked)}; a full block is a whole month")
+    for (dest, name), spans in ranked[:15]:
+        months = [_overlap(spans, begin, end) / (end - begin) for begin, end in pairwise(edges)]
+        # A month with any of it shows at least the lowest block: an empty place means never.
+        strip = " ".join(SHADES[max(1, round(8 * share))] if share else " " for share in months)
+        place = shown(dest, "bold").append("  ").append_text(shown(name or "(not in the table of airports)", "default"))
+        rows.add_row(place, Text(f"{sum(b - a for a, b in spans) / DAY:.0f}"), Text(strip, style="cyan"))
+    return rows
+
+
+def unregistered(query: Query) -> Table:
+    """Departures and aircraft without an entry, by airline."""
+    found = sorted(query.snapshot(), key=lambda r: (-r[1], r[0]))
+    rows = table("airline", "departures", "aircraft", "bar", left=("airline", "bar"))
+    rows.columns[-1].header = Text("")
+    for name, departures, aircraft in found:
+        rows.add_row(shown(name), shown(departures), shown(aircraft), bar(departures, found[0][1]))
+    return rows
+
+
+def fleets(query: Query) -> Table:
+    """A line of weeks per airline. The first and the last told reach beyond the data, and are left out."""
+    weeks: dict[int, dict[str, tuple[int, int]]] = {}
+    for ts, _, (name, aircraft, departures) in query.fetch():
+        weeks.setdefault(ts, {})[name] = (aircraft, departures)
+    whole = sorted(weeks)[1:-1] if len(weeks) > 2 else sorted(weeks)
+    names = {name for week in whole for name in weeks[week]}
+    lines = {name: [weeks[week].get(name, (0, 0))[0] for week in whole] for name in names}
+    head = f"{len(whole)} weeks, from the first to the last"
+    rows = table("airline", "fewest", "most", head, left=("airline", head))
+    rows.caption = Text("every line has a scale of its own, from the airline's fewest to its most")
+    for name, counts in sorted(lines.items(), key=lambda item: (-max(item[1]), item[0])):
+        low, high = min(counts), max(counts)
+        line = "".join(SHADES[1 + (round(7 * (n - low) / (high - low)) if high > low else 7)] for n in counts)
+        rows.add_row(shown(name), shown(low), shown(high), Text(line, style="cyan"))
+    return rows
+
+
+def standstill(query: Query) -> Table:
+    """Alerts that follow one another at an airport are one episode; the ten longest."""
+    episodes: dict[str, list[list[tuple[int, int, int]]]] = {}
+    alerts = 0
+    for ts, _, (origin, due, gone) in query.fetch():
+        alerts += 1
+        of_airport = episodes.setdefault(origin, [])
+        if of_airport and ts - of_airport[-1][-1][0] == QUARTER:
+            of_airport[-1].append((ts, due, gone))
+        else:
+            of_airport.append([(ts, due, gone)])
+    ranked = sorted(
+        ((origin, episode) for origin, several in episodes.items() for episode in several),
+        key=lambda item: (-len(item[1]), item[1][0][0], item[0]),
+    )
+    head = ("airport", "alert from", "lasted", "at the worst, gone of due")
+    rows = table(*head, "bar", left=("airport", "alert from", "bar"))
+    rows.columns[-1].header = Text("")
+    rows.caption = Text(f"the ten longest of {len(ranked):,} episodes, {alerts:,} alerts in all")
+    for origin, episode in ranked[:10]:
+        begin, length = episode[0][0], episode[-1][0] - episode[0][0] + QUARTER
+        _, due, gone = min(episode, key=lambda alert: (alert[2] / alert[1], alert[0]))
+        lasted, worst = Text(duration(length)), shown(f"{gone} of {due}")
+        longest = len(ranked[0][1]) * QUARTER
+        place = shown(AIRPORTS.get(origin, origin))
+        rows.add_row(place, shown(day_and_time(begin)), lasted, worst, bar(length, longest))
+    return rows
+
+
+def _overlap(spans: list[tuple[int, int]], begin: int, end: int) -> int:
+    return sum(max(0, min(b, end) - max(a, begin)) for a, b in spans)
+
+
+def _left(*more: str) -> tuple[str, ...]:
+    return ("airport", "airline", "two hours (New York time)", "from – to", *more)
+
+
+def _rows(answer: pa.Table, *names: str) -> Iterable[tuple[Any, ...]]:
+    return zip(*(answer[name].to_pylist() for name in names))
+
+
+def date_of(instant: int) -> str:
+    """The local date an instant falls on, for the progress line."""
+    return local(instant).strftime("%d %b %Y")
+
+
+def plan_figures(query: Query) -> Table:
+    """EXPLAIN ANALYZE of the physical plan: an operator a line, its figures in columns."""
+    rows = table("operator", "in", "out", "ms", "share", left=("operator",))
+    rows.columns[0].overflow = "ellipsis"
+    physical = query.explain(analyze=True).split("Physical plan\n", 1)[1]
+    for line in physical.splitlines():
+        operator, _, figures = line.removeprefix("  ").partition("   [")
+        figures, _, shared = figures.partition("]")
+        if not figures:
+            rows.add_row(shown(operator, "dim"))
+            continue
+        elements_in, elements_out, taken, *_ = figures.split("; ")
+        ms, _, share = taken.partition(" ms ")
+        cells = (elements_in.removeprefix("in "), elements_out.removeprefix("out "), ms, share.strip("()"))
+        rows.add_row(shown(operator).append(shared, style="dim"), *(shown(cell) for cell in cells))
+    return rows
