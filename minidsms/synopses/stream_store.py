@@ -125,6 +125,10 @@ class StreamStore:
         mask = None if valid is None else self._read(valid, start, stop)
         return Column(self._read(self._values[column], start, stop), mask)
 
+    def raw(self, column: int) -> tuple[AnyArray, BoolArray | None, int]:
+        """(values, valid, mask) of a column as it stands in the ring: an element's value is at seq & mask."""
+        return self._values[column], self._valid[column], self._mask
+
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
         seq = np.arange(start, stop, dtype=np.int64)

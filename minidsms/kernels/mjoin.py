@@ -1,0 +1,388 @@
+"""Joining n windows whose rows leave in the order they came, instant by instant.
+
+Every input is a ring of slots numbered by arrival, [lo, hi). A *key* is a column of an input that the condition speaks
+of (or several columns' hash); `nodes` holds (tag, next) for each key and slot: the tag is the column's word, next the
+older slot of its bucket. A probe walks a bucket from its newest slot and ends at the first below `lo`, so deletion is
+lo += 1 and nothing else (docs/design, point 3). All inputs' nodes stand in one flat array, all bucket heads in
+another.
+
+An element's *pipeline* visits the other inputs in a fixed order, depth first; each step probes one key with the tag of
+a slot already chosen and compares further keys. So no intermediate result is ever kept (MJoin: Viglas, Naughton and
+Burger 2003; Babu 2005, section 3.2).
+
+Where the consumer is ISTREAM, deletions matter only if they cancel an insertion of their instant (docs/semantics S1).
+`marks` of a slot hash the row's columns that the answer shows; after the insertions of an instant only those deleted
+slots are probed whose mark some inserted tuple has.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, njit, uint64
+
+from minidsms.elements import Int8Array, Int64Array
+
+LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
+"""Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
+marks begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join now."""
+INPUT_WORDS = 14
+
+NODES, HEADS, SHIFT, KEY_WORDS = range(4)
+"""Of a key: where its nodes and bucket heads begin in the flat arrays, and its bucket shift."""
+
+TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, STEP_WORDS = range(7)
+"""Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks."""
+
+PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS, STATE_WORDS = range(13)
+"""Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first
+deletion; LEAVING: slots that leave at the instant; SERIAL: of the instant's stamps; DELETED: deletions in `out`."""
+
+RUN_TS, RUN_DELETIONS, RUN_INSERTIONS, RUN_WORDS = range(4)
+"""Of a run: an instant at which an input changes, and how many slots leave and enter."""
+
+DONE, FULL, MISSING = 0, 1, 2
+"""The runs are joined; `out` is full: call again; more slots leave than are held."""
+
+_START, _DELETE, _INSERT, _CANCEL = 0, 1, 2, 3
+"""Phases of an instant: its runs are taken; then deletions and insertions, or where netted insertions and those
+deletions that may cancel one."""
+
+UNLINKED = -2
+"""As a node's next: the row has a NULL key and stands in no bucket."""
+
+STAMPS = 1024
+"""Places for marks, per input; a power of two."""
+
+_NO_LIMIT = 2**62
+
+
+@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+def _bucket(tag: int, shift: int) -> np.int64:
+    h = uint64(tag)
+    h ^= h >> uint64(32)
+    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
+
+
+@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+def _mixed(h: int, word: int) -> np.int64:
+    x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
+    x ^= x >> uint64(32)
+    x *= uint64(0xC4CEB9FE1A85EC53)
+    return int64(x ^ (x >> uint64(29)))
+
+
+@njit("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64)", cache=True, nogil=True)
+def take_runs(ts: Int64Array, sign: Int8Array, has_signs: bool, runs: Int64Array, start: int) -> np.int64:
+    """Count each instant's deletions and insertions into runs[start:]; returns where the runs end.
+
+    sign: read where has_signs; else all are insertions.
+    """
+    n = len(ts)
+    i = 0
+    at = start
+    while i < n:
+        instant = ts[i]
+        first = i
+        if has_signs:
+            while i < n and ts[i] == instant and sign[i] < 0:
+                i += 1
+        middle = i
+        while i < n and ts[i] == instant:
+            i += 1
+        runs[at, 0], runs[at, 1], runs[at, 2] = instant, middle - first, i - middle
+        at += 1
+    return int64(at)
+
+
+@njit("int64(int64[::1], int8[::1], boolean, int64[::1], int64)", cache=True, nogil=True)
+def take_numbers(seq: Int64Array, sign: Int8Array, has_signs: bool, ring: Int64Array, hi: int) -> np.int64:
+    """Write the insertions' numbers into the ring from slot hi on; returns the new hi."""
+    mask = len(ring) - 1
+    for i in range(len(seq)):
+        if not has_signs or sign[i] > 0:
+            ring[hi & mask] = seq[i]
+            hi += 1
+    return int64(hi)
+
+
+@njit(
+    [
+        "int64(int64[::1], boolean[::1], int64, int64[::1], int64, int64, int64[::1], int64)",
+        "int64(int8[::1], boolean[::1], int64, int64[::1], int64, int64, int64[::1], int64)",
+    ],
+    cache=True,
+    nogil=True,
+)
+def take_key(  # type: ignore[no-untyped-def]
+    values, valid, store_mask, ring, lo, hi, nodes, base
+):
+    """Copy the words of the slots [lo, hi) into a key's nodes; returns how many are NULL.
+
+    values[number & store_mask] is a slot's word; valid alike, or empty where nothing is NULL.
+    """
+    mask = len(ring) - 1
+    nulls = 0
+    may_be_null = len(valid) > 0
+    for slot in range(lo, hi):
+        k = slot & mask
+        at = ring[k] & store_mask
+        nodes[base + 2 * k] = values[at]
+        nodes[base + 2 * k + 1] = -1
+        if may_be_null and not valid[at]:
+            nodes[base + 2 * k + 1] = UNLINKED
+            nulls += 1
+    return int64(nulls)
+
+
+@njit("void(int64[::1], int64, int64[::1], int64, int64, int64, int64)", cache=True, nogil=True)
+def combine_keys(nodes: Int64Array, base: int, parts: Int64Array, mask: int, lo: int, hi: int, has_nulls: int) -> None:
+    """Give a composite key the hash of its parts, whose nodes begin at `parts`; NULL where any part is."""
+    for slot in range(lo, hi):
+        k = 2 * (slot & mask)
+        h = int64(1)
+        following = int64(-1)
+        for p in parts:
+            h = _mixed(h, nodes[p + k])
+            if has_nulls != 0 and nodes[p + k + 1] == UNLINKED:
+                following = int64(UNLINKED)
+        nodes[base + k] = h
+        nodes[base + k + 1] = following
+
+
+@njit(
+    [
+        "void(int64[::1], int64, int64[::1], int64, int64, int64[::1], int64, boolean)",
+        "void(int8[::1], int64, int64[::1], int64, int64, int64[::1], int64, boolean)",
+    ],
+    cache=True,
+    nogil=True,
+)
+def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type: ignore[no-untyped-def]
+    """Hash a column that the answer shows into the marks of the slots [lo, hi)."""
+    mask = len(ring) - 1
+    for slot in range(lo, hi):
+        k = slot & mask
+        before = int64(1) if is_first else marks[base + k]
+        marks[base + k] = _mixed(before, values[ring[k] & store_mask])
+
+
+@njit("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64)", cache=True, nogil=True)
+def relink(nodes: Int64Array, heads: Int64Array, inputs: Int64Array, keys: Int64Array, i: int) -> None:
+    """Fill empty buckets of input i with its slots."""
+    mask = inputs[i, MASK]
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        base, first, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
+        for slot in range(inputs[i, LO], inputs[i, HI]):
+            k = base + 2 * (slot & mask)
+            if nodes[k + 1] != UNLINKED:
+                b = first + _bucket(nodes[k], shift)
+                nodes[k + 1] = heads[b]
+                heads[b] = slot
+
+
+@njit("void(int64[:, ::1], int8[::1], int64, int64, int64)", cache=True, nogil=True)
+def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
+    """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
+    for j in range(len(out)):
+        row = out[j]
+        for a, b in ((first, middle), (middle, end), (first, end)):
+            x, y = a, b - 1
+            while x < y:
+                row[x], row[y] = row[y], row[x]
+                x += 1
+                y -= 1
+    for p in range(first, end):
+        sign[p] = -1 if p < first + end - middle else 1
+
+
+@njit("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64)", cache=True, nogil=True)
+def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, netted: int) -> np.int64:
+    """Take every input's run of the next instant; returns the phase it begins with, _START when there is none."""
+    n = len(inputs)
+    instant = int64(0)
+    is_any = False
+    for j in range(n):
+        if inputs[j, RUN] < inputs[j, RUNS_END]:
+            ts = runs[inputs[j, RUN], RUN_TS]
+            if not is_any or ts < instant:
+                instant = ts
+                is_any = True
+    if not is_any:
+        return int64(_START)
+    leaving = int64(0)
+    for j in range(n):
+        lo, hi = inputs[j, LO], inputs[j, HI]
+        inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, STOP] = lo, hi, hi
+        at = inputs[j, RUN]
+        if at < inputs[j, RUNS_END] and runs[at, RUN_TS] == instant:
+            leave = runs[at, RUN_DELETIONS]
+            leaving += leave
+            inputs[j, LO] = lo + leave
+            inputs[j, STOP] = hi + runs[at, RUN_INSERTIONS]
+            inputs[j, RUN] = at + 1
+            if lo + leave > hi:
+                state[STATUS] = MISSING
+        inputs[j, PROBE_LO] = lo if netted == 0 else inputs[j, LO]
+        inputs[j, PROBE_HI] = _NO_LIMIT
+    state[INSTANT] = instant
+    state[LEAVING] = leaving
+    return int64(_DELETE if netted == 0 and leaving > 0 else _INSERT)
+
+
+@njit("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+def _link(
+    inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64Array, i: int, slot: int
+) -> bool:
+    """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none."""
+    at = 2 * (slot & inputs[i, MASK])
+    if inputs[i, HAS_NULLS] != 0:
+        linked = True
+        for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+            linked &= nodes[keys[x, NODES] + at + 1] != UNLINKED
+        if not linked:
+            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+                nodes[keys[x, NODES] + at + 1] = UNLINKED
+            return False
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        k = keys[x, NODES] + at
+        b = keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])
+        nodes[k + 1] = heads[b]
+        heads[b] = slot
+    return True
+
+
+@njit("void(int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
+def _stamp(
+    inputs: Int64Array, marks: Int64Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
+) -> None:
+    """Stamp the marks of the instant's insertions, and let pipelines join what was there before the instant."""
+    state[SERIAL] += 1
+    state[MIDDLE] = found
+    for j in range(len(inputs)):
+        start, mask = inputs[j, MARKS], inputs[j, MASK]
+        for p in range(state[FIRST], found):
+            stamps[j, marks[start + (out[j, p] & mask)] & (STAMPS - 1)] = state[SERIAL]
+        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = inputs[j, OLD_LO], inputs[j, OLD_HI]
+
+
+@njit(
+    "int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[::1],"
+    " int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[::1], int8[::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def mjoin(  # type: ignore[no-untyped-def]
+    runs, inputs, keys, steps, checks, nodes, heads, marks, stamps, walks, state, netted, out, out_ts, out_sign, found
+):
+    """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
+
+    steps: (n, n - 1, STEP_WORDS), the pipeline of each input.  checks: (c, 4): input, key, input, key that are equal.
+    walks: (3, n): tag and slot to look at next per depth, and the slot chosen of each input.
+    netted: the consumer is ISTREAM; then the tuples of an instant stay in `out` until it is done: a caller that empties
+    a full buffer leaves those from state[FIRST] on at its beginning.  stamps: (n, STAMPS), where netted.
+    out: (n, m) slots per input, with out_ts and out_sign: in ts order, deletions first; `found` are there already.
+    O(elements + tuples + slots inspected).
+    """
+    n = len(inputs)
+    last = n - 2
+    limit = len(out_ts)
+    phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
+    inspected = 0
+    state[STATUS] = DONE
+    while True:
+        # The pipeline of the element `slot` of input i, as far as the buffer has room.
+        while depth >= 0:
+            j, x = steps[i, depth, TARGET], steps[i, depth, PROBED]
+            base, jmask = keys[x, NODES], inputs[j, MASK]
+            low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
+            tag, s = walks[0, depth], walks[1, depth]
+            descends = False
+            while s >= low:
+                k = base + 2 * (s & jmask)
+                inspected += 1
+                if nodes[k] == tag and s < high:
+                    walks[2, j] = s
+                    equal = True
+                    for c in range(steps[i, depth, CHECK], steps[i, depth, CHECKS_END]):
+                        a, b = checks[c, 0], checks[c, 2]
+                        at_a = keys[checks[c, 1], NODES] + 2 * (walks[2, a] & inputs[a, MASK])
+                        at_b = keys[checks[c, 3], NODES] + 2 * (walks[2, b] & inputs[b, MASK])
+                        equal &= nodes[at_a] == nodes[at_b]
+                    if equal and depth < last:
+                        descends = True
+                        s = nodes[k + 1]
+                        break
+                    if equal and phase == _CANCEL:
+                        for m in range(n):
+                            mark = marks[inputs[m, MARKS] + (walks[2, m] & inputs[m, MASK])]
+                            equal &= stamps[m, mark & (STAMPS - 1)] == state[SERIAL]
+                    if equal:
+                        if found == limit:
+                            state[STATUS] = FULL
+                            break
+                        for m in range(n):
+                            out[m, found] = walks[2, m]
+                        out_ts[found] = state[INSTANT]
+                        out_sign[found] = 1 if phase == _INSERT else -1
+                        found += 1
+                s = nodes[k + 1]
+            walks[1, depth] = s
+            if state[STATUS] == FULL:
+                break
+            depth = depth + 1 if descends else depth - 1
+            if descends:
+                f, x = steps[i, depth, FROM], steps[i, depth, PROBED]
+                tag = nodes[keys[steps[i, depth, FROM_KEY], NODES] + 2 * (walks[2, f] & inputs[f, MASK])]
+                walks[0, depth] = tag
+                walks[1, depth] = heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+        if state[STATUS] == FULL:
+            break
+        # The next element of the instant, or the next phase.
+        begins = False
+        if phase == _INSERT:
+            while i < n and inputs[i, HI] >= inputs[i, STOP]:
+                i += 1
+            if i < n:
+                slot = inputs[i, HI]
+                inputs[i, HI] = slot + 1
+                begins = _link(inputs, keys, nodes, heads, i, slot)
+            elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
+                _stamp(inputs, marks, stamps, state, out, found)
+                phase, i, slot = int64(_CANCEL), int64(0), inputs[0, OLD_LO] - 1
+            else:
+                phase = int64(_START)
+        elif phase == _DELETE or phase == _CANCEL:
+            slot += 1
+            while i < n and slot >= inputs[i, LO]:
+                inputs[i, PROBE_LO] = inputs[i, LO]
+                i += 1
+                if i < n:
+                    slot = inputs[i, OLD_LO]
+            if i < n:
+                at = slot & inputs[i, MASK]
+                begins = nodes[keys[inputs[i, KEY], NODES] + 2 * at + 1] != UNLINKED
+                if phase == _CANCEL:
+                    begins &= stamps[i, marks[inputs[i, MARKS] + at] & (STAMPS - 1)] == state[SERIAL]
+            elif phase == _DELETE:
+                phase, i = int64(_INSERT), int64(0)
+            else:
+                if found > state[MIDDLE]:
+                    _deletions_first(out, out_sign, state[FIRST], state[MIDDLE], found)
+                    state[DELETED] += found - state[MIDDLE]
+                phase = int64(_START)
+        if begins:
+            x = steps[i, 0, PROBED]
+            tag = nodes[keys[steps[i, 0, FROM_KEY], NODES] + 2 * (slot & inputs[i, MASK])]
+            walks[2, i] = slot
+            walks[0, 0] = tag
+            walks[1, 0] = heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+            depth = int64(0)
+        elif phase == _START:
+            phase = _next_instant(runs, inputs, state, netted)
+            if phase == _START or state[STATUS] == MISSING:
+                break
+            i, slot = int64(0), inputs[0, OLD_LO] - 1
+            state[FIRST] = found
+    state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
+    state[INSPECTED] += inspected
+    return found

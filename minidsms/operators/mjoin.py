@@ -1,0 +1,219 @@
+"""MJoin: the equi-join of two or more windows in one operator, without intermediate results.
+
+Each input has a pipeline: the order in which an element of it visits the others, and which key each visit probes. The
+orders follow FROM as far as the equalities connect it. Within an instant all deletions of all inputs come first, then
+all insertions: so each tuple that begins or ends at the instant is put out exactly once. NULL keys match nothing
+(docs/semantics R2). Viglas, Naughton and Burger 2003; Babu 2005, sections 2.2.2 and 3.2.
+
+Invariant: between slices every window holds the rows of its relation at `progress`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema
+from minidsms.kernels.mjoin import (
+    DELETED,
+    DEPTH,
+    DONE,
+    FIRST,
+    INSPECTED,
+    MIDDLE,
+    MISSING,
+    STAMPS,
+    STATE_WORDS,
+    STATUS,
+    STEP_WORDS,
+    mjoin,
+)
+from minidsms.operators.operator import Description, Operator
+from minidsms.queues import Queue
+from minidsms.synopses.indexed_windows import IndexedWindow, Key, WindowIndex
+
+Equality = tuple[tuple[int, int], tuple[int, int]]
+"""((input, column), (input, column)) that must be equal."""
+
+_TUPLES = 1 << 14
+"""Tuples found before their rows are gathered: their slots stay in the cache until then."""
+
+
+_FIRST_TUPLES = 64
+"""Room for tuples before a slice needs more."""
+
+
+class MJoin(Operator):
+    """The rows of all inputs side by side where every equality holds.
+
+    Every input's deletions come in the order of its insertions. The equalities connect all inputs.
+    outputs_of: the (input, column) of each output column; schema: theirs.
+    shown: where the consumer is ISTREAM, the output columns that stand unchanged in its rows; then deletions that
+    cancel no insertion of their instant may be left out. None: all deletions are put out.
+    """
+
+    name = "MJoin"
+
+    def __init__(
+        self,
+        inputs: Sequence[Queue],
+        equalities: Sequence[Equality],
+        outputs_of: Sequence[tuple[int, int]],
+        schema: Schema,
+        shown: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(inputs, schema)
+        n = len(inputs)
+        self.equalities = tuple(equalities)
+        self.outputs_of = tuple(outputs_of)
+        self.is_netted = shown is not None
+        keys, linked = _keys(n, self.equalities)
+        marked = None
+        if shown is not None:
+            marked = [sorted({c for j in shown for k, c in [self.outputs_of[j]] if k == i}) for i in range(n)]
+        needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
+        self._index = WindowIndex([q.schema for q in inputs], keys, marked, needed)
+        self.orders, self._steps, self._checks = _pipelines(n, keys, linked)
+        self._stamps = np.zeros((n if self.is_netted else 0, STAMPS), np.int64)
+        self._walks = np.zeros((3, n), np.int64)
+        self._state = np.zeros(STATE_WORDS, np.int64)
+        self._state[DEPTH] = -1
+        self._buffers: tuple[Int64Array, Int64Array, Int8Array] = _buffers(n, _FIRST_TUPLES)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
+        index, state = self._index, self._state
+        if any(batch is not None for batch in batches):
+            index.admit(batches)
+            found, status = 0, -1
+            while status != DONE:
+                found = mjoin(
+                    index.runs, index.inputs, index.keys, self._steps, self._checks, index.nodes, index.heads,
+                    index.marks, self._stamps, self._walks, state, self.is_netted, *self._buffers, found,
+                )  # fmt: skip
+                status = int(state[STATUS])
+                assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+                complete = int(state[FIRST]) if status != DONE and self.is_netted else found
+                if complete:
+                    yield self._output(complete)
+                found = self._keep(complete, found) if status != DONE else 0
+        for window in index.windows:
+            window.settle()
+
+    def _output(self, found: int) -> Batch:
+        """The rows of the first tuples found."""
+        slots, ts, sign = self._buffers
+        has_deletions = self._state[DELETED] > 0 if self.is_netted else bool((sign[:found] < 0).any())
+        self._state[DELETED] = 0
+        columns: list[Column | None] = [None] * len(self.outputs_of)
+        for i, window in enumerate(self._index.windows):
+            places = [j for j, (k, _) in enumerate(self.outputs_of) if k == i]
+            gathered = window.gather([self.outputs_of[j][1] for j in places], slots[i, :found])
+            for j, column in zip(places, gathered):
+                columns[j] = column
+        return Batch(ts[:found].copy(), sign[:found].copy() if has_deletions else None, columns)  # type: ignore[arg-type]
+
+    def _keep(self, first: int, found: int) -> int:
+        """Make room in the buffer: the tuples of the open instant move to its beginning, or it grows."""
+        slots, ts, sign = self._buffers
+        kept = found - first
+        if kept * 2 > len(ts) or len(ts) < _TUPLES:
+            self._buffers = _buffers(len(slots), max(_TUPLES, len(ts) * 2))
+        for new, old in zip(self._buffers, (slots, ts, sign)):
+            new[..., :kept] = old[..., first:found].copy()
+        self._state[FIRST] -= first
+        self._state[MIDDLE] -= first
+        return kept
+
+    def describe(self) -> Description:
+        """Equalities, rows and bytes held, slots inspected by all probes so far."""
+        names = [q.schema.names for q in self.inputs]
+        detail = " AND ".join(f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in self.equalities)
+        windows = self._index.windows
+        return Description(
+            self.name,
+            detail,
+            {
+                "rows": "+".join(str(len(w)) for w in windows),
+                "netted": self.is_netted,
+                "bytes": sum(w.nbytes for w in windows),
+                "inspected": int(self._state[INSPECTED]),
+            },
+        )
+
+    def close(self) -> None:
+        """End the claims on the inputs' stores."""
+        for window in self._index.windows:
+            window.release()
+
+    def synopses(self) -> tuple[IndexedWindow, ...]:
+        """The inputs' rows."""
+        return tuple(self._index.windows)
+
+
+def _buffers(n: int, capacity: int) -> tuple[Int64Array, Int64Array, Int8Array]:
+    return np.empty((n, capacity), np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int8)
+
+
+Linked = list[tuple[int, Key, int, Key]]
+"""Equal keys: input, its key, other input, its key; those of several columns first."""
+
+
+def _keys(n: int, equalities: Sequence[Equality]) -> tuple[list[list[Key]], Linked]:
+    """Each input's keys, single columns first, and which are equal.
+
+    Two inputs linked by several equalities get a key of all these columns: probing one column alone would walk past
+    every row that shares it.
+    """
+    keys: list[list[Key]] = [[] for _ in range(n)]
+    between: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for (i, c), (j, d) in equalities:
+        pair = (c, d) if i < j else (d, c)
+        columns = between.setdefault((min(i, j), max(i, j)), [])
+        if pair not in columns:
+            columns.append(pair)
+    linked: Linked = []
+    for (i, j), columns in between.items():
+        for c, d in columns:
+            linked.append((i, (c,), j, (d,)))
+    for (i, j), columns in between.items():
+        if len(columns) > 1:
+            linked.insert(0, (i, tuple(c for c, _ in columns), j, tuple(d for _, d in columns)))
+    for i, key, j, other in sorted(linked, key=lambda link: len(link[1])):
+        for k, its in ((i, key), (j, other)):
+            if its not in keys[k]:
+                keys[k].append(its)
+    return keys, linked
+
+
+def _pipelines(
+    n: int, keys: Sequence[Sequence[Key]], linked: Linked
+) -> tuple[list[list[int]], Int64Array, Int64Array]:
+    """Each input's order of the others, and its steps and checks as the kernel takes them."""
+    first = np.cumsum([0, *map(len, keys)])
+    place = {(i, key): int(first[i]) + k for i in range(n) for k, key in enumerate(keys[i])}
+    steps = np.zeros((n, n - 1, STEP_WORDS), np.int64)
+    checks: list[tuple[int, int, int, int]] = []
+    orders = []
+    for i in range(n):
+        chosen = [i]
+        while len(chosen) < n:
+            rest = [(j, _links_to(j, chosen, linked)) for j in range(n) if j not in chosen]
+            j, links = next((j, links) for j, links in rest if links)
+            source, key, _, probed = links[0]
+            begin = len(checks)
+            for f, its, _, other in links:
+                # Equal tags of a single column prove it equal; a hash proves nothing.
+                if len(its) == 1 and (f, its, other) != (source, key, probed):
+                    checks.append((f, place[f, its], j, place[j, other]))
+            steps[i, len(chosen) - 1] = j, place[j, probed], source, place[source, key], begin, len(checks)
+            chosen.append(j)
+        orders.append(chosen)
+    return orders, steps, np.array(checks, np.int64).reshape(-1, 4)
+
+
+def _links_to(j: int, chosen: Sequence[int], linked: Linked) -> Linked:
+    """The links between input j and those chosen, turned so that j stands last."""
+    turned = [*linked, *((b, other, a, its) for a, its, b, other in linked)]
+    return [link for link in turned if link[2] == j and link[0] in chosen]

@@ -1,0 +1,335 @@
+"""The windows of an n-way join: which rows of a store each holds, and one index over the keys of all.
+
+A window's slots are numbered by arrival and stand in a ring of numbers of the store that has the rows; nothing else of
+a row is copied but its key words, into the index (docs/design, points 3 and 4). Rows that come without a reference are
+first put into a store of the window's own.
+
+Invariants: [lo, hi) is present; a row with a NULL key has a slot, so that deletions stay in step, but stands in no
+bucket; the reader claims the row at lo and everything after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type
+from minidsms.elements import columns_of_words, row_words
+from minidsms.kernels import mjoin as kernels
+from minidsms.kernels.mjoin import (
+    HAS_NULLS,
+    HEADS,
+    HI,
+    INPUT_WORDS,
+    KEY,
+    KEY_WORDS,
+    KEYS_END,
+    LO,
+    MARKS,
+    MASK,
+    NODES,
+    RUN,
+    RUN_WORDS,
+    RUNS_END,
+    SHIFT,
+)
+from minidsms.synopses.stream_store import Reader, StreamStore
+
+_LEAST_CAPACITY = 64
+_NO_NULLS: BoolArray = np.zeros(0, np.bool_)
+_NO_SIGNS: Int8Array = np.zeros(0, np.int8)
+_NO_TS: Int64Array = np.zeros(0, np.int64)
+
+Key = tuple[int, ...]
+"""A key of an input: its column, or several, whose hash it is."""
+
+
+class IndexedWindow:
+    """One input: its rows by slot.
+
+    keys: single columns first; a key of several columns is made of keys that stand before it.  marked: columns whose
+    hash the slots carry as marks.  needed: columns that `gather` will be asked for.
+    """
+
+    def __init__(
+        self, index: WindowIndex, number: int, schema: Schema, keys: Sequence[Key], marked: Sequence[int] | None,
+        needed: Iterable[int],
+    ) -> None:  # fmt: skip
+        self.schema = schema
+        self.keys = tuple(keys)
+        self.marked = marked
+        self.kept = sorted({c for key in keys for c in key} | set(marked or ()) | set(needed))
+        self.ring: Int64Array = np.zeros(_LEAST_CAPACITY, np.int64)
+        self.figures = index.inputs[number]
+        self._index = index
+        self._number = number
+        self._store: StreamStore | None = None
+        self._columns: Sequence[int] = ()
+        self._is_own = False
+        self._reader: Reader | None = None
+
+    def __len__(self) -> int:
+        return int(self.figures[HI] - self.figures[LO])
+
+    @property
+    def refers(self) -> bool:
+        """Rows are references to a stream's store, not copies."""
+        return self._store is not None and not self._is_own
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held; a store referred to is counted by its owner, the index once, by the first input."""
+        own = self._store.nbytes if self._is_own and self._store is not None else 0
+        return self.ring.nbytes + own + (self._index.nbytes if self._number == 0 else 0)
+
+    def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
+        """The columns of the rows in these slots."""
+        if not columns:
+            return []
+        assert self._store is not None
+        numbers = self.ring[slots & (len(self.ring) - 1)]
+        gathered = [self._store.gather(self._columns[c], numbers) for c in columns]
+        # The own store is freed before the engine rests: views of it must not go out.
+        return [_owned(c) for c in gathered] if self._is_own else gathered
+
+    # -------------------------------------------------------------------------------------------------- arrivals
+
+    def admit(self, batch: Batch) -> None:
+        """Write the batch's insertions into the slots from hi on: their numbers, their keys, their marks."""
+        sign, seq = batch.sign, batch.seq
+        if not self._may_refer(batch):
+            arrived = batch if sign is None else batch.take(sign > 0)
+            sign, seq = None, self._copied(arrived)
+        assert seq is not None and self._store is not None
+        count = len(batch) if sign is None else int(np.count_nonzero(sign > 0))
+        if count:
+            lo = int(self.figures[HI])
+            self._index.reserve(self._number, count)
+            signs = _NO_SIGNS if sign is None else _plain(sign)
+            hi = kernels.take_numbers(_plain(seq), signs, sign is not None, self.ring, lo)
+            self._take(lo, hi)
+
+    def _take(self, lo: int, hi: int) -> None:
+        """Copy the words of the slots [lo, hi) into the index."""
+        store, index, ring, figures = self._store, self._index, self.ring, self.figures
+        assert store is not None
+        first = int(figures[KEY])
+        for x, key in enumerate(self.keys, first):
+            base = index.keys[x, NODES]
+            if len(key) == 1:
+                values, valid, mask = store.raw(self._columns[key[0]])
+                valid = _NO_NULLS if valid is None else valid
+                if kernels.take_key(_words(values), valid, mask, ring, lo, hi, index.nodes, base):
+                    figures[HAS_NULLS] = 1
+            else:
+                parts = np.array([index.keys[first + self.keys.index((c,)), NODES] for c in key], np.int64)
+                kernels.combine_keys(index.nodes, base, parts, len(ring) - 1, lo, hi, figures[HAS_NULLS])
+        if self.marked is not None:
+            for n, c in enumerate(self.marked):
+                values, _, mask = store.raw(self._columns[c])
+                kernels.take_marks(_words(values), mask, ring, lo, hi, index.marks, figures[MARKS], n == 0)
+
+    def _may_refer(self, batch: Batch) -> bool:
+        """References where the batch has them and all rows held are of that store."""
+        source, columns = batch.reference or (None, ())
+        if isinstance(source, StreamStore) and batch.seq is not None:
+            if self._store is source and (self._columns is columns or list(self._columns) == list(columns)):
+                return True
+            if self._store is None or not len(self):
+                self.release()
+                self._store, self._columns, self._is_own = source, columns, False
+                self._reader = source.reader(int(batch.seq[0]))
+                return True
+        return False
+
+    def _copied(self, batch: Batch) -> Int64Array:
+        """The rows' numbers in the own store, to which they, and first the rows held, are appended."""
+        if not self._is_own:
+            held = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+            rows = self.gather(self.kept, held) if len(held) else []
+            self._begin_own()
+            if len(held):
+                self.ring[held & (len(self.ring) - 1)] = self._append(len(held), rows)
+        return self._append(len(batch), [batch.column(c) for c in self.kept])
+
+    def _begin_own(self) -> None:
+        self.release()
+        self._store = StreamStore(Schema(tuple(self.schema[c] for c in self.kept)))
+        places = {c: j for j, c in enumerate(self.kept)}
+        self._columns = [places.get(c, -1) for c in range(len(self.schema))]
+        self._is_own = True
+        self._reader = self._store.reader()
+
+    def _append(self, n: int, columns: Sequence[Column]) -> Int64Array:
+        assert self._store is not None
+        first = self._store.append(np.zeros(n, np.int64), columns)
+        return np.arange(first, first + n, dtype=np.int64)
+
+    def settle(self) -> None:
+        """Claim of the store what is held. An empty window claims nothing: what is still to come, others claim."""
+        if self._reader is None or self._store is None:
+            return
+        lo = self.figures[LO]
+        if lo < self.figures[HI]:
+            self._reader.lo = int(self.ring[lo & self.figures[MASK]])
+        else:
+            self._reader.lo = self._store.head
+        if self._is_own:
+            self._store.free()
+
+    def release(self) -> None:
+        """End the claim on the store."""
+        if self._reader is not None and self._store is not None:
+            self._store.release(self._reader)
+        self._reader = self._store = None
+
+    # ----------------------------------------------------------------------------------------------------- state
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The rows held, oldest first, as words of the columns kept; references are resolved."""
+        slots = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+        columns = self.gather(self.kept, slots) if len(slots) else []
+        return {"words": row_words(columns), "count": np.array([len(slots)], np.int64)}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Hold what `arrays` gave, and nothing else."""
+        n = int(arrays["count"][0])
+        self._begin_own()
+        self._index.clear(self._number)
+        if n:
+            self._index.reserve(self._number, n)
+            rows = columns_of_words(arrays["words"][:n], Schema(tuple(self.schema[c] for c in self.kept)))
+            self.ring[:n] = self._append(n, rows)
+            self._take(0, n)
+            self.figures[HI] = n
+            self._index.relink(self._number)
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The codes of TEXT values held here; a store referred to answers for its own."""
+        if self._is_own and len(self):
+            texts = [c for c in self.kept if self.schema[c].type is Type.TEXT]
+            slots = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+            for column in self.gather(texts, slots):
+                yield column.words()
+
+
+class WindowIndex:
+    """The index over the keys of all inputs, as the kernel takes it.
+
+    keys: of each input, see `IndexedWindow`.  marked: of each input, or None where no marks are wanted.
+    """
+
+    def __init__(
+        self, schemas: Sequence[Schema], keys: Sequence[Sequence[Key]], marked: Sequence[Sequence[int]] | None,
+        needed: Sequence[Iterable[int]],
+    ) -> None:  # fmt: skip
+        n = len(schemas)
+        self.inputs = np.zeros((n, INPUT_WORDS), np.int64)
+        self.keys = np.zeros((sum(map(len, keys)), KEY_WORDS), np.int64)
+        at = 0
+        for i in range(n):
+            self.inputs[i, KEY], self.inputs[i, KEYS_END] = at, at + len(keys[i])
+            at += len(keys[i])
+        self._has_marks = marked is not None
+        self._capacities = [_LEAST_CAPACITY] * n
+        self._place()
+        self.windows = [
+            IndexedWindow(self, i, schemas[i], keys[i], None if marked is None else marked[i], needed[i])
+            for i in range(n)
+        ]
+        self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the index."""
+        return self.nodes.nbytes + self.heads.nbytes + self.marks.nbytes + self.runs.nbytes
+
+    def admit(self, batches: Sequence[Batch | None]) -> None:
+        """Take in the inputs' elements: rows into slots, and when they enter and leave into runs."""
+        total = sum(len(b) for b in batches if b is not None)
+        if total > len(self.runs) or (len(self.runs) > 4096 and total * 16 < len(self.runs)):
+            self.runs = np.zeros((max(_LEAST_CAPACITY, total), RUN_WORDS), np.int64)
+        at = 0
+        for i, batch in enumerate(batches):
+            figures = self.inputs[i]
+            figures[RUN] = at
+            if batch is not None:
+                self.windows[i].admit(batch)
+                signs = _NO_SIGNS if batch.sign is None else _plain(batch.sign)
+                at = kernels.take_runs(_plain(batch.ts), signs, batch.sign is not None, self.runs, at)
+            figures[RUNS_END] = at
+
+    def reserve(self, i: int, count: int) -> None:
+        """Room for more slots of an input, in an index neither crowded nor mostly empty."""
+        needed = len(self.windows[i]) + count
+        capacity = self._capacities[i]
+        if needed > capacity or (capacity > 1024 and needed * 8 < capacity):
+            self._resize(i, max(_LEAST_CAPACITY, 1 << (needed * 2 - 1).bit_length()))
+
+    def clear(self, i: int) -> None:
+        """Forget an input's slots."""
+        self.inputs[i, LO] = self.inputs[i, HI] = self.inputs[i, HAS_NULLS] = 0
+        for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
+            self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._capacities[i]] = -1
+
+    def relink(self, i: int) -> None:
+        """Fill an input's buckets, which are empty."""
+        kernels.relink(self.nodes, self.heads, self.inputs, self.keys, i)
+
+    def _place(self) -> None:
+        """Lay out empty arrays for the capacities."""
+        nodes = heads = marks = 0
+        for i, capacity in enumerate(self._capacities):
+            self.inputs[i, MASK] = capacity - 1
+            self.inputs[i, MARKS] = marks
+            marks += capacity if self._has_marks else 0
+            for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
+                self.keys[x, NODES], self.keys[x, HEADS], self.keys[x, SHIFT] = nodes, heads, 65 - capacity.bit_length()
+                nodes += 2 * capacity
+                heads += capacity
+        self.nodes: Int64Array = np.zeros(nodes, np.int64)
+        self.heads: Int64Array = np.full(heads, -1, np.int64)
+        self.marks: Int64Array = np.zeros(marks, np.int64)
+
+    def _resize(self, i: int, capacity: int) -> None:
+        """Give an input's slots another capacity; each keeps its number, the other inputs' arrays move as they are."""
+        before = self.inputs.copy(), self.keys.copy(), self.nodes, self.heads, self.marks
+        self._capacities[i] = capacity
+        self._place()
+        old_inputs, old_keys, nodes, heads, marks = before
+        slots = np.arange(self.inputs[i, LO], self.inputs[i, HI], dtype=np.int64)
+        for j, size in enumerate(self._capacities):
+            old = slots & old_inputs[i, MASK] if j == i else np.arange(size)
+            new = slots & self.inputs[i, MASK] if j == i else old
+            if self._has_marks:
+                self.marks[self.inputs[j, MARKS] + new] = marks[old_inputs[j, MARKS] + old]
+            for x in range(self.inputs[j, KEY], self.inputs[j, KEYS_END]):
+                source = nodes[old_keys[x, NODES] :].reshape(-1, 2)
+                self.nodes[self.keys[x, NODES] :].reshape(-1, 2)[new] = source[old]
+                if j != i:
+                    first, start = self.keys[x, HEADS], old_keys[x, HEADS]
+                    self.heads[first : first + size] = heads[start : start + size]
+        ring = np.zeros(capacity, np.int64)
+        ring[slots & (capacity - 1)] = self.windows[i].ring[slots & old_inputs[i, MASK]]
+        self.windows[i].ring = ring
+        self.relink(i)
+
+
+def _owned(column: Column) -> Column:
+    values, valid = column.values, column.valid
+    return Column(values if values.base is None else values.copy(), None if valid is None else valid.copy())
+
+
+def _plain(array: Any) -> Any:
+    """The array as kernels take it: contiguous and writable."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.writeable else array.copy()
+
+
+def _words(values: AnyArray) -> AnyArray:
+    """A store's column as words, without a copy: BOOLEAN as bytes."""
+    if values.dtype == np.float64:
+        return values.view(np.int64)
+    return values.view(np.int8) if values.dtype == np.bool_ else values

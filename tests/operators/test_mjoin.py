@@ -1,0 +1,272 @@
+"""MJoin against a twin that joins all its windows afresh at every instant."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minidsms.elements import MAX_INSTANT, Batch, Schema, Type
+from minidsms.operators import mjoin
+from minidsms.operators.mjoin import Equality, MJoin
+from minidsms.queues import Queue
+from minidsms.synopses.stream_store import StreamStore
+from tests.operators.harness import (
+    END,
+    Element,
+    Netted,
+    Row,
+    batch,
+    contents,
+    differences,
+    elements,
+    feed,
+    netted,
+    queue,
+    random_cuts,
+    random_window,
+    run_in_order,
+)
+
+S = Schema.of(("a", Type.INTEGER), ("b", Type.TEXT), ("x", Type.FLOAT), ("f", Type.BOOLEAN))
+
+TWO: list[Equality] = [((0, 0), (1, 0))]
+CHAIN: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1))]
+STAR: list[Equality] = [((1, 0), (0, 0)), ((0, 1), (2, 1)), ((0, 2), (3, 2))]
+TRIANGLE: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1)), ((2, 2), (0, 2))]
+SEVERAL: list[Equality] = [((0, 0), (1, 0)), ((0, 1), (1, 1)), ((1, 2), (2, 2)), ((0, 3), (2, 3))]
+FLAGS: list[Equality] = [((0, 3), (1, 3)), ((1, 0), (2, 0))]
+GRAPHS = {"two": TWO, "chain": CHAIN, "star": STAR, "triangle": TRIANGLE, "several": SEVERAL, "flags": FLAGS}
+
+
+def inputs_of(equalities: Sequence[Equality]) -> int:
+    return 1 + max(max(i, j) for (i, _), (j, _) in equalities)
+
+
+def rows(seed: int, n: int, keys: int, nulls: float = 0.1) -> list[Row]:
+    """Rows of S with NULLs in every column and few distinct keys."""
+    rng = random.Random(seed)
+
+    def some(value: Any) -> Any:
+        return None if rng.random() < nulls else value
+
+    return [
+        (some(rng.randrange(keys)), some(rng.randrange(2)), some(rng.randrange(2) / 2), some(rng.random() < 0.5))
+        for _ in range(n)
+    ]
+
+
+def windows(n: int, seed: int, size: int = 30, keys: int = 3, gap: int = 2) -> list[list[Element]]:
+    return [random_window(rows(seed * 10 + i, size, keys), seed * 10 + i, size=3 + i, gap=gap) for i in range(n)]
+
+
+def twin(
+    inputs: Sequence[Sequence[Element]], equalities: Sequence[Equality], columns: Sequence[tuple[int, int]]
+) -> Netted:
+    """Every tuple of the relations at every instant, and the differences from instant to instant."""
+    states = [contents(items) for items in inputs]
+    now: list[Counter[Row]] = [Counter() for _ in inputs]
+    result = {}
+    for ts in sorted({ts for state in states for ts in state}):
+        now = [state.get(ts, old) for state, old in zip(states, now)]
+        tuples: list[tuple[tuple[Row, ...], int]] = [((), 1)]
+        for i, relation in enumerate(now):
+            here = [e for e in equalities if max(e[0][0], e[1][0]) == i]
+            tuples = [
+                (chosen + (row,), m * k)
+                for chosen, m in tuples
+                for row, k in relation.items()
+                if all(
+                    (chosen + (row,))[p][c] is not None and (chosen + (row,))[p][c] == (chosen + (row,))[q][d]
+                    for (p, c), (q, d) in here
+                )
+            ]
+        state: Counter[Row] = Counter()
+        for chosen, m in tuples:
+            state[tuple(chosen[i][c] for i, c in columns)] += m
+        result[ts] = state
+    return differences(result)
+
+
+def every_column(n: int) -> list[tuple[int, int]]:
+    return [(i, c) for i in range(n) for c in range(len(S))]
+
+
+def operator(
+    equalities: Sequence[Equality], columns: Sequence[tuple[int, int]] | None = None, shown: Sequence[int] | None = None
+) -> MJoin:
+    n = inputs_of(equalities)
+    columns = every_column(n) if columns is None else columns
+    schema = Schema(tuple(S[c] for _, c in columns))
+    return MJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown)
+
+
+def entering(answer: Netted) -> Netted:
+    """What ISTREAM makes of it."""
+    positive = {ts: Counter({row: m for row, m in delta.items() if m > 0}) for ts, delta in answer.items()}
+    return {ts: delta for ts, delta in positive.items() if delta}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("seed", range(4))
+def test_join_is_the_join_of_the_windows_at_every_instant(name: str, seed: int) -> None:
+    graph = GRAPHS[name]
+    items = windows(inputs_of(graph), seed)
+    columns = every_column(len(items))
+    expected = twin(items, graph, columns)
+    for cuts in ((), range(1, 60), random_cuts(seed, 40)):
+        assert feed(operator(graph), items, cuts) == expected
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("gap", [1, 2, 3])
+def test_netted_join_gives_what_istream_needs(name: str, seed: int, gap: int) -> None:
+    graph = GRAPHS[name]
+    items = windows(inputs_of(graph), seed + 50, gap=gap, keys=2)
+    n = len(items)
+    for columns in ([(0, 1)], [(n - 1, 0)], [(0, 0), (1, 2)], every_column(n), []):
+        expected = entering(twin(items, graph, columns))
+        for cuts in ((), range(1, 60)):
+            answer = feed(operator(graph, columns, range(len(columns))), items, cuts)
+            assert entering(answer) == expected
+
+
+def test_netted_join_leaves_deletions_out_that_cancel_nothing() -> None:
+    left = [(1, 1, (1, 0, 0.0, True), 0), (4, -1, (1, 0, 0.0, True), 0), (4, 1, (1, 1, 0.0, True), 1)]
+    right = [(1, 1, (1, 0, 0.0, True), 0)]
+    shown = feed(operator(TWO, [(0, 1)], [0]), [left, right])
+    assert shown == {1: Counter({(0,): 1}), 4: Counter({(1,): 1})}
+    unknown = feed(operator(TWO, [(0, 1)], []), [left, right])
+    assert unknown == {1: Counter({(0,): 1}), 4: Counter({(1,): 1, (0,): -1})}
+
+
+@pytest.mark.parametrize("shown", [None, [0, 1]])
+def test_small_buffers_and_full_queues_do_not_change_the_answer(
+    shown: list[int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = windows(3, 7, 60, 2, gap=2)
+    columns = [(0, 1), (2, 2)]
+    expected = feed(operator(CHAIN, columns, shown), items)
+    for tuples in (1, 2, 3, 7):
+        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
+        monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
+        for room in (1, 1000):
+            assert feed(operator(CHAIN, columns, shown), items, room=room, budget=5) == expected
+            run_in_order(operator(CHAIN, columns, shown), items, room=room, budget=5)
+
+
+def test_self_join_takes_each_element_into_both_inputs() -> None:
+    (items,) = windows(1, 11)
+    answer = feed(operator(TWO), [items, items], [9, 30])
+    assert answer == twin([items, items], TWO, every_column(2))
+
+
+def test_two_columns_are_one_key_so_that_a_common_one_costs_nothing() -> None:
+    n = 2000
+    left = [(1, 1, (1, t, 0.0, True), t) for t in range(n)]
+    right = [(1, 1, (1, t + n, 0.0, True), t) for t in range(n)]
+    op = operator([((0, 0), (1, 0)), ((0, 1), (1, 1))])
+    assert feed(op, [left, right]) == {}
+    assert op.describe().figures["inspected"] < 10 * n
+
+
+def test_state_does_not_grow_with_the_stream_and_shrinks_after_a_burst() -> None:
+    op = operator(CHAIN)
+    op.outputs.append(Queue(op.schema, 1 << 30))
+    sizes = []
+    for step in range(40):
+        size = 5000 if step == 20 else 100
+        items = [(step, -1, (t, t, 0.0, True)) for t in range(5000 if step == 21 else 100 if step else 0)]
+        items += [(step, 1, (t, t, 0.0, True)) for t in range(size)]
+        for q in op.inputs:
+            q.put(batch(items, S))
+            q.progress = step
+        while op.is_ready():
+            op.run(1 << 30)
+        op.outputs[0].take(END)
+        sizes.append(op.describe().figures["bytes"])
+    assert sizes[19] == sizes[5] and sizes[-1] < sizes[20] / 4
+
+
+class Referring:
+    """A join over windows whose batches refer to stream stores, as the planner's do."""
+
+    def __init__(self, inputs: Sequence[Sequence[Element]], op: MJoin) -> None:
+        self.operator = op
+        self.stores = []
+        self.batches = []
+        for items in inputs:
+            store = StreamStore(S)
+            whole = batch([e for e in items if e[1] > 0], S)
+            store.append(whole.ts, whole.columns)
+            store.reader(0)
+            self.stores.append(store)
+            ts, sign, seq = (np.array([e[i] for e in items], np.int64) for i in (0, 1, 3))
+            self.batches.append(Batch.referring(ts, sign.astype(np.int8), seq, store, range(len(S))))
+
+    def feed(self, cuts: Sequence[int], gathers: Sequence[int] = ()) -> Netted:
+        """gathers: the slices whose batches come without references."""
+        out = Queue(self.operator.schema, 1 << 30)
+        self.operator.outputs.append(out)
+        start = [0] * len(self.batches)
+        for number, cut in enumerate((*cuts, END)):
+            for i, b in enumerate(self.batches):
+                stop = int(np.searchsorted(b.ts, cut, side="right"))
+                if stop > start[i]:
+                    part = b.slice(start[i], stop)
+                    if number in gathers:
+                        part = Batch(part.ts, part.sign, part.columns)
+                    self.operator.inputs[i].put(part)
+                start[i] = stop
+                self.operator.inputs[i].progress = cut
+            while self.operator.is_ready():
+                self.operator.run(1 << 30)
+        taken = out.take(MAX_INSTANT)
+        return netted([] if taken is None else elements([taken]))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("cuts", [(), (5, 20, 21, 40), tuple(range(1, 60))])
+def test_rows_in_a_store_are_referred_to_and_not_copied(name: str, cuts: tuple[int, ...]) -> None:
+    graph = GRAPHS[name]
+    items = windows(inputs_of(graph), 21)
+    join = Referring(items, operator(graph))
+    assert join.feed(cuts) == twin(items, graph, every_column(len(items)))
+    assert all(window.refers for window in join.operator.synopses())
+    assert [[r.lo for r in store._readers[1:]] for store in join.stores] == [[store.head] for store in join.stores]
+    join.operator.close()
+    assert all(len(store._readers) == 1 for store in join.stores)
+
+
+@pytest.mark.parametrize("gathers", [(0,), (1, 2), (3,)])
+def test_rows_may_come_with_and_without_references(gathers: tuple[int, ...]) -> None:
+    items = windows(3, 31)
+    join = Referring(items, operator(SEVERAL))
+    assert join.feed((6, 12, 20), gathers) == twin(items, SEVERAL, every_column(3))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_state_given_as_arrays_and_taken_back_continues_alike(name: str) -> None:
+    graph = GRAPHS[name]
+    items = windows(inputs_of(graph), 41)
+    cut = 14
+    first, second = operator(graph), operator(graph)
+    before = feed(first, [[e for e in side if e[0] <= cut] for side in items], [10], until=cut)
+    for old, new in zip(first.synopses(), second.synopses()):
+        new.restore(old.arrays())
+        assert len(new) == len(old)
+    second.progress = cut
+    after = feed(second, [[e for e in side if e[0] > cut] for side in items], [30])
+    assert {**before, **after} == twin(items, graph, every_column(len(items)))
+
+
+def test_live_codes_are_those_of_the_rows_held() -> None:
+    op = operator(TWO)
+    left = [(1, 1, (1, 7, 0.0, True)), (2, 1, (1, 8, 0.0, True)), (3, -1, (1, 7, 0.0, True))]
+    feed(op, [left, []], [1, 2])
+    assert [a.tolist() for a in op.synopses()[0].live_codes()] == [[8]]
