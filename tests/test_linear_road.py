@@ -122,7 +122,7 @@ def recomputed() -> dict[str, list[str]]:
 
 
 def small_history() -> tuple[str, History, dict[str, list[tuple[Any, ...]]]]:
-    """The script with fewer cars to a crowd, and the first reports of a few cars, as the definition and the engine take them."""
+    """The script with fewer cars to a crowd, and the first reports of a few cars."""
     text = SCRIPT.replace("cars > 50", "cars > 1").replace("cars - 50", "cars - 1").replace("5 Minutes", "2 Minutes")
     fed = {"CarLocStr": GENERATE["reports"](CARS)[:REPORTS], "BalanceReq": GENERATE["requests"](CARS, 400)}
     history = History(

@@ -1,6 +1,6 @@
 """Makes the small data set of the Linear Road example: `python generate.py [FOLDER] [CARS]`.
 
-One expressway of ten segments of 5280 feet. Cars enter one after the other, report every 30 seconds and leave in lane 4;
+One expressway of ten segments of 5280 feet. Cars enter one by one, report every 30 seconds and leave in lane 4;
 feet in 30 seconds are 44 times the miles per hour. Two cars stand still in segment 6 from 300 to 540 s, and everything
 before them crawls from 240 to 660 s. Same arguments, same bytes.
 """
