@@ -80,9 +80,7 @@ def acquire(
     return len(words)
 
 
-@njit(
-    "int64(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True
-)
+@njit("int64(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
 def acquire_column(
     words: np.ndarray,
     slots: np.ndarray,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from minidsms.cql.catalog import AggregateDef
 from minidsms.elements import (
@@ -19,29 +20,28 @@ from minidsms.elements import (
     MIN_INSTANT,
     AnyArray,
     Batch,
+    BoolArray,
     Column,
     Field,
     Int8Array,
     Int64Array,
     Schema,
     Type,
-    row_words,
 )
-from minidsms.kernels import aggregation as kernels
+from minidsms.kernels import grouping
 from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
+from minidsms.synopses.group_records import Call, GroupRecords
 from minidsms.synopses.group_state import (
-    CountState,
     DistinctValues,
     FloatSumState,
-    IntegerSumState,
     Run,
-    Shown,
     VariationState,
     Workspace,
+    contiguous_words,
 )
-from minidsms.synopses.key_table import KeyTable, words_width
+from minidsms.synopses.key_table import ArrivalRing, KeyTable, words_width
 from minidsms.synopses.ordered_values import OrderedValues
 from minidsms.synopses.user_states import Texts, UserStates
 
@@ -70,18 +70,33 @@ class AggregateSpec:
 
 _SAME_IF_DISTINCT = ("min", "max", "first", "last")
 
-Accumulator = CountState | IntegerSumState | FloatSumState | VariationState | OrderedValues
-State = Accumulator | DistinctValues | UserStates | Shown
+Accumulator = FloatSumState | VariationState | OrderedValues
+State = Accumulator | DistinctValues | UserStates | GroupRecords
+
+
+def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
+    """How the records keep an aggregate; EXTERNAL where a state of its own does."""
+    if spec.user is not None:
+        return grouping.EXTERNAL
+    if spec.arg is None:
+        return grouping.STAR
+    match spec.function:
+        case "count":
+            return grouping.COUNT
+        case "sum" if spec.arg_type is not Type.FLOAT:
+            return grouping.SUM
+        case "avg" if spec.arg_type is not Type.FLOAT:
+            return grouping.AVG
+        case "min" | "max" if spec.arg_type is not Type.TEXT and (is_fifo or is_append_only):
+            return grouping.TOP if is_append_only else grouping.EXTREME
+    return grouping.EXTERNAL
 
 
 def accumulator(spec: AggregateSpec, is_fifo: bool, texts: Texts | None) -> Accumulator:
-    """The state a built-in aggregate with an argument keeps per group."""
-    is_float = spec.arg_type is Type.FLOAT
+    """The state of its own that a built-in aggregate keeps per group where the records do not."""
     match spec.function:
-        case "count":
-            return CountState()
         case "sum" | "avg":
-            return FloatSumState(spec.function == "avg") if is_float else IntegerSumState(spec.function == "avg")
+            return FloatSumState(spec.function == "avg")
         case "variance" | "stddev":
             return VariationState(spec.function == "stddev", spec.arg_type)
         case "min" | "max" | "first" | "last":
@@ -94,7 +109,7 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, texts: Texts | None) -> Accu
 
 
 class GroupStates:
-    """The synopsis of an aggregation: the groups' keys, the rows put out last, and every aggregate's state.
+    """The synopsis of an aggregation: the groups' keys, their records, and the states that stand outside them.
 
     key_types: empty for the one group of a query without GROUP BY.  start: the instant from which that group exists,
     MAX_INSTANT as long as it is not known.
@@ -107,19 +122,41 @@ class GroupStates:
         is_fifo: bool,
         texts: Texts | None,
         start: int = MIN_INSTANT,
+        is_append_only: bool = False,
     ) -> None:
         text = [i for i, t in enumerate(key_types) if t is Type.TEXT]
         self.table = KeyTable(words_width(len(key_types)), text) if key_types else None
-        self.shown = Shown(tuple(c.result_type for c in calls))
+        # Where nothing is deleted nothing is taken back.
+        self.arrivals = ArrivalRing() if key_types and is_fifo and not is_append_only else None
+        kinds = [kind_of(c, is_fifo, is_append_only) for c in calls]
         self.accumulators: list[Accumulator | None] = [
-            None if c.user is not None or c.arg is None else accumulator(c, is_fifo, texts) for c in calls
-        ]
-        self.distinct = [
-            DistinctValues(c.arg_type) if c.distinct and c.function not in _SAME_IF_DISTINCT else None for c in calls
+            accumulator(c, is_fifo, texts) if kind == grouping.EXTERNAL and c.user is None else None
+            for c, kind in zip(calls, kinds)
         ]
         self.user = [None if c.user is None else UserStates(c.user, texts) for c in calls]
+        self.slots: list[int] = []
+        self.weights: list[tuple[int, bool]] = []
+        self.records = GroupRecords([self._call(c, kind) for c, kind in zip(calls, kinds)])
+        distinct = {arg: calls[j].arg_type for j, arg in self._distinct_args(calls)}
+        self.distinct = {arg: DistinctValues(type_) for arg, type_ in distinct.items()}
         self.start = start
         self._resize()
+
+    @staticmethod
+    def _distinct_args(calls: Sequence[AggregateSpec]) -> Iterator[tuple[int, int]]:
+        for j, call in enumerate(calls):
+            if call.arg is not None and is_distinct(call):
+                yield j, call.arg
+
+    def _call(self, spec: AggregateSpec, kind: int) -> Call:
+        """The aggregate with the rows of weights and values it reads, which equal arguments share."""
+        weight = slot = 0
+        if spec.arg is not None and kind != grouping.EXTERNAL:
+            weight = _place(self.weights, (spec.arg, is_distinct(spec)))
+            if kind != grouping.COUNT:
+                slot = _place(self.slots, spec.arg)
+        is_largest, is_float = spec.function == "max", spec.arg_type is Type.FLOAT
+        return Call(kind, weight, slot, is_largest, is_float, spec.result_type is Type.TEXT)
 
     def __len__(self) -> int:
         return 1 if self.table is None else len(self.table)
@@ -131,40 +168,52 @@ class GroupStates:
 
     def states(self) -> Iterator[tuple[str, State]]:
         """All per-group states, each under its own name."""
-        yield "shown", self.shown
-        for kind, states in (("state", self.accumulators), ("distinct", self.distinct), ("user", self.user)):
-            for j, state in enumerate(states):
-                if state is not None:
-                    yield f"{kind}{j}", state
+        yield "group", self.records
+        yield from ((f"state{j}", state) for j, state in enumerate(self.accumulators) if state is not None)
+        yield from ((f"distinct{arg}", values) for arg, values in self.distinct.items())
+        yield from ((f"user{j}", user) for j, user in enumerate(self.user) if user is not None)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        return sum(state.nbytes for _, state in self.states()) + (0 if self.table is None else self.table.nbytes)
+        held = sum(state.nbytes for _, state in self.states())
+        held += 0 if self.table is None else self.table.nbytes
+        return held + (0 if self.arrivals is None else self.arrivals.nbytes)
 
-    def acquire(self, keys: Sequence[Column], n: int) -> Int64Array:
-        """The group of each of n elements."""
+    def acquire(self, keys: Batch) -> Int64Array:
+        """The group of each element; keys: the batch, with the keys' columns only."""
+        n = len(keys)
         if self.table is None:
             return np.zeros(n, np.int64)
-        ids = self.table.acquire(row_words(keys))
+        if self.arrivals is None:
+            ids = self.table.acquire_columns(keys.columns)
+        elif keys.sign is None:
+            ids = self.arrivals.recall(np.ones(n, np.int8), self.table.acquire_columns(keys.columns))
+        else:
+            # Only insertions are looked up, and their columns read.
+            inserted = keys.take(np.flatnonzero(keys.sign > 0))
+            ids = self.arrivals.recall(normal(keys.sign), self.table.acquire_columns(inserted.columns))
         self._resize()
         return ids
 
-    def forget(self, ids: Int64Array) -> None:
-        """Free those of these groups that have no rows, and memory if most of it is free."""
+    def settle(self, dead: Int64Array, n: int) -> None:
+        """Free those of these groups that have no rows, and memory if most of it is free. n: elements taken in."""
+        self.records.settle()
         for values in self.accumulators:
             if isinstance(values, OrderedValues):
-                values.settle(len(ids))
+                values.settle(n)
         if self.table is None:
             return
-        self.table.release(ids[self.shown.words[ids, kernels.ROWS] == 0])
+        self.table.release(dead[self.records.rows[dead] == 0])
         kept = self.table.compact()
         if kept is not None:
+            if self.arrivals is not None:
+                self.arrivals.renumber(kept)
             for _, state in self.states():
                 state.renumber(kept, self.capacity)
 
     def _resize(self) -> None:
-        if len(self.shown.words) < self.capacity:
+        if len(self.records.records) < self.capacity:
             for _, state in self.states():
                 state.resize(self.capacity)
 
@@ -174,6 +223,8 @@ class GroupStates:
         result: dict[str, AnyArray] = {"start": np.array([self.start], np.int64)}
         if self.table is not None:
             result |= self.table.arrays()
+        if self.arrivals is not None:
+            result |= self.arrivals.arrays(live)
         for name, state in self.states():
             result |= {f"{name}.{key}": array for key, array in state.arrays(live).items()}
         return result
@@ -183,6 +234,8 @@ class GroupStates:
         self.start = int(arrays["start"][0])
         if self.table is not None:
             self.table.restore({"keys": arrays["keys"]})
+        if self.arrivals is not None:
+            self.arrivals.restore(arrays)
         for name, state in self.states():
             prefix = f"{name}."
             own = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
@@ -201,10 +254,12 @@ class Aggregate(Operator):
 
     is_global: no GROUP BY; one row from the instant of `start`'s single element on (R3), rows or no rows, and none
     before; without a start queue, from the first element on.  input_fifo: deletions come in the order of
-    insertions.  texts: the dictionary, for MIN and MAX of TEXT and for user aggregates over TEXT.
+    insertions.  input_append_only: there are none.  texts: the dictionary, for MIN and MAX of TEXT and for user
+    aggregates over TEXT.
     """
 
     name = "Aggregate"
+    is_netted = True
 
     def __init__(
         self,
@@ -216,6 +271,7 @@ class Aggregate(Operator):
         start: Queue | None = None,
         texts: Texts | None = None,
         schema: Schema | None = None,
+        input_append_only: bool = False,
     ) -> None:
         assert not (is_global and keys), "the one group has no keys"
         self._key_schema = Schema(tuple(input.schema[i] for i in keys))
@@ -224,11 +280,11 @@ class Aggregate(Operator):
         self._keys = tuple(keys)
         self._calls = tuple(calls)
         self._is_global = is_global
-        self._is_star = np.array([c.arg is None and c.user is None for c in calls], np.bool_)
         begin = MAX_INSTANT if start is not None and is_global else MIN_INSTANT
-        self.groups = GroupStates(self._key_schema.types, calls, input_fifo, texts, begin)
-        self._meta = np.zeros(3, np.int64)
-        self._workspace = Workspace(len(calls))
+        self.groups = GroupStates(self._key_schema.types, calls, input_fifo, texts, begin, input_append_only)
+        table = self.groups.table
+        self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
+        self._workspace = Workspace(len(calls), 0 if table is None else table.width)
 
     # -------------------------------------------------------------------------------------------------- the work
 
@@ -240,14 +296,10 @@ class Aggregate(Operator):
             batch = self._with_opening(batch)
         if batch is None:
             return
-        n = len(batch)
-        ids = self.groups.acquire([batch.column(i) for i in self._keys], n)
-        sign = normal(batch.signs)
-        run = self._workspace.run(batch, normal(batch.ts), sign, ids)
-        for j in range(len(self._calls)):
-            self._advance(run, j)
+        ids = self.groups.acquire(batch.select(self._keys))
+        run = self._workspace.run(batch, normal(batch.ts), normal(batch.signs), ids)
+        self._advance(run)
         result = self._close(run)
-        self.groups.forget(ids)
         if result is not None:
             yield result
 
@@ -264,60 +316,70 @@ class Aggregate(Operator):
             opening.seq = None
         return Batch.concat([b for b in (whole[0], opening, whole[1]) if len(b)])
 
-    def _advance(self, run: Run, j: int) -> None:
-        """Move aggregate j's state through the batch."""
-        call = self._calls[j]
-        user = self.groups.user[j]
-        if user is not None:
-            failed = user.advance(run, [run.batch.column(i) for i in call.args], j)
-            if failed is not None:
-                self.fail(*failed)
-            return
-        state = self.groups.accumulators[j]
-        if state is None:
-            return
-        assert call.arg is not None
-        column = run.batch.column(call.arg)
-        weight = _weight(run.sign, column)
-        distinct = self.groups.distinct[j]
-        if distinct is not None:
-            weight = distinct.weigh(run, weight, column)
-        state.advance(run, weight, column, j)
+    def _advance(self, run: Run) -> None:
+        """Move all states through the batch."""
+        groups = self.groups
+        distinct: dict[int, Int8Array] = {}
+        for arg, values in groups.distinct.items():
+            column = run.batch.column(arg)
+            distinct[arg] = values.weigh(run, _weight(run.sign, column), column)
+        for j, call in enumerate(self._calls):
+            user, state = groups.user[j], groups.accumulators[j]
+            if user is not None:
+                failed = user.advance(run, [run.batch.column(i) for i in call.args], j)
+                if failed is not None:
+                    self.fail(*failed)
+            elif state is not None:
+                assert call.arg is not None
+                column = run.batch.column(call.arg)
+                weight = distinct[call.arg] if is_distinct(call) else _weight(run.sign, column)
+                state.advance(run, weight, column, j)
+        rows = [distinct[arg] if d else _weight(run.sign, run.batch.column(arg)) for arg, d in groups.weights]
+        words = [contiguous_words(run.batch.column(arg)) for arg in groups.slots]
+        groups.records.advance(run, _rows(words, run.ts), _rows(rows, run.sign))
 
     def _close(self, run: Run) -> Batch | None:
         """The rows the batch's instants change."""
-        work = self._workspace
-        m = kernels.emit(
-            run.ts,
-            run.sign,
-            run.ids,
-            run.results,
-            run.status,
-            self._is_star,
-            self.groups.shown.words,
-            self._is_global,
-            self.groups.start,
-            self._meta,
-            work.touched,
-            work.out_ts,
-            work.out_sign,
-            work.out_ids,
-            work.out_words,
-            work.out_status,
-        )
-        if self._meta[1]:
-            call = self._calls[int(self._meta[1]) - 1]
-            self.fail(int(run.ts[self._meta[2]]), f"{call} overflows {call.result_type}")
-        if not m:
-            return None
-        columns: list[Column] = []
-        if self.groups.table is not None:
-            columns = self.groups.table.columns(work.out_ids[:m], self._key_schema)
+        groups, out = self.groups, self._workspace
+        keys = self._no_keys if groups.table is None else groups.table.keys
+        until = MAX_INSTANT if self.failure is None else self.failure.ts
+        changes = groups.records.put_out(run, keys, self._is_global, groups.start, until, out)
+        if changes.failure is not None:
+            j, at = changes.failure
+            self.fail(int(run.ts[at]), f"{self._calls[j]} overflows {self._calls[j].result_type}")
+        m = changes.size
+        result = None
+        if m:
+            columns = self._columns(out.out_words[:, :m], out.out_status[:, :m] != 0)
+            result = Batch(out.out_ts[:m].copy(), out.out_sign[:m].copy(), columns)
+        if self.failure is None:
+            groups.settle(changes.dead, len(run.ts))
+        return result
+
+    def _columns(self, words: Int64Array, valid: BoolArray) -> list[Column]:
+        """The output's columns from words, a row per key word and one per result; the arrays are copied."""
+        k = len(self._keys)
+        columns = []
+        for i, type_ in enumerate(self._key_schema.types):
+            nulls = words[k + i // 62] >> (i % 62) & 1
+            columns.append(Column.from_words(words[i].copy(), nulls == 0 if nulls.any() else None, type_))
         for j, call in enumerate(self._calls):
-            status = work.out_status[j, :m]
-            valid = None if status.all() else status != kernels.NULL
-            columns.append(Column.from_words(work.out_words[j, :m].copy(), valid, call.result_type))
-        return Batch(work.out_ts[:m].copy(), work.out_sign[:m].copy(), columns)
+            row = words[len(words) - len(self._calls) + j]
+            columns.append(Column.from_words(row.copy(), None if valid[j].all() else valid[j], call.result_type))
+        return columns
+
+    def contents(self) -> Batch:
+        """The rows that are put out at present, as insertions (ts of no meaning)."""
+        shown = self.groups.records.shown()
+        table = self.groups.table
+        results = [self.groups.records.result(j, shown) for j in range(len(self._calls))]
+        words = [] if table is None else list(table.keys[shown].T)
+        words += [word for word, _ in results]
+        columns = self._columns(
+            np.array(words, np.int64).reshape(len(words), len(shown)),
+            np.array([valid for _, valid in results], np.bool_).reshape(len(results), len(shown)),
+        )
+        return Batch(np.zeros(len(shown), np.int64), None, columns)
 
     # ------------------------------------------------------------------------------------------------- for others
 
@@ -329,6 +391,29 @@ class Aggregate(Operator):
 
     def synopses(self) -> tuple[Any, ...]:
         return (self.groups,)
+
+
+def is_distinct(spec: AggregateSpec) -> bool:
+    """Equal values count once, and it matters."""
+    return spec.distinct and spec.function not in _SAME_IF_DISTINCT
+
+
+_Item = TypeVar("_Item")
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+def _place(items: list[_Item], item: _Item) -> int:
+    """Where the item stands, at the end if it did not."""
+    if item not in items:
+        items.append(item)
+    return items.index(item)
+
+
+def _rows(rows: list[npt.NDArray[_Number]], default: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """The arrays as rows of one, without a copy where there is only one; default: what stands for none."""
+    if len(rows) < 2:
+        return (rows[0] if rows else default).reshape(1, -1)
+    return np.array(rows)
 
 
 def _weight(sign: Int8Array, column: Column) -> Int8Array:

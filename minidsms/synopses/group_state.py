@@ -41,12 +41,13 @@ class Workspace:
     """Arrays that a batch's work needs and the next batch's may use again: fresh memory costs more than the work
     itself.
 
-    results, status: answers, (n, k).  The rest is the output of `kernels.emit`, 2 n rows, a row of `words` per
-    aggregate.
+    results, status: answers, (n, k).  The rest is the output of `grouping.put_out`, 2 n rows: a row of out_words per
+    key word, then one per result.
     """
 
-    def __init__(self, k: int) -> None:
+    def __init__(self, k: int, key_width: int = 0) -> None:
         self._k = k
+        self._width = key_width + k
         self._reserve(0)
 
     def _reserve(self, n: int) -> None:
@@ -54,10 +55,10 @@ class Workspace:
         self.results: Int64Array = np.empty((n, self._k), np.int64)
         self.status: Int8Array = np.empty((n, self._k), np.int8)
         self.touched: Int64Array = np.empty(n, np.int64)
+        self.dead: Int64Array = np.empty(n, np.int64)
         self.out_ts: Int64Array = np.empty(2 * n, np.int64)
         self.out_sign: Int8Array = np.empty(2 * n, np.int8)
-        self.out_ids: Int64Array = np.empty(2 * n, np.int64)
-        self.out_words: Int64Array = np.empty((self._k, 2 * n), np.int64)
+        self.out_words: Int64Array = np.empty((self._width, 2 * n), np.int64)
         self.out_status: Int8Array = np.empty((self._k, 2 * n), np.int8)
 
     def run(self, batch: Batch, ts: Int64Array, sign: Int8Array, ids: Int64Array) -> Run:
@@ -109,54 +110,6 @@ class GroupArrays:
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held."""
         return ()
-
-
-class Shown(GroupArrays):
-    """Per group: its number of rows, and the row of results put out last."""
-
-    def __init__(self, types: tuple[Type, ...]) -> None:
-        super().__init__(shown=(kernels.FIRST_WORD + 2 * len(types), np.int64))
-        self._text = [kernels.FIRST_WORD + j for j, t in enumerate(types) if t is Type.TEXT]
-
-    @property
-    def words(self) -> Int64Array:
-        """The array the kernels work on."""
-        return self.tables["shown"]  # type: ignore[return-value]
-
-    def restore(self, arrays: dict[str, AnyArray], capacity: int) -> None:
-        super().restore(arrays, capacity)
-        # The count of instants begins anew.
-        self.words[:, kernels.STAMP] = 0
-
-    def live_codes(self) -> Iterable[Int64Array]:
-        for word in self._text:
-            yield self.words[:, word].copy()
-
-
-class CountState(GroupArrays):
-    """COUNT(x): a counter."""
-
-    def __init__(self) -> None:
-        super().__init__(count=(1, np.int64))
-
-    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
-        """Take a batch in; answers go to column j of the run."""
-        kernels.count_values(run.ids, weight, self.tables["count"], run.results, run.status, j)
-
-
-class IntegerSumState(GroupArrays):
-    """SUM and AVG of INTEGER and INTERVAL: an exact sum in 128 bits, judged to fit 64 when an instant closes (R4)."""
-
-    def __init__(self, average: bool) -> None:
-        super().__init__(sum=(3, np.int64))
-        self._average = average
-
-    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
-        """Take a batch in; answers go to column j of the run."""
-        values = contiguous_words(column)
-        kernels.sum_integers(
-            run.ids, weight, values, self.tables["sum"], self._average, run.results, run.floats, run.status, j
-        )
 
 
 class FloatSumState(GroupArrays):

@@ -206,7 +206,8 @@ class ArrivalRing:
         self._load(places[self._held()], len(self))
 
     def _held(self) -> npt.NDArray[np.int32]:
-        return self._ring[np.arange(self._ends[0], self._ends[1]) & (len(self._ring) - 1)]
+        held: npt.NDArray[np.int32] = self._ring[np.arange(self._ends[0], self._ends[1]) & (len(self._ring) - 1)]
+        return held
 
     def _load(self, held: npt.NDArray[np.int32], needed: int) -> None:
         self._ring = np.zeros(max(_FIRST_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0), np.int32)

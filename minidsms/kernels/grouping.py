@@ -1,0 +1,325 @@
+"""The loop of grouped aggregation: elements into their groups, and the rows an instant changes out of them.
+
+All that is known of a group stands in one row of `records` (cap, w) int64, so that an element touches few cache lines:
+  [rows, stamp, last element, flags.., words put out last (k), states of the aggregates at their offsets]
+flags: bit j % 32 of word j / 32 says that word j as put out last is not NULL; bit SHOWN of the first, that the group
+is put out at all. The states, by kind of aggregate:
+  COUNT     [count]
+  SUM, AVG  [count, low, high word of a sum in 128 bits, two's complement]: exact
+  EXTREME   [front | back << 32, values come, values gone]: a monotone deque in `nodes` (cap, 4) = [key, number in its
+            group, previous, next] for MIN and MAX when deletions come in the order of insertions. A value that comes
+            strikes out those before it that it beats, for they leave earlier. Node 0 is nobody.
+  TOP       [key, is there]: MIN and MAX when nothing is ever deleted
+STAR (COUNT(*)) is the number of rows; EXTERNAL has been computed elsewhere.
+`move_sums` and `move_extremes` take elements in and write what each aggregate would answer after each: results[i, j]
+(the word) and status[i, j], one of NULL, VALUE, FAILED. `put_out` then takes, per instant and group, the answers after
+the group's last element. All are written out flat: numba counts the references of arrays handed to a function at each
+call.
+A group whose rows have left is all zeros but for its stamp, so its id can be given to another group as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from minidsms.kernels.aggregation import FAILED, NULL, VALUE
+
+STAR, COUNT, SUM, AVG, EXTREME, TOP, EXTERNAL = range(7)
+PLACE, KIND, WEIGHT, SLOT, OFFSET, IS_LARGEST, IS_FLOAT = range(7)
+"""Columns of `calls`, a row per aggregate: which it is, of which rows of `weights` and `values`, where its state is."""
+ROWS, STAMP, LAST, FLAGS = range(4)
+SHOWN = 62
+INSTANT, OUT, DEAD, CULPRIT, CULPRIT_AT, CURSOR_SIZE = range(6)
+"""Columns of `cursor`: the count of instants; rows and emptied groups written; on a failure, 1 + the aggregate and the
+element."""
+FREE, USED, HELD, POOL_SIZE = range(4)
+"""Columns of `pool`: the first free node, nodes ever used, nodes in use."""
+
+_TWO_64 = 18446744073709551616.0
+_KEY, _NUMBER, _BEFORE, _AFTER = range(4)
+_LOW = 0xFFFFFFFF
+_LARGEST = 0x7FFFFFFFFFFFFFFF
+
+
+@njit(
+    "void(int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1], int64[:,::1], float64[:,::1],"
+    " int8[:,::1])",
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def move_sums(
+    ids: np.ndarray,
+    calls: np.ndarray,
+    values: np.ndarray,
+    weights: np.ndarray,
+    records: np.ndarray,
+    results: np.ndarray,
+    floats: np.ndarray,
+    status: np.ndarray,
+) -> None:
+    """COUNT, SUM and AVG.
+
+    ids (n,) the groups; values (m, n) words and weights (m, n): +1 where a value comes, -1 where it leaves, 0 where it
+    does not count.  floats is results, seen as float64.
+    """
+    for i in range(ids.shape[0]):
+        group = ids[i]
+        for c in range(calls.shape[0]):
+            at = calls[c, OFFSET]
+            j = calls[c, PLACE]
+            weight = np.int64(weights[calls[c, WEIGHT], i])
+            count = records[group, at] + weight
+            records[group, at] = count
+            if calls[c, KIND] == COUNT:
+                results[i, j] = count
+                status[i, j] = VALUE
+                continue
+            low = records[group, at + 1]
+            high = records[group, at + 2]
+            if weight != 0:
+                value = values[calls[c, SLOT], i]
+                before = np.uint64(low)
+                if weight > 0:
+                    low = np.int64(before + np.uint64(value))
+                    high += (value >> 63) + np.int64(np.uint64(low) < before)
+                else:
+                    low = np.int64(before - np.uint64(value))
+                    high -= (value >> 63) + np.int64(np.uint64(value) > before)
+                records[group, at + 1] = low
+                records[group, at + 2] = high
+            fits = high == low >> 63
+            if calls[c, KIND] == SUM:
+                results[i, j] = low
+                status[i, j] = NULL if count == 0 else (VALUE if fits else FAILED)
+            else:
+                exact = float(low) if fits else float(high) * _TWO_64 + float(np.uint64(low))
+                floats[i, j] = exact / count if count != 0 else 0.0
+                status[i, j] = NULL if count == 0 else VALUE
+
+
+@njit(
+    "int64(int64, int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1], int64[:,::1], int64[::1],"
+    " int64[:,::1], int8[:,::1])",
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def move_extremes(
+    start: int,
+    ids: np.ndarray,
+    calls: np.ndarray,
+    values: np.ndarray,
+    weights: np.ndarray,
+    records: np.ndarray,
+    nodes: np.ndarray,
+    pool: np.ndarray,
+    results: np.ndarray,
+    status: np.ndarray,
+) -> int:
+    """MIN and MAX. Returns how far it came: to an element for which the pool has no room, or to the end."""
+    for i in range(start, ids.shape[0]):
+        if pool[USED] + calls.shape[0] > nodes.shape[0]:
+            return i
+        group = ids[i]
+        for c in range(calls.shape[0]):
+            at = calls[c, OFFSET]
+            weight = weights[calls[c, WEIGHT], i]
+            # The least key is the extreme: bits of negative floats run backwards, ~x turns the order of int64 round.
+            turn = -calls[c, IS_LARGEST]
+            mask = _LARGEST * calls[c, IS_FLOAT]
+            word = values[calls[c, SLOT], i]
+            key = word ^ ((word >> 63) & mask) ^ turn
+            if calls[c, KIND] == TOP:
+                if weight > 0 and (records[group, at + 1] == 0 or key < records[group, at]):
+                    records[group, at] = key
+                    records[group, at + 1] = 1
+                key = records[group, at]
+                told = records[group, at + 1]
+            else:
+                front = records[group, at] & _LOW
+                back = records[group, at] >> 32
+                if weight > 0:
+                    while back > 0 and nodes[back, _KEY] >= key:
+                        beaten = back
+                        back = nodes[beaten, _BEFORE]
+                        nodes[beaten, _AFTER] = pool[FREE]
+                        pool[FREE] = beaten
+                        pool[HELD] -= 1
+                    node = pool[FREE]
+                    if node > 0:
+                        pool[FREE] = nodes[node, _AFTER]
+                    else:
+                        node = pool[USED]
+                        pool[USED] = node + 1
+                    pool[HELD] += 1
+                    records[group, at + 1] += 1
+                    nodes[node, _KEY] = key
+                    nodes[node, _NUMBER] = records[group, at + 1]
+                    nodes[node, _BEFORE] = back
+                    nodes[node, _AFTER] = 0
+                    if back > 0:
+                        nodes[back, _AFTER] = node
+                    else:
+                        front = node
+                    records[group, at] = front | node << 32
+                elif weight < 0:
+                    records[group, at + 2] += 1
+                    if front > 0 and nodes[front, _NUMBER] == records[group, at + 2]:
+                        gone = front
+                        front = nodes[gone, _AFTER]
+                        nodes[gone, _AFTER] = pool[FREE]
+                        pool[FREE] = gone
+                        pool[HELD] -= 1
+                        nodes[front, _BEFORE] = 0
+                        records[group, at] = front | back << 32
+                        if front == 0:
+                            # No value is left: what came and went need not be told apart any more.
+                            records[group, at] = 0
+                            records[group, at + 1] = 0
+                            records[group, at + 2] = 0
+                key = nodes[front, _KEY]
+                told = np.int64(front > 0)
+            key ^= turn
+            results[i, calls[c, PLACE]] = (key ^ ((key >> 63) & mask)) if told else 0
+            status[i, calls[c, PLACE]] = told
+    return len(ids)
+
+
+@njit(
+    "void(int64[::1], int8[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], int8[:,::1], int64[:,::1],"
+    " int64[:,::1], boolean, int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int8[::1], int64[:,::1],"
+    " int8[:,::1])",
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def put_out(
+    ts: np.ndarray,
+    sign: np.ndarray,
+    ids: np.ndarray,
+    stars: np.ndarray,
+    sums: np.ndarray,
+    results: np.ndarray,
+    status: np.ndarray,
+    keys: np.ndarray,
+    records: np.ndarray,
+    is_global: bool,
+    start: int,
+    until: int,
+    cursor: np.ndarray,
+    touched: np.ndarray,
+    dead: np.ndarray,
+    out_ts: np.ndarray,
+    out_sign: np.ndarray,
+    out_words: np.ndarray,
+    out_status: np.ndarray,
+) -> None:
+    """Close the instants before `until`: -old row, +new row of each group whose row changed.
+
+    stars: which aggregates are COUNT(*), sums: which may have failed.  keys (cap, w): put out before the results.
+    is_global: the one group of a query without GROUP BY exists from `start` on, rows or no rows; else a group exists
+    while it has rows.  touched, dead: room for n; the outputs hold 2 n rows. After a failure nothing of its instant is
+    put out.
+    """
+    width = keys.shape[1]
+    k = status.shape[1]
+    words = FLAGS + 1 + (k >> 5)
+    i = 0
+    out = cursor[OUT]
+    while i < ts.shape[0] and ts[i] < until:
+        now = ts[i]
+        cursor[INSTANT] += 1
+        groups = 0
+        while i < ts.shape[0] and ts[i] == now:
+            group = ids[i]
+            records[group, ROWS] += sign[i]
+            records[group, LAST] = i
+            if records[group, STAMP] != cursor[INSTANT]:
+                records[group, STAMP] = cursor[INSTANT]
+                touched[groups] = group
+                groups += 1
+            i += 1
+        for s in range(sums.shape[0]):
+            for t in range(groups):
+                at = records[touched[t], LAST]
+                if status[at, sums[s]] == FAILED and (now >= start or not is_global):
+                    cursor[CULPRIT] = sums[s] + 1
+                    cursor[CULPRIT_AT] = at
+                    return
+        changed = 0
+        for t in range(groups):
+            group = touched[t]
+            at = records[group, LAST]
+            rows = records[group, ROWS]
+            exists = now >= start if is_global else rows > 0
+            was_shown = records[group, FLAGS] >> SHOWN & 1 == 1
+            if rows == 0:
+                dead[cursor[DEAD]] = group
+                cursor[DEAD] += 1
+            same = exists == was_shown
+            if exists:
+                for s in range(stars.shape[0]):
+                    results[at, stars[s]] = rows
+                    status[at, stars[s]] = VALUE
+                for j in range(k):
+                    same = same and results[at, j] == records[group, words + j]
+                    same = same and status[at, j] == records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
+            if same:
+                continue
+            touched[changed] = group
+            changed += 1
+            if was_shown:
+                out_ts[out] = now
+                out_sign[out] = -1
+                for c in range(width):
+                    out_words[c, out] = keys[group, c]
+                for j in range(k):
+                    out_words[width + j, out] = records[group, words + j]
+                    out_status[j, out] = records[group, FLAGS + (j >> 5)] >> (j & 31) & 1
+                out += 1
+            for c in range(FLAGS, words):
+                records[group, c] = 0
+            records[group, FLAGS] = np.int64(exists) << SHOWN
+            for j in range(k):
+                records[group, words + j] = results[at, j] if exists else 0
+                records[group, FLAGS + (j >> 5)] |= np.int64(status[at, j] if exists else 0) << (j & 31)
+        for t in range(changed):
+            group = touched[t]
+            if records[group, FLAGS] >> SHOWN & 1:
+                at = records[group, LAST]
+                out_ts[out] = now
+                out_sign[out] = 1
+                for c in range(width):
+                    out_words[c, out] = keys[group, c]
+                for j in range(k):
+                    out_words[width + j, out] = results[at, j]
+                    out_status[j, out] = status[at, j]
+                out += 1
+        cursor[OUT] = out
+
+
+@njit("int64(int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1])", cache=True, nogil=True)
+def pack_nodes(
+    records: np.ndarray, groups: np.ndarray, offsets: np.ndarray, nodes: np.ndarray, packed: np.ndarray
+) -> int:
+    """Copy the deques of these groups to the front of `packed`, in order; returns how many nodes that uses."""
+    to = 1
+    for g in range(groups.shape[0]):
+        group = groups[g]
+        for o in range(offsets.shape[0]):
+            at = offsets[o]
+            node = records[group, at] & _LOW
+            if node == 0:
+                continue
+            front = to
+            while node > 0:
+                packed[to, _KEY] = nodes[node, _KEY]
+                packed[to, _NUMBER] = nodes[node, _NUMBER]
+                packed[to, _BEFORE] = to - 1 if to > front else 0
+                packed[to, _AFTER] = to + 1 if nodes[node, _AFTER] > 0 else 0
+                node = nodes[node, _AFTER]
+                to += 1
+            records[group, at] = front | (to - 1) << 32
+    return to
