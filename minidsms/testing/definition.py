@@ -10,19 +10,17 @@ Invariant: rows of windows stand in arrival order, and filters keep it; FIRST an
 from __future__ import annotations
 
 import bisect
-import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from minidsms.cql import bound
 from minidsms.cql.bound import JoinKind, SetKind, StreamKind, WindowKind
 from minidsms.cql.catalog import AggregateDef, FunctionDef
-from minidsms.elements import Type
+from minidsms.elements import MIN_INSTANT
 from minidsms.testing.definition_expressions import (
-    MAX_INTEGER,
-    MIN_INTEGER,
     Failed,
     Result,
     Row,
@@ -30,6 +28,9 @@ from minidsms.testing.definition_expressions import (
     Value,
     conjunction,
     evaluate,
+    judged,
+    known,
+    normal,
 )
 
 Change = tuple[int, int, Row]
@@ -62,36 +63,34 @@ def answer(node: bound.Node, history: History, until: int) -> list[Change]:
 
     Raises Failure at the first instant the query cannot be evaluated at.
     """
-    world = Definition(history, until)
-    derived, subqueries = world.judged(node)
+    world = Definition(node, history)
     changes: list[Change] = []
-    previous: Sequence[Row] = ()
-    for tau in world.instants(node):
+    before: Sequence[Row] = ()
+    for tau in instants(node, history, until):
         try:
-            # What does not depend on a row is judged at every instant, whether or not a row of the query looks at it.
-            spoken = [world.arrivals(stream, tau) for stream in derived]
-            for subquery in subqueries:
-                world.rows(subquery, tau)
-            current = world.rows(node, tau) if node.kind == "relation" else ()
-        except Failure as failure:
-            raise Failure(failure.ts, failure.reason, changes) from None
-        if node.kind == "stream":
-            now = [(ts, +1, row) for ts, row in spoken[-1] if ts == tau]
-        else:
-            now = net_changes(tau, previous, current)
-            previous = current
-        changes += sorted(now, key=_change_order)
+            world.come(tau)
+            for query in world.subqueries:  # judged at every instant, whether or not a row looks at them
+                world.rows(query)
+            if node.kind == "stream":
+                now = [(ts, +1, row) for ts, row in world.arrivals(node) if ts == tau]
+            else:
+                rows = world.rows(node)
+                now, before = net_changes(tau, before, rows), rows
+        except Failed as failed:
+            raise Failure(tau, str(failed), changes) from None
+        changes += sorted(now, key=lambda change: (change[1], value_order(change[2])))
     return changes
 
 
 def relation_at(node: bound.Node, history: History, tau: int) -> list[Row]:
-    """The rows of a relation at the instant, duplicates included, in no particular order."""
-    return list(Definition(history, tau).rows(node, tau))
-
-
-def instants(node: bound.Node, history: History, until: int) -> list[int]:
-    """Every instant <= until at which the node may change or speak, ascending; some at which it does not."""
-    return Definition(history, until).instants(node)
+    """The rows of a relation at the instant, duplicates included, in no particular order. Raises Failure."""
+    world = Definition(node, history)
+    try:
+        for instant in (*instants(node, history, tau), tau):
+            world.come(instant)
+        return list(world.rows(node))
+    except Failed as failed:
+        raise Failure(world.tau, str(failed)) from None
 
 
 def net_changes(tau: int, before: Iterable[Row], after: Iterable[Row]) -> list[Change]:
@@ -105,295 +104,225 @@ def value_order(row: Row) -> tuple[tuple[bool, Value], ...]:
     return tuple((value is not None, value) for value in row)
 
 
-def _change_order(change: Change) -> tuple[int, int, tuple[tuple[bool, Value], ...]]:
-    return change[0], change[1], value_order(change[2])
-
-
-@dataclass
-class _Derived:
-    """A derived stream as far as it has been computed: its elements, the next instant, the relation before it."""
-
-    elements: list[tuple[int, Row]]
-    waiting: Iterator[int]
-    next: int | None
-    before: Sequence[Row]
-    contents: tuple[object, ...]
+def instants(node: bound.Node, history: History, until: int) -> list[int]:
+    """Every instant <= until at which the node may change or speak, ascending; some at which it does not."""
+    found: dict[int, list[int]] = {}
+    for n in _bottom_up(node):
+        below = sorted({ts for child in _below(n) for ts in found[id(child)]})
+        match n:
+            case bound.BaseStream(name=name):
+                own: Iterable[int] = [ts for ts, _ in history.streams.get(name.lower(), [])]
+            case bound.BaseRelation(name=name):
+                own = [ts for ts, _, _ in history.relations.get(name.lower(), [])]
+            case bound.Window(spec=bound.WindowSpec(kind=WindowKind.RANGE, slide=int(slide))) if below:
+                own = range(-(-below[0] // slide) * slide, until + 1, slide)
+            case bound.Window(spec=spec):
+                own = [ts + (spec.range_ or 1) for ts in below]
+            case bound.RelationToStream(ticks=True) if below:
+                own = range(below[0], until + 1)
+            case _:
+                own = ()
+        found[id(n)] = sorted({ts for ts in (*below, *own) if ts <= until})
+    return found[id(node)]
 
 
 class Definition:
-    """The nodes of one query over one history, up to one instant."""
+    """The streams and relations of one query over one history, at the instant `tau`: `come` gives them the next.
 
-    def __init__(self, history: History, until: int) -> None:
+    derived: the derived streams, each before those that read it.  subqueries: those that depend on no row.
+    """
+
+    def __init__(self, node: bound.Node, history: History) -> None:
+        nodes = _bottom_up(node)
+        queries = [q for n in nodes for expr in bound.expressions(n) for q in bound.subqueries(expr)]
         self.history = history
-        self.until = until
-        self.derived: dict[int, _Derived] = {}
-        self._instants: dict[int, list[int]] = {}
-        self._tau: int | None = None
-        self._rows: dict[int, Sequence[Row]] = {}  # of uncorrelated nodes, at the instant _tau
-        self._depth: dict[int, int] = {}
+        self.tau = MIN_INSTANT
+        self.derived = [n for n in nodes if isinstance(n, bound.RelationToStream)]
+        self.subqueries = [query for query in queries if not _looks_out(query)]
+        self._fixed = {n for n in nodes if not _looks_out(n)}
+        self._rows: dict[bound.Node, Sequence[Row]] = {}
+        self._elements: dict[bound.Node, list[tuple[int, Row]]] = {stream: [] for stream in self.derived}
+        self._before: dict[bound.Node, Sequence[Row]] = {stream: () for stream in self.derived}
+        self._events = {stream: [self._event(event) for event in stream.events] for stream in self.derived}
 
-    # ------------------------------------------------------------------------------------------------ instants
-
-    def instants(self, node: bound.Node) -> list[int]:
-        """Every instant at which the node may change or speak, ascending: a superset."""
-        known = self._instants.get(id(node))
-        if known is None:
-            found = {t for t in self._own_instants(node) if t <= self.until}
-            for below in _below(node):
-                found.update(self.instants(below))
-            known = self._instants[id(node)] = sorted(found)
-        return known
-
-    def _own_instants(self, node: bound.Node) -> Iterable[int]:
-        match node:
-            case bound.BaseStream(name=name):
-                return [ts for ts, _ in self.history.streams.get(name.lower(), [])]
-            case bound.BaseRelation(name=name):
-                return [ts for ts, _, _ in self.history.relations.get(name.lower(), [])]
-            case bound.Window(input=stream, spec=spec):
-                below = self.instants(stream)
-                if spec.kind is WindowKind.RANGE and spec.slide is not None and below:
-                    return range(-(-below[0] // spec.slide) * spec.slide, self.until + 1, spec.slide)
-                return [ts + (spec.range_ or 1) for ts in below]
-            case bound.RelationToStream(op=StreamKind.RSTREAM, ticks=True):
-                below = self.instants(node.input)
-                return range(below[0], self.until + 1) if below else ()
-            case _:
-                return ()
+    def come(self, tau: int) -> None:
+        """The instant comes: derived streams speak."""
+        self.tau, self._rows = tau, {}
+        for stream in self.derived:
+            self._speak(stream)
 
     # -------------------------------------------------------------------------------------------------- streams
 
-    def judged(self, node: bound.Node) -> tuple[list[bound.RelationToStream], list[bound.Node]]:
-        """The derived streams in a query, each before those that read it (the query itself last if it is one), and the
-        subqueries of its expressions that look at no row outside.
-        """
-        streams: list[bound.RelationToStream] = []
-        subqueries: list[bound.Node] = []
-        seen: set[int] = set()
+    def arrivals(self, stream: bound.Node) -> Sequence[tuple[int, Row]]:
+        """(ts, row) of all elements so far, in order."""
+        if not isinstance(stream, bound.BaseStream):
+            return self._elements[stream]
+        elements = self.history.streams.get(stream.name.lower(), [])
+        return elements[: bisect.bisect_right(elements, self.tau, key=lambda element: element[0])]
 
-        def visit(n: bound.Node) -> None:
-            if id(n) in seen:
-                return
-            seen.add(id(n))
-            for below in _below(n):
-                visit(below)
-            if isinstance(n, bound.RelationToStream):
-                streams.append(n)
-            queries = (q for expr in bound.expressions(n) for q in bound.subqueries(expr))
-            subqueries.extend(q for q in queries if self._outer_depth(q) == 0)
-
-        visit(node)
-        return streams, subqueries
-
-    def arrivals(self, stream: bound.Node, tau: int) -> Sequence[tuple[int, Row]]:
-        """(ts, row) of all elements with ts <= tau, in order."""
-        if isinstance(stream, bound.BaseStream):
-            elements = self.history.streams.get(stream.name.lower(), [])
-        else:
-            assert isinstance(stream, bound.RelationToStream)
-            if id(stream) not in self.derived:
-                waiting = iter(self.instants(stream))
-                nothing = tuple(() if isinstance(event, bound.Window) else 0 for event in stream.events)
-                self.derived[id(stream)] = _Derived([], waiting, next(waiting, None), (), nothing)
-            state = self.derived[id(stream)]
-            while state.next is not None and state.next <= tau:
-                self._speak(stream, state, state.next)
-                state.next = next(state.waiting, None)
-            elements = state.elements
-        return elements[: bisect.bisect_right(elements, tau, key=lambda element: element[0])]
-
-    def _speak(self, node: bound.RelationToStream, state: _Derived, tau: int) -> None:
-        """The elements of a derived stream at one instant: S1, S2, ordered as T3 says."""
-        rows = self.rows(node.input, tau)
-        contents = tuple(self._contents(event, tau) for event in node.events)
+    def _speak(self, node: bound.RelationToStream) -> None:
+        """The elements of a derived stream at this instant: S1, S2, ordered as T3 says."""
+        before, rows = self._before[node], self.rows(node.input)
+        events = [self._event(event) for event in node.events]
         spoken: list[Row] = []
         if node.op is StreamKind.RSTREAM:
-            slid = any(self._slides(event, tau) for event in node.events)
-            if node.ticks or slid or contents != state.contents:
-                spoken = list(rows)
+            spoken = list(rows) if node.ticks or events != self._events[node] else []
         else:
-            old, new = Counter(state.before), Counter(rows)
-            entered = new - old if node.op is StreamKind.ISTREAM else old - new
-            # From the newest back, so that what is taken of equal rows are the last to arrive.
-            for row in reversed(rows if node.op is StreamKind.ISTREAM else state.before):
+            more, less = (rows, before) if node.op is StreamKind.ISTREAM else (before, rows)
+            entered = Counter(more) - Counter(less)
+            for row in reversed(more):  # from the newest back: of equal rows the last to arrive are taken
                 if entered[row] > 0:
                     entered[row] -= 1
-                    spoken.append(row)
-            spoken.reverse()
+                    spoken.insert(0, row)
         if not node.keeps_order:
             spoken.sort(key=value_order)
-        state.elements.extend((tau, row) for row in spoken)
-        state.before, state.contents = rows, contents
+        self._elements[node] += [(self.tau, row) for row in spoken]
+        self._before[node], self._events[node] = rows, events
 
-    def _contents(self, event: bound.Node, tau: int) -> object:
-        """What differs when other elements are in the window, or the base relation has had a change (S2)."""
-        if isinstance(event, bound.Window):
-            return tuple(self.held(event, tau))
-        assert isinstance(event, bound.BaseRelation)
-        return sum(ts <= tau for ts, _, _ in self.history.relations.get(event.name.lower(), []))
+    def _event(self, event: bound.Node) -> object:
+        """What differs when S2 counts a change: other elements in the window, or one more change of the relation.
 
-    def _slides(self, event: bound.Node, tau: int) -> bool:
-        """Whether a RANGE window with SLIDE counts as changing now: at each multiple from its first arrival on."""
-        if not isinstance(event, bound.Window) or event.spec.kind is not WindowKind.RANGE or event.spec.slide is None:
-            return False
-        return tau % event.spec.slide == 0 and len(self.arrivals(event.input, tau)) > 0
+        A RANGE window with SLIDE counts as changing at each multiple from its first arrival on.
+        """
+        if not isinstance(event, bound.Window):
+            return len(self._changes(event))
+        elements = self.arrivals(event.input)
+        slide = event.spec.slide if event.spec.kind is WindowKind.RANGE else None
+        multiples = self.tau // slide - (elements[0][0] - 1) // slide if slide and elements else 0
+        return multiples, tuple(self.held(event))
 
     # -------------------------------------------------------------------------------------------------- windows
 
-    def held(self, window: bound.Window, tau: int) -> Sequence[int]:
-        """Which arrivals (0, 1, ..) the window holds at the instant, in order: W1 to W7."""
-        spec = window.spec
-        elements = self.arrivals(window.input, tau)
-        n = len(elements)
+    def held(self, window: bound.Window) -> Sequence[int]:
+        """Which arrivals (0, 1, ..) the window holds now, in order: W1 to W7."""
+        spec, elements, tau = window.spec, self.arrivals(window.input), self.tau
+        n, size = len(elements), spec.rows or 0
         match spec.kind:
             case WindowKind.UNBOUNDED:
                 return range(n)
             case WindowKind.RANGE:
-                b = tau if spec.slide is None else tau // spec.slide * spec.slide
+                b = tau // spec.slide * spec.slide if spec.slide else tau
                 return [i for i in range(n) if _within(elements[i][0], spec.range_, b)]
             case WindowKind.ROWS:
-                assert spec.rows is not None
-                last = n if spec.slide is None else n // spec.slide * spec.slide
-                return range(max(0, last - spec.rows), last)
+                last = n // spec.slide * spec.slide if spec.slide else n
+                return range(max(0, last - size), last)
             case WindowKind.PARTITION:
-                assert spec.rows is not None
                 groups: dict[Row, list[int]] = {}
                 for i, (_, row) in enumerate(elements):
                     groups.setdefault(tuple(row[k] for k in spec.keys), []).append(i)
-                newest = sorted(i for group in groups.values() for i in group[-spec.rows :])
+                newest = sorted(i for group in groups.values() for i in group[-size:])
                 return [i for i in newest if spec.range_ is None or _within(elements[i][0], spec.range_, tau)]
 
     # ------------------------------------------------------------------------------------------------ relations
 
-    def rows(self, node: bound.Node, tau: int, outer: tuple[Row, ...] = ()) -> Sequence[Row]:
-        """The relation at the instant; `outer` are the rows of the enclosing queries, nearest first."""
-        if tau != self._tau:
-            self._tau, self._rows = tau, {}
-        if self._outer_depth(node) > 0:
-            return self._evaluate(node, tau, outer)
-        known = self._rows.get(id(node))
-        if known is None:
-            known = self._evaluate(node, tau, outer)
-            if tau == self._tau:  # a derived stream below may have been computed at earlier instants meanwhile
-                self._rows[id(node)] = known
-        return known
+    def rows(self, node: bound.Node, outer: tuple[Row, ...] = ()) -> Sequence[Row]:
+        """The relation now; `outer` are the rows of the enclosing queries, nearest first. Raises Failed."""
+        if node not in self._fixed:
+            return self._evaluate(node, outer)
+        if node not in self._rows:
+            self._rows[node] = self._evaluate(node, outer)
+        return self._rows[node]
 
-    def _evaluate(self, node: bound.Node, tau: int, outer: tuple[Row, ...]) -> Sequence[Row]:
+    def _evaluate(self, node: bound.Node, outer: tuple[Row, ...]) -> Sequence[Row]:
         match node:
             case bound.Window():
-                elements = self.arrivals(node.input, tau)
-                return [elements[i][1] for i in self.held(node, tau)]
-            case bound.BaseRelation(name=name):
-                return _accumulated(self.history.relations.get(name.lower(), []), tau)
+                elements = self.arrivals(node.input)
+                return [elements[i][1] for i in self.held(node)]
+            case bound.BaseRelation():
+                present: list[Row] = []
+                for _, sign, row in self._changes(node):
+                    present.append(row) if sign > 0 else present.remove(row)
+                return present
             case bound.Filter() | bound.Join(join=JoinKind.INNER):
-                candidates = self._candidates(node, tau, outer)
-                return [row for row, verdict in candidates if _required(verdict, tau)]
+                return [row for row, verdict in self._candidates(node, outer) if known(verdict) is True]
             case bound.Join():
-                return self._outer_join(node, tau, outer)
+                return self._outer_join(node, outer)
             case bound.Project(input=below, exprs=exprs):
-                scope = self._scope(tau, outer)
-                rows = self.rows(below, tau, outer)
-                return [tuple(_required(evaluate(e, row, scope), tau) for e in exprs) for row in rows]
+                scope = self._scope(outer)
+                return [tuple(evaluate(e, row, scope) for e in exprs) for row in self.rows(below, outer)]
             case bound.Aggregate():
-                return self._aggregate(node, tau, outer)
+                return self._aggregate(node, outer)
             case bound.Distinct(input=below):
-                return list(dict.fromkeys(self.rows(below, tau, outer)))
-            case bound.SetOperation(left=left, right=right):
-                return _set_operation(node, self.rows(left, tau, outer), self.rows(right, tau, outer))
+                return list(dict.fromkeys(self.rows(below, outer)))
+            case bound.SetOperation(op=op, all=all_, left=left, right=right):
+                a, b = Counter(self.rows(left, outer)), Counter(self.rows(right, outer))
+                if not all_:
+                    a, b = Counter(set(a)), Counter(set(b))
+                union = a + b if all_ else a | b
+                return list({SetKind.UNION: union, SetKind.EXCEPT: a - b, SetKind.INTERSECT: a & b}[op].elements())
         raise TypeError(f"no relation: {node!r}")
 
-    def _candidates(self, node: bound.Node, tau: int, outer: tuple[Row, ...]) -> list[tuple[Row, Result]]:
+    def _candidates(self, node: bound.Node, outer: tuple[Row, ...]) -> list[tuple[Row, Result]]:
         """The rows of filters over inner joins whose conditions are TRUE, or failed and not FALSE or NULL elsewhere.
 
         WHERE and the ONs of inner joins are one conjunction: an error in one counts only if all others are TRUE (R4).
         """
         match node:
             case bound.Filter(input=below, condition=condition):
-                before = self._candidates(below, tau, outer)
+                before = self._candidates(below, outer)
             case bound.Join(join=JoinKind.INNER, left=left, right=right, condition=condition):
-                lefts, rights = self._candidates(left, tau, outer), self._candidates(right, tau, outer)
+                lefts, rights = self._candidates(left, outer), self._candidates(right, outer)
                 before = [(a + b, conjunction((va, vb))) for a, va in lefts for b, vb in rights]
             case _:
-                return [(row, True) for row in self.rows(node, tau, outer)]
+                return [(row, True) for row in self.rows(node, outer)]
         if condition is None:
             return before
-        scope = self._scope(tau, outer)
-        judged = ((row, conjunction((verdict, evaluate(condition, row, scope)))) for row, verdict in before)
-        return [(row, verdict) for row, verdict in judged if verdict is not None and verdict is not False]
+        scope = self._scope(outer)
+        verdicts = ((row, conjunction((verdict, judged(condition, row, scope)))) for row, verdict in before)
+        return [(row, verdict) for row, verdict in verdicts if verdict is not None and verdict is not False]
 
-    def _outer_join(self, node: bound.Join, tau: int, outer: tuple[Row, ...]) -> list[Row]:
-        lefts, rights = self.rows(node.left, tau, outer), self.rows(node.right, tau, outer)
-        scope = self._scope(tau, outer)
-        matched_left: set[int] = set()
-        matched_right: set[int] = set()
-        result: list[Row] = []
-        for (i, a), (j, b) in itertools.product(enumerate(lefts), enumerate(rights)):
-            if node.condition is None or _required(evaluate(node.condition, a + b, scope), tau) is True:
-                result.append(a + b)
-                matched_left.add(i)
-                matched_right.add(j)
+    def _outer_join(self, node: bound.Join, outer: tuple[Row, ...]) -> list[Row]:
+        lefts, rights, scope = self.rows(node.left, outer), self.rows(node.right, outer), self._scope(outer)
+        pairs = [(i, j) for i in range(len(lefts)) for j in range(len(rights))]
+        if node.condition is not None:
+            pairs = [(i, j) for i, j in pairs if evaluate(node.condition, lefts[i] + rights[j], scope) is True]
+        result = [lefts[i] + rights[j] for i, j in pairs]
         if node.join in (JoinKind.LEFT, JoinKind.FULL):
-            nulls = (None,) * len(node.right.schema)
-            result += [a + nulls for i, a in enumerate(lefts) if i not in matched_left]
+            matched = {i for i, _ in pairs}
+            result += [a + (None,) * len(node.right.schema) for i, a in enumerate(lefts) if i not in matched]
         if node.join in (JoinKind.RIGHT, JoinKind.FULL):
-            nulls = (None,) * len(node.left.schema)
-            result += [nulls + b for j, b in enumerate(rights) if j not in matched_right]
+            matched = {j for _, j in pairs}
+            result += [(None,) * len(node.left.schema) + b for j, b in enumerate(rights) if j not in matched]
         return result
 
-    def _aggregate(self, node: bound.Aggregate, tau: int, outer: tuple[Row, ...]) -> list[Row]:
-        scope = self._scope(tau, outer)
+    def _aggregate(self, node: bound.Aggregate, outer: tuple[Row, ...]) -> list[Row]:
         groups: dict[Row, list[Row]] = {}
         if node.is_global:
             # R3: no row before the first arrival in a window, even if a base relation has rows to count.
-            if not any(self._has_begun(event, tau) for event in node.events):
+            if not any(
+                self.arrivals(e.input) if isinstance(e, bound.Window) else self._changes(e) for e in node.events
+            ):
                 return []
             groups[()] = []
-        for row in self.rows(node.input, tau, outer):
-            key = tuple(_required(evaluate(k, row, scope), tau) for k in node.keys)
-            groups.setdefault(key, []).append(row)
-        return [
-            key + tuple(self._aggregated(call, members, scope, tau) for call in node.aggregates)
-            for key, members in groups.items()
-        ]
+        scope = self._scope(outer)
+        for row in self.rows(node.input, outer):
+            groups.setdefault(tuple(evaluate(k, row, scope) for k in node.keys), []).append(row)
+        calls = node.aggregates
+        return [key + tuple(self._aggregated(c, rows, scope) for c in calls) for key, rows in groups.items()]
 
-    def _aggregated(self, call: bound.AggregateCall, members: list[Row], scope: Scope, tau: int) -> Value:
+    def _aggregated(self, call: bound.AggregateCall, members: list[Row], scope: Scope) -> Value:
+        args = call.args if call.user else () if call.arg is None else (call.arg,)
+        given = [tuple(evaluate(a, row, scope) for a in args) for row in members]
+        if call.function in ("first", "last"):
+            return given[0 if call.function == "first" else -1][0] if given else None
+        given = [values for values in given if None not in values]
         if call.user:
             state = self.history.aggregates[call.function.lower()].factory()
-            added = [tuple(_required(evaluate(a, row, scope), tau) for a in call.args) for row in members]
-            added = [values for values in added if None not in values]
-            for values in added:
+            for values in given:
                 state.add(*values)
-            result: Value = state.result() if added else None
-            return result
-        if call.arg is None:
-            return len(members)
-        values = [_required(evaluate(call.arg, row, scope), tau) for row in members]
-        if call.distinct:
-            values = list(dict.fromkeys(values))
-        return _required(_aggregate_of(call.function, values, call.type), tau)
+            return state.result() if given else None
+        if call.function == "count":
+            return len(set(given) if call.distinct else given)
+        numbers = [value for (value,) in (dict.fromkeys(given) if call.distinct else given)]
+        return normal(AGGREGATES[call.function](numbers)) if numbers else None
 
-    def _has_begun(self, event: bound.Node, tau: int) -> bool:
-        """Whether anything has arrived in the window, or changed in the base relation (R3)."""
-        if isinstance(event, bound.Window):
-            return len(self.arrivals(event.input, tau)) > 0
-        assert isinstance(event, bound.BaseRelation)
-        return any(ts <= tau for ts, _, _ in self.history.relations.get(event.name.lower(), []))
+    def _changes(self, relation: bound.Node) -> list[Change]:
+        """The changes of a base relation so far."""
+        assert isinstance(relation, bound.BaseRelation)
+        return [c for c in self.history.relations.get(relation.name.lower(), []) if c[0] <= self.tau]
 
-    def _scope(self, tau: int, outer: tuple[Row, ...]) -> Scope:
-        return Scope(
-            lambda query, rows: self.rows(query, tau, rows), outer, self.history.functions, self.history.tick_ns
-        )
-
-    def _outer_depth(self, node: bound.Node) -> int:
-        """How many enclosing queries the relation looks into: 0 when it is the same whatever their rows are."""
-        known = self._depth.get(id(node))
-        if known is None:
-            depths = [self._outer_depth(below) for below in node.inputs]
-            for expr in bound.expressions(node):
-                depths += [e.level for e in bound.walk(expr) if isinstance(e, bound.OuterRef)]
-                depths += [self._outer_depth(query) - 1 for query in bound.subqueries(expr)]
-            known = self._depth[id(node)] = max(depths, default=0)
-        return known
+    def _scope(self, outer: tuple[Row, ...]) -> Scope:
+        return Scope(self.rows, outer, self.history.functions, self.history.tick_ns)
 
 
 def _below(node: bound.Node) -> Iterator[bound.Node]:
@@ -403,80 +332,50 @@ def _below(node: bound.Node) -> Iterator[bound.Node]:
         yield from bound.subqueries(expr)
 
 
+def _bottom_up(node: bound.Node) -> list[bound.Node]:
+    """The node and all that it reads, each once and after what it reads itself."""
+    found: dict[bound.Node, None] = {}
+    for below in _below(node):
+        found.update(dict.fromkeys(_bottom_up(below)))
+    return [*found, node]
+
+
+def _looks_out(node: bound.Node, depth: int = 0) -> bool:
+    """Whether the relation depends on a row of a query outside it; depth: queries between here and that outside."""
+    for expr in bound.expressions(node):
+        if any(isinstance(e, bound.OuterRef) and e.level > depth for e in bound.walk(expr)):
+            return True
+        if any(_looks_out(query, depth + 1) for query in bound.subqueries(expr)):
+            return True
+    return any(_looks_out(below, depth) for below in node.inputs)
+
+
 def _within(ts: int, range_: int | None, tau: int) -> bool:
     """(tau - T, tau], or exactly tau when T is 0: W1, W2."""
-    assert range_ is not None
-    return ts == tau if range_ == 0 else tau - range_ < ts <= tau
+    return tau - (range_ or 1) < ts <= tau
 
 
-def _required(result: Result, tau: int) -> Value:
-    if isinstance(result, Failed):
-        raise Failure(tau, result.reason)
-    return result
-
-
-def _accumulated(changes: Iterable[Change], tau: int) -> list[Row]:
-    """The bag that the changes up to the instant leave."""
-    rows: list[Row] = []
-    for ts, sign, row in changes:
-        if ts <= tau:
-            rows.append(row) if sign > 0 else rows.remove(row)
-    return rows
-
-
-def _set_operation(node: bound.SetOperation, left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
-    a, b = Counter(left), Counter(right)
-    if not node.all:
-        a, b = Counter(set(left)), Counter(set(right))
-    match node.op:
-        case SetKind.UNION:
-            result = a + b if node.all else a | b
-        case SetKind.EXCEPT:
-            result = a - b
-        case SetKind.INTERSECT:
-            result = a & b
-    return list(result.elements())
-
-
-def _aggregate_of(function: str, values: Sequence[Value], type_: Type) -> Result:
-    """An aggregate of the values in order of arrival, NULLs among them (R3)."""
-    if function in ("first", "last"):
-        return values[0 if function == "first" else -1] if values else None
-    known = [v for v in values if v is not None]
-    if function == "count":
-        return len(known)
-    if not known:
-        return None
-    if function in ("min", "max"):
-        return (min if function == "min" else max)(known)
-    numbers: list[int | float] = known  # type: ignore[assignment]
-    if function == "sum":
-        total = _sum(numbers)
-        if isinstance(total, int) and not MIN_INTEGER <= total <= MAX_INTEGER:
-            return Failed("integer overflow in SUM")
-        return float(total) if type_ is Type.FLOAT and total is not None else total
-    if function == "avg":
-        total = _sum(numbers)
-        return None if total is None else total / len(numbers)
-    return _spread(function, numbers)
-
-
-def _spread(function: str, numbers: Sequence[int | float]) -> float | None:
-    """Sample variance or its root; NULL for fewer than two rows."""
-    total = _sum(numbers)
-    if len(numbers) < 2 or total is None or math.isinf(total):
-        return None
-    mean = total / len(numbers)
-    variance = math.fsum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1)
-    return variance if function == "variance" else math.sqrt(variance)
-
-
-def _sum(numbers: Sequence[int | float]) -> int | float | None:
-    """Exact for integers, rounded once for floats; NULL where infinities cancel (NaN)."""
-    if all(isinstance(x, int) for x in numbers):
-        return sum(numbers)
+def _sum(numbers: Sequence[Any]) -> Any:
+    """Exact for integers, rounded once for floats; NaN where infinities cancel."""
     try:
-        return math.fsum(numbers)
+        return sum(numbers) if isinstance(numbers[0], int) else math.fsum(numbers)
     except (OverflowError, ValueError):
-        total = float(sum(numbers))
-        return None if math.isnan(total) else total
+        return float(sum(numbers))
+
+
+def _variance(numbers: Sequence[Any]) -> float:
+    """Of a sample; NaN for fewer than two rows, and of infinities."""
+    if len(numbers) < 2 or math.isinf(_sum(numbers)):
+        return math.nan
+    mean = _sum(numbers) / len(numbers)
+    return math.fsum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1)
+
+
+AGGREGATES: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "sum": _sum,
+    "avg": lambda numbers: _sum(numbers) / len(numbers),
+    "min": min,
+    "max": max,
+    "variance": _variance,
+    "stddev": lambda numbers: math.sqrt(_variance(numbers)),
+}

@@ -15,7 +15,7 @@ from minidsms.cql.bound import Case, Cast, Expr, Literal
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Type
 from minidsms.expressions import Context, compile_expression, compile_predicate, compiler, evaluate_columns
-from minidsms.testing.definition_expressions import Failed, Scope, evaluate
+from minidsms.testing.definition_expressions import Failed, Scope, judged
 from tests.expressions.generating import (
     BOOLEAN,
     EDGE,
@@ -41,7 +41,7 @@ def no_subqueries(node: bound.Node, outer: Any) -> Any:
 
 
 def by_definition(expr: Expr, table: list[tuple[Any, ...]]) -> list[Any]:
-    results = [evaluate(expr, row, Scope(no_subqueries)) for row in table]
+    results = [judged(expr, row, Scope(no_subqueries)) for row in table]
     return [FAILURE if isinstance(r, Failed) else r for r in results]
 
 
