@@ -65,10 +65,18 @@ class TreeBuilder(ExpressionBuilder):
         name, window, alias = parts
         return syntax.TableRef(str(name), window, _text(alias), span=span_of(parts))
 
+    def table_alias_first(self, parts: list[Part]) -> syntax.TableRef:
+        name, alias, window = parts
+        return self.table([name, window, alias])
+
     def query_ref(self, parts: list[Part]) -> syntax.QueryRef:
         query, window, alias, columns = parts
         names = () if columns is None else tuple(str(c) for c in columns.names)
         return syntax.QueryRef(query, window, _text(alias), names, span=span_of(parts))
+
+    def query_ref_alias_first(self, parts: list[Part]) -> syntax.QueryRef:
+        query, alias, columns, window = parts
+        return self.query_ref([query, window, alias, columns])
 
     def parenthesised(self, parts: list[Part]) -> syntax.FromItem:
         item, window, alias = parts[1], parts[3], parts[4]
@@ -76,6 +84,10 @@ class TreeBuilder(ExpressionBuilder):
         if window is None and alias is None:
             return dataclasses.replace(item, span=span)  # type: ignore[no-any-return]
         return syntax.ParenthesisedRef(item, window, _text(alias), span=span)
+
+    def parenthesised_alias_first(self, parts: list[Part]) -> syntax.FromItem:
+        left, item, right, alias, window = parts
+        return self.parenthesised([left, item, right, window, alias])
 
     def join_condition(self, parts: list[Part]) -> _Clause:
         if parts[0].type == "ON":

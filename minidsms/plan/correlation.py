@@ -4,7 +4,8 @@
 a pair
 (outer expression, column of the lifted node); any other conjunct is kept as a condition over the outer row followed
 by the
-lifted row. What cannot be lifted is refused with its place; nothing is answered approximately.
+lifted row. What cannot be lifted
+so is left to `per_outer_row`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
-from minidsms.cql.errors import CqlError
 from minidsms.elements import Schema
 from minidsms.plan.logical import (
     column_refs,
@@ -46,23 +46,29 @@ def outer_refs(expr: Expr) -> list[bound.OuterRef]:
     return [e for e in bound.walk(expr) if isinstance(e, bound.OuterRef)]
 
 
+def outer_columns(node: Node, level: int = 1) -> set[int]:
+    """The columns of the query `level` steps out that the node mentions."""
+    found: set[int] = set()
+    seen: set[tuple[int, int]] = set()
+
+    def visit(n: Node, depth: int) -> None:
+        if (id(n), depth) in seen:
+            return
+        seen.add((id(n), depth))
+        for expr in bound.expressions(n):
+            found.update(e.index for e in outer_refs(expr) if e.level == depth)
+            for query in bound.subqueries(expr):
+                visit(query, depth + 1)
+        for child in n.inputs:
+            visit(child, depth)
+
+    visit(node, level)
+    return found
+
+
 def is_correlated(node: Node, level: int = 1) -> bool:
     """The node mentions the query `level` steps out."""
-    seen: set[int] = set()
-
-    def visit(n: Node, depth: int) -> bool:
-        if (id(n) * 8 + depth) in seen:
-            return False
-        seen.add(id(n) * 8 + depth)
-        for expr in bound.expressions(n):
-            for e in bound.walk(expr):
-                if isinstance(e, bound.OuterRef) and e.level == depth:
-                    return True
-            if any(visit(q, depth + 1) for q in bound.subqueries(expr)):
-                return True
-        return any(visit(child, depth) for child in n.inputs)
-
-    return visit(node, level)
+    return bool(outer_columns(node, level))
 
 
 def to_outer_row(expr: Expr) -> Expr:
@@ -74,49 +80,60 @@ def to_outer_row(expr: Expr) -> Expr:
     return rewrite(expr, change)
 
 
-def lift(node: Node, text: str) -> Lifted:
-    """Lift the correlation out of a subquery; an uncorrelated one comes back as it is."""
+def lift(node: Node) -> Lifted | None:
+    """Lift the correlation out of a subquery; an uncorrelated one comes back as it is.
+
+    None where the outer columns do not stand as conjuncts in the WHERE of a plain block, or under a group or a set
+    operator are not all equated: `per_outer_row` takes these.
+    """
     if not is_correlated(node):
         return Lifted(node, len(node.schema))
     match node:
         case bound.Filter():
-            return _lift_filter(node, text)
+            return _lift_filter(node)
         case bound.Project():
-            inner = lift(node.input, text)
+            inner = lift(node.input)
+            if inner is None:
+                return None
             extra = _extra_refs(inner)
             exprs = (*node.exprs, *extra)
             schema = node.schema + Schema(tuple(bound.Field(e.name, e.type) for e in extra))
             return _moved(inner, bound.Project(schema, inner.node, exprs), len(node.schema))
         case bound.Distinct():
-            inner = lift(node.input, text)
+            inner = lift(node.input)
+            # With conditions, one row may come several times, once for each value they compare.
+            if inner is None or inner.conditions:
+                return None
             return _moved(inner, bound.Distinct(inner.node.schema, inner.node), inner.width)
         case bound.Aggregate(is_global=False):
-            return _lift_aggregate(node, text)
+            return _lift_aggregate(node)
         case bound.SetOperation():
-            left, right = lift(node.left, text), lift(node.right, text)
-            if left.conditions or right.conditions or [p[0] for p in left.pairs] != [p[0] for p in right.pairs]:
-                raise _refusal(node, text, "the two sides of a set operator must be correlated by the same equalities")
+            left, right = lift(node.left), lift(node.right)
+            if left is None or right is None or left.conditions or right.conditions:
+                return None
+            if [p[0] for p in left.pairs] != [p[0] for p in right.pairs]:
+                return None
             schema = left.node.schema
             return _moved(left, dataclasses.replace(node, schema=schema, left=left.node, right=right.node), left.width)
         case _:
-            raise _refusal(node, text, "an outer column may be used only in the WHERE of a plain SELECT block")
+            return None
 
 
-def _lift_filter(node: bound.Filter, text: str) -> Lifted:
-    inner = lift(node.input, text)
+def _lift_filter(node: bound.Filter) -> Lifted | None:
+    inner = lift(node.input)
+    if inner is None:
+        return None
     kept: list[Expr] = []
     pairs: list[tuple[Expr, Expr]] = []
     conditions: list[Expr] = []
     for part in conjuncts(node.condition):
         if any(is_correlated(q, 2) for q in bound.subqueries(part)):
-            raise _refusal(node, text, "a subquery may mention only the query directly around it", part)
+            return None
         if not outer_refs(part):
             kept.append(part)
             continue
-        if any(ref.level != 1 for ref in outer_refs(part)):
-            raise _refusal(node, text, "a subquery may mention only the query directly around it", part)
-        if list(bound.subqueries(part)):
-            raise _refusal(node, text, "a condition on an outer column may not hold a subquery of its own", part)
+        if any(ref.level != 1 for ref in outer_refs(part)) or list(bound.subqueries(part)):
+            return None
         pair = _equality(part)
         if pair is not None:
             pairs.append(pair)
@@ -142,11 +159,11 @@ def _lift_filter(node: bound.Filter, text: str) -> Lifted:
     )
 
 
-def _lift_aggregate(node: bound.Aggregate, text: str) -> Lifted:
+def _lift_aggregate(node: bound.Aggregate) -> Lifted | None:
     """Groups per outer value: the lifted columns become further keys."""
-    inner = lift(node.input, text)
-    if inner.conditions:
-        raise _refusal(node, text, "a grouped subquery may be correlated by equality only", inner.conditions[0])
+    inner = lift(node.input)
+    if inner is None or inner.conditions:
+        return None
     extra = _extra_refs(inner)
     k, a, x = len(node.keys), len(node.aggregates), len(extra)
     fields = node.schema.fields
@@ -158,9 +175,7 @@ def _lift_aggregate(node: bound.Aggregate, text: str) -> Lifted:
         keys=(*node.keys, *extra),
     )
     order = [*range(k), *range(k + x, k + x + a), *range(k, k + x)]
-    result = projected(
-        grouped, [bound.ColumnRef(grouped.schema[i].type, i, grouped.schema[i].name) for i in order]
-    )
+    result = projected(grouped, [bound.ColumnRef(grouped.schema[i].type, i, grouped.schema[i].name) for i in order])
     return _moved(inner, result, k + a)
 
 
@@ -191,24 +206,4 @@ def _equality(part: Expr) -> tuple[Expr, Expr] | None:
     for outer, inner in (part.args, part.args[::-1]):
         if outer_refs(outer) and not columns_used(outer) and not outer_refs(inner) and columns_used(inner):
             return outer, inner
-    return None
-
-
-def _refusal(node: Node, text: str, reason: str, expr: Expr | None = None) -> CqlError:
-    span = expr.span if expr is not None else _some_span(node)
-    return CqlError(
-        "this correlated subquery is not supported", text, span, reason, "write it as a join, or correlate by equality"
-    )
-
-
-def _some_span(node: Node) -> tuple[int, int] | None:
-    """The place of an outer reference inside a node."""
-    for n in [node, *node.inputs]:
-        for expr in bound.expressions(n):
-            for ref in outer_refs(expr):
-                return ref.span
-    for child in node.inputs:
-        span = _some_span(child)
-        if span is not None:
-            return span
     return None

@@ -117,6 +117,28 @@ class SemiJoin(Node):
         return (self.left, self.right)
 
 
+Equality = tuple[tuple[int, int], tuple[int, int]]
+"""((input, column), (input, column)) that are equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class MultiJoin(Node):
+    """The rows of several windows side by side where all equalities hold, which connect the windows.
+
+    columns: the (input, column) of each column of the schema.  shown: the columns that stand unchanged in the rows of
+    the ISTREAM above, where nothing else reads them; else None.
+    """
+
+    windows: tuple[Node, ...]
+    equalities: tuple[Equality, ...]
+    columns: tuple[tuple[int, int], ...]
+    shown: tuple[int, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.windows
+
+
 @dataclass(frozen=True, eq=False)
 class KeepArrival(Node):
     """A window's rows with their arrival numbers as a last column (see `operators.arrival`)."""
@@ -162,6 +184,8 @@ def replace_inputs(node: Node, inputs: Sequence[Node]) -> Node:
     match node:
         case bound.Join() | bound.SetOperation() | SemiJoin():
             return dataclasses.replace(node, left=inputs[0], right=inputs[1])
+        case MultiJoin():
+            return dataclasses.replace(node, windows=tuple(inputs))
         case FirstArrival():
             return FirstArrival(node.schema, tuple(inputs))
         case GroupBy():
@@ -255,6 +279,20 @@ def shift(expr: Expr, offset: int) -> Expr:
 def columns_used(expr: Expr) -> set[int]:
     """The column numbers an expression reads."""
     return {e.index for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)}
+
+
+def with_arguments(
+    aggregates: Sequence[bound.AggregateCall], args: Sequence[Expr]
+) -> tuple[bound.AggregateCall, ...]:
+    """The aggregates over other arguments, which stand in the order `bound.expressions` gives them."""
+    rest = iter(args)
+    changed = []
+    for call in aggregates:
+        if call.arg is not None:
+            changed.append(dataclasses.replace(call, arg=next(rest)))
+        else:
+            changed.append(dataclasses.replace(call, args=tuple(next(rest) for _ in call.args)))
+    return tuple(changed)
 
 
 def conjuncts(condition: Expr | None) -> list[Expr]:

@@ -33,7 +33,9 @@ from minidsms.plan.logical import (
     projected,
     rewrite,
     shift,
+    with_arguments,
 )
+from minidsms.plan.per_outer_row import for_each_outer_row
 
 ONE = bound.Literal(Type.INTEGER, 1)
 TRUE = bound.Literal(Type.BOOLEAN, True)
@@ -42,7 +44,7 @@ UNKNOWN = bound.Literal(Type.BOOLEAN, None)
 
 
 def build(root: Node, text: str) -> Node:
-    """The logical plan of a bound query. Raises CqlError, with its place, for a correlation that is not supported."""
+    """The logical plan of a bound query. Raises CqlError, with its place, for a subquery that is not supported."""
     return _Builder(text).build(root)
 
 
@@ -66,10 +68,9 @@ class _Builder:
             case bound.BaseStream() | bound.BaseRelation():
                 return node
             case bound.Filter():
-                source, hoisted = _without_failing(self.build(node.input))
-                return self._filter(source, [*hoisted, *conjuncts(node.condition)])
+                return self.where(self.build(node.input), conjuncts(node.condition))
             case bound.Project():
-                source, exprs = self._looked_up(self.build(node.input), node.exprs)
+                source, exprs = self.looked_up(self.build(node.input), node.exprs)
                 return bound.Project(node.schema, source, exprs)
             case bound.Aggregate():
                 return self._aggregate(node)
@@ -111,7 +112,8 @@ class _Builder:
             return WindowEvents(NO_COLUMNS, window.input, node.spec)
         return RelationEvents(NO_COLUMNS, self.build(node))
 
-    def _first_arrival(self, events: tuple[Node, ...]) -> Node:
+    def first_arrival(self, events: tuple[Node, ...]) -> Node:
+        """The relation of no columns that gains its row at the first arrival in any of the events (R3)."""
         sources = []
         for node in events:
             built = self.build(node)
@@ -122,23 +124,16 @@ class _Builder:
         args = bound.expressions(node)
         by_arrival = any(call.function in ("first", "last") and not call.user for call in node.aggregates)
         below = self._with_arrival(node.input, args) if by_arrival else None
-        source, exprs = self._looked_up(self.build(node.input) if below is None else below, args)
+        source, exprs = self.looked_up(self.build(node.input) if below is None else below, args)
         if below is not None:
             refs = column_refs(below.schema)
             names = [*(f"column{i + 1}" for i in range(len(exprs))), refs[-1].name]
             source = projected(source, [*exprs, refs[-1]], names)
             exprs = column_refs(source.schema)[:-1]
             source = RestoreArrival(Schema(source.schema.fields[:-1]), source)
-        rest = iter(exprs[len(node.keys) :])
-        aggregates = []
-        for call in node.aggregates:
-            if call.arg is not None:
-                call = dataclasses.replace(call, arg=next(rest))
-            else:
-                call = dataclasses.replace(call, args=tuple(next(rest) for _ in call.args))
-            aggregates.append(call)
-        start = self._first_arrival(node.events) if node.is_global else None
-        return GroupBy(node.schema, source, tuple(exprs[: len(node.keys)]), tuple(aggregates), start)
+        start = self.first_arrival(node.events) if node.is_global else None
+        k = len(node.keys)
+        return GroupBy(node.schema, source, tuple(exprs[:k]), with_arguments(node.aggregates, exprs[k:]), start)
 
     def _with_arrival(self, node: Node, args: tuple[Expr, ...]) -> Node | None:
         """The filtered window under FIRST or LAST with its arrival numbers as a last column; None where they pass by
@@ -175,6 +170,11 @@ class _Builder:
 
     # ------------------------------------------------------------------------------------------------- WHERE
 
+    def where(self, source: Node, parts: list[Expr]) -> Node:
+        """The source's rows for which every part is TRUE; what its joins' ON says and can fail is one of the parts."""
+        source, hoisted = _without_failing(source)
+        return self._filter(source, [*hoisted, *parts])
+
     def _filter(self, source: Node, parts: list[Expr]) -> Node:
         """Semijoins for the conjuncts that are plain IN or EXISTS, look-ups for other subqueries, then what remains."""
         schema = source.schema
@@ -190,8 +190,10 @@ class _Builder:
                 source = joined
         if not rest:
             return filtered(source, plain)
-        wide, exprs = self._looked_up(source, tuple(rest))
-        return projected(filtered(wide, [*plain, *exprs]), column_refs(schema))
+        # Rows that a part which cannot fail turns away need no subquery; a part that can fail waits for it (R4).
+        source = filtered(source, [p for p in plain if not can_fail(p)])
+        wide, exprs = self.looked_up(source, tuple(rest))
+        return projected(filtered(wide, [*(p for p in plain if can_fail(p)), *exprs]), column_refs(schema))
 
     def _semi_joined(self, source: Node, part: Expr) -> Node | None:
         """The source under a conjunct that is [NOT] EXISTS or [NOT] IN; None for any other."""
@@ -199,20 +201,16 @@ class _Builder:
         inner = part.args[0] if isinstance(part, bound.Call) and negated else part
         if any(list(bound.subqueries(e)) for e in bound.children(inner)):
             return None
+        if not isinstance(inner, bound.Exists | bound.InQuery):
+            return None
+        lifted = lift(inner.query)
+        if lifted is None:
+            return None
         if isinstance(inner, bound.Exists):
-            if self._global_aggregate(inner.query) is not None and correlation.is_correlated(inner.query):
-                return None
-            lifted = lift(inner.query, self._text)
             return self._matched(source, lifted, [], negated)
-        if isinstance(inner, bound.InQuery):
-            if self._global_aggregate(inner.query) is not None and correlation.is_correlated(inner.query):
-                return None
-            lifted = lift(inner.query, self._text)
-            equal = [(arg, i) for i, arg in enumerate(inner.args)]
-            if not negated:
-                return self._matched(source, lifted, equal, anti=False)
+        if negated:
             return self._not_in(source, lifted, inner.args)
-        return None
+        return self._matched(source, lifted, [(arg, i) for i, arg in enumerate(inner.args)], anti=False)
 
     def _matched(self, source: Node, lifted: Lifted, equal: list[tuple[Expr, int]], anti: bool) -> Node:
         """Source rows with (anti: without) a row of the lifted query that equals on its pairs and on `equal`."""
@@ -258,7 +256,7 @@ class _Builder:
 
     # ---------------------------------------------------------------------------------------------- look-ups
 
-    def _looked_up(self, source: Node, exprs: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
+    def looked_up(self, source: Node, exprs: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
         """The source widened by what the subqueries in exprs need, and the expressions over it."""
         state = [source]
 
@@ -284,33 +282,25 @@ class _Builder:
         if isinstance(e, bound.ScalarQuery):
             return self._scalar(state, e)
         assert isinstance(e, bound.Exists | bound.InQuery | bound.Quantified)
-        if correlation.is_correlated(e.query) and self._global_aggregate(e.query) is not None:
-            raise CqlError(
-                "a correlated aggregate is supported as a scalar subquery only",
-                self._text,
-                e.span,
-                "",
-                "compare with = (SELECT ..) instead of IN, ANY, ALL or EXISTS",
-            )
-        lifted = lift(e.query, self._text)
-        if lifted.conditions:
-            raise CqlError(
-                "this correlated subquery is not supported",
-                self._text,
-                e.span,
-                "only equalities with outer columns can be used here",
-                "use it as a conjunct of WHERE of its own, or write a join",
-            )
-        right = self.build(lifted.node)
+        if isinstance(e, bound.InQuery) and len(e.args) > 1:
+            return self._row_membership(state, e)
+        right, pairs = self._independent(state, e.query)
         # Every look-up joins on at least the constant 1, so that uncorrelated queries are no special case.
-        keys: list[Expr] = [ONE, *(_column(right, i) for _, i in lifted.pairs)]
-        outers: list[Expr] = [ONE, *(outer for outer, _ in lifted.pairs)]
+        keys: list[Expr] = [ONE, *(_column(right, i) for _, i in pairs)]
+        outers: list[Expr] = [ONE, *(outer for outer, _ in pairs)]
         if isinstance(e, bound.Exists):
             (count,) = self._group(state, right, keys, outers, [_count()])
             return _not(_is_null(count))
         if isinstance(e, bound.InQuery):
             return self._membership(state, right, keys, outers, e)
         return self._quantified(state, right, keys, outers, e)
+
+    def _independent(self, state: list[Node], query: Node) -> tuple[Node, list[tuple[Expr, int]]]:
+        """The query without outer columns, and the pairs (outer expression, column) by which a row finds its part."""
+        lifted = lift(query)
+        if lifted is None or lifted.conditions:
+            return for_each_outer_row(self, state[0], query, self._text)
+        return self.build(lifted.node), lifted.pairs
 
     def _group(
         self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], calls: list[bound.AggregateCall]
@@ -325,10 +315,6 @@ class _Builder:
     def _membership(
         self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], e: bound.InQuery
     ) -> Expr:
-        if len(e.args) > 1:
-            raise CqlError(
-                "a row of several columns IN a subquery is supported only as a conjunct of WHERE", self._text, e.span
-            )
         value, arg = _column(right, 0), e.args[0]
         (match,) = self._group(state, right, [*keys, value], [*outers, arg], [_count()])
         total, known = self._group(state, right, keys, outers, [_count(), _count(value)])
@@ -342,6 +328,16 @@ class _Builder:
             ),
             FALSE,
         )
+
+    def _row_membership(self, state: list[Node], e: bound.InQuery) -> Expr:
+        """(a, b) IN q: TRUE beside an equal row, else NULL beside one that may be equal, else FALSE (R2)."""
+        schema = e.query.schema
+        equal = [_equal(_as_outer(arg), _column(e.query, i)) for i, arg in enumerate(e.args)]
+        matches, possible = conjunction(equal), conjunction([_not(_is_false(part)) for part in equal])
+        assert matches is not None and possible is not None
+        is_match = self._value(state, bound.Exists(Type.BOOLEAN, bound.Filter(schema, e.query, matches)))
+        is_possible = self._value(state, bound.Exists(Type.BOOLEAN, bound.Filter(schema, e.query, possible)))
+        return bound.Case(Type.BOOLEAN, ((is_match, TRUE), (is_possible, UNKNOWN)), FALSE)
 
     def _quantified(
         self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], e: bound.Quantified
@@ -388,42 +384,29 @@ class _Builder:
             )
             return bound.Call(e.type, "single", (count, least), span=e.span)
         if aggregate is not None:
-            return self._correlated_aggregate(state, e, aggregate)
-        lifted = lift(e.query, self._text)
-        if lifted.conditions:
-            raise CqlError(
-                "this correlated subquery is not supported",
-                self._text,
-                e.span,
-                "a scalar subquery may be correlated by equality only",
-                "write it as a join",
-            )
-        right = self.build(lifted.node)
+            below = lift(aggregate.input)
+            if below is not None and not below.conditions:
+                return self._correlated_aggregate(state, e, aggregate, below)
+        right, pairs = self._independent(state, e.query)
         value = _column(right, 0)
         count, least = self._group(
             state,
             right,
-            [ONE, *(_column(right, i) for _, i in lifted.pairs)],
-            [ONE, *(outer for outer, _ in lifted.pairs)],
+            [ONE, *(_column(right, i) for _, i in pairs)],
+            [ONE, *(outer for outer, _ in pairs)],
             [_count(), bound.AggregateCall("min", value, value.type)],
         )
         return bound.Call(e.type, "single", (count, least), span=e.span)
 
-    def _correlated_aggregate(self, state: list[Node], e: bound.ScalarQuery, aggregate: bound.Aggregate) -> Expr:
+    def _correlated_aggregate(
+        self, state: list[Node], e: bound.ScalarQuery, aggregate: bound.Aggregate, lifted: Lifted
+    ) -> Expr:
         """(SELECT f(aggregates) FROM .. WHERE inner = outer): groups per outer value; without a group COUNT is 0.
 
         As a query without GROUP BY it has its row only from the first arrival in its windows on (R3).
+        lifted: the aggregate's input.
         """
-        lifted = lift(aggregate.input, self._text)
-        if lifted.conditions:
-            raise CqlError(
-                "this correlated subquery is not supported",
-                self._text,
-                e.span,
-                "an aggregate may be correlated by equality only",
-                "write it as a join with GROUP BY",
-            )
-        start = projected(self._first_arrival(aggregate.events), [ONE, ONE], ["key1", "started"])
+        start = projected(self.first_arrival(aggregate.events), [ONE, ONE], ["key1", "started"])
         (_, started) = self._look_up(state, start, [(ONE, 0)])
         right = self.build(lifted.node)
         results = self._group(
@@ -532,6 +515,11 @@ def _swap(e: Expr) -> Expr:
         return None
 
     return rewrite(e, change)
+
+
+def _as_outer(e: Expr) -> Expr:
+    """An expression over a row as a query that looks out at this row says it."""
+    return rewrite(e, lambda x: bound.OuterRef(x.type, x.index, x.name) if isinstance(x, bound.ColumnRef) else None)
 
 
 def _decision(op: str, is_any: bool, x: Expr, least: Expr, greatest: Expr) -> Expr:

@@ -48,7 +48,7 @@ def test_an_end_that_comes_too_soon_is_shown_behind_the_last_token() -> None:
         ("SELECT a FROM S [RANGE 10 S]", "units are"),
         ("SELECT a FROM S [RANGE 10 SECS]", "did you mean SECONDS"),
         ("SELECT a FROM S [RANGE 10s]", "stand apart"),
-        ("SELECT a FROM S AS x [ROWS 5]", "before the alias"),
+        ("SELECT a FROM S [NOW] AS x [ROWS 5]", "one window"),
         ("SELECT a FROM S ORDER BY a", "no ORDER BY"),
         ("SELECT a FROM S WHERE a > 1 ORDER BY a", "no ORDER BY"),
         ("SELECT a FROM S LIMIT 5", "no LIMIT"),

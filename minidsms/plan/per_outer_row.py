@@ -1,0 +1,198 @@
+"""Correlated subqueries of any form: the subquery's answer for every distinct outer row, as one relation.
+
+Where `correlation.lift` can only turn equalities into join columns, this carries the outer columns a subquery mentions
+through it: its innermost FROM is joined with the distinct outer rows D, every step up keeps D's columns beside its own,
+groups are formed per row of D. The answer for one outer row is then looked up by D's columns, NULL equal to NULL.
+
+Invariant: what `PerOuterRow.apply(node)` gives holds, for every row d of D, exactly the rows of node at d, each
+followed by d.  docs/semantics R1, R3.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Protocol
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, Node
+from minidsms.cql.errors import CqlError
+from minidsms.elements import Schema, Type
+from minidsms.plan.correlation import is_correlated, outer_columns
+from minidsms.plan.logical import (
+    GroupBy,
+    column_refs,
+    conjunction,
+    conjuncts,
+    projected,
+    replace_children,
+    replace_inputs,
+    rewrite,
+    with_arguments,
+)
+
+_SOME_VALUE: dict[Type, bool | int | float | str] = {Type.BOOLEAN: False, Type.FLOAT: 0.0, Type.TEXT: ""}
+_SUBQUERIES = bound.Exists | bound.InQuery | bound.ScalarQuery | bound.Quantified
+
+
+class Builder(Protocol):
+    """What building a plan offers to its parts."""
+
+    def build(self, node: Node) -> Node:
+        """The plan of a bound node."""
+        ...
+
+    def where(self, source: Node, parts: list[Expr]) -> Node:
+        """The source's rows for which every part is TRUE; parts may hold subqueries."""
+        ...
+
+    def looked_up(self, source: Node, exprs: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
+        """The source widened by what the subqueries in exprs need, and the expressions over it."""
+        ...
+
+    def first_arrival(self, events: tuple[Node, ...]) -> Node:
+        """A relation of no columns that gains its row at the first arrival (R3)."""
+        ...
+
+
+def for_each_outer_row(
+    builder: Builder, source: Node, query: Node, text: str
+) -> tuple[Node, list[tuple[Expr, int]]]:
+    """The query's rows for the rows of source, and by which columns each source row finds its own.
+
+    The first columns of the result are the query's; the pairs are (expression over the source's row, column of the
+    result), to be equal and never NULL.  Raises CqlError for FIRST and LAST, which go by arrival.
+    """
+    needed = sorted(outer_columns(query))
+    refs = [bound.ColumnRef(source.schema[i].type, i, source.schema[i].name) for i in needed]
+    values = projected(source, refs)
+    outer = bound.Distinct(values.schema, values)
+    rows = PerOuterRow(builder, outer, {i: place for place, i in enumerate(needed)}, text).apply(query)
+    width = len(query.schema)
+    keys = [key for ref in column_refs(outer.schema, width) for key in _null_safe(ref)]
+    right = projected(rows, [*column_refs(query.schema), *keys])
+    pairs = [key for ref in refs for key in _null_safe(ref)]
+    return right, [(key, width + k) for k, key in enumerate(pairs)]
+
+
+class PerOuterRow:
+    """Carries the rows of `outer` through a subquery. places: outer column number to its place in `outer`."""
+
+    def __init__(self, builder: Builder, outer: Node, places: dict[int, int], text: str) -> None:
+        self._builder = builder
+        self._outer = outer
+        self._places = places
+        self._text = text
+
+    def apply(self, node: Node) -> Node:
+        """The node's rows for every outer row: the node's columns, then the outer row's."""
+        schema = node.schema + self._outer.schema
+        if not is_correlated(node):
+            return bound.Join(schema, bound.JoinKind.INNER, self._builder.build(node), self._outer, None)
+        match node:
+            case bound.Filter():
+                width = len(node.input.schema)
+                parts = [self._over_row(part, width) for part in conjuncts(node.condition)]
+                return self._builder.where(self.apply(node.input), parts)
+            case bound.Project():
+                kept = column_refs(self._outer.schema, len(node.input.schema))
+                source, exprs = self._builder.looked_up(self.apply(node.input), (*node.exprs, *kept))
+                return bound.Project(schema, source, exprs)
+            case bound.Distinct():
+                return bound.Distinct(schema, self.apply(node.input))
+            case bound.SetOperation():
+                left, right = self.apply(node.left), self.apply(node.right)
+                return dataclasses.replace(node, schema=schema, left=left, right=right)
+            case bound.Aggregate(is_global=True):
+                return self._one_group(node)
+            case bound.Aggregate():
+                return self._groups(node)
+            case _:
+                raise AssertionError(f"the binder lets no outer column into {type(node).__name__}")
+
+    # --------------------------------------------------------------------------------------------------- groups
+
+    def _grouped(self, node: bound.Aggregate) -> Node:
+        """The node's keys, the outer row, the aggregates."""
+        by_arrival = next((c for c in node.aggregates if c.function in ("first", "last") and not c.user), None)
+        if by_arrival is not None:
+            raise CqlError(
+                f"{by_arrival.function.upper()} is not supported in a subquery that compares with an outer column so",
+                self._text,
+                by_arrival.span,
+                "only equalities with outer columns can be used here",
+                "correlate by equality, or write a join",
+            )
+        fields, k = node.schema.fields, len(node.keys)
+        source, exprs = self._builder.looked_up(self.apply(node.input), bound.expressions(node))
+        keys = (*exprs[:k], *column_refs(self._outer.schema, len(node.input.schema)))
+        schema = Schema(fields[:k] + self._outer.schema.fields + fields[k:])
+        return GroupBy(schema, source, keys, with_arguments(node.aggregates, exprs[k:]), None)
+
+    def _groups(self, node: bound.Aggregate) -> Node:
+        grouped = self._grouped(node)
+        refs = column_refs(grouped.schema)
+        k, x = len(node.keys), len(self._outer.schema)
+        return projected(grouped, [*refs[:k], *refs[k + x :], *refs[k : k + x]])
+
+    def _one_group(self, node: bound.Aggregate) -> Node:
+        """A row for every outer row once the block has begun (R3): where nothing is grouped, COUNT is 0, others NULL."""
+        grouped = self._grouped(node)
+        start = self._builder.first_arrival(node.events)
+        x = len(self._outer.schema)
+        begun = bound.Join(self._outer.schema, bound.JoinKind.INNER, self._outer, start, None)
+        mine, found = column_refs(self._outer.schema), column_refs(grouped.schema, x)
+        same: list[Expr] = [
+            bound.Call(Type.BOOLEAN, "=", pair)
+            for a, b in zip(mine, found)
+            for pair in zip(_null_safe(a), _null_safe(b))
+        ]
+        schema = self._outer.schema + grouped.schema
+        joined = bound.Join(schema, bound.JoinKind.LEFT, begun, grouped, conjunction(same))
+        results: list[Expr] = []
+        for call, ref in zip(node.aggregates, found[x:]):
+            zero = bound.Literal(Type.INTEGER, 0)
+            is_count = call.function == "count" and not call.user
+            results.append(bound.Call(ref.type, "coalesce", (ref, zero)) if is_count else ref)
+        return bound.Project(node.schema + self._outer.schema, joined, (*results, *mine))
+
+    # ---------------------------------------------------------------------------------------------- expressions
+
+    def _over_row(self, expr: Expr, width: int, depth: int = 0) -> Expr:
+        """An expression that stands `depth` queries inside a row of this subquery, with the outer columns it mentions
+        read from that row, where they begin at `width`.
+        """
+
+        def change(e: Expr) -> Expr | None:
+            if isinstance(e, bound.OuterRef):
+                if e.level <= depth:
+                    return None
+                assert e.level == depth + 1, "queries are taken apart from the outside in"
+                place = width + self._places[e.index]
+                if depth == 0:
+                    return bound.ColumnRef(e.type, place, e.name, span=e.span)
+                return bound.OuterRef(e.type, place, e.name, depth, span=e.span)
+            if isinstance(e, _SUBQUERIES):
+                parts = replace_children(e, lambda child: rewrite(child, change))
+                assert isinstance(parts, _SUBQUERIES)
+                return dataclasses.replace(parts, query=self._over_query(e.query, width, depth + 1))
+            return None
+
+        return rewrite(expr, change)
+
+    def _over_query(self, node: Node, width: int, depth: int) -> Node:
+        """A query inside this subquery with the outer columns it mentions read from the row that holds it."""
+        if not is_correlated(node, depth + 1):
+            return node
+        node = replace_inputs(node, [self._over_query(child, width, depth) for child in node.inputs])
+        if isinstance(node, bound.Filter):
+            node = dataclasses.replace(node, condition=self._over_row(node.condition, width, depth))
+        return node
+
+
+def _null_safe(ref: bound.ColumnRef) -> tuple[Expr, ...]:
+    """Two keys that are never NULL, equal where the columns are equal or both NULL."""
+    is_null = bound.Call(Type.BOOLEAN, "is null", (ref,))
+    if ref.type is Type.NULL:
+        return (is_null,)
+    some_value = bound.Literal(ref.type, _SOME_VALUE.get(ref.type, 0))
+    return bound.Call(ref.type, "coalesce", (ref, some_value)), is_null

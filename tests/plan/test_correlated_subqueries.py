@@ -1,0 +1,94 @@
+"""Subqueries that look at the enclosing row in any way: engine and definition agree, instant by instant."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from minidsms.cql.errors import CqlError
+from minidsms.testing.compare import check
+from minidsms.testing.generators import Case, declaration, random_feed
+
+WINDOWS = ("[RANGE 3]", "[RANGE 6]", "[ROWS 3]", "[RANGE 4 SLIDE 2]", "[RANGE UNBOUNDED]", "[NOW]")
+CONDITIONS = (
+    "b.v < a.v",
+    "b.k = a.k AND b.v <> a.v",
+    "b.v <= a.v OR b.k = a.k",
+    "b.k IS NOT DISTINCT FROM a.k",
+    "b.t >= a.t",
+    "b.v + a.k > 2",
+    "a.k IS NULL OR b.k > a.k",
+    "b.k = a.k AND b.v > 1",
+    "a.v > 1",
+    "b.v < a.v AND b.v > (SELECT MIN(c.k) FROM Sc [RANGE 5] AS c)",
+    "b.v < a.v AND EXISTS (SELECT * FROM Sc [RANGE 5] AS c WHERE c.k < a.k AND c.k <> b.k)",
+    "b.v = (SELECT MAX(c.k) FROM Sc [RANGE 5] AS c WHERE c.k <= a.v)",
+    "b.k NOT IN (SELECT c.k FROM Sc [RANGE 5] AS c WHERE c.k = a.k OR c.b)",
+)
+SUBQUERIES = (
+    "(SELECT COUNT(*) FROM {b} AS b WHERE {c})",
+    "(SELECT MAX(b.v) FROM {b} AS b WHERE {c})",
+    "(SELECT SUM(b.v) + COUNT(b.k) FROM {b} AS b WHERE {c} HAVING COUNT(*) > 1)",
+    "(SELECT COUNT(DISTINCT b.k) FROM {b} AS b WHERE {c})",
+    "(SELECT AVG(d.n) FROM (SELECT k, COUNT(*) AS n FROM {b} GROUP BY k) AS d, {b} AS b WHERE d.k = b.k AND {c})",
+)
+RELATIONS = (
+    "(SELECT b.v FROM {b} AS b WHERE {c})",
+    "(SELECT DISTINCT b.v FROM {b} AS b WHERE {c})",
+    "(SELECT MIN(b.v) FROM {b} AS b WHERE {c} GROUP BY b.k)",
+    "(SELECT COUNT(*) FROM {b} AS b WHERE {c})",
+    "(SELECT b.v FROM {b} AS b WHERE {c} UNION SELECT r.a FROM Rel AS r WHERE r.k <> a.k)",
+    "(SELECT b.v FROM {b} AS b WHERE {c} EXCEPT ALL SELECT k FROM Sc [RANGE 2])",
+)
+OUTER = (
+    "SELECT a.k, {scalar} AS n FROM {a} AS a",
+    "SELECT a.k, a.v FROM {a} AS a WHERE a.v = {scalar}",
+    "SELECT a.k, a.v FROM {a} AS a WHERE a.v <= {scalar} OR a.k = 0",
+    "SELECT a.k, {one} AS n FROM {a} AS a",
+    "SELECT a.k FROM {a} AS a WHERE a.v {op} ANY {rows}",
+    "SELECT a.k FROM {a} AS a WHERE a.v {op} ALL {rows} AND a.v >= 1",
+    "SELECT a.k FROM {a} AS a WHERE NOT (a.v {op} ALL {rows})",
+    "SELECT a.k, a.v IN {rows} AS i FROM {a} AS a",
+    "SELECT a.k FROM {a} AS a WHERE a.v NOT IN {rows}",
+    "SELECT a.k FROM {a} AS a WHERE EXISTS {rows} OR a.v = 2",
+    "SELECT a.k, EXISTS {rows} AS e FROM {a} AS a",
+    "SELECT a.k, SUM({scalar}) AS s FROM {a} AS a GROUP BY a.k",
+    "SELECT a.k FROM {a} AS a WHERE NOT EXISTS {rows}",
+    "SELECT a.k, (a.k, a.v) IN (SELECT b.k, b.v FROM {b} AS b WHERE {c}) AS i FROM {a} AS a",
+    "SELECT a.k FROM {a} AS a WHERE (a.k, a.v) NOT IN (SELECT b.k, b.v FROM {b} AS b WHERE {c}) OR a.v = 3",
+)
+SETTINGS = ({"batch_size": 1}, {"batch_size": 2}, {}, {"rows_per_push": 1})
+
+
+def correlated_case(seed: int) -> Case:
+    """A query with a subquery that looks at its row, and a feed."""
+    rng = Random(seed)
+
+    def source(*streams: str) -> str:
+        return f"{rng.choice(streams)} {rng.choice(WINDOWS)}"
+
+    b, c = source("Sa", "Sb"), rng.choice(CONDITIONS)
+    parts = {"a": source("Sa", "Sb"), "b": b, "c": c, "op": rng.choice(("=", "<>", "<", "<=", ">", ">="))}
+    parts["scalar"] = rng.choice(SUBQUERIES).format(b=b, c=c)
+    parts["rows"] = rng.choice(RELATIONS).format(b=b, c=c)
+    parts["one"] = f"(SELECT DISTINCT b.k FROM {b} AS b WHERE {c} AND b.k = 1)"
+    names = ["Sa", "Sb", "Sc", "Rel"]
+    return Case(
+        tuple(declaration(name) for name in names),
+        rng.choice(OUTER).format(**parts),
+        random_feed(rng, names, 8, may_be_extreme=False),
+    )
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_a_correlated_subquery_answers_as_defined(seed: int) -> None:
+    assert check(correlated_case(seed), **SETTINGS[seed % len(SETTINGS)]) == "agreed"
+
+
+def test_first_and_last_under_an_inequality_are_refused_with_a_way_out() -> None:
+    query = "SELECT k, (SELECT FIRST(v) FROM Sb [ROWS 3] AS b WHERE b.v < a.v) AS f FROM Sa [ROWS 2] AS a"
+    declared = (declaration("Sa"), declaration("Sb"))
+    answer = check(Case(declared, query, random_feed(Random(0), ["Sa", "Sb"], 3)))
+    assert answer.startswith("refused: FIRST")
+    assert issubclass(CqlError, Exception)
