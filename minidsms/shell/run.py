@@ -237,4 +237,4 @@ def _show_stats(job: _Job, took_s: float) -> None:
             name = f"{figures['operator']} {figures['detail']}".strip()
             counts = [f"{figures[key]:,}" for key in ("elements_in", "elements_out")]
             rows.append([cell(name), *counts, f"{figures['time_s'] * 1000:.1f}"])
-        print_table(f"\n{query.name}: {sink.rows:,} results", columns, rows, sys.stderr)
+        print_table(f"{query.name}: {sink.rows:,} results", columns, rows, sys.stderr)

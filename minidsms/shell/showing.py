@@ -49,18 +49,22 @@ def cell(value: Any) -> str:
 
 
 def print_table(title: str, columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]], file: TextIO) -> None:
-    """A table with a title. columns: (name, whether its values stand to the right). rows: of the texts `cell` makes."""
-    file.write(layout(title, columns, list(rows)))
+    """A table with a title, and an empty line behind it. columns: (name, whether its values stand to the right).
+
+    rows: of the texts `cell` makes; a row of one text where there are more columns stands as it is.
+    """
+    file.write(layout(title, columns, list(rows)) + "\n")
     file.flush()
 
 
 def layout(title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> str:
     """The same as text, every line ended."""
     names = [cell(name) for name, _ in columns]
-    widths = [max([_width(name), *(_width(row[i]) for row in rows)]) for i, name in enumerate(names)]
+    full = [row for row in rows if len(row) == len(columns)]
+    widths = [max([_width(name), *(_width(row[i]) for row in full)]) for i, name in enumerate(names)]
     lines = [harmless(title)] if title else []
     lines += [_line(names, columns, widths), "  ".join("-" * w for w in widths)]
-    lines += [_line(row, columns, widths) for row in rows]
+    lines += [_line(row, columns, widths) if len(row) == len(columns) else row[0] for row in rows]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -136,7 +140,7 @@ class TableSink:
                 row[i] = None if row[i] is None else show_instant(row[i], self._tick_ns)
             texts.append([str(ts), *(["+" if sign > 0 else "-"] if signed else []), *map(cell, row)])
         if left_out:
-            texts.insert(len(self._first), [f".. {left_out:,} more"] + [""] * (len(columns) - 1))
+            texts.insert(len(self._first), [f".. {left_out:,} more"])
         counted = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         print_table(f"{self._title}  ({counted})", columns, texts, self._file or sys.stdout)
 

@@ -45,7 +45,7 @@ def test_a_wrong_command_line_ends_with_2(arguments: str) -> None:
 
 def test_an_unnamed_query_is_printed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "q.cql"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.rstrip().splitlines()
     assert [*lines[:3], *sorted(lines[3:])] == [
         "q1: SELECT a, COUNT(*) FROM S [ROWS 2] GROUP BY a  (6 rows)",
         "_ts     a  COUNT(*)",
@@ -63,7 +63,7 @@ def test_a_table_shows_the_first_and_the_last_rows(folder: Path, capsys: pytest.
     (folder / "S.csv").write_text("t,a,d\n" + "".join(f"{i},{i},x\n" for i in range(10_000)))
     (folder / "q.cql").write_text(QUERIES.split(";")[0] + "; SELECT a FROM S;")
     assert main(["run", "q.cql", "--rows", "5"]) == 0
-    shown = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    shown = [line.split()[-1] for line in capsys.readouterr().out.rstrip().splitlines()]
     assert shown[3:] == ["0", "1", "more", "9997", "9998", "9999"]
 
 
