@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from minidsms.connection import Connection
 from minidsms.shell.main import main
 from minidsms.shell.showing import harmless
 
@@ -158,3 +159,29 @@ def test_until_takes_an_iso_time(folder: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.splitlines()[1:] == ["1577836800000,1,1"]
     assert main(["run", "q.cql", "--until", "soon"]) == 1
     assert "--until" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_leaves_no_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(connection: Connection, until: int | None = None) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Connection, "run_some", interrupt)
+    assert main(["run", "q.cql", "-o", "out.csv"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["S.csv", "q.cql"]
+
+
+def test_no_data_is_read_before_every_query_is_registered(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.cql").write_text(QUERIES + "CREATE QUERY z AS SELECT d FROM S INTO 'z.csv'; SELECT nothing FROM S;")
+    assert main(["run", "q.cql", "-o", "out.csv"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and 'unknown column "nothing"' in err
+    assert sorted(path.name for path in folder.iterdir()) == ["S.csv", "q.cql"]
+
+
+def test_an_empty_file_does_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.cql").write_text("-- nothing\n")
+    assert main(["run", "q.cql"]) == 0
+    assert capsys.readouterr() == ("", "")
