@@ -1,0 +1,177 @@
+"""The queries that are measured: CQL, input, the kernel and the SQL that answer the same, and the goal."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+import minidsms
+from benchmarks import nexmark, sql
+from benchmarks.answers import as_answer
+from benchmarks.feeds import Feed, Feeds, last_instant
+
+Kernel = Callable[[Feeds, int], pa.Table]
+"""(feeds, last closed instant) -> the answer as `answers.fingerprint` wants it."""
+
+BID = "CREATE STREAM bid (auction INTEGER, price INTEGER);"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One query.
+
+    feeds: makes the input of so many elements.  kernel: None where nobody wrote one.  goal: the fraction of the kernel's
+    rate to reach.  duckdb: a text of benchmarks.sql.  prepare: what the query needs besides the declarations.
+    beats_batch: the goal asks for more than DuckDB's rate.
+    """
+
+    name: str
+    declarations: str
+    cql: str
+    feeds: Callable[[int], Feeds]
+    duckdb: str
+    kernel: Kernel | None = None
+    goal: float | None = None
+    beats_batch: bool = False
+    prepare: Callable[[minidsms.Connection], None] = field(default=lambda db: None)
+
+
+@functools.lru_cache(maxsize=2)
+def _market(bids: int) -> Feeds:
+    return nexmark.nexmark(bids)
+
+
+def _bids(*columns: str) -> Callable[[int], Feeds]:
+    return lambda n: {"bid": nexmark.only(_market(n), "bid", *columns)}
+
+
+def _bids_and_auctions(bid: tuple[str, ...], auction: tuple[str, ...]) -> Callable[[int], Feeds]:
+    return lambda n: {
+        "bid": nexmark.only(_market(n), "bid", *bid),
+        "auction": nexmark.only(_market(n), "auction", *auction),
+    }
+
+
+def _arrays(feed: Feed) -> list[np.ndarray]:
+    return [feed.ts, *(feed.array(c) for c in feed.columns)]
+
+
+def _filter_kernel(feeds: Feeds, until: int) -> pa.Table:
+    from benchmarks.limits_filters import filter_kernel
+
+    ts, auction, price = filter_kernel(*_arrays(feeds["bid"]))
+    return as_answer(ts, None, auction, price)
+
+
+def filters10_kernel(feeds: Feeds, until: int, order: tuple[int, ...] = tuple(range(10))) -> pa.Table:
+    """The ten filters in the given order of their numbers."""
+    from benchmarks.limits_filters import filters_kernel
+
+    ts, *columns = _arrays(feeds["tuples"])
+    rounds = np.array(sql.HASH_ROUNDS, np.int64)
+    out_ts, first, last = filters_kernel(ts, tuple(columns), rounds, np.array(order, np.int64))
+    return as_answer(out_ts, None, first, last)
+
+
+def _distinct_kernel(feeds: Feeds, until: int) -> pa.Table:
+    from benchmarks.limits_filters import distinct_kernel
+
+    ts, key = _arrays(feeds["bid"])
+    out_ts, sign, out_key = distinct_kernel(ts, key, sql.RANGE, until)
+    return as_answer(out_ts, sign, out_key)
+
+
+def _colleague(module: str, name: str, streams: tuple[str, ...]) -> Kernel | None:
+    """A kernel of a module of limits: function `name` takes each stream's ts and columns, then the last instant, and gives
+    (ts, sign or None, columns..).
+    """
+    try:
+        function = getattr(importlib.import_module(f"benchmarks.{module}"), name, None)
+    except ModuleNotFoundError:
+        return None
+    if function is None:
+        return None
+    return lambda feeds, until: as_answer(*function(*(a for s in streams for a in _arrays(feeds[s])), until))
+
+
+def _hash_function(db: minidsms.Connection) -> None:
+    from benchmarks.limits_filters import chain_hash
+
+    db.create_function("H", chain_hash, ["INTEGER", "INTEGER"], "INTEGER", vectorized=True)
+
+
+_FILTERS10 = " AND ".join(f"H(a{j}, {r}) % 1000 < 500" for j, r in enumerate(sql.HASH_ROUNDS))
+
+CASES = (
+    Case(
+        "filter", BID, "SELECT auction, price FROM bid WHERE auction % 123 = 0", _bids("auction", "price"),
+        sql.FILTER, _filter_kernel, 1 / 4,
+    ),
+    Case(
+        "filters10", f"CREATE STREAM tuples ({', '.join(f'a{j} INTEGER' for j in range(10))});",
+        f"SELECT a0, a9 FROM tuples WHERE {_FILTERS10}", nexmark.ten_attributes,
+        sql.FILTERS10, filters10_kernel, 0.7, prepare=_hash_function,
+    ),
+    Case(
+        "winagg", BID,
+        "SELECT auction, COUNT(*), MAX(price) FROM bid [RANGE 10 SECONDS SLIDE 2 SECONDS] GROUP BY auction",
+        _bids("auction", "price"), sql.WINAGG, _colleague("limits", "winagg", ("bid",)), 1 / 3, True,
+    ),
+    Case(
+        "running", BID, "SELECT auction, COUNT(*), MAX(price) FROM bid [RANGE 10 SECONDS] GROUP BY auction",
+        _bids("auction", "price"), sql.RUNNING, _colleague("limits", "running", ("bid",)), 1 / 3, True,
+    ),
+    Case(
+        "join", BID + "CREATE STREAM auction (id INTEGER, seller INTEGER);",
+        "SELECT ISTREAM(bid.auction, price, seller) FROM bid [RANGE 10 SECONDS], auction [RANGE 10 SECONDS] "
+        "WHERE bid.auction = auction.id",
+        _bids_and_auctions(("auction", "price"), ("id", "seller")),
+        sql.JOIN, _colleague("limits_joins", "join", ("bid", "auction")), 1 / 4,
+    ),
+    Case(
+        "mjoin3", "CREATE STREAM R (a INTEGER); CREATE STREAM S (a INTEGER, b INTEGER); CREATE STREAM T (b INTEGER);",
+        "SELECT ISTREAM(R.a, S.b) FROM R [RANGE 2500], S [RANGE 2500], T [RANGE 2500] WHERE R.a = S.a AND S.b = T.b",
+        nexmark.three_streams, sql.MJOIN3, _colleague("limits_joins", "mjoin3", ("R", "S", "T")), 1 / 3, True,
+    ),
+    Case(
+        "distinct", "CREATE STREAM bid (bidder INTEGER);", "SELECT DISTINCT bidder FROM bid [RANGE 10 SECONDS]",
+        _bids("bidder"), sql.DISTINCT, _distinct_kernel,
+    ),
+    Case(
+        "except", "CREATE STREAM bid (bidder INTEGER); CREATE STREAM auction (seller INTEGER);",
+        "SELECT bidder FROM bid [RANGE 10 SECONDS] EXCEPT SELECT seller FROM auction [RANGE 10 SECONDS]",
+        _bids_and_auctions(("bidder",), ("seller",)), sql.EXCEPT,
+    ),
+    Case(
+        "partition", BID, "SELECT auction, price FROM bid [PARTITION BY auction ROWS 10]", _bids("auction", "price"),
+        sql.PARTITION,
+    ),
+    Case(
+        "outer_join", BID + "CREATE STREAM auction (id INTEGER);",
+        "SELECT A.id, B.price FROM auction [RANGE 10 SECONDS] AS A LEFT JOIN bid [RANGE 10 SECONDS] AS B "
+        "ON B.auction = A.id",
+        _bids_and_auctions(("auction", "price"), ("id",)), sql.OUTER_JOIN,
+    ),
+    Case(
+        "text_keys", "CREATE STREAM bid (channel TEXT, price INTEGER);",
+        "SELECT channel, COUNT(*), SUM(price) FROM bid [RANGE 10 SECONDS] GROUP BY channel",
+        _bids("channel", "price"), sql.TEXT_KEYS,
+    ),
+    Case(
+        "nulls", BID, "SELECT auction, COUNT(price), MAX(price) FROM bid [RANGE 10 SECONDS] GROUP BY auction",
+        lambda n: nexmark.with_nulls(_market(n)), sql.NULLS,
+    ),
+    Case(
+        "relation", "CREATE RELATION rates (currency INTEGER, rate INTEGER); "
+        "CREATE STREAM bid (auction INTEGER, price INTEGER, currency INTEGER);",
+        "SELECT ISTREAM(auction, price, rate) FROM bid [NOW], rates WHERE bid.currency = rates.currency",
+        lambda n: nexmark.currencies(_market(n)), sql.RELATION,
+    ),
+)
+
+__all__ = ["CASES", "Case", "Kernel", "filters10_kernel", "last_instant"]

@@ -1,0 +1,69 @@
+"""Who answers a case, and how long it takes: the engine, the kernel, DuckDB.
+
+A contestant is prepared once per round outside the clock (connection, registration, the cutting of the input); the clock
+runs from the first element given to the whole answer in memory as columns.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import minidsms
+from benchmarks.cases import Case
+from benchmarks.feeds import Feeds, last_instant, parts, push_all
+
+CHUNK = 65_536
+"""Elements of the longest stream in one push, where streams must be interleaved."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One round of one contestant. operators: the engine's own figures."""
+
+    seconds: float
+    answer: pa.Table
+    operators: tuple[dict[str, Any], ...] = ()
+
+
+def engine(case: Case, feeds: Feeds, chunk: int = CHUNK, **options: Any) -> Run:
+    """minidsms, input pushed in parts of `chunk` (one stream alone: at once)."""
+    size = chunk if len(feeds) > 1 or chunk != CHUNK else max(len(f) for f in feeds.values())
+    pieces = list(parts(feeds, size))
+    until = last_instant(feeds)
+    with minidsms.connect(**options) as db:
+        db.execute(case.declarations)
+        case.prepare(db)
+        query = db.query(case.cql)
+        seconds, answer = _timed(lambda: (push_all(db, pieces, until), query.fetch_arrow())[1])
+        return Run(seconds, answer, tuple(query.stats()["operators"]))
+
+
+def kernel(case: Case, feeds: Feeds) -> Run:
+    """The hand-written kernel; compiled before."""
+    assert case.kernel is not None
+    run, until = case.kernel, last_instant(feeds)
+    return Run(*_timed(lambda: run(feeds, until)))
+
+
+def duckdb_batch(case: Case, feeds: Feeds) -> Run:
+    """DuckDB over tables of its own, on all processors."""
+    with duckdb.connect() as con:
+        for name, feed in feeds.items():
+            con.register("incoming", feed.table())
+            con.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming")
+        text = case.duckdb.replace("{until}", str(last_instant(feeds)))
+        return Run(*_timed(lambda: con.sql(text).to_arrow_table()))
+
+
+def _timed(work: Callable[[], pa.Table]) -> tuple[float, pa.Table]:
+    gc.collect()
+    start = time.perf_counter()
+    answer = work()
+    return time.perf_counter() - start, answer
