@@ -137,10 +137,10 @@ def show_answers(console: Console, queries: dict[str, Query]) -> None:
         console.print()
         console.print(Rule(Text(f"{number}  {question(name)}", style="bold"), align="left", style="cyan"))
         shown = QUERIES[name](query)
-        console.print(Padding(shown, (0, 0, 0, 2), expand=False))
+        console.print(Padding(shown, (0, 0, 0, 1), expand=False))
         above = 1 if shown.caption else 0
         where = Text(f"examples/flights/{name}.cql", style="dim")
-        console.print(Padding(Group(where, cql(query.expanded)), (above, 0, 0, 4), expand=False))
+        console.print(Padding(Group(where, cql(query.expanded)), (above, 0, 0, 3), expand=False))
 
 
 def show_plan(console: Console, query: Query) -> None:
@@ -150,7 +150,7 @@ def show_plan(console: Console, query: Query) -> None:
     console.print(Rule(title, align="left", style="cyan"))
     logical = query.explain().split("Logical plan\n", 1)[1].split("Physical plan", 1)[0]
     console.print(Padding(Text(logical.rstrip(), no_wrap=True, overflow="ellipsis"), (1, 0, 1, 0), expand=False))
-    console.print(Padding(tables.plan_figures(query), (0, 0, 0, 2), expand=False))
+    console.print(Padding(tables.plan_figures(query, console.width), (0, 0, 0, 1), expand=False))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 from flights_timeline import DAY, NEW_YORK
 from rich import box
+from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +23,8 @@ from minidsms import Query
 AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "La Guardia"}
 SHADES = (" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█")
 QUARTER = 15
+BAR = ""
+"""The title of a column of bars."""
 
 
 def shown(value: object, style: str = "") -> Text:
@@ -57,17 +60,34 @@ def heat(minutes: float) -> str:
     return "red"
 
 
-def bar(value: float, greatest: float, width: int = 24) -> Text:
-    """A bar, to an eighth of a character."""
-    eighths = round(8 * width * value / greatest) if greatest else 0
-    return Text("█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip(), style="cyan")
+def bar(value: float, greatest: float) -> Bar:
+    """A bar as wide as the column allows: in a narrow terminal it gives way to the figures."""
+    return Bar(greatest or 1, 0, max(0.0, value), color="cyan")
+
+
+def short(name: str) -> str:
+    """An airline as people call it.
+
+    >>> [short(name) for name in ("ExpressJet Airlines Inc.", "United Air Lines Inc.", "US Airways Inc.", "Envoy Air")]
+    ['ExpressJet', 'United', 'US Airways', 'Envoy Air']
+    """
+    for ending in (" Inc.", " Co.", " Corporation", " Airlines", " Air Lines", " Airways"):
+        if len(rest := name.removesuffix(ending)) > 2:
+            name = rest
+    return name
 
 
 def table(*columns: str, left: Sequence[str] = ()) -> Table:
-    """An empty table; the columns named in `left` are texts, the others figures."""
-    made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    """An empty table; the columns named in `left` are texts, the others figures. All fit into 80 characters.
+
+    A column named BAR has no title and is the first to shrink.
+    """
+    made = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     for column in columns:
-        made.add_column(Text(column), justify="left" if column in left else "right", no_wrap=True)
+        if column == BAR:
+            made.add_column(max_width=24)
+        else:
+            made.add_column(Text(column), justify="left" if column in left else "right", no_wrap=True)
     return made
 
 
@@ -77,8 +97,7 @@ def table(*columns: str, left: Sequence[str] = ()) -> Table:
 def worst_hours(query: Query) -> Table:
     """The worst two hours of the ten worst days of an airport."""
     answer = query.fetch_arrow().sort_by([("mean_delay", "descending"), ("_ts", "ascending")])
-    rows = table("", "airport", "two hours (New York time)", "departures", "mean delay", "bar", left=_left("bar"))
-    rows.columns[-1].header = Text("")
+    rows = table("#", "airport", "two hours", "flights", "mean delay", BAR, left=("airport", "two hours"))
     taken: list[tuple[str, int]] = []
     greatest = 0.0
     for ts, origin, mean, departures in _rows(answer, "_ts", "origin", "mean_delay", "departures"):
@@ -100,28 +119,29 @@ def weather(query: Query) -> Table:
     winds = ("under 10", "10 to 20", "20 and more", "unknown")
     sights = ("10 miles", "5 to 10 miles", "1 to 5 miles", "under 1 mile", "no observation")
     cells = {(visibility, wind): (n, mean) for visibility, wind, n, mean in query.snapshot()}
-    heads = [f"wind {w}{'' if w == 'unknown' else ' mph'}" for w in winds]
-    rows = table("visibility", *heads, left=("visibility",))
+    rows = table("visibility", *winds, left=("visibility",))
+    rows.caption = Text("mean delay in minutes (departures), by wind in miles per hour")
+    counts = {wind: [f"({n:,})" for (_, other), (n, _) in cells.items() if other == wind] for wind in winds}
+    widths = {wind: max(map(len, counts[wind]), default=0) for wind in winds}
     for sight in sights:
         line = [shown(sight)]
         for wind in winds:
             n, mean = cells.get((sight, wind), (0, 0.0))
-            cell = Text(f"{mean:.1f} min", style=heat(mean)) if n else Text("")
-            line.append(cell.append(f"{f'({n:,})':>10}", style="dim") if n else cell)
+            figures = ((f"{mean:.1f}", heat(mean)), " ", (f"({n:,})".rjust(widths[wind]), "dim")) if n else ()
+            line.append(Text.assemble(*figures))
         rows.add_row(*line)
     return rows
 
 
 def returns(query: Query) -> Table:
     """The ten destinations with most round trips."""
-    head = ("from", "round trips", "aircraft", "quickest", "mean", "to another airport")
-    rows = table(*head, left=("from",))
-    for dest, name, trips, aircraft, quickest, mean, moved in sorted(query.snapshot(), key=lambda r: (-r[2], r[0]))[
-        :10
-    ]:
-        place = shown(dest, "bold").append("  ").append_text(shown(name or "", "default"))
-        share = Text(f"{100 * moved / trips:.0f} %")
-        rows.add_row(place, shown(trips), shown(aircraft), Text(duration(quickest)), Text(duration(mean)), share)
+    rows = table("from", "trips", "aircraft", "quickest", "mean", "moved", left=("from",))
+    rows.columns[0].max_width = 33
+    rows.caption = Text("moved: back at another of the three airports")
+    busiest = sorted(query.snapshot(), key=lambda row: (-row[2], row[0]))[:10]
+    for dest, name, trips, aircraft, quickest, mean, moved in busiest:
+        times = (Text(duration(quickest)), Text(duration(mean)))
+        rows.add_row(_place(dest, name), shown(trips), shown(aircraft), *times, Text(f"{moved / trips:.0%}"))
     return rows
 
 
@@ -130,15 +150,15 @@ def last_five(query: Query) -> Table:
     by_airline: dict[str, list[tuple[Any, ...]]] = {}
     for row in sorted(query.snapshot(), key=lambda r: (r[1], r[3])):
         by_airline.setdefault(row[0], []).append(row)
-    rows = table("airline", "last departure", "flight", "from – to", "minutes late", left=_left("flight"))
+    rows = table("airline", "last left", "flight", "from – to", "minutes late", left=("airline", "flight", "from – to"))
     rows.caption = Text("five departures each, the last one last; a minus is early")
     for name, flights in sorted(by_airline.items(), key=lambda item: (-item[1][-1][1], item[0])):
         _, departed, carrier, number, origin, dest, _ = flights[-1]
         delays = Text()
         for flight in flights:
             delays.append(f"{flight[6]:+5d}", style=heat(flight[6]))
-        when = shown(day_and_time(departed))
-        rows.add_row(shown(name), when, shown(f"{carrier} {number}"), shown(f"{origin} – {dest}"), delays)
+        when = shown(f"{local(departed):%d %b %H:%M}")
+        rows.add_row(shown(short(name)), when, shown(f"{carrier} {number}"), shown(f"{origin} – {dest}"), delays)
     return rows
 
 
@@ -150,8 +170,7 @@ def never_left(query: Query) -> Table:
         day = days.setdefault(date, {})
         day[origin] = day.get(origin, 0) + 1
     worst = sorted(days.items(), key=lambda item: (-sum(item[1].values()), item[0]))[:10]
-    rows = table("day", *AIRPORTS.values(), "together", "bar", left=("day", "bar"))
-    rows.columns[-1].header = Text("")
+    rows = table("day", *AIRPORTS.values(), "together", BAR, left=("day",))
     share = sum(sum(day.values()) for _, day in worst) / max(1, answer.num_rows)
     rows.caption = Text(f"{answer.num_rows:,} flights in all; {share:.0%} of them on these days")
     for date, day in worst:
@@ -179,23 +198,22 @@ def only_from_jfk(query: Query) -> Table:
     edges.append(int(datetime(2014, 1, 1, tzinfo=NEW_YORK).timestamp()) // 60)
     ranked = sorted(present.items(), key=lambda item: (-sum(b - a for a, b in item[1]), item[0][0]))
     rows = table("to", "days", "J F M A M J J A S O N D", left=("to", "J F M A M J J A S O N D"))
+    rows.columns[0].max_width = 36
     rows.caption = Text(f"the fifteen most lasting of {len(ranked)}; a full block is a whole month")
     for (dest, name), spans in ranked[:15]:
         months = [_overlap(spans, begin, end) / (end - begin) for begin, end in pairwise(edges)]
         # A month with any of it shows at least the lowest block: an empty place means never.
         strip = " ".join(SHADES[max(1, round(8 * share))] if share else " " for share in months)
-        place = shown(dest, "bold").append("  ").append_text(shown(name or "(not in the table of airports)", "default"))
-        rows.add_row(place, Text(f"{sum(b - a for a, b in spans) / DAY:.0f}"), Text(strip, style="cyan"))
+        rows.add_row(_place(dest, name), Text(f"{sum(b - a for a, b in spans) / DAY:.0f}"), Text(strip, style="cyan"))
     return rows
 
 
 def unregistered(query: Query) -> Table:
     """Departures and aircraft without an entry, by airline."""
     found = sorted(query.snapshot(), key=lambda r: (-r[1], r[0]))
-    rows = table("airline", "departures", "aircraft", "bar", left=("airline", "bar"))
-    rows.columns[-1].header = Text("")
+    rows = table("airline", "departures", "aircraft", BAR, left=("airline",))
     for name, departures, aircraft in found:
-        rows.add_row(shown(name), shown(departures), shown(aircraft), bar(departures, found[0][1]))
+        rows.add_row(shown(short(name)), shown(departures), shown(aircraft), bar(departures, found[0][1]))
     return rows
 
 
@@ -207,13 +225,13 @@ def fleets(query: Query) -> Table:
     whole = sorted(weeks)[1:-1] if len(weeks) > 2 else sorted(weeks)
     names = {name for week in whole for name in weeks[week]}
     lines = {name: [weeks[week].get(name, (0, 0))[0] for week in whole] for name in names}
-    head = f"{len(whole)} weeks, from the first to the last"
-    rows = table("airline", "fewest", "most", head, left=("airline", head))
+    head = f"{len(whole)} weeks, one after the other"
+    rows = table("airline", "min", "max", head, left=("airline", head))
     rows.caption = Text("every line has a scale of its own, from the airline's fewest to its most")
     for name, counts in sorted(lines.items(), key=lambda item: (-max(item[1]), item[0])):
         low, high = min(counts), max(counts)
         line = "".join(SHADES[1 + (round(7 * (n - low) / (high - low)) if high > low else 7)] for n in counts)
-        rows.add_row(shown(name), shown(low), shown(high), Text(line, style="cyan"))
+        rows.add_row(shown(short(name)), shown(low), shown(high), Text(line, style="cyan"))
     return rows
 
 
@@ -232,10 +250,9 @@ def standstill(query: Query) -> Table:
         ((origin, episode) for origin, several in episodes.items() for episode in several),
         key=lambda item: (-len(item[1]), item[1][0][0], item[0]),
     )
-    head = ("airport", "alert from", "lasted", "at the worst, gone of due")
-    rows = table(*head, "bar", left=("airport", "alert from", "bar"))
-    rows.columns[-1].header = Text("")
-    rows.caption = Text(f"the ten longest of {len(ranked):,} episodes, {alerts:,} alerts in all")
+    head = ("airport", "alert from", "lasted", "gone of due")
+    rows = table(*head, BAR, left=("airport", "alert from"))
+    rows.caption = Text(f"the ten longest of {len(ranked):,} episodes ({alerts:,} alerts), at their worst")
     for origin, episode in ranked[:10]:
         begin, length = episode[0][0], episode[-1][0] - episode[0][0] + QUARTER
         _, due, gone = min(episode, key=lambda alert: (alert[2] / alert[1], alert[0]))
@@ -250,8 +267,8 @@ def _overlap(spans: list[tuple[int, int]], begin: int, end: int) -> int:
     return sum(max(0, min(b, end) - max(a, begin)) for a, b in spans)
 
 
-def _left(*more: str) -> tuple[str, ...]:
-    return ("airport", "airline", "two hours (New York time)", "from – to", *more)
+def _place(code: str, name: str | None) -> Text:
+    return Text.assemble(shown(code, "bold"), "  ", shown(name or "(not in the table of airports)"))
 
 
 def _rows(answer: pa.Table, *names: str) -> Iterable[tuple[Any, ...]]:
@@ -263,10 +280,10 @@ def date_of(instant: int) -> str:
     return local(instant).strftime("%d %b %Y")
 
 
-def plan_figures(query: Query) -> Table:
-    """EXPLAIN ANALYZE of the physical plan: an operator a line, its figures in columns."""
+def plan_figures(query: Query, width: int) -> Table:
+    """EXPLAIN ANALYZE of the physical plan: an operator a line, its figures in columns. width: of the terminal."""
     rows = table("operator", "in", "out", "ms", "share", left=("operator",))
-    rows.columns[0].overflow = "ellipsis"
+    rows.columns[0].max_width = max(20, width - 44)
     physical = query.explain(analyze=True).split("Physical plan\n", 1)[1]
     for line in physical.splitlines():
         operator, _, figures = line.removeprefix("  ").partition("   [")

@@ -23,7 +23,7 @@ from pyarrow import csv
 NEW_YORK = ZoneInfo("America/New_York")
 DAY = 24 * 60
 FASTEST_WIND = 150.0
-"""Miles per hour. The record for a place at sea level is not far above; one observation of the year says 1,048."""
+"""Miles per hour, above which an observation is not believed: one says 1,048, and no other is above 43."""
 
 Minutes = npt.NDArray[np.int64]
 
@@ -154,8 +154,11 @@ def _schedule(flights: pa.Table, due: Minutes) -> Feed:
 def _midnights(flights: pa.Table) -> Minutes:
     """Seconds of the local date, as if it were UTC: only its digits are wanted."""
     months = (flights["year"].to_numpy() - 1970) * 12 + flights["month"].to_numpy() - 1
-    days = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + flights["day"].to_numpy() - 1
-    return days * 86_400
+    days: Minutes = (
+        months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + flights["day"].to_numpy() - 1
+    )
+    seconds: Minutes = days * 86_400
+    return seconds
 
 
 def _departures(flights: pa.Table, due: Minutes) -> Feed:

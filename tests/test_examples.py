@@ -5,6 +5,7 @@ Forty days are replayed, with the snowstorm of 8 February among them.
 
 from __future__ import annotations
 
+import doctest
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,6 +197,15 @@ def test_an_alert_says_that_most_flights_due_have_not_left(known: Any, replayed:
                 expected.add((b, (origin, int(hi - lo), gone)))
     assert len(expected) > 50
     assert {(c.ts, c.row) for c in replayed.changes["standstill"]} == expected
+
+
+def test_the_tables_docstrings_say_what_happens(demo: Any) -> None:
+    result = doctest.testmod(demo.tables)
+    assert result.attempted > 0 and result.failed == 0
+
+
+def test_texts_of_the_data_are_never_markup_nor_escape_codes(demo: Any) -> None:
+    assert demo.tables.shown("[red]x[/red]\x1b[31m").plain == "[red]x[/red]·[31m"
 
 
 def test_the_page_has_every_question_every_query_and_no_escape_codes(
