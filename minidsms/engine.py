@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
+from minidsms.operators.contents import Contents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
@@ -43,7 +44,7 @@ class InputProgress(Protocol):
 class Network:
     """The running plan of a query: operators in an order in which producers stand before consumers.
 
-    output: the last operator; None only where a frontier is asked for.  streams, relations: the inputs read. 
+    output: the last operator; None only where a frontier is asked for.  streams, relations: the inputs read.
     is_immediate: see `Operator.is_immediate`.
     """
 
@@ -60,6 +61,7 @@ class Network:
         self.streams = list(streams)
         self.relations = list(relations)
         self.is_immediate = is_immediate
+        self.contents: Contents | None = None
         self.sources = [op for op in operators if isinstance(op, StreamSource | RelationSource)]
         self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, Stub)]
         self.progress = MIN_INSTANT

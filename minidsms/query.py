@@ -9,11 +9,13 @@ import pyarrow as pa
 
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import Batch, Schema
+from minidsms.present_rows import PresentRows
 from minidsms.results import ResultCodec
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.engine import Network
+    from minidsms.operators.contents import Contents
     from minidsms.plan.explain import Plan
     from minidsms.sinks.sink import Sink
 
@@ -43,8 +45,7 @@ class Query:
         self.expanded = expanded
         self._codec = codec
         self._pending: list[Batch] = []
-        self._log: list[Batch] = []
-        self._logged = 0
+        self._present = PresentRows(schema)
         self._callbacks: list[Callable[[Change], Any]] = []
         self._sink: Sink | None = None
         self._network: Network | None = None
@@ -63,12 +64,13 @@ class Query:
         """Take final results from the output operator."""
         self._results += len(batch)
         self._pending.append(batch)
-        if self.kind == "relation":
-            self._log.append(batch)
-            self._logged += len(batch)
-            if self._logged > 100_000 + 2 * len(self._log[0]):
-                self._log = [self._codec.net(self._log)]
-                self._logged = 0
+        if self.kind == "relation" and self._contents is None:
+            self._present.add(batch)
+
+    @property
+    def _contents(self) -> Contents | None:
+        """What gives the present rows, where an operator knows them."""
+        return None if self._network is None else self._network.contents
 
     def set_sink(self, sink: Sink) -> None:
         """Let the answers, those waiting first, go to an open sink."""
@@ -122,7 +124,7 @@ class Query:
 
     def live_batches(self) -> list[Batch]:
         """Results whose TEXT codes are still needed."""
-        return [*self._pending, *self._log]
+        return [*self._pending, self._present.rows()]
 
     # --------------------------------------------------------------------------------------------------- answers
 
@@ -187,11 +189,8 @@ class Query:
                     f"query {self.name} yields a stream, which has no present content: fetch its elements, "
                     "or register the query without ISTREAM, DSTREAM or RSTREAM"
                 )
-            if not self._log:
-                return []
-            self._log = [self._codec.net(self._log)]
-            self._logged = 0
-            return self._codec.rows(self._log[0])
+            contents = self._contents
+            return self._codec.rows(self._present.rows() if contents is None else contents())
 
     def __iter__(self) -> Iterator[Change]:
         """The changes as they come: those waiting, then those that bounded sources still yield."""
@@ -258,10 +257,9 @@ class Query:
             finally:
                 self._connection.forget(self)
                 self._closed = True
-            self._pending, self._log = [], []
+            self._pending = []
+            self._present.clear()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "failed" if self.failure else "running"
         return f"<Query {self.name} ({self.kind}, {state}): {self.schema}>"
-
-

@@ -70,6 +70,8 @@ class CountedRows:
 class CountingOperator(Operator):
     """A rule over the multiplicities of one or two inputs of equal column types."""
 
+    is_netted = True
+
     def __init__(self, inputs: Sequence[Queue], rule: int, schema: Schema) -> None:
         super().__init__(inputs, schema)
         self.rows = CountedRows(schema)
@@ -105,6 +107,11 @@ class CountingOperator(Operator):
         self.rows.forget(ids)
         if result is not None:
             yield result
+
+    def contents(self) -> Batch:
+        """The rows that are put out at present, as insertions (ts of no meaning)."""
+        ids = np.repeat(np.arange(len(self.rows.counts)), self.rows.counts[:, 2])
+        return Batch(np.zeros(len(ids), np.int64), None, self.rows.table.columns(ids, self.schema))
 
     def describe(self) -> Description:
         return Description(self.name, "", {"rows": len(self.rows), "bytes": self.rows.nbytes})

@@ -20,11 +20,17 @@ class DStream(Operator):
     name = "DStream"
 
     def __init__(
-        self, input: Queue, order_by_value: bool = False, ranks: Ranks | None = None, keep_seq: bool = False
+        self,
+        input: Queue,
+        order_by_value: bool = False,
+        ranks: Ranks | None = None,
+        keep_seq: bool = False,
+        input_netted: bool = False,
     ) -> None:
         super().__init__([input], input.schema)
         self._order_by_value = order_by_value
         self._ranks = ranks
+        self._input_netted = input_netted
         self._keep_seq = keep_seq and not order_by_value
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
@@ -34,7 +40,7 @@ class DStream(Operator):
         wanted = batch.sign < 0
         if not wanted.any():
             return
-        kept = surviving(batch)
+        kept = None if self._input_netted else surviving(batch)
         batch = as_stream(batch.take(wanted if kept is None else wanted & kept), self._keep_seq)
         yield ordered_by_value(batch, self.schema, self._ranks) if self._order_by_value else batch
 

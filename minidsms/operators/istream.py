@@ -19,16 +19,23 @@ class IStream(Operator):
 
     order_by_value: order the rows of an instant by value, TEXT by `ranks` (where the stream feeds a window).
     keep_seq: pass the arrival numbers on; they are those of the one stream the relation filters and projects.
+    input_netted: no row of the input is deleted and inserted at one instant.
     """
 
     name = "IStream"
 
     def __init__(
-        self, input: Queue, order_by_value: bool = False, ranks: Ranks | None = None, keep_seq: bool = False
+        self,
+        input: Queue,
+        order_by_value: bool = False,
+        ranks: Ranks | None = None,
+        keep_seq: bool = False,
+        input_netted: bool = False,
     ) -> None:
         super().__init__([input], input.schema)
         self._order_by_value = order_by_value
         self._ranks = ranks
+        self._input_netted = input_netted
         self._keep_seq = keep_seq and not order_by_value
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
@@ -38,7 +45,7 @@ class IStream(Operator):
         if batch.sign is not None:
             wanted = batch.sign > 0
             if not wanted.all():
-                kept = surviving(batch)
+                kept = None if self._input_netted else surviving(batch)
                 batch = batch.take(wanted if kept is None else wanted & kept)
         batch = as_stream(batch, self._keep_seq)
         yield ordered_by_value(batch, self.schema, self._ranks) if self._order_by_value else batch

@@ -68,6 +68,10 @@ class Operator:
     """
 
     name = "Operator"
+    is_netted = False
+    """No row of the output is both deleted and inserted at one instant."""
+    is_append_only = False
+    """The output has no deletions."""
 
     def __init__(self, inputs: Sequence[Queue], schema: Schema, is_fifo: bool = False) -> None:
         self.inputs = list(inputs)

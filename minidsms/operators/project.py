@@ -37,6 +37,11 @@ class Project(Operator):
         self._detail = detail
         self._chosen = chosen
 
+    @property
+    def chosen(self) -> list[int] | None:
+        """The input columns, in order, when no expression computes anything; else None."""
+        return self._chosen
+
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
         if batch is None:

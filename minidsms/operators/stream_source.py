@@ -23,6 +23,7 @@ class StreamSource(Operator):
     """
 
     name = "Stream"
+    is_append_only = True
 
     def __init__(self, stream: str, store: StreamStore, earlier: Int64Array, with_history: bool = False) -> None:
         super().__init__((), store.schema, is_fifo=True)

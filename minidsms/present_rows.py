@@ -1,0 +1,76 @@
+"""The rows a relation holds, kept from its changes where no operator knows them.
+
+Changes wait in batches and are counted, row by row, when many wait or somebody asks: so each costs one look into a
+table of the rows present, whatever the sizes of the batches.
+Invariant: what is held follows the relation, not the number of its changes.  docs/semantics D2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minidsms.elements import Batch, Int64Array, Schema
+
+if TYPE_CHECKING:
+    from minidsms.synopses.key_table import KeyTable
+
+_MOST_WAITING = 1 << 16
+
+
+class PresentRows:
+    """A bag of rows of one schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._waiting: list[Batch] = []
+        self._n_waiting = 0
+        self._table: KeyTable | None = None
+        self._counts: Int64Array = np.zeros(0, np.int64)
+
+    def add(self, batch: Batch) -> None:
+        """Take changes, netted per instant."""
+        self._waiting.append(batch)
+        self._n_waiting += len(batch)
+        if self._n_waiting > _MOST_WAITING:
+            self._count()
+
+    def rows(self) -> Batch:
+        """The rows present as insertions, equal ones repeated (ts of no meaning)."""
+        self._count()
+        if not len(self._schema):
+            return Batch(np.zeros(int(self._counts.sum()), np.int64), None, [])
+        if self._table is None:
+            return Batch.empty(self._schema)
+        ids = np.repeat(np.arange(len(self._counts)), self._counts)
+        return Batch(np.zeros(len(ids), np.int64), None, self._table.columns(ids, self._schema))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._waiting, self._n_waiting = [], 0
+        self._table, self._counts = None, np.zeros(0, np.int64)
+
+    def _count(self) -> None:
+        if not self._waiting:
+            return
+        batch = Batch.concat(self._waiting)
+        self._waiting, self._n_waiting = [], 0
+        if not len(self._schema):
+            self._counts = np.array([self._counts.sum() + batch.signs.sum(dtype=np.int64)], np.int64)
+            return
+        if self._table is None:
+            # numba is loaded with the first query that needs it, not with the package.
+            from minidsms.synopses.key_table import KeyTable
+
+            self._table = KeyTable.of_schema(self._schema)
+        table = self._table
+        ids = table.acquire_columns(batch.columns)
+        counts = np.bincount(ids, batch.sign, minlength=table.capacity).astype(np.int64)
+        counts[: len(self._counts)] += self._counts
+        self._counts = counts
+        table.release(ids[counts[ids] <= 0])
+        kept = table.compact()
+        if kept is not None:
+            self._counts = np.zeros(table.capacity, np.int64)
+            self._counts[: len(kept)] = counts[kept]
