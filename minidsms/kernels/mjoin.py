@@ -71,15 +71,17 @@ def _mixed(h: int, word: int) -> np.int64:
     return int64(x ^ (x >> uint64(29)))
 
 
-@njit("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64)", cache=True, nogil=True)
-def take_runs(ts: Int64Array, sign: Int8Array, has_signs: bool, runs: Int64Array, start: int) -> np.int64:
-    """Count each instant's deletions and insertions into runs[start:]; returns where the runs end.
+@njit("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])", cache=True, nogil=True)
+def take_runs(ts: Int64Array, sign: Int8Array, has_signs: bool, runs: Int64Array, figures: Int64Array) -> np.int64:
+    """Count each instant's deletions and insertions into runs[figures[RUN]:]; returns the most rows held after any.
 
-    sign: read where has_signs; else all are insertions.
+    sign: read where has_signs; else all are insertions.  figures: of the input; RUNS_END is set.
     """
     n = len(ts)
     i = 0
-    at = start
+    at = figures[RUN]
+    held = figures[HI] - figures[LO]
+    most = held
     while i < n:
         instant = ts[i]
         first = i
@@ -91,7 +93,10 @@ def take_runs(ts: Int64Array, sign: Int8Array, has_signs: bool, runs: Int64Array
             i += 1
         runs[at, 0], runs[at, 1], runs[at, 2] = instant, middle - first, i - middle
         at += 1
-    return int64(at)
+        held += i - middle - (middle - first)
+        most = max(most, held)
+    figures[RUNS_END] = at
+    return int64(most)
 
 
 @njit("int64(int64[::1], int8[::1], boolean, int64[::1], int64)", cache=True, nogil=True)
@@ -195,7 +200,7 @@ def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, 
         sign[p] = -1 if p < first + end - middle else 1
 
 
-@njit("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64)", cache=True, nogil=True)
+@njit("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64)", cache=True, nogil=True, inline="always")
 def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, netted: int) -> np.int64:
     """Take every input's run of the next instant; returns the phase it begins with, _START when there is none."""
     n = len(inputs)
@@ -229,7 +234,7 @@ def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, nette
     return int64(_DELETE if netted == 0 and leaving > 0 else _INSERT)
 
 
-@njit("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+@njit("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True, inline="always")
 def _link(
     inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64Array, i: int, slot: int
 ) -> bool:
@@ -251,7 +256,7 @@ def _link(
     return True
 
 
-@njit("void(int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
+@njit("void(int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64)", cache=True, nogil=True, inline="always")
 def _stamp(
     inputs: Int64Array, marks: Int64Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
 ) -> None:

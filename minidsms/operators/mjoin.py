@@ -67,7 +67,7 @@ class MJoin(Operator):
         n = len(inputs)
         self.equalities = tuple(equalities)
         self.outputs_of = tuple(outputs_of)
-        self.is_netted = shown is not None
+        self.leaves_out = shown is not None
         keys, linked = _keys(n, self.equalities)
         marked = None
         if shown is not None:
@@ -75,7 +75,7 @@ class MJoin(Operator):
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
         self._index = WindowIndex([q.schema for q in inputs], keys, marked, needed)
         self.orders, self._steps, self._checks = _pipelines(n, keys, linked)
-        self._stamps = np.zeros((n if self.is_netted else 0, STAMPS), np.int64)
+        self._stamps = np.zeros((n if self.leaves_out else 0, STAMPS), np.int64)
         self._walks = np.zeros((3, n), np.int64)
         self._state = np.zeros(STATE_WORDS, np.int64)
         self._state[DEPTH] = -1
@@ -90,11 +90,11 @@ class MJoin(Operator):
             while status != DONE:
                 found = mjoin(
                     index.runs, index.inputs, index.keys, self._steps, self._checks, index.nodes, index.heads,
-                    index.marks, self._stamps, self._walks, state, self.is_netted, *self._buffers, found,
+                    index.marks, self._stamps, self._walks, state, self.leaves_out, *self._buffers, found,
                 )  # fmt: skip
                 status = int(state[STATUS])
                 assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
-                complete = int(state[FIRST]) if status != DONE and self.is_netted else found
+                complete = int(state[FIRST]) if status != DONE and self.leaves_out else found
                 if complete:
                     yield self._output(complete)
                 found = self._keep(complete, found) if status != DONE else 0
@@ -104,7 +104,7 @@ class MJoin(Operator):
     def _output(self, found: int) -> Batch:
         """The rows of the first tuples found."""
         slots, ts, sign = self._buffers
-        has_deletions = self._state[DELETED] > 0 if self.is_netted else bool((sign[:found] < 0).any())
+        has_deletions = self._state[DELETED] > 0 if self.leaves_out else bool((sign[:found] < 0).any())
         self._state[DELETED] = 0
         columns: list[Column | None] = [None] * len(self.outputs_of)
         for i, window in enumerate(self._index.windows):
@@ -136,7 +136,7 @@ class MJoin(Operator):
             detail,
             {
                 "rows": "+".join(str(len(w)) for w in windows),
-                "netted": self.is_netted,
+                "netted": self.leaves_out,
                 "bytes": sum(w.nbytes for w in windows),
                 "inspected": int(self._state[INSPECTED]),
             },

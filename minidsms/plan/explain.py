@@ -13,7 +13,7 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
 from minidsms.expressions import print_expression
 from minidsms.operators.operator import Operator
-from minidsms.plan.logical import FirstArrival, GroupBy, SemiJoin, Stop, ToStream, WindowEvents, reader_counts
+from minidsms.plan.logical import FirstArrival, GroupBy, MultiJoin, SemiJoin, Stop, ToStream, WindowEvents, reader_counts
 from minidsms.plan.planner import LogicalPlan
 
 
@@ -99,6 +99,11 @@ def describe_node(node: Node) -> str:
             condition = "" if node.condition is None else f" on {print_expression(node.condition)}"
             kind = "Join" if node.join is bound.JoinKind.INNER else f"{node.join.value.title()} Join"
             return (kind if condition or node.join is not bound.JoinKind.INNER else "Cartesian Product") + condition
+        case MultiJoin():
+            names = [window.schema.names for window in node.windows]
+            return f"{len(names)}-way Join on " + " AND ".join(
+                f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in node.equalities
+            )
         case SemiJoin():
             on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in node.pairs)
             return f"{'Antijoin' if node.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if node.null_safe else "")

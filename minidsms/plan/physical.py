@@ -35,6 +35,7 @@ from minidsms.plan.logical import (
     FirstArrival,
     GroupBy,
     KeepArrival,
+    MultiJoin,
     RelationEvents,
     RestoreArrival,
     SemiJoin,
@@ -155,6 +156,8 @@ class PhysicalPlanner:
                 return self._window(node)
             case bound.Join():
                 return self._join(node)
+            case MultiJoin():
+                return self._multi_join(node)
             case SemiJoin():
                 return self._semi_join(node)
             case GroupBy():
@@ -302,6 +305,13 @@ class PhysicalPlanner:
             output_columns=kept,
         )
 
+    def _multi_join(self, node: MultiJoin) -> Operator:
+        from minidsms.operators.mjoin import MJoin
+
+        assert all(self._operator(window).is_fifo for window in node.windows)
+        queues = [self._queue(window) for window in node.windows]
+        return MJoin(queues, node.equalities, node.columns, node.schema, node.shown)
+
     def _semi_join(self, node: SemiJoin) -> Operator:
         from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator
 
@@ -315,6 +325,7 @@ class PhysicalPlanner:
             list(range(len(keys))),
             anti=node.anti,
             null_safe=node.null_safe,
+            left_fifo=self._operator(left).is_fifo,
         )
         if left is node.left:
             return joined

@@ -201,6 +201,7 @@ class IndexedWindow:
         if n:
             self._index.reserve(self._number, n)
             rows = columns_of_words(arrays["words"][:n], Schema(tuple(self.schema[c] for c in self.kept)))
+            self._index.fit(self._number, n)
             self.ring[:n] = self._append(n, rows)
             self._take(0, n)
             self.figures[HI] = n
@@ -234,6 +235,7 @@ class WindowIndex:
             at += len(keys[i])
         self._has_marks = marked is not None
         self._capacities = [_LEAST_CAPACITY] * n
+        self._buckets = [_LEAST_CAPACITY] * n
         self._place()
         self.windows = [
             IndexedWindow(self, i, schemas[i], keys[i], None if marked is None else marked[i], needed[i])
@@ -254,12 +256,13 @@ class WindowIndex:
         at = 0
         for i, batch in enumerate(batches):
             figures = self.inputs[i]
-            figures[RUN] = at
+            figures[RUN] = figures[RUNS_END] = at
             if batch is not None:
-                self.windows[i].admit(batch)
                 signs = _NO_SIGNS if batch.sign is None else _plain(batch.sign)
-                at = kernels.take_runs(_plain(batch.ts), signs, batch.sign is not None, self.runs, at)
-            figures[RUNS_END] = at
+                most = kernels.take_runs(_plain(batch.ts), signs, batch.sign is not None, self.runs, figures)
+                self.windows[i].admit(batch)
+                self.fit(i, int(most))
+                at = int(figures[RUNS_END])
 
     def reserve(self, i: int, count: int) -> None:
         """Room for more slots of an input, in an index neither crowded nor mostly empty."""
@@ -268,53 +271,69 @@ class WindowIndex:
         if needed > capacity or (capacity > 1024 and needed * 8 < capacity):
             self._resize(i, max(_LEAST_CAPACITY, 1 << (needed * 2 - 1).bit_length()))
 
+    def fit(self, i: int, rows: int) -> None:
+        """Buckets for as many rows as are held at once: fewer than slots, so that they stay in the cache."""
+        buckets = self._buckets[i]
+        if rows > buckets or (buckets > 1024 and rows * 8 < buckets):
+            self._buckets[i] = max(_LEAST_CAPACITY, 1 << (rows - 1).bit_length())
+            self._place_buckets()
+            for j in range(len(self.windows)):
+                self.relink(j)
+
     def clear(self, i: int) -> None:
         """Forget an input's slots."""
         self.inputs[i, LO] = self.inputs[i, HI] = self.inputs[i, HAS_NULLS] = 0
         for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-            self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._capacities[i]] = -1
+            self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = -1
 
     def relink(self, i: int) -> None:
         """Fill an input's buckets, which are empty."""
         kernels.relink(self.nodes, self.heads, self.inputs, self.keys, i)
 
     def _place(self) -> None:
-        """Lay out empty arrays for the capacities."""
-        nodes = heads = marks = 0
+        """Lay out empty arrays for the capacities and the buckets."""
+        nodes = marks = 0
         for i, capacity in enumerate(self._capacities):
             self.inputs[i, MASK] = capacity - 1
             self.inputs[i, MARKS] = marks
             marks += capacity if self._has_marks else 0
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-                self.keys[x, NODES], self.keys[x, HEADS], self.keys[x, SHIFT] = nodes, heads, 65 - capacity.bit_length()
+                self.keys[x, NODES] = nodes
                 nodes += 2 * capacity
-                heads += capacity
         self.nodes: Int64Array = np.zeros(nodes, np.int64)
-        self.heads: Int64Array = np.full(heads, -1, np.int64)
         self.marks: Int64Array = np.zeros(marks, np.int64)
+        self._place_buckets()
+
+    def _place_buckets(self) -> None:
+        heads = 0
+        for i, buckets in enumerate(self._buckets):
+            for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
+                self.keys[x, HEADS] = heads
+                self.keys[x, SHIFT] = 65 - buckets.bit_length()
+                heads += buckets
+        self.heads: Int64Array = np.full(heads, -1, np.int64)
 
     def _resize(self, i: int, capacity: int) -> None:
-        """Give an input's slots another capacity; each keeps its number, the other inputs' arrays move as they are."""
-        before = self.inputs.copy(), self.keys.copy(), self.nodes, self.heads, self.marks
+        """Give an input's slots another capacity; each keeps its number."""
+        old_inputs, old_keys, nodes, marks = self.inputs.copy(), self.keys.copy(), self.nodes, self.marks
         self._capacities[i] = capacity
         self._place()
-        old_inputs, old_keys, nodes, heads, marks = before
-        slots = np.arange(self.inputs[i, LO], self.inputs[i, HI], dtype=np.int64)
-        for j, size in enumerate(self._capacities):
-            old = slots & old_inputs[i, MASK] if j == i else np.arange(size)
-            new = slots & self.inputs[i, MASK] if j == i else old
+        for j, window in enumerate(self.windows):
+            # What other inputs have written for the slots to come moves too.
+            mask = int(old_inputs[j, MASK])
+            end = self.inputs[j, HI] if j == i else self.inputs[j, LO] + mask + 1
+            slots = np.arange(self.inputs[j, LO], end, dtype=np.int64)
+            old, new = slots & mask, slots & self.inputs[j, MASK]
             if self._has_marks:
                 self.marks[self.inputs[j, MARKS] + new] = marks[old_inputs[j, MARKS] + old]
             for x in range(self.inputs[j, KEY], self.inputs[j, KEYS_END]):
-                source = nodes[old_keys[x, NODES] :].reshape(-1, 2)
-                self.nodes[self.keys[x, NODES] :].reshape(-1, 2)[new] = source[old]
-                if j != i:
-                    first, start = self.keys[x, HEADS], old_keys[x, HEADS]
-                    self.heads[first : first + size] = heads[start : start + size]
-        ring = np.zeros(capacity, np.int64)
-        ring[slots & (capacity - 1)] = self.windows[i].ring[slots & old_inputs[i, MASK]]
-        self.windows[i].ring = ring
-        self.relink(i)
+                for word in (0, 1):
+                    self.nodes[self.keys[x, NODES] + 2 * new + word] = nodes[old_keys[x, NODES] + 2 * old + word]
+            if j == i:
+                ring = np.zeros(capacity, np.int64)
+                ring[new] = window.ring[old]
+                window.ring = ring
+            self.relink(j)
 
 
 def _owned(column: Column) -> Column:

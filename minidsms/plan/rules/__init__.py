@@ -11,6 +11,7 @@ from collections.abc import Callable
 from minidsms.cql.bound import Node
 from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.fold_constants import fold_constants
+from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.order_joins import order_joins
 from minidsms.plan.rules.prune_columns import prune_columns
 from minidsms.plan.rules.push_filters import push_filters
@@ -23,5 +24,6 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     order_joins,  # needs the conditions
     expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either
     push_filters,  # what the expansion opened
-    prune_columns,  # last: every expression stands where it will be evaluated
+    prune_columns,  # every expression stands where it will be evaluated
+    merge_joins,  # last: needs the order of the joins, and columns that stay where they are
 )

@@ -1,0 +1,186 @@
+"""Inner equi-joins of windows become one n-way join.
+
+A cascade of binary joins keeps every intermediate result as a bag, whose rows leave in any order; an n-way join keeps the
+windows alone (Babu 2005, section 3.2). Merged are joins of windows whose rows leave in the order they came, also
+filtered and projected, as far as equalities connect them; other conditions stand in a filter above. The rule runs last:
+it reads the columns of its inputs by number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, JoinKind, Node, StreamKind, WindowKind
+from minidsms.cql.functions import can_fail
+from minidsms.plan.logical import (
+    Equality,
+    MultiJoin,
+    ToStream,
+    column_refs,
+    columns_used,
+    conjuncts,
+    filtered,
+    nodes,
+    projected,
+    reader_counts,
+    replace_inputs,
+    rewrite,
+    shift,
+)
+from minidsms.plan.rules.expand_outer_joins import equal_pair
+
+_MOST_INPUTS = 12
+
+
+def merge_joins(root: Node) -> Node:
+    """Merge the inner joins of windows; tell those that ISTREAM reads which columns it shows."""
+    readers = reader_counts(root)
+    done: dict[int, Node] = {}
+    for node in nodes(root):
+        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        done[id(node)] = _merge(new, [readers[id(child)] == 1 for child in node.inputs])
+    root = done[id(root)]
+    shown = _shown(root)
+    done = {}
+    for node in nodes(root):
+        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        if isinstance(new, MultiJoin) and id(node) in shown:
+            new = dataclasses.replace(new, shown=shown[id(node)])
+        done[id(node)] = new
+    return done[id(root)]
+
+
+# ----------------------------------------------------------------------------------------------------------- merging
+
+
+@dataclass
+class _Part:
+    """One side of a join: windows, equalities and other conditions among them, and where the side's columns stand."""
+
+    windows: list[Node]
+    equalities: list[Equality]
+    columns: list[tuple[int, int]]
+    rest: list[Expr]
+
+
+def _merge(node: Node, is_alone: Sequence[bool]) -> Node:
+    if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
+        parts = [_part(child, alone) for child, alone in zip(node.inputs, is_alone)]
+        if parts[0] is not None and parts[1] is not None:
+            return _joined(node, parts[0], parts[1])
+    if isinstance(node, bound.Project) and is_alone[0]:
+        return _narrowed(node)
+    return node
+
+
+def _part(node: Node, is_alone: bool) -> _Part | None:
+    """The node as a side of an n-way join; None where it cannot be one."""
+    rest: list[Expr] = []
+    below = node
+    if isinstance(node, bound.Filter) and isinstance(node.input, MultiJoin) and not can_fail(node.condition):
+        below, rest = node.input, conjuncts(node.condition)
+    if isinstance(below, MultiJoin) and is_alone:
+        return _Part(list(below.windows), list(below.equalities), list(below.columns), rest)
+    if _is_fifo(node):
+        return _Part([node], [], [(0, c) for c in range(len(node.schema))], [])
+    return None
+
+
+def _is_fifo(node: Node) -> bool:
+    """A window whose rows leave in the order they came, maybe filtered and projected."""
+    while isinstance(node, bound.Filter | bound.Project):
+        node = node.input
+    return isinstance(node, bound.Window) and node.spec.kind is not WindowKind.PARTITION
+
+
+def _joined(join: bound.Join, left: _Part, right: _Part) -> Node:
+    width, moved = len(join.left.schema), len(left.windows)
+    windows = left.windows + right.windows
+    columns = left.columns + [(i + moved, c) for i, c in right.columns]
+    equalities = left.equalities + [((i + moved, c), (j + moved, d)) for (i, c), (j, d) in right.equalities]
+    rest = left.rest + [shift(e, width) for e in right.rest]
+    linked = False
+    for part in conjuncts(join.condition):
+        pair = equal_pair(part, width)
+        ends = None if pair is None else [_end(e, columns) for e in (pair[0], shift(pair[1], width))]
+        if ends is None or ends[0] is None or ends[1] is None:
+            rest.append(part)
+            continue
+        equalities.append((_place(ends[0], windows), _place(ends[1], windows)))
+        linked = True
+    if not linked or len(windows) > _MOST_INPUTS:
+        return join
+    return filtered(MultiJoin(join.schema, tuple(windows), tuple(equalities), tuple(columns)), rest)
+
+
+def _end(expr: Expr, columns: Sequence[tuple[int, int]]) -> tuple[int, Expr] | None:
+    """(input, expression over it) of one side of an equality; None where it reads several inputs, or none."""
+    inputs = {columns[i][0] for i in columns_used(expr)}
+    if len(inputs) != 1:
+        return None
+
+    def own(e: Expr) -> Expr | None:
+        return dataclasses.replace(e, index=columns[e.index][1]) if isinstance(e, bound.ColumnRef) else None
+
+    return inputs.pop(), rewrite(expr, own)
+
+
+def _place(end: tuple[int, Expr], windows: list[Node]) -> tuple[int, int]:
+    """(input, column) of an equality's side; a computed one becomes a further column of its window."""
+    i, expr = end
+    if isinstance(expr, bound.ColumnRef):
+        return i, expr.index
+    schema = windows[i].schema
+    windows[i] = projected(windows[i], [*column_refs(schema), expr], [*schema.names, f"key{len(schema) + 1}"])
+    return i, len(schema)
+
+
+def _narrowed(node: bound.Project) -> Node:
+    """A projection over an n-way join: the join puts out the columns read, and itself chooses columns."""
+    below = node.input
+    above = below if isinstance(below, bound.Filter) else None
+    join = below.input if isinstance(below, bound.Filter) else below
+    if not isinstance(join, MultiJoin):
+        return node
+    if above is None and all(isinstance(e, bound.ColumnRef) for e in node.exprs):
+        chosen = [e.index for e in node.exprs if isinstance(e, bound.ColumnRef)]
+        return dataclasses.replace(join, schema=node.schema, columns=tuple(join.columns[i] for i in chosen))
+    exprs = [*node.exprs, *([] if above is None else [above.condition])]
+    used = sorted({i for e in exprs for i in columns_used(e)})
+    new = {old: k for k, old in enumerate(used)}
+
+    def moved(e: Expr) -> Expr | None:
+        return dataclasses.replace(e, index=new[e.index]) if isinstance(e, bound.ColumnRef) else None
+
+    schema = bound.Schema(tuple(join.schema[i] for i in used))
+    source: Node = dataclasses.replace(join, schema=schema, columns=tuple(join.columns[i] for i in used))
+    if above is not None:
+        source = bound.Filter(schema, source, rewrite(above.condition, moved))
+    return dataclasses.replace(node, input=source, exprs=tuple(rewrite(e, moved) for e in node.exprs))
+
+
+# ----------------------------------------------------------------------------------------------------------- netting
+
+
+def _shown(root: Node) -> dict[int, tuple[int, ...]]:
+    """For each join that only an ISTREAM reads, by id: its columns that stand unchanged in the stream's rows.
+
+    Such a join may leave out deletions that cancel nothing: whatever is deleted was inserted once, and the filters and
+    projections between treat both alike (docs/semantics S1).
+    """
+    readers = reader_counts(root)
+    result: dict[int, tuple[int, ...]] = {}
+    for stream in nodes(root):
+        if not isinstance(stream, ToStream) or stream.op is not StreamKind.ISTREAM:
+            continue
+        node, shown = stream.input, set(range(len(stream.input.schema)))
+        while isinstance(node, bound.Filter | bound.Project) and readers[id(node)] == 1:
+            if isinstance(node, bound.Project):
+                shown = {e.index for i in shown if isinstance(e := node.exprs[i], bound.ColumnRef)}
+            node = node.input
+        if isinstance(node, MultiJoin) and readers[id(node)] == 1:
+            result[id(node)] = tuple(sorted(shown))
+    return result
