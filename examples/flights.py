@@ -93,7 +93,7 @@ def replay_with_progress(console: Console, db: Connection, year: Year) -> None:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=year.elements, date="warming up", rate="")
+        task = progress.add_task("", total=year.elements, date="starting (a first run compiles)", rate="")
 
         def tell(done: int, instant: int) -> None:
             rate = done / (time.perf_counter() - started)
@@ -164,11 +164,13 @@ def main(arguments: list[str] | None = None) -> int:
         # A file or a pipe has no width to ask for; the tables want about a hundred characters.
         console = Console(highlight=False, width=110, no_color=True, force_terminal=False)
     console.print(Rule(Text("Departures from New York, 2013", style="bold"), align="left", style="cyan"))
-    year = read_year()
+    with console.status(Text("reading the files")):
+        year = read_year()
     if options.days is not None:
         year = year.until(year.first // DAY * DAY + options.days * DAY)
     show_notes(console, year)
-    db, queries = open_queries()
+    with console.status(Text("starting the queries; a first run on a machine compiles, for a minute or so")):
+        db, queries = open_queries()
     with db:
         replay_with_progress(console, db, year)
         show_answers(console, queries)
