@@ -51,6 +51,15 @@ def test_a_late_query_sees_the_present_rows_of_a_relation_at_its_first_instant(d
     assert rows(late) == [(8, 1, ("b", 9)), (9, 1, ("c", 9))]
 
 
+def test_a_present_row_and_a_change_of_the_same_instant_are_one_instant(db: minidsms.Connection) -> None:
+    db.push("R", [(0, "d"), (1, "a")], ts=[5, 12])
+    late = db.query("SELECT T.k FROM T LEFT JOIN R ON T.k <> R.k")
+    db.push("T", (3,), ts=6)
+    db.push("R", (0, "d"), ts=12, sign=-1)
+    db.advance(20)
+    assert rows(late) == [(6, 1, (3,))]
+
+
 def test_a_change_at_a_closed_instant_is_refused_and_changes_nothing(db: minidsms.Connection) -> None:
     query = db.query("SELECT * FROM T [NOW], R")
     db.advance(5)

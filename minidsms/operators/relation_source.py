@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from minidsms.elements import MIN_INSTANT, Batch, Int64Array, Type
+from minidsms.elements import MIN_INSTANT, Batch, Column, Int64Array, Type
+from minidsms.operators.netting import surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.relation_store import RelationStore
 
@@ -52,22 +53,23 @@ class RelationSource(Operator):
         return self._emission is not None or self._allowed > self.progress
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        present: Batch | None = None
         if self._present is not None:
             cut = int(np.searchsorted(self._present.ts, until, side="right"))
             if cut:
-                batch = self._present.slice(0, cut)
+                present = self._present.slice(0, cut)
                 self._present = self._present.slice(cut, len(self._present)) if cut < len(self._present) else None
                 self.counters.elements_in += cut
-                yield batch
-            if self._present is not None:
-                return
         lo, hi = self.reader.lo, self.store.head
         if hi > lo and self.store.ts_at(hi - 1) > until:
             hi = lo + int(np.searchsorted(self.store.ts(lo, hi), until, side="right"))
         if hi > lo:
             self.counters.elements_in += hi - lo
             self.reader.lo = hi
-            yield self.store.batch(lo, hi)
+            changes = self.store.batch(lo, hi)
+            yield changes if present is None else _merged(present, changes)
+        elif present is not None:
+            yield present
 
     def live_codes(self) -> Iterator[Int64Array]:
         """TEXT codes of present rows that have not been handed on: the relation may have lost them since."""
@@ -82,3 +84,14 @@ class RelationSource(Operator):
 
     def describe(self) -> Description:
         return Description(self.name, self.relation, {"waiting": self.waiting()})
+
+
+def _merged(present: Batch, changes: Batch) -> Batch:
+    """Rows there from the start and later changes as one run: per instant netted, deletions first."""
+    ts = np.concatenate([present.ts, changes.ts])
+    sign = np.concatenate([present.signs, changes.signs])
+    order = np.lexsort((sign, ts))
+    columns = [Column.concat([a, b]).take(order) for a, b in zip(present.columns, changes.columns)]
+    merged = Batch(ts[order], sign[order], columns)
+    kept = surviving(merged)
+    return merged if kept is None else merged.take(kept)
