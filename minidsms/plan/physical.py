@@ -25,6 +25,7 @@ from minidsms.expressions import (
     print_expression,
 )
 from minidsms.operators import arrival
+from minidsms.operators.contents import Contents, KnowsContents
 from minidsms.operators.operator import Operator
 from minidsms.operators.output import Output
 from minidsms.operators.project import Project
@@ -94,7 +95,7 @@ class PhysicalPlanner:
             if not isinstance(node, Stop):
                 self._operator(node)
         queue = self._queue(root.input)
-        if root.is_relation:
+        if root.is_relation and not self._operator(root.input).is_netted:
             from minidsms.operators.net import Net
 
             queue = self._after(Net(queue))
@@ -104,7 +105,30 @@ class PhysicalPlanner:
         for operator in self._order:
             operator.is_immediate = is_immediate
         streams, relations = list(self._streams.values()), list(self._relations.values())
-        return Network(self._order, output, streams, relations, is_immediate)
+        network = Network(self._order, output, streams, relations, is_immediate)
+        if root.is_relation:
+            network.contents = self._contents(root.input)
+        return network
+
+    def _contents(self, node: Node) -> Contents | None:
+        """What gives the present rows of a relation, where the operator that makes them knows them."""
+        choices: list[list[int]] = []
+        operator = self._operator(node)
+        while isinstance(operator, Project) and operator.chosen is not None:
+            choices.append(operator.chosen)
+            node = node.inputs[0]
+            operator = self._operator(node)
+        if not isinstance(operator, KnowsContents):
+            return None
+        known = operator
+
+        def contents() -> Batch:
+            batch = known.contents()
+            for chosen in reversed(choices):
+                batch = batch.select(chosen)
+            return batch
+
+        return contents
 
     # --------------------------------------------------------------------------------------------------- wiring
 
@@ -112,6 +136,12 @@ class PhysicalPlanner:
         key = id(node)
         if key not in self._operators:
             operator = self._make(node)
+            if isinstance(operator, Select | Project):
+                source = self._operator(node.inputs[0])
+                operator.is_append_only = source.is_append_only
+                # Rows that differ still do unless a projection leaves out a column.
+                chosen = operator.chosen if isinstance(operator, Project) else range(len(source.schema))
+                operator.is_netted = source.is_netted and set(chosen or ()) >= set(range(len(source.schema)))
             self._operators[key] = operator
             self._kept.append(node)
             self._order.append(operator)
@@ -382,6 +412,7 @@ class PhysicalPlanner:
             calls=specs,
             is_global=node.start is not None,
             input_fifo=self._operator(source).is_fifo,
+            input_append_only=self._operator(source).is_append_only,
             start=None if node.start is None else self._queue(node.start),
             texts=self._context.dictionary,
             schema=node.schema,
@@ -404,14 +435,15 @@ class PhysicalPlanner:
     def _to_stream(self, node: ToStream) -> Operator:
         ranks = self._ranks if node.ordered else None
         queue = self._queue(node.input)
+        is_netted = self._operator(node.input).is_netted
         if node.op is StreamKind.ISTREAM:
             from minidsms.operators.istream import IStream
 
-            return IStream(queue, order_by_value=node.ordered, ranks=ranks)
+            return IStream(queue, order_by_value=node.ordered, ranks=ranks, input_netted=is_netted)
         if node.op is StreamKind.DSTREAM:
             from minidsms.operators.dstream import DStream
 
-            return DStream(queue, order_by_value=node.ordered, ranks=ranks)
+            return DStream(queue, order_by_value=node.ordered, ranks=ranks, input_netted=is_netted)
         from minidsms.operators.rstream import RStream
 
         events = [self._queue(event) for event in node.events]
