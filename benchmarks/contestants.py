@@ -10,7 +10,7 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -18,6 +18,8 @@ import pyarrow as pa
 import minidsms
 from benchmarks.cases import Case
 from benchmarks.feeds import Feeds, last_instant, parts, push_all
+
+T = TypeVar("T")
 
 CHUNK = 65_536
 """Elements of the longest stream in one push, where streams must be interleaved."""
@@ -41,7 +43,7 @@ def engine(case: Case, feeds: Feeds, chunk: int = CHUNK, **options: Any) -> Run:
         db.execute(case.declarations)
         case.prepare(db)
         query = db.query(case.cql)
-        seconds, answer = _timed(lambda: (push_all(db, pieces, until), query.fetch_arrow())[1])
+        seconds, answer = timed(lambda: (push_all(db, pieces, until), query.fetch_arrow())[1])
         return Run(seconds, answer, tuple(query.stats()["operators"]))
 
 
@@ -49,7 +51,7 @@ def kernel(case: Case, feeds: Feeds) -> Run:
     """The hand-written kernel; compiled before."""
     assert case.kernel is not None
     run, until = case.kernel, last_instant(feeds)
-    return Run(*_timed(lambda: run(feeds, until)))
+    return Run(*timed(lambda: run(feeds, until)))
 
 
 def duckdb_batch(case: Case, feeds: Feeds) -> Run:
@@ -59,10 +61,11 @@ def duckdb_batch(case: Case, feeds: Feeds) -> Run:
             con.register("incoming", feed.table())
             con.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming")
         text = case.duckdb.replace("{until}", str(last_instant(feeds)))
-        return Run(*_timed(lambda: con.sql(text).to_arrow_table()))
+        return Run(*timed(lambda: con.sql(text).to_arrow_table()))
 
 
-def _timed(work: Callable[[], pa.Table]) -> tuple[float, pa.Table]:
+def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Seconds and what the work gives; garbage is collected before, not within."""
     gc.collect()
     start = time.perf_counter()
     answer = work()

@@ -1,0 +1,70 @@
+"""What a run leaves behind: `results/benchmarks.json` and the plots beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from benchmarks.rates import Result
+from benchmarks.sweeps import Curve
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def write_json(name: str, found: Mapping[str, Any]) -> Path:
+    """Figures and the machine they were found on."""
+    RESULTS.mkdir(exist_ok=True)
+    machine = {"processors": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps({"machine": machine, **found}, indent=1) + "\n")
+    return path
+
+
+def plot_rates(results: Sequence[Result]) -> Path:
+    """Rates side by side, on a logarithmic scale, and the goals as marks."""
+    shown = [r for r in results if not r.differing]
+    figure, axes = plt.subplots(figsize=(11, 5))
+    colours = {"kernel": "#bbbbbb", "minidsms": "#2a6f97", "duckdb": "#e9a23b"}
+    for offset, (who, colour) in enumerate(colours.items()):
+        rates = [(r.rate(who) or float("nan")) / 1e6 for r in shown]
+        axes.bar([x + (offset - 1) * 0.27 for x in range(len(shown))], rates, 0.26, label=who, color=colour)
+    for x, r in enumerate(shown):
+        kernel = r.rate("kernel")
+        if r.case.goal is not None and kernel is not None:
+            axes.hlines(kernel * r.case.goal / 1e6, x - 0.14, x + 0.14, color="black", label="goal" if x == 0 else None)
+    axes.set_yscale("log")
+    axes.set_ylabel("million elements per second")
+    axes.set_xticks(range(len(shown)), [r.case.name for r in shown], rotation=30, ha="right")
+    axes.legend()
+    return _save(figure, "rates.png")
+
+
+def plot_sweeps(curves: Mapping[str, Curve]) -> Path:
+    """One panel per curve; flat is good."""
+    figure, panels = plt.subplots(1, len(curves), figsize=(4 * len(curves), 3.5))
+    for panel, (name, curve) in zip(panels, curves.items()):
+        panel.plot(list(curve), list(curve.values()), "o-", color="#2a6f97")
+        panel.set_xscale("log")
+        panel.set_ylim(bottom=0)
+        panel.set_xlabel(name)
+    panels[0].set_ylabel("ns per element")
+    return _save(figure, "sweeps.png")
+
+
+def _save(figure: Any, name: str) -> Path:
+    RESULTS.mkdir(exist_ok=True)
+    figure.tight_layout()
+    path = RESULTS / name
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path
