@@ -10,7 +10,7 @@ Invariant: between slices every window holds the rows of its relation at `progre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -39,6 +39,9 @@ Equality = tuple[tuple[int, int], tuple[int, int]]
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
 
+
+_PART = 1 << 13
+"""Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
 
 _FIRST_TUPLES = 64
 """Room for tuples before a slice needs more."""
@@ -83,23 +86,26 @@ class MJoin(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
-        index, state = self._index, self._state
-        if any(batch is not None for batch in batches):
-            index.admit(batches)
-            found, status = 0, -1
-            while status != DONE:
-                found = mjoin(
-                    index.runs, index.inputs, index.keys, self._steps, self._checks, index.nodes, index.heads,
-                    index.marks, self._stamps, self._walks, state, self.leaves_out, *self._buffers, found,
-                )  # fmt: skip
-                status = int(state[STATUS])
-                assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
-                complete = int(state[FIRST]) if status != DONE and self.leaves_out else found
-                if complete:
-                    yield self._output(complete)
-                found = self._keep(complete, found) if status != DONE else 0
-        for window in index.windows:
+        for part in _parts(batches):
+            yield from self._join(part)
+        for window in self._index.windows:
             window.settle()
+
+    def _join(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
+        index, state = self._index, self._state
+        index.admit(batches)
+        found, status = 0, -1
+        while status != DONE:
+            found = mjoin(
+                index.runs, index.inputs, index.keys, self._steps, self._checks, index.nodes, index.heads,
+                index.marks, self._stamps, self._walks, state, self.leaves_out, *self._buffers, found,
+            )  # fmt: skip
+            status = int(state[STATUS])
+            assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+            complete = int(state[FIRST]) if status != DONE and self.leaves_out else found
+            if complete:
+                yield self._output(complete)
+            found = self._keep(complete, found) if status != DONE else 0
 
     def _output(self, found: int) -> Batch:
         """The rows of the first tuples found."""
@@ -150,6 +156,27 @@ class MJoin(Operator):
     def synopses(self) -> tuple[IndexedWindow, ...]:
         """The inputs' rows."""
         return tuple(self._index.windows)
+
+
+def _parts(batches: Sequence[Batch | None]) -> Iterator[Sequence[Batch | None]]:
+    """The batches cut at instants into parts of about _PART elements of each input."""
+    if all(b is None or len(b) <= _PART for b in batches):
+        if any(b is not None for b in batches):
+            yield batches
+        return
+    starts = [0] * len(batches)
+    while True:
+        cuts = [int(b.ts[at + _PART]) for b, at in zip(batches, starts) if b is not None and at + _PART < len(b)]
+        part: list[Batch | None] = []
+        for i, b in enumerate(batches):
+            at = starts[i]
+            stop = 0 if b is None else int(np.searchsorted(b.ts, min(cuts), side="right")) if cuts else len(b)
+            part.append(b.slice(at, stop) if b is not None and stop > at else None)
+            starts[i] = max(stop, at)
+        if any(b is not None for b in part):
+            yield part
+        if not cuts:
+            return
 
 
 def _buffers(n: int, capacity: int) -> tuple[Int64Array, Int64Array, Int8Array]:

@@ -155,6 +155,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
     for tuples in (1, 2, 3, 7):
         monkeypatch.setattr(mjoin, "_TUPLES", tuples)
         monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
+        monkeypatch.setattr(mjoin, "_PART", tuples)
         for room in (1, 1000):
             assert feed(operator(CHAIN, columns, shown), items, room=room, budget=5) == expected
             run_in_order(operator(CHAIN, columns, shown), items, room=room, budget=5)
