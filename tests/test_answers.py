@@ -1,42 +1,51 @@
-"""The engine gives the answer that docs/semantics defines, at every closed instant, whatever its batch size."""
+"""The engine gives the answer that docs/semantics defines, at every closed instant, whatever its settings."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 pytest.importorskip("minidsms.connection")
 
 from minidsms.cql.errors import CqlError
-from minidsms.testing.compare import check, run_definition
-from minidsms.testing.generators import random_case
+from minidsms.testing.compare import check, check_together, run_definition
+from minidsms.testing.generators import random_case, random_company
 from minidsms.testing.grammar import Options
+from minidsms.testing.soak import CHOICES, random_drops, random_settings
 
 CASES = 240
 BLOCK = 20
 MOST_REFUSED = 0.02
 
+SHAPES = [
+    pytest.param(Options(views=False, derived=False, subqueries=False), id="plain blocks"),
+    pytest.param(Options(relations=False, outputs=False), id="relations as answers"),
+    pytest.param(Options(now=False, times=False, functions=False), id="without times and functions"),
+]
+
 
 @pytest.mark.parametrize("rows_per_push", [None, 1])
-@pytest.mark.parametrize("batch_size", [1, 2, 7, 1024])
+@pytest.mark.parametrize("batch_size", CHOICES["batch_size"])
 @pytest.mark.parametrize("start", range(0, CASES, BLOCK))
 def test_the_answer_is_the_defined_one(start: int, batch_size: int, rows_per_push: int | None) -> None:
     for seed in range(start + (1000 if rows_per_push else 0), start + BLOCK + (1000 if rows_per_push else 0)):
         check(random_case(seed), rows_per_push, batch_size=batch_size)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param(Options(views=False, derived=False, subqueries=False), id="plain blocks"),
-        pytest.param(Options(relations=False, outputs=False), id="relations as answers"),
-    ],
-)
-@pytest.mark.parametrize("settings", [{"scheduler": "fifo"}, {"batch_size": 3, "queue_size": 4}], ids=str)
-def test_the_answer_does_not_depend_on_the_scheduler_or_the_queues(options: Options, settings: dict[str, Any]) -> None:
-    for seed in range(5000, 5020):
-        check(random_case(seed, options), **settings)
+@pytest.mark.parametrize("options", SHAPES)
+@pytest.mark.parametrize("queue_size", CHOICES["queue_size"])
+@pytest.mark.parametrize("scheduler", CHOICES["scheduler"])
+def test_the_answer_does_not_depend_on_the_scheduler_or_the_queues(
+    options: Options, scheduler: str, queue_size: int
+) -> None:
+    for seed in range(5000, 5010):
+        check(random_case(seed, options), batch_size=3, queue_size=queue_size, scheduler=scheduler)
+
+
+@pytest.mark.parametrize("start", range(20_000, 20_100, BLOCK))
+def test_queries_side_by_side_do_not_disturb_each_other_even_where_some_are_dropped(start: int) -> None:
+    for seed in range(start, start + BLOCK):
+        cases = random_company(seed)
+        check_together(cases, random_drops(cases, seed), **random_settings(seed))
 
 
 def test_hardly_any_generated_query_is_refused() -> None:
@@ -48,3 +57,10 @@ def test_hardly_any_generated_query_is_refused() -> None:
         except CqlError as error:
             refused.append(f"{seed}: {error}\n{case.query}")
     assert len(refused) <= MOST_REFUSED * CASES, "\n\n".join(refused)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(100_000, 120_000, 1000))
+def test_the_answer_is_the_defined_one_in_twenty_thousand_cases(start: int) -> None:
+    for seed in range(start, start + 1000):
+        check(random_case(seed), **random_settings(seed))

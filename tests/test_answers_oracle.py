@@ -15,7 +15,7 @@ from minidsms.testing.duckdb_oracle import DuckDbOracle
 from minidsms.testing.generators import Case, random_case
 from minidsms.testing.grammar import Options
 
-SQL_ONLY = Options(views=False, derived=False, portable=True, outputs=False, extreme=False)
+SQL_ONLY = Options(views=False, derived=False, portable=True, outputs=False, extreme=False, late=False)
 INSTANTS = 8
 """Instants looked at in each case, spread evenly."""
 

@@ -19,11 +19,12 @@ from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
 from minidsms.testing.compare import Answer, Netted, canonical, netted, run_definition, run_engine
 from minidsms.testing.definition_expressions import Row
-from minidsms.testing.generators import Advance, Case, Push, Step, declaration, random_feed, with_feed
+from minidsms.testing.feeds import Advance, Push, Step, random_feed
+from minidsms.testing.generators import Case, declaration, with_feed
 from minidsms.testing.grammar import STREAMS, Column, Grammar, Options
 
 Runner = Callable[[Case], Answer]
-PLAIN = Options(views=False, derived=False, relations=False, extreme=False)
+PLAIN = Options(views=False, derived=False, relations=False, extreme=False, times=False)
 WITHOUT_NOW = replace(PLAIN, now=False, derived=True)
 
 law = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -8,7 +8,7 @@ Only the public API of the engine is used.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,10 @@ from minidsms.cql.parser import parse, parse_query
 from minidsms.elements import Field, Schema
 from minidsms.testing.definition import Change, Failure, answer, relation_at
 from minidsms.testing.definition_expressions import Row, Value
-from minidsms.testing.generators import Case, Push, Step
+from minidsms.testing.feeds import Push, Step
+from minidsms.testing.generators import Case
+from minidsms.testing.grammar import RELATIONS
+from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create_all
 
 Netted = dict[int, Counter[Row]]
 """Per instant, how often each row entered less how often it left; rows that cancel are absent."""
@@ -38,7 +41,7 @@ class Answer:
 
 def catalog_of(case: Case) -> Catalog:
     """The case's declarations, read without the engine."""
-    catalog = Catalog()
+    catalog = Catalog(functions=dict(USER_FUNCTIONS), aggregates=dict(USER_AGGREGATES))
     for text in case.declarations:
         for statement in parse(text):
             match statement:
@@ -48,6 +51,8 @@ def catalog_of(case: Case) -> Catalog:
                     catalog.relations[name.lower()] = RelationDef(name, _schema(columns))
                 case syntax.CreateView(name=name, query=query, columns=names):
                     catalog.views[name.lower()] = ViewDef(name, query, text, names)
+                case syntax.SetSetting(name="rstream", value=value):
+                    catalog.rstream_ticks = value == "ticks"
                 case _:
                     raise TypeError(f"no declaration: {text}")
     return catalog
@@ -64,8 +69,9 @@ def bind_case(case: Case) -> Bound:
 
 def run_definition(case: Case) -> Answer:
     """The answer by definition up to the last closed instant. Raises CqlError where the query is refused."""
-    node = bind_case(case).node
-    history, until = case.history(), case.closed()
+    bound = bind_case(case)
+    node, until = bound.node, case.closed()
+    history = case.history(bound.streams)
     try:
         changes = answer(node, history, until)
     except Failure as failure:
@@ -80,26 +86,79 @@ def run_engine(case: Case, rows_per_push: int | None = None, fetch_each: bool = 
 
     rows_per_push: splits the feed's pushes.  fetch_each: fetch after every step rather than once.
     """
+    return run_together([case], {}, rows_per_push, fetch_each, **options)[0]
+
+
+def run_together(
+    cases: Sequence[Case],
+    dropped: Mapping[int, int],
+    rows_per_push: int | None = None,
+    fetch_each: bool = True,
+    **options: Any,
+) -> list[Answer]:
+    """The engine's answers to the queries of cases that share their declarations and their feed, in one connection.
+
+    dropped: which queries (0, 1, ..) are closed before which call of the feed; their answers end there.
+    """
     from minidsms.connection import connect
 
+    declarations, feed = cases[0].declarations, cases[0].feed
     with connect(**options) as db:
-        for declaration in case.declarations:
+        create_all(db)
+        for declaration in declarations:
             db.execute(declaration)
-        query = db.query(case.query)
-        changes: list[Change] = []
+        running: dict[int, _Listener] = {}
+        for i, step in enumerate(feed):
+            for n, case in enumerate(cases):
+                if case.registered == i:
+                    running[n] = _Listener(db.query(case.query))
+                if dropped.get(n) == i and n in running:
+                    running[n].drop()
+            for part in _parts(step, rows_per_push):
+                _feed(db, part)
+            for listener in running.values() if fetch_each else ():
+                listener.fetch()
+        return [running[n].answer(str(case)) for n, case in enumerate(cases)]
+
+
+class _Listener:
+    """One registered query and what it has said so far."""
+
+    def __init__(self, query: Any) -> None:
+        self.query = query
+        self.changes: list[Change] = []
+        self.failure: QueryError | None = None
+        self.dropped = False
+
+    def fetch(self) -> bool:
+        """Take what is new; whether there was anything."""
+        if self.failure is not None or self.dropped:
+            return False
         try:
-            for step in case.feed:
-                for part in _parts(step, rows_per_push):
-                    _feed(db, case, part)
-                if fetch_each:
-                    changes += [(c.ts, c.sign, tuple(c.row)) for c in query.fetch()]
-            while fetched := query.fetch():
-                changes += [(c.ts, c.sign, tuple(c.row)) for c in fetched]
+            fetched = self.query.fetch()
         except QueryError as error:
-            return Answer(tuple(changes), error.ts, error.reason)
-        assert [c[0] for c in changes] == sorted(c[0] for c in changes), f"answers out of order: {changes}\n{case}"
-        snapshot = tuple(query.snapshot()) if query.kind == "relation" else None
-        return Answer(tuple(changes), snapshot=snapshot)
+            self.failure = error
+            return False
+        self.changes += [(c.ts, c.sign, tuple(c.row)) for c in fetched]
+        return bool(fetched)
+
+    def drop(self) -> None:
+        """Close the query."""
+        while self.fetch():
+            pass
+        self.query.close()
+        self.dropped = True
+
+    def answer(self, story: str) -> Answer:
+        """All it has said, in the end."""
+        while self.fetch():
+            pass
+        instants = [ts for ts, _, _ in self.changes]
+        assert instants == sorted(instants), f"answers out of order: {self.changes}\n{story}"
+        if self.failure is not None:
+            return Answer(tuple(self.changes), self.failure.ts, self.failure.reason)
+        has_rows = self.query.kind == "relation" and not self.dropped
+        return Answer(tuple(self.changes), snapshot=tuple(self.query.snapshot()) if has_rows else None)
 
 
 def _parts(step: Step, rows: int | None) -> Iterable[Step]:
@@ -108,13 +167,13 @@ def _parts(step: Step, rows: int | None) -> Iterable[Step]:
     return [Push(step.name, step.rows[i : i + rows]) for i in range(0, len(step.rows), rows)]
 
 
-def _feed(db: Any, case: Case, step: Step) -> None:
+def _feed(db: Any, step: Step) -> None:
     if not isinstance(step, Push):
         db.advance(step.ts, step.stream)
         return
     rows = [row for _, _, row in step.rows]
     ts = [ts for ts, _, _ in step.rows]
-    if any(d.startswith(f"CREATE RELATION {step.name} ") for d in case.declarations):
+    if step.name in RELATIONS:
         db.push(step.name, rows, ts=ts, sign=[sign for _, sign, _ in step.rows])
     else:
         db.push(step.name, rows, ts=ts)
@@ -134,6 +193,24 @@ def check(case: Case, rows_per_push: int | None = None, expected: Answer | None 
     if difference:
         settings = ", ".join(f"{k}={v!r}" for k, v in {"rows_per_push": rows_per_push, **options}.items())
         raise AssertionError(f"{difference}\n\nwith {settings}\n{case}")
+    return "agreed"
+
+
+def check_together(cases: Sequence[Case], dropped: Mapping[int, int], **settings: Any) -> str:
+    """Compare several queries of one connection with their definitions; those dropped amid the feed must not show.
+
+    Returns and raises as `check` does.
+    """
+    try:
+        expected = [run_definition(case) for case in cases]
+        actual = run_together(cases, dropped, **settings)
+    except CqlError as error:
+        return f"refused: {error.reason}"
+    for n, case in enumerate(cases):
+        difference = "" if n in dropped else difference_of(expected[n], actual[n])
+        if difference:
+            others = "\n".join(f"-- beside {other.query}" for other in cases if other is not case)
+            raise AssertionError(f"{difference}\n\nwith {settings}, {dropped} dropped\n{case}\n{others}")
     return "agreed"
 
 

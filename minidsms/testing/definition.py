@@ -86,7 +86,7 @@ def relation_at(node: bound.Node, history: History, tau: int) -> list[Row]:
     """The rows of a relation at the instant, duplicates included, in no particular order. Raises Failure."""
     world = Definition(node, history)
     try:
-        for instant in (*instants(node, history, tau), tau):
+        for instant in sorted({*instants(node, history, tau), tau}):
             world.come(instant)
         return list(world.rows(node))
     except Failed as failed:
@@ -310,7 +310,7 @@ class Definition:
             state = self.history.aggregates[call.function.lower()].factory()
             for values in given:
                 state.add(*values)
-            return state.result() if given else None
+            return normal(state.result()) if given else None
         if call.function == "count":
             return len(set(given) if call.distinct else given)
         numbers = [value for (value,) in (dict.fromkeys(given) if call.distinct else given)]

@@ -15,11 +15,13 @@ from random import Random
 from minidsms.elements import Type
 
 INTEGER, FLOAT, TEXT, BOOLEAN = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
+TIMESTAMP, INTERVAL = Type.TIMESTAMP, Type.INTERVAL
 
 STREAMS: dict[str, tuple[tuple[str, Type], ...]] = {
     "Sa": (("k", INTEGER), ("v", INTEGER), ("x", FLOAT), ("t", TEXT)),
     "Sb": (("k", INTEGER), ("v", INTEGER), ("t", TEXT)),
     "Sc": (("k", INTEGER), ("b", BOOLEAN)),
+    "Sd": (("k", INTEGER), ("at", TIMESTAMP), ("d", INTERVAL), ("v", INTEGER)),
 }
 RELATIONS: dict[str, tuple[tuple[str, Type], ...]] = {"Rel": (("k", INTEGER), ("a", INTEGER), ("t", TEXT))}
 
@@ -29,7 +31,9 @@ class Options:
     """What the grammar may use.
 
     portable: only what other SQL engines define alike (no FIRST and LAST, no division of floats, no CAST to INTEGER).
-    extreme: now and then, values at the limits of int64.
+    extreme: now and then, values at the limits of int64.  times: TIMESTAMP and INTERVAL, and a stream that has them.
+    functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
+    feed.
     """
 
     views: bool = True
@@ -40,6 +44,11 @@ class Options:
     portable: bool = False
     outputs: bool = True
     extreme: bool = True
+    times: bool = True
+    functions: bool = True
+    slack: bool = True
+    ticks: bool = True
+    late: bool = True
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,16 @@ class Grammar:
     options: Options = Options()
     views: list[View] = field(default_factory=list)
     _aliases: int = 0
+
+    @property
+    def times(self) -> bool:
+        """Whether instants and durations may be used."""
+        return self.options.times and not self.options.portable
+
+    @property
+    def functions(self) -> bool:
+        """Whether the user's functions may be used."""
+        return self.options.functions and not self.options.portable
 
     def chance(self, p: float) -> bool:
         """True with probability p."""
@@ -123,7 +142,7 @@ class Grammar:
         """SELECT .. FROM .. WHERE .. GROUP BY .. HAVING .., giving the column types asked for, or any."""
         sources, conditions, items = self.sources(depth)
         columns = [c for item in items for c in item.columns]
-        if self.chance(0.45):
+        if self.chance(0.3):
             conditions.append(self.predicate(columns, 1, depth if self.options.subqueries else 0))
         wanted = list(types) if types is not None else [self.type() for _ in range(self.rng.randint(1, 3))]
         shape = self.rng.choice(("plain", "plain", "distinct", "group", "group", "global"))
@@ -140,7 +159,7 @@ class Grammar:
                 tail = f" GROUP BY {', '.join(k.text for k in keys)}"
             elif not any("(" in s for s in shown):
                 shown[0], wanted[0] = self.global_one(wanted[0])
-            if self.chance(0.2):
+            if self.chance(0.15):
                 tail += f" HAVING {self.comparison(INTEGER, self.aggregate(INTEGER, columns, False, False), '1')}"
         named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
         distinct = "DISTINCT " if shape == "distinct" else ""
@@ -150,7 +169,14 @@ class Grammar:
 
     def global_one(self, type_: Type) -> tuple[str, Type]:
         """An aggregate of a given type that needs no column."""
-        text = {INTEGER: "COUNT(*)", FLOAT: "AVG(1)", TEXT: "MIN('a')", BOOLEAN: "COUNT(*) > 1"}[type_]
+        text = {
+            INTEGER: "COUNT(*)",
+            FLOAT: "AVG(1)",
+            TEXT: "MIN('a')",
+            BOOLEAN: "COUNT(*) > 1",
+            TIMESTAMP: "MAX(CAST(7 AS TIMESTAMP))",
+            INTERVAL: "SUM(INTERVAL '2' MILLISECOND)",
+        }[type_]
         return text, type_
 
     def grouped(self, type_: Type, keys: list[Column], columns: list[Column], one_stream: bool, spread: bool) -> str:
@@ -172,12 +198,15 @@ class Grammar:
             anything = self.expression(self.type(), columns, 0)
             choices = [f"SUM({arg})", f"MIN({arg})", f"MAX({arg})", "COUNT(*)", f"COUNT({anything})"]
             choices += [f"COUNT(DISTINCT {anything})", f"SUM(DISTINCT {arg})"]
+            if self.functions and self.chance(0.15):
+                other = self.expression(INTEGER, columns, 0)
+                choices = [f"ua_span({arg})", f"ua_products({arg}, {other})"]
             return self.rng.choice(choices)
         if type_ is FLOAT:
             number = self.expression(INTEGER, columns, 0)
             choices = [f"SUM({arg})", f"MIN({arg})", f"AVG({arg})", f"AVG({number})", f"AVG(DISTINCT {number})"]
             return self.rng.choice(choices + [f"VARIANCE({number})", f"STDDEV({arg})"] * spread)
-        return f"{self.pick('MIN', 'MAX')}({arg})"
+        return f"{self.pick('MIN', 'MAX', *['SUM'] * (type_ is INTERVAL))}({arg})"
 
     # ------------------------------------------------------------------------------------------------------- FROM
 
@@ -192,7 +221,7 @@ class Grammar:
             style = self.rng.random()
             if style < 0.4:
                 text = f"{text}, {item.text}"
-                if self.chance(0.9):
+                if self.chance(0.8):
                     before = [c for known in items for c in known.columns]
                     conditions.append(self.equality(before, list(item.columns)))
                 joined = list(item.columns)
@@ -217,19 +246,19 @@ class Grammar:
         if chosen < 0.12 and self.options.relations:
             name = self.rng.choice(sorted(RELATIONS))
             return self.named(f"{name} AS {alias}", alias, RELATIONS[name])
-        if chosen < 0.3 and self.views:
+        if chosen < 0.4 and self.views:
             view = self.rng.choice(self.views)
             if view.is_stream:
                 return self.named(f"{view.name} {self.window('c0')} AS {alias}", alias, view.columns, True)
             return self.named(f"{view.name} AS {alias}", alias, view.columns)
-        if chosen > 0.86 and depth > 0:
+        if chosen > 0.82 and depth > 0:
             body, types = self.body(depth - 1, None, False)
             columns = tuple((f"c{i}", t) for i, t in enumerate(types))
             if self.options.derived and self.chance(0.6):
                 op = self.pick("ISTREAM", "DSTREAM", "RSTREAM")
                 return self.named(f"({op} ({body})) {self.window('c0')} AS {alias}", alias, columns, True)
             return self.named(f"({body}) AS {alias}", alias, columns)
-        name = self.rng.choice(("Sa", "Sa", "Sb", "Sb", "Sc"))
+        name = self.rng.choice(("Sa", "Sa", "Sb", "Sb", "Sc", *["Sd"] * self.times))
         return self.named(f"{name} {self.window('k')} AS {alias}", alias, STREAMS[name], True)
 
     def named(self, text: str, alias: str, columns: Sequence[tuple[str, Type]], one_stream: bool = False) -> Item:
@@ -262,13 +291,13 @@ class Grammar:
         if not pairs:
             return "1 = 1"
         a, b = self.rng.choice(keys if keys and self.chance(0.7) else pairs)
-        return f"{a.text} {self.pick('=', '=', '=', '=', '=', '<', '>=', '<>')} {b.text}"
+        return f"{a.text} {self.pick('=', '=', '=', '<=', '>=', '<>')} {b.text}"
 
     # ------------------------------------------------------------------------------------------------ expressions
 
     def type(self) -> Type:
         """A column type, integers mostly."""
-        return self.rng.choice((INTEGER, INTEGER, INTEGER, FLOAT, TEXT, BOOLEAN))
+        return self.rng.choice((INTEGER, INTEGER, INTEGER, FLOAT, TEXT, BOOLEAN, *[TIMESTAMP, INTERVAL] * self.times))
 
     def literal(self, type_: Type) -> str:
         """A small constant."""
@@ -276,6 +305,10 @@ class Grammar:
             return str(self.rng.randint(-1, 4))
         if type_ is FLOAT:
             return str(self.rng.randint(0, 6) / 2)
+        if type_ is TIMESTAMP:
+            return self.pick(f"CAST({self.rng.randint(0, 2)} AS TIMESTAMP)", "CAST('1970-01-02' AS TIMESTAMP)")
+        if type_ is INTERVAL:
+            return self.pick(f"INTERVAL '{self.rng.randint(0, 3)}' MILLISECOND", "2 MILLISECONDS")
         return self.pick("'a'", "'b'", "'c'", "'d'") if type_ is TEXT else self.pick("TRUE", "FALSE")
 
     def expression(self, type_: Type, columns: list[Column], depth: int) -> str:
@@ -296,11 +329,23 @@ class Grammar:
             own.append(f"- {self.rng.choice(fitting)}" if fitting else "-1")
             if not self.options.portable:
                 own.append(f"CAST({part(FLOAT)} AS INTEGER)")
+            if self.times:
+                own += [f"{part(INTERVAL)} / {part(INTERVAL)}", f"CAST({part(TIMESTAMP)} AS INTEGER)"]
+                own.append(f"{self.pick('DAY', 'SECOND', 'DAYOFWEEK', 'YEAR')}({part(TIMESTAMP)})")
+            if self.functions:
+                own.append(f"uf_twice({part()})")
         elif type_ is FLOAT:
             own = [f"{part()} {self.pick('+', '-', '*')} {part()}", f"{part()} * {part(INTEGER)}", f"FLOOR({part()})"]
             own.append(f"CAST({part(INTEGER)} AS FLOAT)")
             if not self.options.portable:
                 own.append(f"{part()} / {self.pick('2.0', '4.0', '0.0')}")
+            if self.functions:
+                own.append(f"uf_half({part()})")
+        elif type_ is TIMESTAMP:
+            own = [f"{part()} {self.pick('+', '-')} {part(INTERVAL)}", f"{part()} + 2"]
+        elif type_ is INTERVAL:
+            own = [f"{part()} {self.pick('+', '-')} {part()}", f"{part()} {self.pick('*', '/')} {part(INTEGER)}"]
+            own += [f"{part(TIMESTAMP)} - {part(TIMESTAMP)}", f"ABS({part()})"]
         else:
             own = [
                 f"{part()} || {part()}",
@@ -308,17 +353,21 @@ class Grammar:
                 f"SUBSTRING({part()}, 1, 1)",
                 f"REPLACE({part()}, 'a', 'd')",
             ]
+            if self.times:
+                own.append(f"CAST({part(TIMESTAMP)} AS TEXT)")
+            if self.functions:
+                own.append(f"uf_tag({part()}, {part(INTEGER)})")
         return self.rng.choice(own if self.chance(0.65) else common)
 
     def comparison(self, type_: Type, left: str, right: str) -> str:
         """left op right."""
-        return f"{left} {self.pick('=', '<>', '<', '<=', '>', '>=')} {right}"
+        return f"{left} {self.pick('=', '<>', '<>', '<', '<=', '<=', '>', '>=', '>=')} {right}"
 
     def predicate(self, columns: list[Column], depth: int, subqueries: int) -> str:
         """A condition. subqueries: how deep blocks inside may go; 0 is none."""
         if depth > 0 and self.chance(0.3):
             parts = [self.predicate(columns, depth - 1, subqueries) for _ in range(2)]
-            word = self.pick(" AND ", " OR ")
+            word = self.pick(" AND ", " OR ", " OR ")
             return f"({word.join(parts)})" if self.chance(0.8) else f"NOT ({word.join(parts)})"
         if subqueries > 0 and self.chance(0.4):
             return self.subquery(columns)
@@ -327,7 +376,11 @@ class Grammar:
         right = self.expression(type_, columns, depth)
         form = self.rng.randrange(9)
         if form == 0:
-            return f"{left} IS {self.pick('', 'NOT ')}NULL"
+            return f"{left} IS {self.pick('', 'NOT ', 'NOT ', 'NOT ')}NULL"
+        if form == 5 and self.functions and self.chance(0.5):
+            return f"uf_odd({self.expression(INTEGER, columns, 0)}, {self.expression(INTEGER, columns, 0)})"
+        if form == 6 and type_ is TIMESTAMP:
+            return f"{left} {self.pick('<', '>=')} {self.pick('1', repr('1970-01-01 00:00:01'))}"
         if form == 1:
             return f"{left} {self.pick('', 'NOT ')}IN ({right}, {self.literal(type_)})"
         if form == 2 and type_ is not BOOLEAN:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from minidsms.testing.generators import Case, Push, Step, with_feed
+from minidsms.testing.feeds import Push, Step
+from minidsms.testing.generators import Case, with_feed
 
 
 def shrink(case: Case, still_fails: Callable[[Case], bool], attempts: int = 300) -> Case:

@@ -1,7 +1,7 @@
 """`python -m minidsms.testing.soak --cases N --seed S`: generated cases, engine against definition, until one differs.
 
-Each case runs under one of several batch sizes and splits of its pushes. The first difference is shrunken, shown and
-ends the run with exit status 1.
+Each case runs under settings of its own; some are several queries in one connection, of which some are dropped. The
+first difference is shrunken, shown and ends the run with exit status 1.
 """
 
 from __future__ import annotations
@@ -11,20 +11,28 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 from minidsms.cql.errors import CqlError, Error
-from minidsms.testing.compare import check, run_definition
-from minidsms.testing.generators import Case, random_case
+from minidsms.testing.compare import check, check_together, run_definition
+from minidsms.testing.generators import Case, random_case, random_company
 from minidsms.testing.shrink import shrink
 
-SETTINGS: tuple[dict[str, Any], ...] = (
-    {"batch_size": 1, "rows_per_push": 1},
-    {"batch_size": 2},
-    {"batch_size": 7, "rows_per_push": 3},
-    {"batch_size": 1024, "fetch_each": False},
-)
-"""Batch sizes, with how rows are grouped into pushes and how often answers are fetched."""
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "batch_size": (1, 2, 7, 1024),
+    "queue_size": (1, 3, 1_000_000),
+    "scheduler": ("round_robin", "fifo"),
+    "rows_per_push": (None, 1, 3),
+    "fetch_each": (True, False),
+}
+"""How a case may be run: options of the engine, how rows are grouped into pushes, how often answers are fetched."""
+
+
+def random_settings(seed: int) -> dict[str, Any]:
+    """One of each choice."""
+    rng = Random(seed)
+    return {name: rng.choice(values) for name, values in CHOICES.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first case's seed; the others follow")
     parser.add_argument("--size", type=int, default=14, help="about how many elements a stream gets")
-    parser.add_argument("--all-settings", action="store_true", help="every setting on every case, not one in turn")
+    parser.add_argument("--settings", type=int, default=1, help="how many settings to run each case under")
+    parser.add_argument("--together", type=float, default=0.2, help="share of cases that are several queries at once")
     parser.add_argument("--keep-going", action="store_true", help="count differences instead of stopping")
     parser.add_argument("--refusals", action="store_true", help="list why queries were refused")
     options = parser.parse_args(arguments)
@@ -41,14 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
     for i in range(options.cases):
         seed = options.seed + i
-        case = random_case(seed, size=options.size)
-        chosen = SETTINGS if options.all_settings else (SETTINGS[i % len(SETTINGS)],)
-        for settings in chosen:
-            outcome = _outcome(case, settings)
+        several = Random(seed).random() < options.together
+        cases = random_company(seed, size=options.size) if several else [random_case(seed, size=options.size)]
+        for n in range(options.settings):
+            settings = random_settings(seed + n)
+            dropped = random_drops(cases, seed)
+            outcome = _outcome(cases, dropped, settings)
             outcomes[outcome.split("\n")[0] if outcome.startswith("refused") else outcome[:6]] += 1
             if outcome.startswith("differs"):
                 print(f"\nseed {seed}, {settings}", flush=True)
-                print(_reproduction(case, settings), flush=True)
+                print(_reproduction(cases, dropped, settings), flush=True)
                 if not options.keep_going:
                     return 1
         if i % 20 == 19 or i == options.cases - 1:
@@ -60,10 +71,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if outcomes["differ"] else 0
 
 
-def _outcome(case: Case, settings: dict[str, Any]) -> str:
+def random_drops(cases: Sequence[Case], seed: int) -> dict[int, int]:
+    """Which of several queries are closed before which call of the feed; never the first one."""
+    rng = Random(seed)
+    return {n: rng.randrange(len(cases[0].feed)) for n in range(1, len(cases)) if rng.random() < 0.4}
+
+
+def _outcome(cases: Sequence[Case], dropped: dict[int, int], settings: dict[str, Any]) -> str:
     """ "agreed", "refused: ..", or "differs: .." with the story."""
+    case = cases[0]
+    dropped = {n: max(at, case.registered + 1) for n, at in dropped.items()}
     try:
-        return check(case, **settings)
+        return check(case, **settings) if len(cases) == 1 else check_together(cases, dropped, **settings)
     except AssertionError as difference:
         return f"differs: {difference}"
     except Error as error:
@@ -72,18 +91,23 @@ def _outcome(case: Case, settings: dict[str, Any]) -> str:
         return f"differs: raised {type(error).__name__}: {error}\n{case}"
 
 
-def _reproduction(case: Case, settings: dict[str, Any]) -> str:
-    """The story of a smaller case that differs in the same way."""
-    kind = _kind(_outcome(case, settings))
+def _reproduction(cases: Sequence[Case], dropped: dict[int, int], settings: dict[str, Any]) -> str:
+    """The story of a smaller case that differs in the same way; of several queries, one that differs alone."""
+    for case in cases:
+        if _outcome([case], {}, settings).startswith("differs"):
+            break
+    else:
+        return _outcome(cases, dropped, settings)
+    kind = _kind(_outcome([case], {}, settings))
 
     def still_fails(candidate: Case) -> bool:
         try:
             run_definition(candidate)
         except (CqlError, ValueError):  # a deletion without its insertion is no case
             return False
-        return _kind(_outcome(candidate, settings)) == kind
+        return _kind(_outcome([candidate], {}, settings)) == kind
 
-    return _outcome(shrink(case, still_fails), settings)
+    return _outcome([shrink(case, still_fails)], {}, settings)
 
 
 def _kind(outcome: str) -> str:
