@@ -24,7 +24,7 @@ from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.query import Change, Query
 from minidsms.results import ResultCodec
-from minidsms.scheduler import SCHEDULERS
+from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.settings import UNIT_NS, Settings
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
@@ -74,7 +74,7 @@ class Connection:
         self._relations: dict[str, RelationInput] = {}
         self._networks: dict[str, Network] = {}
         self._readers: dict[str, list[Network]] = {}
-        self._engine = Engine(SCHEDULERS[self.settings["scheduler"]](_QUANTUM), self.settings["batch_size"])
+        self._engine = Engine(self._scheduler(), self.settings["batch_size"])
         self._sources: list[tuple[Source, StreamInput | RelationInput]] = []
         self._driver: SourceDriver | None = None
         self._calling_back: int | None = None
@@ -259,9 +259,7 @@ class Connection:
         """Declare a relation."""
         key = definition.name.lower()
         self.catalog.relations[key] = definition
-        self._relations[key] = RelationInput(
-            definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key)
-        )
+        self._relations[key] = RelationInput(definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key))
         if source is not None:
             self._add_source(source, self._relations[key])
 
@@ -385,9 +383,13 @@ class Connection:
         """Change a setting; takes effect at once."""
         self.settings.set(name, value)
         self._engine.batch_size = self.settings["batch_size"]
-        if self._engine.scheduler.name != self.settings["scheduler"]:
-            self._engine.scheduler = SCHEDULERS[self.settings["scheduler"]](_QUANTUM)
+        if name.lower() in ("scheduler", "chain_latency_bound"):
+            self._engine.scheduler = self._scheduler()
         self.catalog.rstream_ticks = self.settings["rstream"] == "ticks"
+
+    def _scheduler(self) -> Scheduler:
+        """The scheduler that the settings name."""
+        return scheduler_named(self.settings["scheduler"], _QUANTUM, self.settings["chain_latency_bound"])
 
     # -------------------------------------------------------------------------------------------------- the engine
 

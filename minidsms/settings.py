@@ -65,6 +65,14 @@ def _at_least(least: int) -> Callable[[Any], int]:
     return check
 
 
+def _optional_ticks(value: Any) -> int | None:
+    if value is None or str(value).lower() == "none":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("give a whole number of ticks, or none")
+    return value
+
+
 def _optional_bytes(value: Any) -> int | None:
     if value is None or str(value).lower() == "none":
         return None
@@ -81,7 +89,10 @@ def _optional_bytes(value: Any) -> int | None:
 SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (
-        Setting("scheduler", "round_robin", _one_of("round_robin", "fifo"), "which operator runs next"),
+        Setting(
+            "scheduler", "round_robin", _one_of("round_robin", "fifo", "greedy", "chain"), "which operator runs next"
+        ),
+        Setting("chain_latency_bound", None, _optional_ticks, "ticks an element may wait before Chain lets it pass"),
         Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
         Setting("memory_limit", None, _optional_bytes, "bytes that stores may hold before a push is refused"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minidsms.operators.operator import Operator
-from minidsms.scheduler.scheduler import run_a_stalled_one
+from minidsms.scheduler.scheduler import Schedulable, is_ready, run_a_stalled_one
 
 
 class RoundRobin:
@@ -15,8 +14,10 @@ class RoundRobin:
 
     def __init__(self, quantum: int) -> None:
         self.quantum = quantum
+        self._next = 0
 
-    def run(self, operators: Sequence[Operator]) -> None:
+    def run(self, operators: Sequence[Schedulable]) -> None:
+        """Run the operators until none has work."""
         while True:
             is_left = False
             ran = False
@@ -34,3 +35,12 @@ class RoundRobin:
                 return
             if not ran:
                 run_a_stalled_one(operators, self.quantum)
+
+    def choose(self, operators: Sequence[Schedulable]) -> Schedulable | None:
+        """The next ready operator behind the one chosen last; None when none is ready."""
+        for i in range(len(operators)):
+            position = (self._next + i) % len(operators)
+            if is_ready(operators[position]):
+                self._next = position + 1
+                return operators[position]
+        return None

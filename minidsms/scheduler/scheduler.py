@@ -1,6 +1,10 @@
 """The contract of a scheduler: which operator runs next, and for how many elements.
 
+A scheduler sees of an operator what waits in its queues, since when, and what its elements have cost so far; so the
+operators of a plan and the simulated ones of `minidsms.testing.scheduling_simulation` are driven by the same classes.
+
 Invariant: `run` returns when no operator has work; the answer never depends on the choice (docs/semantics T5).
+Babu 2005, section 2.3.2.
 """
 
 from __future__ import annotations
@@ -8,7 +12,62 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from minidsms.operators.operator import Operator
+
+class Waiting(Protocol):
+    """A queue, as a scheduler sees it; it is known by its identity to its producer and its consumer."""
+
+    def first_ts(self) -> int | None:
+        """Since when its oldest element waits, or None."""
+        ...
+
+
+class Measured(Protocol):
+    """What an operator has consumed, put out and cost since it exists."""
+
+    @property
+    def elements_in(self) -> float: ...
+
+    @property
+    def elements_out(self) -> float: ...
+
+    @property
+    def time_ns(self) -> float: ...
+
+
+class Schedulable(Protocol):
+    """An operator, as a scheduler sees it."""
+
+    @property
+    def inputs(self) -> Sequence[Waiting]:
+        """One queue per input."""
+        ...
+
+    @property
+    def outputs(self) -> Sequence[Waiting]:
+        """One queue per consumer."""
+        ...
+
+    @property
+    def counters(self) -> Measured:
+        """Its cost and selectivity, as totals."""
+        ...
+
+    @property
+    def progress(self) -> int:
+        """The instant up to which it has processed everything."""
+        ...
+
+    def has_work(self) -> bool:
+        """Something is begun or waits."""
+        ...
+
+    def is_blocked(self) -> bool:
+        """A reader has not made room."""
+        ...
+
+    def run(self, budget: int) -> int:
+        """Consume at most `budget` elements per input (or one instant, if that alone is more); returns how many."""
+        ...
 
 
 class Scheduler(Protocol):
@@ -17,17 +76,25 @@ class Scheduler(Protocol):
     name: str
     quantum: int
 
-    def run(self, operators: Sequence[Operator]) -> None:
+    def run(self, operators: Sequence[Schedulable]) -> None:
         """Run the operators until none has work."""
         ...
 
+    def choose(self, operators: Sequence[Schedulable]) -> Schedulable | None:
+        """The operator that is to run next; None when none is ready."""
+        ...
 
-def run_a_stalled_one(operators: Sequence[Operator], quantum: int) -> bool:
+
+def is_ready(operator: Schedulable) -> bool:
+    """There is work, and room for what it yields."""
+    return operator.has_work() and not operator.is_blocked()
+
+
+def run_a_stalled_one(operators: Sequence[Schedulable], quantum: int) -> bool:
     """When nobody is ready, let an operator whose output queue is full run all the same; False if there is none.
 
     It happens where two paths meet again: one is full, the reader waits for the other. The queue exceeds its bound by
-    one
-    batch rather than the plan standing still.
+    one batch rather than the plan standing still.
     """
     for operator in operators:
         if operator.has_work():
