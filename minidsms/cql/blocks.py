@@ -44,6 +44,7 @@ class BlockBinder:
         self.correlated = correlated
         self.bind_query = bind_query
         self.bind_relation = bind_relation
+        self.aliases: tuple[str, ...] = ()
 
     def bind(self, select: syntax.Select) -> Piece:
         """The block's relation."""
@@ -51,6 +52,7 @@ class BlockBinder:
             raise self.session.error(
                 "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
             )
+        self.aliases = tuple(item.alias for item in select.items if item.alias is not None)
         sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation)
         source, source_trees = sources.bind_all(select.sources)
         scope, from_node = source.scope, source.node
@@ -86,7 +88,7 @@ class BlockBinder:
         self, scope: Scope, clause: str, correlated: bool = False, groups: Groups | None = None
     ) -> ExpressionBinder:
         return ExpressionBinder(
-            self.session, Context(scope, clause, self.outer, correlated, groups), self.bind_relation
+            self.session, Context(scope, clause, self.outer, correlated, groups, self.aliases), self.bind_relation
         )
 
     # ---------------------------------------------------------------------------------------------------- groups

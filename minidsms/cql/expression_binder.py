@@ -13,6 +13,7 @@ from minidsms.cql import bound, syntax
 from minidsms.cql.aggregates import Groups, is_aggregate
 from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_times
 from minidsms.cql.errors import CqlError
+from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import (
     AGGREGATES,
     FUNCTIONS,
@@ -39,7 +40,7 @@ class Context:
     """Where an expression stands.
 
     clause: in words, for messages.  outer: where in the enclosing query this query stands.  correlated: the outer row
-    may be used from here.  groups: set where aggregates may stand.
+    may be used from here.  groups: set where aggregates may stand.  aliases: the names the block's select list gives.
     """
 
     scope: Scope
@@ -47,6 +48,7 @@ class Context:
     outer: Context | None = None
     correlated: bool = False
     groups: Groups | None = None
+    aliases: tuple[str, ...] = ()
 
 
 class ExpressionBinder:
@@ -134,7 +136,9 @@ class ExpressionBinder:
                     "a row of several values may only stand before IN, = or <>",
                     expr.span,
                     "",
-                    "compare column by column",
+                    "leave the parentheses out"
+                    if self.context.clause == "the select list"
+                    else "compare column by column",
                 )
             case syntax.Star():
                 raise self.session.error(
@@ -167,7 +171,17 @@ class ExpressionBinder:
             if context.groups is not None:
                 found = context.groups.to_row(replace(found, span=name.span))
             return seen_from_inside(replace(found, span=name.span), level)
-        raise self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
+        raise self._unknown_column(name)
+
+    def _unknown_column(self, name: syntax.Name) -> CqlError:
+        error = self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
+        if name.qualifier is not None:
+            return error
+        hint = foreign_hint(name.name)
+        if name.name.lower() in (alias.lower() for alias in self.context.aliases):
+            hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
+        hint = hint or error.hint or f"a text stands in quotes: '{name.name[:40]}'"
+        return CqlError(error.reason, self.session.text, name.span, error.note, hint)
 
     def _find(self, context: Context, name: syntax.Name) -> bound.Expr | None:
         try:
@@ -377,7 +391,7 @@ class ExpressionBinder:
         catalog = self.session.catalog
         known = [f for f in FUNCTIONS if f[0].isalpha()] + sorted(AGGREGATES)
         known += [*catalog.functions, *catalog.aggregates]
-        hint = did_you_mean(expr.function, known) or "declare it with create_function"
+        hint = foreign_hint(expr.function) or did_you_mean(expr.function, known) or "declare it with create_function"
         place = (expr.span[0], expr.span[0] + len(expr.function)) if expr.span != (0, 0) else expr.span
         return self.session.error(f'unknown function "{expr.function}"', place, "", hint)
 

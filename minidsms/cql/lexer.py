@@ -211,7 +211,11 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         return CqlError("a text is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
     if character == "`":
         return CqlError("a name in backquotes is not closed", text, span)
+    if text.startswith("::", start):
+        return CqlError('unexpected "::"', text, (start, start + 2), hint="a conversion is written CAST(x AS type)")
     hints = {
+        "~": "patterns are matched with LIKE",
+        "?": "there are no parameters: write the value",
         "!": 'negation is NOT, inequality "<>" or "!="',
         "&": "a conjunction is written AND",
         "|": 'a disjunction is written OR; "||" joins texts',

@@ -47,7 +47,10 @@ class QueryBinder:
         return self._as_relation(self.bind(query, outer, True))
 
     def _from_item(self, query: syntax.Query, outer: Context | None) -> Piece:
-        return self.bind(query, outer, False)
+        """A query in FROM, which sees no enclosing row: whatever stands around it, the same text is the same node."""
+        if query not in self.session.tables:
+            self.session.tables[query] = self.bind(query, outer, False)
+        return self.session.tables[query]
 
     def _as_relation(self, piece: Piece) -> Piece:
         """A stream where a relation is wanted gets [RANGE UNBOUNDED] (D1)."""

@@ -27,7 +27,11 @@ class Piece:
 
 @dataclass
 class Session:
-    """The state of one bind. expanded: by identity of a subquery's tree, what it became."""
+    """The state of one bind.
+
+    derived: by identity of a monotonic relation, its ISTREAM.  tables: what the queries in FROM mean; one written twice
+    is one node.  expanded: by identity of a subquery's tree, what it became.
+    """
 
     catalog: Catalog
     text: str
@@ -35,6 +39,7 @@ class Session:
     relations: dict[str, bound.BaseRelation] = field(default_factory=dict)
     views: dict[str, Piece] = field(default_factory=dict)
     derived: dict[int, bound.RelationToStream] = field(default_factory=dict)
+    tables: dict[syntax.Query, Piece] = field(default_factory=dict)
     expanded: dict[int, syntax.Query] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 

@@ -72,11 +72,17 @@ _FOREIGN = {
     "OVER": "CQL has no OVER: the window stands behind the stream, for example FROM S [ROWS 10]",
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
     "TABLE": "declare a STREAM or a RELATION",
+    "DESC": "write DESCRIBE name",
+    "QUALIFY": "CQL has no QUALIFY: put the query in FROM (..) and its condition in WHERE",
+    "REFERENCES": "a declaration has KEY (columns) behind its columns, and no foreign keys",
+    "PRIMARY": "KEY (columns) stands behind the columns: CREATE STREAM S (a INTEGER) KEY (a)",
+    "DEFAULT": "columns have no default values; what is not given is NULL",
     "VALUES": "rows come in with push()",
 }
 _MAX_REPLAYED = 5000
 """Up to how many tokens are read again to learn what could have stood in a place; behind them the error says less."""
 _WINDOW_FORMS = "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [ROWS 10], [PARTITION BY k ROWS 10] or [NOW]"
+_LONG_UNITS = frozenset({"WEEK", "WEEKS", "MONTH", "MONTHS", "YEAR", "YEARS"})
 _UNIT_HINT = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
 
 
@@ -161,8 +167,9 @@ def _hint(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collec
     window = _open_window(tokens, at)
     if window is not None:
         return _window_hint(tokens, at, window, expected)
-    if token is not None and token.type == "EQUAL" and before is not None and before.type == "EQUAL":
-        return 'equality is written "="'
+    special = _special(tokens, at, expected)
+    if special:
+        return special
     for candidate in (token, before):
         is_plain = candidate is not None and text[candidate.start_pos or 0] not in "'\"`"
         if candidate is not None and is_plain and candidate.type not in expected and candidate.upper() in _FOREIGN:
@@ -171,8 +178,8 @@ def _hint(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collec
     if misspelt:
         return f"did you mean {misspelt}?"
     if token is not None and token.type == "LSQB":
-        if before is not None and before.type == "IDENT" and at > 1 and tokens[at - 2].type in ("AS", "IDENT", "RSQB"):
-            return "the window stands before the alias: S [ROWS 10] AS x"
+        if any(t.type == "RSQB" for t in tokens[max(0, at - 3) : at]):
+            return "a stream in FROM has one window; for a second one name the stream once more"
         return "a window stands behind a stream in FROM"
     if token is not None and token.type == "TEXT" and "IDENT" in expected:
         return "names stand bare or in backquotes: `a name`; '..' and \"..\" are texts"
@@ -187,6 +194,36 @@ def _hint(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collec
     if "ON" in expected and "USING" in expected:
         return "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
     return _unclosed(tokens[:at], expected)
+
+
+def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
+    """The way out of mistakes that two neighbours give away."""
+    token = tokens[at] if at < len(tokens) else None
+    before = tokens[at - 1] if at > 0 else None
+    word, last = "" if token is None else token.upper(), "" if before is None else before.upper()
+    kind, last_kind = "" if token is None else token.type, "" if before is None else before.type
+    if kind == "EQUAL" and last_kind == "EQUAL":
+        return 'equality is written "="'
+    if last in ("ISTREAM", "DSTREAM", "RSTREAM") or kind == "STREAM_OPERATOR":
+        operator = word if kind == "STREAM_OPERATOR" else last
+        return f"{operator} takes a select list or a query: SELECT {operator}(a, b) FROM .., or {operator} (SELECT ..)"
+    if (word == "DISTINCT" and last_kind == "IDENT") or (kind == "STAR" and last == "DISTINCT"):
+        return "DISTINCT stands inside the parentheses and before an expression: COUNT(DISTINCT x)"
+    if last in ("RANGE", "ROWS", "NOW", "PARTITION") and last_kind == "IDENT" and "LSQB" in expected:
+        return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
+    if last_kind == "IN" and kind != "LPAR":
+        return "the values stand in parentheses: x IN (1, 2)"
+    if word == "FROM" and last in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND") and at > 2:
+        return f"parts of a time are functions: {last}(t)"
+    if tokens[0].type in ("CREATE", "REGISTER") and word in ("NOT", "NULL") and "RPAR" in expected:
+        return "any column may be NULL: a column is a name and a type"
+    if tokens[0].type in ("CREATE", "REGISTER") and last_kind == "LPAR" and word in RESERVED and "IDENT" in expected:
+        return f"{word} is a reserved word; a column of that name stands in backquotes: `{token}`"
+    if "USING" in expected and any(t.upper() == "NATURAL" for t in tokens[max(0, at - 8) : at]):
+        return _FOREIGN["NATURAL"]
+    if token is None and "FROM" in expected and not any(t.type == "FROM" for t in tokens):
+        return "a query reads something: SELECT .. FROM a stream, relation or view"
+    return ""
 
 
 def _open_window(tokens: list[Token], at: int) -> int | None:
@@ -206,6 +243,18 @@ def _window_hint(tokens: list[Token], at: int, window: int, expected: Collection
         return "ROWS counts rows; for a length of time write [RANGE 10 SECONDS]"
     if first == "NUMBER":
         return "say what the number counts: [ROWS 10] or [RANGE 10 SECONDS]"
+    if token is not None and token.upper() in _LONG_UNITS:
+        return f"there are no units longer than a day; {_UNIT_HINT}"
+    if token is not None and token.type == "UNBOUNDED" and at == window + 1:
+        return "write [RANGE UNBOUNDED] or [ROWS UNBOUNDED]"
+    if token is not None and token.type == "PARTITION":
+        return "the keys stand first: [PARTITION BY k ROWS 10]"
+    if first == "PARTITION" and "ROWS" in expected:
+        return "say how many rows of each key: [PARTITION BY k ROWS 10]"
+    if token is not None and (token.upper() == "INTERVAL" or token.type == "TEXT"):
+        return "a length of time is a bare number and a unit: [RANGE 10 SECONDS]"
+    if token is not None and token.type == "MINUS":
+        return "the size of a window is positive"
     if token is not None and token.type == "IDENT" and "UNIT" in expected:
         near = difflib.get_close_matches(token.upper()[:40], ["SECONDS", "MINUTES", "MILLISECONDS", "HOURS", "DAYS"], 1)
         return f"did you mean {near[0]}? {_UNIT_HINT}" if near else _UNIT_HINT

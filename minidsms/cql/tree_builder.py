@@ -320,7 +320,8 @@ class TreeBuilder(ExpressionBuilder):
         what = parts[1].lower()
         if what not in SHOWN:
             names = ", ".join(SHOWN).upper()
-            raise self.fail(f'there is no SHOW "{parts[1]}"', parts[1], f"SHOW knows {names}", self.near(what, SHOWN))
+            hint = "tables are streams and relations" if what == "tables" else self.near(what, SHOWN)
+            raise self.fail(f'there is no SHOW "{parts[1]}"', parts[1], f"SHOW knows {names}", hint)
         return syntax.Show(what, span=span_of(parts))
 
     def describe(self, parts: list[Part]) -> syntax.Describe:

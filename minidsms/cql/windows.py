@@ -65,7 +65,9 @@ def _slide(session: Session, slide: syntax.Duration) -> int:
 
 def _at_least_one(session: Session, count: int, word: str, window: syntax.Window) -> None:
     if count < 1:
-        raise session.error(f"{word} must be at least 1", window.span)
+        raise session.error(
+            f"{word} must be at least 1", window.span, "", "[NOW] holds the rows of the present instant"
+        )
     if count > INT64_MAX:
         raise session.error(f"{word} {count} is too large", window.span, "", "use [ROWS UNBOUNDED] to keep every row")
 

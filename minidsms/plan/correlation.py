@@ -1,11 +1,8 @@
 """Correlated subqueries made independent: their outer references become columns to join on.
 
 `lift` moves conjuncts that mention the enclosing query out of a subquery's WHERE. An equality `inner = outer` becomes
-a pair
-(outer expression, column of the lifted node); any other conjunct is kept as a condition over the outer row followed
-by the
-lifted row. What cannot be lifted
-so is left to `per_outer_row`.
+a pair (outer expression, column of the lifted node); any other conjunct is kept as a condition over the outer row
+followed by the lifted row. What cannot be lifted so is left to `per_outer_row`.
 """
 
 from __future__ import annotations

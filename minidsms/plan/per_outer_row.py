@@ -54,9 +54,7 @@ class Builder(Protocol):
         ...
 
 
-def for_each_outer_row(
-    builder: Builder, source: Node, query: Node, text: str
-) -> tuple[Node, list[tuple[Expr, int]]]:
+def for_each_outer_row(builder: Builder, source: Node, query: Node, text: str) -> tuple[Node, list[tuple[Expr, int]]]:
     """The query's rows for the rows of source, and by which columns each source row finds its own.
 
     The first columns of the result are the query's; the pairs are (expression over the source's row, column of the
@@ -135,7 +133,7 @@ class PerOuterRow:
         return projected(grouped, [*refs[:k], *refs[k + x :], *refs[k : k + x]])
 
     def _one_group(self, node: bound.Aggregate) -> Node:
-        """A row for every outer row once the block has begun (R3): where nothing is grouped, COUNT is 0, others NULL."""
+        """A row for every outer row once the block has begun (R3): of no rows COUNT is 0, the others are NULL."""
         grouped = self._grouped(node)
         start = self._builder.first_arrival(node.events)
         x = len(self._outer.schema)

@@ -238,9 +238,7 @@ class _Builder:
     def _not_in(self, source: Node, lifted: Lifted, args: tuple[Expr, ...]) -> Node:
         """x NOT IN q is TRUE when nothing equals x, q holds no NULL, and x is no NULL unless q is empty (R2)."""
         if lifted.conditions or len(args) > 1:
-            possible = [
-                _not(_is_false(_equal(arg, bound.OuterRef(arg.type, i)))) for i, arg in enumerate(args)
-            ]
+            possible = [_not(_is_false(_equal(arg, bound.OuterRef(arg.type, i)))) for i, arg in enumerate(args)]
             # Here the roles of `conditions` are turned: write the row's own columns as outer, the query's as inner.
             conditions = [_swap(p) for p in possible]
             right = self.build(lifted.node)

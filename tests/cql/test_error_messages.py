@@ -1,0 +1,420 @@
+"""What a SQL user's typical mistakes get for an answer: the reason, the column it points at, and the way out."""
+
+from __future__ import annotations
+
+import pytest
+
+from minidsms import CqlError, connect
+
+DECLARATIONS = """
+CREATE STREAM Pos (car INTEGER, speed FLOAT, road TEXT, at TIMESTAMP);
+CREATE STREAM S (k INTEGER, v INTEGER);
+CREATE STREAM T (k INTEGER, w INTEGER);
+CREATE RELATION Cars (car INTEGER, owner TEXT);
+"""
+
+WINDOW_FORMS = "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [ROWS 10], [PARTITION BY k ROWS 10] or [NOW]"
+UNITS = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
+JOIN_FORMS = "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
+NO_CLOCK = "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current"
+
+MISTAKES = [
+    (
+        "SELECT speed FROM Pos [RANGE 30 SECONDS] GROUP BY car",
+        8,
+        'column "speed" has no single value in a group',
+        "add it to GROUP BY, or aggregate it, as in MIN(speed)",
+    ),
+    (
+        "SELECT car, speed FROM Pos [RANGE 30 SECONDS] GROUP BY car",
+        13,
+        'column "speed" has no single value in a group',
+        "add it to GROUP BY, or aggregate it, as in MIN(speed)",
+    ),
+    (
+        "SELECT car, AVG(speed) FROM Pos [RANGE 30 SECONDS]",
+        8,
+        'column "car" has no single value in a group',
+        "add it to GROUP BY, or aggregate it, as in MIN(car)",
+    ),
+    (
+        "SELECT car FROM Pos [ROWS 5] WHERE AVG(speed) > 3",
+        36,
+        "the aggregate AVG may not stand in WHERE",
+        "put the condition in HAVING",
+    ),
+    (
+        "SELECT car FROM Pos [ROWS 5] WHERE car = '7'",
+        42,
+        "cannot compare INTEGER and TEXT",
+        "convert one of them: CAST('7' AS INTEGER)",
+    ),
+    (
+        "SELECT car + road FROM Pos [ROWS 5]",
+        8,
+        "+ takes numbers, TIMESTAMP and INTERVAL, not INTEGER, TEXT",
+        "convert it: CAST(road AS INTEGER)",
+    ),
+    ("SELECT car FROM Pos [ROWS 5] WHERE road = main", 43, 'unknown column "main"', "a text stands in quotes: 'main'"),
+    ("SELECT car FROM Pos [ROWS 5] WHERE speed == 3", 43, 'unexpected "=" behind "="', 'equality is written "="'),
+    (
+        "SELECT car FROM Pos [ROWS 5] LIMIT 10",
+        36,
+        'unexpected "10" behind "LIMIT"',
+        "CQL has no LIMIT: a window bounds a stream, for example [ROWS 10]; limit what fetch() returns",
+    ),
+    (
+        "SELECT car FROM Pos [ROWS 5] ORDER BY car",
+        36,
+        'unexpected "BY" behind "ORDER"',
+        "CQL has no ORDER BY: a stream is ordered by time, a relation is a bag; order what fetch() returns",
+    ),
+    ("SELECT owner FROM Cars [ROWS 5]", 24, "a window needs a stream", "leave the window out"),
+    ("SELECT medain(speed) FROM Pos [ROWS 5]", 8, 'unknown function "medain"', 'did you mean "min"?'),
+    (
+        "SELECT median(speed) FROM Pos [ROWS 5]",
+        8,
+        'unknown function "median"',
+        "there is no such aggregate; declare one with create_aggregate",
+    ),
+    ("SELECT now() FROM Pos [ROWS 5]", 8, 'unknown function "now"', NO_CLOCK),
+    ("SELECT car FROM Pos [ROWS 5] WHERE at < CURRENT_TIMESTAMP", 41, 'unknown column "CURRENT_TIMESTAMP"', NO_CLOCK),
+    ("SELECT car FROM Pos [ROWS 5] WHERE at < CURRENT_TIME", 41, 'unknown column "CURRENT_TIME"', NO_CLOCK),
+    ("SELECT car FROM Pos [RANGE 5 SECOND SLIDE]", 42, 'unexpected "]" behind "SLIDE"', WINDOW_FORMS),
+    (
+        "SELECT car FROM Pos [5 SECONDS]",
+        22,
+        'unexpected "5" behind "["',
+        "say what the number counts: [ROWS 10] or [RANGE 10 SECONDS]",
+    ),
+    ("SELECT car FROM Pos [LAST 5 SECONDS]", 22, 'unexpected "LAST" behind "["', WINDOW_FORMS),
+    ("SELECT car FROM Pos [SIZE 5 SECONDS ADVANCE 1 SECOND]", 22, 'unexpected "SIZE" behind "["', WINDOW_FORMS),
+    (
+        "SELECT car FROM Pos [RANGE '5' SECONDS]",
+        28,
+        "unexpected '5' behind \"RANGE\"",
+        "a length of time is a bare number and a unit: [RANGE 10 SECONDS]",
+    ),
+    (
+        "SELECT car FROM Pos [RANGE INTERVAL '5' SECOND]",
+        28,
+        'unexpected "INTERVAL" behind "RANGE"',
+        "a length of time is a bare number and a unit: [RANGE 10 SECONDS]",
+    ),
+    (
+        "SELECT car FROM Pos RANGE 5 SECONDS",
+        27,
+        'unexpected "5" behind "RANGE"',
+        "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]",
+    ),
+    (
+        "SELECT car FROM Pos ROWS 5",
+        26,
+        'unexpected "5" behind "ROWS"',
+        "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]",
+    ),
+    (
+        "SELECT car FROM Pos [PARTITION BY car]",
+        38,
+        'unexpected "]" behind "car"',
+        "say how many rows of each key: [PARTITION BY k ROWS 10]",
+    ),
+    (
+        "SELECT car FROM Pos [ROWS 5 PARTITION BY car]",
+        29,
+        'unexpected "PARTITION" behind "5"',
+        "the keys stand first: [PARTITION BY k ROWS 10]",
+    ),
+    (
+        "SELECT car FROM Pos [RANGE 5 MONTHS]",
+        30,
+        'unexpected "MONTHS" behind "5"',
+        f"there are no units longer than a day; {UNITS}",
+    ),
+    (
+        "SELECT car FROM Pos [UNBOUNDED]",
+        22,
+        'unexpected "UNBOUNDED" behind "["',
+        "write [RANGE UNBOUNDED] or [ROWS UNBOUNDED]",
+    ),
+    ("SELECT car FROM Pos [ROWS 0]", 21, "ROWS must be at least 1", "[NOW] holds the rows of the present instant"),
+    ("SELECT car FROM Pos [ROWS -5]", 27, 'unexpected "-" behind "ROWS"', "the size of a window is positive"),
+    (
+        "SELECT car FROM Pos [RANGE 5 SECONDS] HAVING speed > 3",
+        8,
+        'column "car" has no single value in a group',
+        "add it to GROUP BY, or aggregate it, as in MIN(car)",
+    ),
+    ("SELECT SUM(AVG(speed)) FROM Pos [ROWS 3]", 12, "the aggregate AVG may not stand in the aggregate SUM", ""),
+    ("SELECT SUM(road) FROM Pos [ROWS 3]", 12, "SUM does not take TEXT", "convert it: CAST(road AS FLOAT)"),
+    ("SELECT car FROM Poss", 17, 'unknown stream, relation or view "Poss"', 'did you mean "Pos"?'),
+    ("SELECT sped FROM Pos", 8, 'unknown column "sped"', 'did you mean "speed"?'),
+    ("SELECT k FROM S [ROWS 2], T [ROWS 2]", 8, 'the column name "k" is ambiguous', "write S.k or T.k"),
+    ("SELECT S.k FROM S [ROWS 2] x", 8, 'unknown table "S"', '"S" is called "x" here'),
+    (
+        "SELECT car AS order, car AS group FROM Pos",
+        29,
+        'unexpected "group" behind "AS"',
+        "GROUP is a reserved word; a column or stream of that name stands in backquotes: `group`",
+    ),
+    (
+        "CREATE STREAM Q (from INTEGER, select TEXT)",
+        18,
+        'unexpected "from" behind "("',
+        "FROM is a reserved word; a column of that name stands in backquotes: `from`",
+    ),
+    (
+        "CREATE STREAM Q (a INT, b STRING, c DATETIME, d BIGINT, e DOUBLE)",
+        37,
+        'unknown type "DATETIME"',
+        "use TIMESTAMP",
+    ),
+    ("CREATE STREAM Q (a MONEY)", 20, 'unknown type "MONEY"', ""),
+    (
+        "CREATE STREAM Q (a INTEGER PRIMARY KEY)",
+        36,
+        'unexpected "KEY" behind "PRIMARY"',
+        "KEY (columns) stands behind the columns: CREATE STREAM S (a INTEGER) KEY (a)",
+    ),
+    (
+        "CREATE STREAM Q (a INTEGER NOT NULL)",
+        28,
+        'unexpected "NOT" behind "INTEGER"',
+        "any column may be NULL: a column is a name and a type",
+    ),
+    (
+        "CREATE STREAM Q (a INTEGER) FROM 'x.csv'",
+        29,
+        "a stream that is read FROM a file needs TIMESTAMP BY",
+        "say which column carries the time: TIMESTAMP BY column",
+    ),
+    ("CREATE STREAM Q (a INTEGER, a TEXT)", 29, 'the column "a" stands twice', ""),
+    ("CREATE STREAM S (a INTEGER)", 15, 'there is a stream "S" already', "DROP STREAM S first"),
+    ("CREATE STREAM Q (a INTEGER) TIMESTAMP BY b", 42, 'unknown column "b"', ""),
+    (
+        "CREATE STREAM Q (a TEXT) TIMESTAMP BY a",
+        39,
+        "TIMESTAMP BY needs a TIMESTAMP or INTEGER column, and this is TEXT",
+        "",
+    ),
+    (
+        "SELECT COUNT(DISTINCT *) FROM S [ROWS 2]",
+        23,
+        'unexpected "*" behind "DISTINCT"',
+        "DISTINCT stands inside the parentheses and before an expression: COUNT(DISTINCT x)",
+    ),
+    (
+        "SELECT COUNT DISTINCT (k) FROM S [ROWS 2]",
+        14,
+        'unexpected "DISTINCT" behind "COUNT"',
+        "DISTINCT stands inside the parentheses and before an expression: COUNT(DISTINCT x)",
+    ),
+    (
+        "SELECT DISTINCT(k, v) FROM S [ROWS 2]",
+        16,
+        "a row of several values may only stand before IN, = or <>",
+        "leave the parentheses out",
+    ),
+    (
+        "SELECT ISTREAM k FROM S [ROWS 2]",
+        8,
+        'unknown column "ISTREAM"',
+        "it takes the whole select list, in parentheses: SELECT ISTREAM(a, b) FROM .., or ISTREAM (SELECT ..)",
+    ),
+    (
+        "ISTREAM SELECT k FROM S [ROWS 2]",
+        9,
+        'unexpected "SELECT" behind "ISTREAM"',
+        "ISTREAM takes a select list or a query: SELECT ISTREAM(a, b) FROM .., or ISTREAM (SELECT ..)",
+    ),
+    (
+        "SELECT k, ISTREAM(v) FROM S [ROWS 2]",
+        11,
+        'unexpected "ISTREAM" behind ","',
+        "ISTREAM takes a select list or a query: SELECT ISTREAM(a, b) FROM .., or ISTREAM (SELECT ..)",
+    ),
+    (
+        "SELECT k FROM S [ROWS 2] WHERE k IN 1, 2",
+        37,
+        'unexpected "1" behind "IN"',
+        "the values stand in parentheses: x IN (1, 2)",
+    ),
+    ("SELECT k FROM S [ROWS 2] WHERE k IN (SELECT k, w FROM T [ROWS 2])", 37, "IN compares 1 value with 2 columns", ""),
+    (
+        "SELECT k FROM S [ROWS 2] WHERE k = (SELECT * FROM T [ROWS 2])",
+        36,
+        "the subquery must give one column, not 2",
+        "",
+    ),
+    (
+        "SELECT k FROM S [ROWS 2] UNION SELECT car, owner FROM Cars",
+        32,
+        "UNION needs as many columns on the right as on the left: 2 are not 1",
+        "",
+    ),
+    (
+        "SELECT k FROM S [ROWS 2] UNION SELECT owner FROM Cars",
+        32,
+        "UNION cannot bring together k, which is INTEGER, and owner, which is TEXT",
+        "convert one of them: CAST(owner AS INTEGER)",
+    ),
+    ("SELECT k FROM S [ROWS 2] JOIN T [ROWS 2]", 41, 'the statement ends too early, behind "]"', JOIN_FORMS),
+    ("SELECT k FROM S [ROWS 2] INNER JOIN T [ROWS 2] WHERE S.k = T.k", 48, 'unexpected "WHERE" behind "]"', JOIN_FORMS),
+    ("SELECT k FROM S [ROWS 2] JOIN T [ROWS 2] ON k", 45, 'the column name "k" is ambiguous', "write S.k or T.k"),
+    (
+        "SELECT IF(k > 1, 2, 3) FROM S [ROWS 2]",
+        8,
+        'unknown function "IF"',
+        "write CASE WHEN condition THEN a ELSE b END",
+    ),
+    (
+        "SELECT k FROM S [ROWS 2] WHERE v",
+        32,
+        "WHERE needs a condition, and this is INTEGER",
+        "compare it, as in x <> 0",
+    ),
+    (
+        "SELECT CASE WHEN k > 1 THEN 'a' ELSE 2 END FROM S [ROWS 2]",
+        38,
+        "the branches of CASE differ: TEXT and INTEGER",
+        "convert one of them: CAST(2 AS TEXT)",
+    ),
+    ("SELECT CASE k > 1 THEN 'a' END FROM S [ROWS 2]", 19, 'unexpected "THEN" behind "1"', ""),
+    (
+        "SELECT k FROM S [ROWS 2] WHERE k > '2020-01-01'",
+        36,
+        "cannot compare INTEGER and TEXT",
+        "convert one of them: CAST('2020-01-01' AS INTEGER)",
+    ),
+    (
+        "SELECT car FROM Pos [ROWS 2] WHERE at > '2020-13-01'",
+        41,
+        "'2020-13-01' is not an ISO time: month must be in 1..12",
+        "write it as '2024-05-01 12:30:00'",
+    ),
+    ("SELECT k::TEXT FROM S [ROWS 2]", 9, 'unexpected "::"', "a conversion is written CAST(x AS type)"),
+    ("SELECT k FROM S [ROWS 2] WHERE k ~ 'a'", 34, 'unexpected character "~"', "patterns are matched with LIKE"),
+    (
+        "SELECT k FROM S [ROWS 2] WHERE k LIKE 'a'",
+        32,
+        "LIKE takes TEXT, not INTEGER, TEXT",
+        "convert it: CAST(k AS TEXT)",
+    ),
+    ("SELECT k v w FROM S [ROWS 2]", 12, 'unexpected "w" behind "v"', ""),
+    (
+        'SELECT k FROM "S" [ROWS 2]',
+        15,
+        'unexpected "S" behind "FROM"',
+        "names stand bare or in backquotes: `a name`; '..' and \"..\" are texts",
+    ),
+    (
+        "SELECT * FROM (SELECT k FROM S [ROWS 2]) [ROWS 3]",
+        42,
+        "a window needs a stream, and the subquery is a relation that can lose rows",
+        "say which stream of it is meant: (ISTREAM (SELECT ..)) [ROWS 3], or DSTREAM or RSTREAM",
+    ),
+    (
+        "SELECT ROW_NUMBER() OVER (PARTITION BY k) FROM S [ROWS 2]",
+        26,
+        'unexpected "(" behind "OVER"',
+        "CQL has no OVER: the window stands behind the stream, for example FROM S [ROWS 10]",
+    ),
+    (
+        "SELECT k FROM S [ROWS 2] QUALIFY k",
+        34,
+        'unexpected "k" behind "QUALIFY"',
+        "CQL has no QUALIFY: put the query in FROM (..) and its condition in WHERE",
+    ),
+    (
+        "SELECT k FROM S GROUP BY TUMBLE(at, INTERVAL '5' SECOND)",
+        33,
+        'unknown column "at"',
+        "a text stands in quotes: 'at'",
+    ),
+    (
+        "SELECT k, COUNT(*) FROM S [ROWS 5] GROUP BY 1",
+        45,
+        "GROUP BY a constant makes no groups",
+        "name the column; positions are not counted",
+    ),
+    (
+        "SELECT k AS x FROM S [ROWS 5] WHERE x > 1",
+        37,
+        'unknown column "x"',
+        "the select list gives this name after WHERE: repeat the expression",
+    ),
+    (
+        "SELECT k AS x, COUNT(*) FROM S [ROWS 5] GROUP BY x HAVING n > 1",
+        59,
+        'unknown column "n"',
+        "a text stands in quotes: 'n'",
+    ),
+    (
+        "SELECT k FROM S [ROWS 5] WHERE S > 1",
+        32,
+        'unknown column "S"',
+        '"S" is a whole row here: name one of its columns, or use it in S IN (SELECT * ..)',
+    ),
+    (
+        "SELECT substring(road FROM 1) FROM Pos [ROWS 2]",
+        23,
+        'unexpected "FROM" behind "road"',
+        'a "(" before is not closed',
+    ),
+    (
+        "SELECT round(speed, 'a') FROM Pos [ROWS 2]",
+        8,
+        "ROUND takes a number and INTEGER places, not FLOAT, TEXT",
+        "convert it: CAST('a' AS FLOAT)",
+    ),
+    ("SELECT length(road, 2) FROM Pos [ROWS 2]", 8, "length takes 1 argument, not 2", ""),
+    (
+        "SELECT EXTRACT(YEAR FROM at) FROM Pos [ROWS 2]",
+        21,
+        'unexpected "FROM" behind "YEAR"',
+        "parts of a time are functions: YEAR(t)",
+    ),
+    ("SELECT CURRENT_DATE FROM Pos [ROWS 2]", 8, 'unknown column "CURRENT_DATE"', NO_CLOCK),
+    ("SELECT k FROM", 14, 'the statement ends too early, behind "FROM"', ""),
+    (
+        "SELECT 1",
+        9,
+        'the statement ends too early, behind "1"',
+        "a query reads something: SELECT .. FROM a stream, relation or view",
+    ),
+    ("SELECT FIRST(k) FROM S [ROWS 2], T [ROWS 2]", 14, 'the column name "k" is ambiguous', "write S.k or T.k"),
+    (
+        "DELETE FROM Cars",
+        8,
+        'unexpected "FROM" behind "DELETE"',
+        "a relation changes with push(relation, rows, sign=-1)",
+    ),
+    ("DROP TABLE S", 6, 'unexpected "TABLE" behind "DROP"', "declare a STREAM or a RELATION"),
+    ("SHOW TABLES", 6, 'there is no SHOW "TABLES"', "tables are streams and relations"),
+    ("DESC S", 6, 'unexpected "S" behind "DESC"', "write DESCRIBE name"),
+    ("SELECT k FROM S [RANGE 0.5 MILLISECONDS]", 24, "0.5 millisecond does not fall on a tick of 1 millisecond", ""),
+    ("SELECT k FROM S [ROWS 2] a, S [ROWS 3] a", 29, '"a" stands twice in FROM', "give one another name: a AS .."),
+    (
+        "SELECT k FROM S [ROWS 2] NATURAL JOIN T [ROWS 2]",
+        49,
+        'the statement ends too early, behind "]"',
+        "CQL has no NATURAL JOIN: name the columns with USING (..)",
+    ),
+    (
+        "SELECT k FROM S [ROWS 2] LEFT JOIN T [ROWS 2] ON S.k IN (SELECT car FROM Cars)",
+        8,
+        'the column name "k" is ambiguous',
+        "write S.k or T.k",
+    ),
+]
+"""(text, column of the caret, reason, hint)."""
+
+
+@pytest.mark.parametrize(("text", "column", "reason", "hint"), MISTAKES, ids=[m[0][:60] for m in MISTAKES])
+def test_a_mistake_gets_a_place_a_reason_and_a_way_out(text: str, column: int, reason: str, hint: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.execute(text)
+    error = caught.value
+    assert (error.position, error.reason, error.hint) == ((1, column), reason, hint)
