@@ -18,8 +18,9 @@ from minidsms import statements
 from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, CqlError, Error, MemoryLimitError
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import MIN_INSTANT, Int64Array, Type
+from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
 from minidsms.engine import Engine, InputProgress, Network
+from minidsms.inputs.conversion import Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.query import Change, Query
@@ -192,6 +193,8 @@ class Connection:
                 self._deferred.append(lambda: self.advance(ts, stream))
                 return
             if stream is None:
+                # Read once, before any input takes it: a call that raises changes nothing.
+                ts = Converter("advance", Schema(()), self.dictionary, self.tick_ns).instant(ts)
                 for each in self._streams.values():
                     if not each.ended:
                         each.advance(ts)
