@@ -281,9 +281,7 @@ def columns_used(expr: Expr) -> set[int]:
     return {e.index for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)}
 
 
-def with_arguments(
-    aggregates: Sequence[bound.AggregateCall], args: Sequence[Expr]
-) -> tuple[bound.AggregateCall, ...]:
+def with_arguments(aggregates: Sequence[bound.AggregateCall], args: Sequence[Expr]) -> tuple[bound.AggregateCall, ...]:
     """The aggregates over other arguments, which stand in the order `bound.expressions` gives them."""
     rest = iter(args)
     changed = []
