@@ -179,10 +179,10 @@ def _mjoin3(
                     while i >= r_was:
                         j = t_of[b]
                         while j >= t_was and i < r_hi:
-                            if j < t_hi and rts[i] + _SHORT_RANGE >= now and tts[j] + _SHORT_RANGE >= now:
-                                if p < s_lo or i < r_lo or j < t_lo:
-                                    gone[1, d], gone[2, d] = a, b
-                                    d += 1
+                            was = j < t_hi and rts[i] + _SHORT_RANGE >= now and tts[j] + _SHORT_RANGE >= now
+                            if was and (p < s_lo or i < r_lo or j < t_lo):
+                                gone[1, d], gone[2, d] = a, b
+                                d += 1
                             j = t_next[j]
                         i = r_next[i]
                 p = s_next_a[p]

@@ -64,7 +64,7 @@ def _bucket(tag: int, shift: int) -> np.int64:
 
 
 @njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
-def _mixed(h: int, word: int) -> np.int64:
+def _mixed(h, word):  # type: ignore[no-untyped-def]
     x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
     x ^= x >> uint64(32)
     x *= uint64(0xC4CEB9FE1A85EC53)
@@ -72,7 +72,7 @@ def _mixed(h: int, word: int) -> np.int64:
 
 
 @njit("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])", cache=True, nogil=True)
-def take_runs(ts: Int64Array, sign: Int8Array, has_signs: bool, runs: Int64Array, figures: Int64Array) -> np.int64:
+def take_runs(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-def]
     """Count each instant's deletions and insertions into runs[figures[RUN]:]; returns the most rows held after any.
 
     sign: read where has_signs; else all are insertions.  figures: of the input; RUNS_END is set.
@@ -140,7 +140,7 @@ def take_key(  # type: ignore[no-untyped-def]
 
 
 @njit("void(int64[::1], int64, int64[::1], int64, int64, int64, int64)", cache=True, nogil=True)
-def combine_keys(nodes: Int64Array, base: int, parts: Int64Array, mask: int, lo: int, hi: int, has_nulls: int) -> None:
+def combine_keys(nodes, base, parts, mask, lo, hi, has_nulls):  # type: ignore[no-untyped-def]
     """Give a composite key the hash of its parts, whose nodes begin at `parts`; NULL where any part is."""
     for slot in range(lo, hi):
         k = 2 * (slot & mask)
@@ -172,7 +172,7 @@ def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type
 
 
 @njit("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64)", cache=True, nogil=True)
-def relink(nodes: Int64Array, heads: Int64Array, inputs: Int64Array, keys: Int64Array, i: int) -> None:
+def relink(nodes, heads, inputs, keys, i):  # type: ignore[no-untyped-def]
     """Fill empty buckets of input i with its slots."""
     mask = inputs[i, MASK]
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
@@ -200,7 +200,7 @@ def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, 
         sign[p] = -1 if p < first + end - middle else 1
 
 
-@njit("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64)", cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, netted: int) -> np.int64:
     """Take every input's run of the next instant; returns the phase it begins with, _START when there is none."""
     n = len(inputs)
@@ -222,19 +222,20 @@ def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, nette
         if at < inputs[j, RUNS_END] and runs[at, RUN_TS] == instant:
             leave = runs[at, RUN_DELETIONS]
             leaving += leave
+            if lo + leave > hi:
+                state[STATUS] = MISSING
             inputs[j, LO] = lo + leave
             inputs[j, STOP] = hi + runs[at, RUN_INSERTIONS]
             inputs[j, RUN] = at + 1
-            if lo + leave > hi:
-                state[STATUS] = MISSING
-        inputs[j, PROBE_LO] = lo if netted == 0 else inputs[j, LO]
-        inputs[j, PROBE_HI] = _NO_LIMIT
+            if netted != 0:
+                lo += leave
+        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, _NO_LIMIT
     state[INSTANT] = instant
     state[LEAVING] = leaving
     return int64(_DELETE if netted == 0 and leaving > 0 else _INSERT)
 
 
-@njit("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _link(
     inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64Array, i: int, slot: int
 ) -> bool:
@@ -256,7 +257,7 @@ def _link(
     return True
 
 
-@njit("void(int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64)", cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _stamp(
     inputs: Int64Array, marks: Int64Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
 ) -> None:
@@ -356,7 +357,7 @@ def mjoin(  # type: ignore[no-untyped-def]
                 phase, i, slot = int64(_CANCEL), int64(0), inputs[0, OLD_LO] - 1
             else:
                 phase = int64(_START)
-        elif phase == _DELETE or phase == _CANCEL:
+        elif phase != _START:
             slot += 1
             while i < n and slot >= inputs[i, LO]:
                 inputs[i, PROBE_LO] = inputs[i, LO]

@@ -126,8 +126,10 @@ class MJoin(Operator):
         kept = found - first
         if kept * 2 > len(ts) or len(ts) < _TUPLES:
             self._buffers = _buffers(len(slots), max(_TUPLES, len(ts) * 2))
-        for new, old in zip(self._buffers, (slots, ts, sign)):
-            new[..., :kept] = old[..., first:found].copy()
+        new_slots, new_ts, new_sign = self._buffers
+        new_slots[:, :kept] = slots[:, first:found].copy()
+        new_ts[:kept] = ts[first:found].copy()
+        new_sign[:kept] = sign[first:found].copy()
         self._state[FIRST] -= first
         self._state[MIDDLE] -= first
         return kept

@@ -15,8 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type
-from minidsms.elements import columns_of_words, row_words
+from minidsms.elements import (
+    AnyArray,
+    Batch,
+    BoolArray,
+    Column,
+    Int8Array,
+    Int64Array,
+    Schema,
+    Type,
+    columns_of_words,
+    row_words,
+)
 from minidsms.kernels import mjoin as kernels
 from minidsms.kernels.mjoin import (
     HAS_NULLS,
@@ -108,8 +118,7 @@ class IndexedWindow:
             lo = int(self.figures[HI])
             self._index.reserve(self._number, count)
             signs = _NO_SIGNS if sign is None else _plain(sign)
-            hi = kernels.take_numbers(_plain(seq), signs, sign is not None, self.ring, lo)
-            self._take(lo, hi)
+            self._take(lo, int(kernels.take_numbers(_plain(seq), signs, sign is not None, self.ring, lo)))
 
     def _take(self, lo: int, hi: int) -> None:
         """Copy the words of the slots [lo, hi) into the index."""

@@ -77,13 +77,11 @@ def twin(
         for i, relation in enumerate(now):
             here = [e for e in equalities if max(e[0][0], e[1][0]) == i]
             tuples = [
-                (chosen + (row,), m * k)
+                (longer, m * k)
                 for chosen, m in tuples
                 for row, k in relation.items()
-                if all(
-                    (chosen + (row,))[p][c] is not None and (chosen + (row,))[p][c] == (chosen + (row,))[q][d]
-                    for (p, c), (q, d) in here
-                )
+                for longer in [(*chosen, row)]
+                if all(longer[p][c] is not None and longer[p][c] == longer[q][d] for (p, c), (q, d) in here)
             ]
         state: Counter[Row] = Counter()
         for chosen, m in tuples:

@@ -1,7 +1,7 @@
 """Inner equi-joins of windows become one n-way join.
 
-A cascade of binary joins keeps every intermediate result as a bag, whose rows leave in any order; an n-way join keeps the
-windows alone (Babu 2005, section 3.2). Merged are joins of windows whose rows leave in the order they came, also
+A cascade of binary joins keeps every intermediate result as a bag, whose rows leave in any order; an n-way join keeps
+the windows alone (Babu 2005, section 3.2). Merged are joins of windows whose rows leave in the order they came, also
 filtered and projected, as far as equalities connect them; other conditions stand in a filter above. The rule runs last:
 it reads the columns of its inputs by number.
 """

@@ -1,0 +1,59 @@
+"""Merged joins answer as their text says, whatever the batch size."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import minidsms
+
+DECLARED = "CREATE STREAM R (a INTEGER); CREATE STREAM S (a INTEGER, b INTEGER); CREATE STREAM T (b INTEGER);"
+
+CASES = {
+    "SELECT ISTREAM(R.a, S.b) FROM R [RANGE 4], S [RANGE 3], T [RANGE 5] WHERE R.a = S.a AND S.b = T.b": (
+        lambda r, s, t: r[0] == s[0] and s[1] == t[0],
+        lambda r, s, t: (r[0], s[1]),
+    ),
+    "SELECT ISTREAM(S.b) FROM R [RANGE 4], S [RANGE 3], T [RANGE 5] "
+    "WHERE COALESCE(R.a, 7) = S.a AND S.b = T.b AND R.a <= T.b": (
+        lambda r, s, t: r[0] == s[0] and s[1] == t[0] and r[0] <= t[0],
+        lambda r, s, t: (s[1],),
+    ),
+    "SELECT ISTREAM(R.a % 2) FROM R [RANGE 4], S [RANGE 3], T [RANGE 5] WHERE R.a = S.a AND S.b = T.b AND R.a = T.b": (
+        lambda r, s, t: r[0] == s[0] and s[1] == t[0] and r[0] == t[0],
+        lambda r, s, t: (r[0] % 2,),
+    ),
+}
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 65_536])
+@pytest.mark.parametrize("cql", CASES)
+def test_istream_over_a_merged_join_is_the_difference_of_its_relations(cql: str, batch_size: int) -> None:
+    accepts, shows = CASES[cql]
+    rng = random.Random(5)
+    feeds: dict[str, list[tuple[int, tuple[Any, ...]]]] = {"R": [], "S": [], "T": []}
+    db = minidsms.connect(batch_size=batch_size)
+    db.execute(DECLARED)
+    query = db.query(cql)
+    assert "3-way Join" in query.explain()
+    for ts in range(1, 40):
+        for stream, items in feeds.items():
+            for _ in range(rng.randrange(3)):
+                row = tuple(rng.randrange(3) for _ in range(2 if stream == "S" else 1))
+                items.append((ts, row))
+                db.push(stream, row, ts=ts)
+        db.advance(ts)
+    found: dict[int, Counter[tuple[Any, ...]]] = {}
+    for change in query.fetch():
+        found.setdefault(change.ts, Counter())[change.row] += 1
+    before: Counter[tuple[Any, ...]] = Counter()
+    for ts in range(1, 40):
+        r, s, t = (
+            [row for at, row in feeds[name] if ts - length < at <= ts] for name, length in zip("RST", (4, 3, 5))
+        )
+        now = Counter(shows(x, y, z) for x in r for y in s for z in t if accepts(x, y, z))
+        assert found.get(ts, Counter()) == now - before
+        before = now
