@@ -13,7 +13,7 @@ processed every closed instant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.operators.contents import Contents
@@ -22,7 +22,7 @@ from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.stream_source import StreamSource
 from minidsms.scheduler import Scheduler
-from minidsms.synopses.stub import Stub
+from minidsms.synopses.stream_store import StreamStore
 
 
 class InputProgress(Protocol):
@@ -39,6 +39,17 @@ class InputProgress(Protocol):
     @property
     def ended(self) -> bool:
         """Nothing more comes."""
+
+
+@runtime_checkable
+class OwnsStore(Protocol):
+    """A synopsis that may keep its rows in a store of its own: a window's stub. Told by what it has, not by its class, so
+    that a connection without windows need not load compiled kernels.
+    """
+
+    @property
+    def own_store(self) -> StreamStore | None:
+        """The store, once there is one."""
 
 
 class Network:
@@ -63,7 +74,7 @@ class Network:
         self.is_immediate = is_immediate
         self.contents: Contents | None = None
         self.sources = [op for op in operators if isinstance(op, StreamSource | RelationSource)]
-        self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, Stub)]
+        self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, OwnsStore)]
         self.progress = MIN_INSTANT
         self._until = MIN_INSTANT
         self.failure: Failure | None = None

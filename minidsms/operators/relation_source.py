@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from minidsms.elements import MIN_INSTANT, Batch, Column, Int64Array, Type
-from minidsms.operators.netting import surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.relation_store import RelationStore
 
@@ -88,6 +87,9 @@ class RelationSource(Operator):
 
 def _merged(present: Batch, changes: Batch) -> Batch:
     """Rows there from the start and later changes as one run: per instant netted, deletions first."""
+    # Here, so that a connection whose relations begin empty does not load compiled kernels.
+    from minidsms.operators.netting import surviving
+
     ts = np.concatenate([present.ts, changes.ts])
     sign = np.concatenate([present.signs, changes.signs])
     order = np.lexsort((sign, ts))
