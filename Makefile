@@ -7,14 +7,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test check soak bench clean
+.PHONY: help env demo test check soak bench bench-peers clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
 	@echo "make test    the default tests, the examples of the docs and the doctests"
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S')"
-	@echo "make bench   the benchmarks"
+	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
+	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
 	@echo "make clean   remove the environment and everything that is cached"
 
 env: $(INSTALLED)
@@ -45,8 +46,10 @@ soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
 
 bench: env
-	@test -f benchmarks/__main__.py || { echo "this version has no benchmarks yet"; exit 1; }
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+bench-peers: env
+	@$(BIN)/python -m benchmarks peers --events 200000
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -94,7 +94,7 @@ def _files(options: argparse.Namespace, console: Console) -> Any:
 def _peers(options: argparse.Namespace, console: Console) -> Any:
     from benchmarks import peers
 
-    return peers.measure(console)
+    return peers.measure(console, options.events)
 
 
 def _shown(console: Console, title: str, found: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
