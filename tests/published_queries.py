@@ -1,7 +1,9 @@
 """Queries from the literature on CQL, each with the declarations it needs and what its rows are drawn from.
 
 Sources: the CQL paper (Arasu, Babu, Widom, VLDB Journal 2006), Stanford's Stream Query Repository, NEXMark, Babu 2005.
-The texts are the published ones; `changed` says where one is not, and why.
+`changed` says where a text departs from the printed one, and why. Some were not at hand in print and are reconstructed:
+those of the CQL paper and its Linear Road views, CurCarSeg of the benchmark, the second half of source monitoring. In
+Babu 2005 example 6.1.5, section 6.2 and "4.7, as a stream" spell out what the thesis describes in prose or in general.
 """
 
 from __future__ import annotations
