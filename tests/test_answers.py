@@ -12,7 +12,7 @@ from minidsms.testing.generators import random_case, random_company
 from minidsms.testing.grammar import Options
 from minidsms.testing.soak import CHOICES, random_drops, random_settings
 
-CASES = 240
+CASES = 100
 BLOCK = 20
 MOST_REFUSED = 0.02
 
@@ -24,11 +24,13 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("rows_per_push", [None, 1])
-@pytest.mark.parametrize("batch_size", CHOICES["batch_size"])
 @pytest.mark.parametrize("start", range(0, CASES, BLOCK))
-def test_the_answer_is_the_defined_one(start: int, batch_size: int, rows_per_push: int | None) -> None:
+def test_the_answer_is_the_defined_one(start: int, rows_per_push: int | None) -> None:
     for seed in range(start + (1000 if rows_per_push else 0), start + BLOCK + (1000 if rows_per_push else 0)):
-        check(random_case(seed), rows_per_push, batch_size=batch_size)
+        case = random_case(seed)
+        expected = run_definition(case)
+        for batch_size in CHOICES["batch_size"]:
+            check(case, rows_per_push, expected, batch_size=batch_size)
 
 
 @pytest.mark.parametrize("options", SHAPES)
@@ -41,7 +43,7 @@ def test_the_answer_does_not_depend_on_the_scheduler_or_the_queues(
         check(random_case(seed, options), batch_size=3, queue_size=queue_size, scheduler=scheduler)
 
 
-@pytest.mark.parametrize("start", range(20_000, 20_100, BLOCK))
+@pytest.mark.parametrize("start", range(20_000, 20_060, BLOCK))
 def test_queries_side_by_side_do_not_disturb_each_other_even_where_some_are_dropped(start: int) -> None:
     for seed in range(start, start + BLOCK):
         cases = random_company(seed)
