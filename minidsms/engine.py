@@ -19,6 +19,7 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.operators.contents import Contents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
+from minidsms.operators.relation_events import RelationEvents
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.stream_source import StreamSource
 from minidsms.scheduler import Scheduler
@@ -43,7 +44,8 @@ class InputProgress(Protocol):
 
 @runtime_checkable
 class OwnsStore(Protocol):
-    """A synopsis that may keep its rows in a store of its own: a window's stub. Told by what it has, not by its class, so
+    """A synopsis that may keep its rows in a store of its own: a window's stub. Told by what it has, not by its
+    class, so
     that a connection without windows need not load compiled kernels.
     """
 
@@ -73,7 +75,7 @@ class Network:
         self.relations = list(relations)
         self.is_immediate = is_immediate
         self.contents: Contents | None = None
-        self.sources = [op for op in operators if isinstance(op, StreamSource | RelationSource)]
+        self.sources = [op for op in operators if isinstance(op, StreamSource | RelationSource | RelationEvents)]
         self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, OwnsStore)]
         self.progress = MIN_INSTANT
         self._until = MIN_INSTANT

@@ -22,7 +22,7 @@ _TICKS_AT_ONCE = 1 << 12
 
 
 class RStream(Operator):
-    """input: the relation.  events: elements without columns at the event instants (`WindowEvents`, `RelationEvents`).
+    """input: the relation.  events: elements without columns at the event instants (of windows and relations).
 
     ticks: speak at every closed tick instead; then no events are needed.  order_by_value: order the rows of an
     instant by value, TEXT by `ranks` (where the stream feeds a window).

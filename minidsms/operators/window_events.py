@@ -1,4 +1,4 @@
-"""WindowEvents and RelationEvents: the instants at which a window or a base relation changes.
+"""WindowEvents: the instants at which a window changes.
 
 RSTREAM speaks at these (docs/semantics S2), whatever the query's filters and joins leave of the change. A window
 changes when an element arrives in it or leaves it, even where an equal row takes its place; a sliding window also at
@@ -90,13 +90,13 @@ class WindowEvents(Operator):
             length = max(spec.range_, 1)
             self._pending.put(arrivals)
             left = self._pending.take(until - length)
-            return _in_parts(union(arrivals, left + length))
+            return in_parts(union(arrivals, left + length))
         if spec.slide is not None:
             # Only the arrival that completes a batch of M changes the window.
             n = self._clock.arrived
             self._clock.arrived += len(arrivals)
             arrivals = arrivals[spec.slide - 1 - n % spec.slide :: spec.slide]
-        return _in_parts(distinct(arrivals))
+        return in_parts(distinct(arrivals))
 
     def _boundaries(self, arrivals: Int64Array, slide: int, until: int) -> Iterator[Batch]:
         """Every multiple of the slide up to `until`, generated as far as the output has room.
@@ -140,19 +140,7 @@ class WindowEvents(Operator):
         return (self._pending, self._clock)
 
 
-class RelationEvents(Operator):
-    """The instants at which a base relation gets a change."""
-
-    name = "RelationEvents"
-
-    def __init__(self, input_: Queue) -> None:
-        super().__init__([input_], NO_COLUMNS)
-
-    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        return () if batches[0] is None else _in_parts(distinct(batches[0].ts))
-
-
-def _in_parts(ts: Int64Array) -> Iterable[Batch]:
+def in_parts(ts: Int64Array) -> Iterable[Batch]:
     """The instants in bounded batches."""
     if len(ts) <= _LARGEST_OUTPUT:
         return (instants_only(ts),) if len(ts) else ()

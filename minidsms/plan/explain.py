@@ -13,7 +13,16 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
 from minidsms.expressions import print_expression
 from minidsms.operators.operator import Operator
-from minidsms.plan.logical import FirstArrival, GroupBy, MultiJoin, SemiJoin, Stop, ToStream, WindowEvents, reader_counts
+from minidsms.plan.logical import (
+    FirstArrival,
+    GroupBy,
+    MultiJoin,
+    SemiJoin,
+    Stop,
+    ToStream,
+    WindowEvents,
+    reader_counts,
+)
 from minidsms.plan.planner import LogicalPlan
 
 

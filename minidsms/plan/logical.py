@@ -36,17 +36,13 @@ class WindowEvents(Node):
 
 @dataclass(frozen=True, eq=False)
 class RelationEvents(Node):
-    """The instants at which a base relation changes, as a stream without columns (S2)."""
+    """The instants at which a base relation gets a change, as a stream without columns (S2)."""
 
-    input: Node
+    relation: str
 
     @property
     def kind(self) -> str:
         return "stream"
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +326,8 @@ def _only_chooses(exprs: Sequence[Expr]) -> bool:
 def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = None) -> Node:
     """A projection of the node, named after its columns where names are not given.
 
-    What only chooses columns of a projection that only chooses columns chooses from below it; what chooses every column in
+    What only chooses columns of a projection that only chooses columns chooses from below it; what chooses every
+    column in
     order is the node itself.
     """
     while isinstance(node, bound.Project) and _only_chooses(node.exprs):

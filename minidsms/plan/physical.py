@@ -29,6 +29,7 @@ from minidsms.operators.contents import Contents, KnowsContents
 from minidsms.operators.operator import Operator
 from minidsms.operators.output import Output
 from minidsms.operators.project import Project
+from minidsms.operators.relation_events import RelationEvents as RelationEventsSource
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
@@ -70,7 +71,13 @@ class PhysicalPlanner:
     """Builds the network of one query."""
 
     def __init__(
-        self, inputs: Inputs, catalog: Catalog, context: Context, queue_size: int, start: int, with_history: bool = False
+        self,
+        inputs: Inputs,
+        catalog: Catalog,
+        context: Context,
+        queue_size: int,
+        start: int,
+        with_history: bool = False,
     ) -> None:
         """queue_size: bound of each queue, in elements.  start: the query's first instant (docs/semantics T7).
 
@@ -213,9 +220,9 @@ class PhysicalPlanner:
 
                 return WindowEventsOperator(self._queue(node.input), node.spec)
             case RelationEvents():
-                from minidsms.operators.window_events import RelationEvents as RelationEventsOperator
-
-                return RelationEventsOperator(self._queue(node.input))
+                relation_store, progress = self._inputs.relation(node.relation)
+                self._relations[node.relation] = progress
+                return RelationEventsSource(node.relation, relation_store, self._start)
             case _:
                 raise AssertionError(f"no operator for {type(node).__name__}")
 

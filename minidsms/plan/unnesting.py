@@ -110,14 +110,19 @@ class _Builder:
             window = self.build(node)
             assert isinstance(window, bound.Window)
             return WindowEvents(NO_COLUMNS, window.input, node.spec)
-        return RelationEvents(NO_COLUMNS, self.build(node))
+        assert isinstance(node, bound.BaseRelation)
+        return RelationEvents(NO_COLUMNS, node.name)
 
     def first_arrival(self, events: tuple[Node, ...]) -> Node:
         """The relation of no columns that gains its row at the first arrival in any of the events (R3)."""
         sources = []
         for node in events:
-            built = self.build(node)
-            sources.append(built.input if isinstance(built, bound.Window) else built)
+            if isinstance(node, bound.Window):
+                window = self.build(node)
+                assert isinstance(window, bound.Window)
+                sources.append(window.input)
+            else:
+                sources.append(self._events(node))
         return FirstArrival(NO_COLUMNS, tuple({id(s): s for s in sources}.values()))
 
     def _aggregate(self, node: bound.Aggregate) -> Node:

@@ -13,7 +13,7 @@ from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, Batch
 from minidsms.operators.first_arrival import FirstArrival
 from minidsms.operators.operator import Operator
-from minidsms.operators.window_events import RelationEvents, WindowEvents
+from minidsms.operators.window_events import WindowEvents
 from minidsms.queues import Queue
 from tests.operators.harness import batch, queue, run_in_order
 from tests.operators.window_twins import (
@@ -123,11 +123,6 @@ def test_slide_stops_with_its_stream() -> None:
     ts = np.array([7, 25], np.int64)
     got = list(operator.process([Batch(ts, None, ())], MAX_INSTANT))
     assert [t for batch in got for t in batch.ts.tolist()] == [10, 20]
-
-
-def test_relation_speaks_at_its_changes() -> None:
-    items = [(1, 1, (1, 1.0)), (1, 1, (2, 1.0)), (4, -1, (1, 1.0)), (4, 1, (1, 1.0)), (9, -1, (2, 1.0))]
-    assert instants(RelationEvents(queue(SCHEMA)), [items], [1, 5], 20) == [1, 4, 9]
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,0 +1,73 @@
+"""RelationEvents: the instants at which a base relation gets a change, for RSTREAM and for the first arrival (S2, R3).
+
+It reads the relation's log beside `RelationSource`, which nets each instant: a change that another of the same
+instant takes
+back is a change all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from minidsms.elements import MIN_INSTANT, Batch, Int64Array
+from minidsms.operators.operator import Description, Operator
+from minidsms.operators.window_events import NO_COLUMNS, in_parts
+from minidsms.synopses.instants import distinct
+from minidsms.synopses.relation_store import RelationStore
+
+
+class RelationEvents(Operator):
+    """A source of elements without columns, one per instant.
+
+    start: the query's first instant; the rows present then count as inserted there, or later if they were.
+    """
+
+    name = "RelationEvents"
+
+    def __init__(self, relation: str, store: RelationStore, start: int) -> None:
+        super().__init__((), NO_COLUMNS)
+        self.relation = relation
+        self.store = store
+        self.reader = store.reader()
+        self._present: Int64Array = np.maximum(store.present().ts, start)
+        self._allowed = MIN_INSTANT
+
+    def waiting(self) -> int:
+        """Changes that have not been told."""
+        return self.store.head - self.reader.lo + len(self._present)
+
+    def ts_of_waiting(self, index: int) -> int:
+        """The instant of the index-th of them."""
+        if index < len(self._present):
+            return int(self._present[index])
+        return self.store.ts_at(self.reader.lo + index - len(self._present))
+
+    def allow(self, until: int) -> None:
+        """Instants <= until may be told."""
+        self._allowed = max(self._allowed, until)
+
+    def available(self) -> int:
+        return self._allowed
+
+    def has_work(self) -> bool:
+        return self._emission is not None or self._allowed > self.progress
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        cut = int(np.searchsorted(self._present, until, side="right"))
+        present, self._present = self._present[:cut], self._present[cut:]
+        lo, hi = self.reader.lo, self.store.head
+        changed = self.store.ts(lo, hi)
+        changed = changed[: int(np.searchsorted(changed, until, side="right"))]
+        self.reader.lo = lo + len(changed)
+        instants = np.sort(np.concatenate([present, changed])) if len(present) else changed
+        self.counters.elements_in += len(instants)
+        return in_parts(distinct(instants.copy())) if len(instants) else ()
+
+    def close(self) -> None:
+        """Give up the claim on the log."""
+        self.store.release(self.reader)
+
+    def describe(self) -> Description:
+        return Description(self.name, self.relation)
