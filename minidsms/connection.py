@@ -20,7 +20,7 @@ from minidsms.cql.errors import ClosedError, CqlError, Error, MemoryLimitError
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
 from minidsms.engine import Engine, InputProgress, Network
-from minidsms.inputs.conversion import Converter
+from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.query import Change, Query
@@ -194,7 +194,8 @@ class Connection:
                 return
             if stream is None:
                 # Read once, before any input takes it: a call that raises changes nothing.
-                ts = Converter("advance", Schema(()), self.dictionary, self.tick_ns).instant(ts)
+                if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
+                    ts = Converter("advance", Schema(()), self.dictionary, self.tick_ns).instant(ts)
                 for each in self._streams.values():
                     if not each.ended:
                         each.advance(ts)
