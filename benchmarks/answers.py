@@ -58,7 +58,9 @@ def _words(column: pa.ChunkedArray) -> UInt64Array:
     return np.where(null, _OF_NULL, words) if null.any() else words
 
 
-def as_answer(ts: npt.NDArray[np.int64], sign: npt.NDArray[np.int8] | None, *columns: npt.NDArray[np.generic]) -> pa.Table:
+def as_answer(
+    ts: npt.NDArray[np.int64], sign: npt.NDArray[np.int8] | None, *columns: npt.NDArray[np.generic]
+) -> pa.Table:
     """A kernel's output as a table; sign None: insertions only. Copies nothing but the signs left out."""
     signs = np.ones(len(ts), np.int8) if sign is None else sign
     arrays = [pa.array(ts), pa.array(signs), *(pa.array(c) for c in columns)]

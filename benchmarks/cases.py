@@ -25,8 +25,8 @@ BID = "CREATE STREAM bid (auction INTEGER, price INTEGER);"
 class Case:
     """One query.
 
-    feeds: makes the input of so many elements.  kernel: None where nobody wrote one.  goal: the fraction of the kernel's
-    rate to reach.  duckdb: a text of benchmarks.sql.  prepare: what the query needs besides the declarations.
+    feeds: makes input of so many elements.  kernel: None where there is none.  goal: the fraction of the kernel's rate
+    to reach.  duckdb: a text of benchmarks.sql.  prepare: what the query needs besides the declarations.
     beats_batch: the goal asks for more than DuckDB's rate.
     """
 
@@ -86,17 +86,16 @@ def _distinct_kernel(feeds: Feeds, until: int) -> pa.Table:
     return as_answer(out_ts, sign, out_key)
 
 
-def _colleague(module: str, name: str, streams: tuple[str, ...]) -> Kernel | None:
-    """A kernel of a module of limits: function `name` takes each stream's ts and columns, then the last instant, and gives
-    (ts, sign or None, columns..).
+def _limit(module: str, name: str, streams: tuple[str, ...]) -> Kernel:
+    """Function `name` of a module of limits: it takes each stream's ts and columns, then the last instant, and gives
+    (ts, sign or None, columns..). Loaded when first called: its kernels compile.
     """
-    try:
-        function = getattr(importlib.import_module(f"benchmarks.{module}"), name, None)
-    except ModuleNotFoundError:
-        return None
-    if function is None:
-        return None
-    return lambda feeds, until: as_answer(*function(*(a for s in streams for a in _arrays(feeds[s])), until))
+
+    def run(feeds: Feeds, until: int) -> pa.Table:
+        function = getattr(importlib.import_module(f"benchmarks.{module}"), name)
+        return as_answer(*function(*(a for s in streams for a in _arrays(feeds[s])), until))
+
+    return run
 
 
 def _hash_function(db: minidsms.Connection) -> None:
@@ -109,68 +108,115 @@ _FILTERS10 = " AND ".join(f"H(a{j}, {r}) % 1000 < 500" for j, r in enumerate(sql
 
 CASES = (
     Case(
-        "filter", BID, "SELECT auction, price FROM bid WHERE auction % 123 = 0", _bids("auction", "price"),
-        sql.FILTER, _filter_kernel, 1 / 4,
+        "filter",
+        BID,
+        "SELECT auction, price FROM bid WHERE auction % 123 = 0",
+        _bids("auction", "price"),
+        sql.FILTER,
+        _filter_kernel,
+        1 / 4,
     ),
     Case(
-        "filters10", f"CREATE STREAM tuples ({', '.join(f'a{j} INTEGER' for j in range(10))});",
-        f"SELECT a0, a9 FROM tuples WHERE {_FILTERS10}", nexmark.ten_attributes,
-        sql.FILTERS10, filters10_kernel, 0.7, prepare=_hash_function,
+        "filters10",
+        f"CREATE STREAM tuples ({', '.join(f'a{j} INTEGER' for j in range(10))});",
+        f"SELECT a0, a9 FROM tuples WHERE {_FILTERS10}",
+        nexmark.ten_attributes,
+        sql.FILTERS10,
+        filters10_kernel,
+        0.7,
+        prepare=_hash_function,
     ),
     Case(
-        "winagg", BID,
+        "winagg",
+        BID,
         "SELECT auction, COUNT(*), MAX(price) FROM bid [RANGE 10 SECONDS SLIDE 2 SECONDS] GROUP BY auction",
-        _bids("auction", "price"), sql.WINAGG, _colleague("limits", "winagg", ("bid",)), 1 / 3, True,
+        _bids("auction", "price"),
+        sql.WINAGG,
+        _limit("limits", "winagg", ("bid",)),
+        1 / 3,
+        True,
     ),
     Case(
-        "running", BID, "SELECT auction, COUNT(*), MAX(price) FROM bid [RANGE 10 SECONDS] GROUP BY auction",
-        _bids("auction", "price"), sql.RUNNING, _colleague("limits", "running", ("bid",)), 1 / 3, True,
+        "running",
+        BID,
+        "SELECT auction, COUNT(*), MAX(price) FROM bid [RANGE 10 SECONDS] GROUP BY auction",
+        _bids("auction", "price"),
+        sql.RUNNING,
+        _limit("limits", "running", ("bid",)),
+        1 / 3,
+        True,
     ),
     Case(
-        "join", BID + "CREATE STREAM auction (id INTEGER, seller INTEGER);",
+        "join",
+        BID + "CREATE STREAM auction (id INTEGER, seller INTEGER);",
         "SELECT ISTREAM(bid.auction, price, seller) FROM bid [RANGE 10 SECONDS], auction [RANGE 10 SECONDS] "
         "WHERE bid.auction = auction.id",
         _bids_and_auctions(("auction", "price"), ("id", "seller")),
-        sql.JOIN, _colleague("limits_joins", "join", ("bid", "auction")), 1 / 4,
+        sql.JOIN,
+        _limit("limits_joins", "join", ("bid", "auction")),
+        1 / 4,
     ),
     Case(
-        "mjoin3", "CREATE STREAM R (a INTEGER); CREATE STREAM S (a INTEGER, b INTEGER); CREATE STREAM T (b INTEGER);",
+        "mjoin3",
+        "CREATE STREAM R (a INTEGER); CREATE STREAM S (a INTEGER, b INTEGER); CREATE STREAM T (b INTEGER);",
         "SELECT ISTREAM(R.a, S.b) FROM R [RANGE 2500], S [RANGE 2500], T [RANGE 2500] WHERE R.a = S.a AND S.b = T.b",
-        nexmark.three_streams, sql.MJOIN3, _colleague("limits_joins", "mjoin3", ("R", "S", "T")), 1 / 3, True,
+        nexmark.three_streams,
+        sql.MJOIN3,
+        _limit("limits_joins", "mjoin3", ("R", "S", "T")),
+        1 / 3,
+        True,
     ),
     Case(
-        "distinct", "CREATE STREAM bid (bidder INTEGER);", "SELECT DISTINCT bidder FROM bid [RANGE 10 SECONDS]",
-        _bids("bidder"), sql.DISTINCT, _distinct_kernel,
+        "distinct",
+        "CREATE STREAM bid (bidder INTEGER);",
+        "SELECT DISTINCT bidder FROM bid [RANGE 10 SECONDS]",
+        _bids("bidder"),
+        sql.DISTINCT,
+        _distinct_kernel,
     ),
     Case(
-        "except", "CREATE STREAM bid (bidder INTEGER); CREATE STREAM auction (seller INTEGER);",
+        "except",
+        "CREATE STREAM bid (bidder INTEGER); CREATE STREAM auction (seller INTEGER);",
         "SELECT bidder FROM bid [RANGE 10 SECONDS] EXCEPT SELECT seller FROM auction [RANGE 10 SECONDS]",
-        _bids_and_auctions(("bidder",), ("seller",)), sql.EXCEPT,
+        _bids_and_auctions(("bidder",), ("seller",)),
+        sql.EXCEPT,
     ),
     Case(
-        "partition", BID, "SELECT auction, price FROM bid [PARTITION BY auction ROWS 10]", _bids("auction", "price"),
+        "partition",
+        BID,
+        "SELECT auction, price FROM bid [PARTITION BY auction ROWS 10]",
+        _bids("auction", "price"),
         sql.PARTITION,
     ),
     Case(
-        "outer_join", BID + "CREATE STREAM auction (id INTEGER);",
+        "outer_join",
+        BID + "CREATE STREAM auction (id INTEGER);",
         "SELECT A.id, B.price FROM auction [RANGE 10 SECONDS] AS A LEFT JOIN bid [RANGE 10 SECONDS] AS B "
         "ON B.auction = A.id",
-        _bids_and_auctions(("auction", "price"), ("id",)), sql.OUTER_JOIN,
+        _bids_and_auctions(("auction", "price"), ("id",)),
+        sql.OUTER_JOIN,
     ),
     Case(
-        "text_keys", "CREATE STREAM bid (channel TEXT, price INTEGER);",
+        "text_keys",
+        "CREATE STREAM bid (channel TEXT, price INTEGER);",
         "SELECT channel, COUNT(*), SUM(price) FROM bid [RANGE 10 SECONDS] GROUP BY channel",
-        _bids("channel", "price"), sql.TEXT_KEYS,
+        _bids("channel", "price"),
+        sql.TEXT_KEYS,
     ),
     Case(
-        "nulls", BID, "SELECT auction, COUNT(price), MAX(price) FROM bid [RANGE 10 SECONDS] GROUP BY auction",
-        lambda n: nexmark.with_nulls(_market(n)), sql.NULLS,
+        "nulls",
+        BID,
+        "SELECT auction, COUNT(price), MAX(price) FROM bid [RANGE 10 SECONDS] GROUP BY auction",
+        lambda n: nexmark.with_nulls(_market(n)),
+        sql.NULLS,
     ),
     Case(
-        "relation", "CREATE RELATION rates (currency INTEGER, rate INTEGER); "
+        "relation",
+        "CREATE RELATION rates (currency INTEGER, rate INTEGER); "
         "CREATE STREAM bid (auction INTEGER, price INTEGER, currency INTEGER);",
         "SELECT ISTREAM(auction, price, rate) FROM bid [NOW], rates WHERE bid.currency = rates.currency",
-        lambda n: nexmark.currencies(_market(n)), sql.RELATION,
+        lambda n: nexmark.currencies(_market(n)),
+        sql.RELATION,
     ),
 )
 

@@ -1,7 +1,7 @@
 """Who answers a case, and how long it takes: the engine, the kernel, DuckDB.
 
-A contestant is prepared once per round outside the clock (connection, registration, the cutting of the input); the clock
-runs from the first element given to the whole answer in memory as columns.
+A contestant is prepared once per round outside the clock (connection, registration, the cutting of the input); the
+clock runs from the first element given to the whole answer in memory as columns.
 """
 
 from __future__ import annotations

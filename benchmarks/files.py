@@ -49,7 +49,8 @@ def _write(path: Path, rows: int, offset: int, step: int) -> None:
 
 def _run(folder: str, cql: str, streams: list[str], rows: int) -> dict[str, float]:
     declarations = "\n".join(
-        f"CREATE STREAM {s} (ts INTEGER, k INTEGER, v INTEGER) TIMESTAMP BY ts FROM '{folder}/{s}.csv';" for s in streams
+        f"CREATE STREAM {s} (ts INTEGER, k INTEGER, v INTEGER) TIMESTAMP BY ts FROM '{folder}/{s}.csv';"
+        for s in streams
     )
     script, out = Path(folder, "script.cql"), Path(folder, "out.csv")
     script.write_text(f"{declarations}\nCREATE QUERY q AS {cql} INTO '{out}';\n")
@@ -58,4 +59,9 @@ def _run(folder: str, cql: str, streams: list[str], rows: int) -> dict[str, floa
     seconds = time.perf_counter() - start
     with out.open("rb") as lines:
         written = sum(block.count(b"\n") for block in iter(lambda: lines.read(1 << 20), b"")) - 1
-    return {"rows": rows, "tuples_per_s": round(rows / seconds), "lines_per_s": round(written / seconds), "lines": written}
+    return {
+        "rows": rows,
+        "tuples_per_s": round(rows / seconds),
+        "lines_per_s": round(written / seconds),
+        "lines": written,
+    }

@@ -61,8 +61,9 @@ def _last_auction(event: Int64Array) -> Int64Array:
     return np.maximum(rounds * _AUCTIONS + begun, 0)
 
 
-def _hot_or_recent(last: Int64Array, hot: Int64Array, is_hot: np.ndarray, recent: int, lead: int,
-                   rng: np.random.Generator) -> Int64Array:
+def _hot_or_recent(
+    last: Int64Array, hot: Int64Array, is_hot: np.ndarray, recent: int, lead: int, rng: np.random.Generator
+) -> Int64Array:
     """The hot number, or one of the `recent` last ones or of the `lead` next."""
     first = np.maximum(last - recent, 0)
     other = first + rng.integers(0, 1 << 62, len(last)) % (last - first + 1 + lead)

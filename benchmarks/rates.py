@@ -94,8 +94,16 @@ def costs(result: Result) -> dict[str, float]:
 
 def show(results: Sequence[Result], console: Console) -> None:
     """The table of ratios, then where the engine's time went."""
-    table = Table("query", "M elements/s", "kernel", "of kernel (min to max)", "goal", "DuckDB, one batch",
-                  "x DuckDB (min to max)", "changes")
+    table = Table(
+        "query",
+        "M elements/s",
+        "kernel",
+        "of kernel (min to max)",
+        "goal",
+        "DuckDB, one batch",
+        "x DuckDB (min to max)",
+        "changes",
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     for r in results:
@@ -107,8 +115,14 @@ def show(results: Sequence[Result], console: Console) -> None:
         if of_kernel is not None and r.case.goal is not None:
             goal += " met" if of_kernel[0] >= r.case.goal else " missed"
         table.add_row(
-            r.case.name, _millions(r.rate("minidsms")), _millions(r.rate("kernel")), _span(of_kernel), goal,
-            _millions(r.rate("duckdb")), _span(r.ratio("minidsms", "duckdb")), f"{r.answer.changes:,}",
+            r.case.name,
+            _millions(r.rate("minidsms")),
+            _millions(r.rate("kernel")),
+            _span(of_kernel),
+            goal,
+            _millions(r.rate("duckdb")),
+            _span(r.ratio("minidsms", "duckdb")),
+            f"{r.answer.changes:,}",
         )
     console.print(table)
     profile = Table("query", "nanoseconds per element of the input, by operator")

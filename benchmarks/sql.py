@@ -1,7 +1,7 @@
 """The benchmarks' queries as one batch of SQL each: DuckDB works out every change of the answer from the whole input.
 
-Each text yields `_ts`, `_sign` (a row that changes n times at one instant may say n), then the query's columns. {until} is
-the last closed instant. Windows are half-open (docs/semantics W1): an element of instant t leaves at t + 10000.
+Each text yields `_ts`, `_sign` (a row that changes n times at one instant may say n), then the query's columns. {until}
+is the last closed instant. Windows are half-open (docs/semantics W1): an element of instant t leaves at t + 10000.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ SLIDE = 2_000
 
 
 def changes_of_groups(source: str, key: str, aggregates: str, columns: str) -> str:
-    """A grouped query over [RANGE 10 SECONDS]: the state of each group at the instants it may change at, then its changes.
+    """A grouped query over [RANGE 10 SECONDS]: the states of each group, then the changes between them.
 
     source gives ts, the key k and the values; aggregates are written OVER w and read `n` rows of the group as r.
     """
@@ -22,7 +22,8 @@ def changes_of_groups(source: str, key: str, aggregates: str, columns: str) -> s
     return f"""
 WITH source AS ({source}),
 events AS (SELECT ts, k, TRUE AS arrives, source.* EXCLUDE (ts, k) FROM source
-           UNION ALL BY NAME SELECT ts + {RANGE} AS ts, k, FALSE AS arrives FROM source WHERE ts + {RANGE} <= {{until}}),
+           UNION ALL BY NAME
+           SELECT ts + {RANGE} AS ts, k, FALSE AS arrives FROM source WHERE ts + {RANGE} <= {{until}}),
 states AS (SELECT DISTINCT ts, k, count(*) FILTER (arrives) OVER w AS r, {aggregates} FROM events
            WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN {RANGE - 1} PRECEDING AND CURRENT ROW)),
 steps AS (SELECT *, {old} FROM states WINDOW g AS (PARTITION BY k ORDER BY ts)),
@@ -33,7 +34,7 @@ SELECT ts, -1, k, {shown_old} FROM changed WHERE coalesce(old_r, 0) > 0"""
 
 
 def changes_of_presence(plus: str, minus: str | None) -> str:
-    """The keys that stand in [RANGE 10 SECONDS] of `plus` and, where given, not in that of `minus`: when they come and go."""
+    """When the keys come and go that stand in [RANGE 10 SECONDS] of `plus` and not, where given, of `minus`."""
     flows = [f"SELECT ts, k, 1 AS p, 0 AS m FROM ({plus})", f"SELECT ts + {RANGE}, k, -1, 0 FROM ({plus})"]
     if minus is not None:
         flows += [f"SELECT ts, k, 0, 1 FROM ({minus})", f"SELECT ts + {RANGE}, k, 0, -1 FROM ({minus})"]
@@ -84,21 +85,22 @@ SELECT ts AS _ts, 1 AS _sign, auction, n, top FROM beside WHERE was IS NOT TRUE
 UNION ALL SELECT ts + {SLIDE}, -1, auction, n, top FROM beside WHERE stays IS NOT TRUE AND ts + {SLIDE} <= {{until}}"""
 
 RUNNING = changes_of_groups(
-    "SELECT ts, auction AS k, price FROM bid", "auction", "count(*) FILTER (arrives) OVER w AS n, max(price) OVER w AS top",
+    "SELECT ts, auction AS k, price FROM bid",
+    "auction",
+    "count(*) FILTER (arrives) OVER w AS n, max(price) OVER w AS top",
     "n, top",
 )
 
 _LIFE = f"greatest(b.ts, a.ts) AS born, least(b.ts, a.ts) + {RANGE} AS gone"
-_MEETING = f"""FROM bid AS b JOIN auction AS a ON b.auction = a.id AND a.ts > b.ts - {RANGE} AND a.ts < b.ts + {RANGE}"""
+_MEETING = (
+    f"""FROM bid AS b JOIN auction AS a ON b.auction = a.id AND a.ts > b.ts - {RANGE} AND a.ts < b.ts + {RANGE}"""
+)
 _PAIRS = f"SELECT {_LIFE}, b.auction, price, seller {_MEETING}"
 
 
 def born_and_gone(pairs: str, columns: str) -> str:
     """Rows with a life from born to gone as changes."""
-    return (
-        f"SELECT born AS ts, 1 AS sign, {columns} FROM ({pairs}) "
-        f"UNION ALL SELECT gone, -1, {columns} FROM ({pairs})"
-    )
+    return f"SELECT born AS ts, 1 AS sign, {columns} FROM ({pairs}) UNION ALL SELECT gone, -1, {columns} FROM ({pairs})"
 
 
 JOIN = entering(born_and_gone(_PAIRS, "auction, price, seller"), "auction, price, seller")
@@ -113,7 +115,8 @@ DISTINCT = changes_of_presence("SELECT ts, bidder AS k FROM bid", None)
 
 EXCEPT = changes_of_presence("SELECT ts, bidder AS k FROM bid", "SELECT ts, seller AS k FROM auction")
 
-_LIVES = """SELECT ts AS born, lead(ts, 10) OVER (PARTITION BY auction ORDER BY ts, rowid) AS gone, auction, price FROM bid"""
+_LIVES = """SELECT ts AS born, lead(ts, 10) OVER (PARTITION BY auction ORDER BY ts, rowid) AS gone, auction, price
+FROM bid"""
 
 PARTITION = netted(born_and_gone(_LIVES, "auction, price"), "auction, price")
 
@@ -138,7 +141,7 @@ NULLS = changes_of_groups(
     "n, top",
 )
 
-_RATED = f"""
+_RATED = """
 SELECT b.ts AS born, b.ts + 1 AS gone, auction, price, rate FROM bid AS b JOIN
 (SELECT ts AS since, lead(ts, 1, 9223372036854775807) OVER (PARTITION BY currency ORDER BY ts) AS till, currency, rate
  FROM rates WHERE sign = 1) AS r

@@ -24,9 +24,12 @@ assert len(q.fetch()) == 1 and len(j.fetch()) == 1
 
 
 def measure(rounds: int = 3) -> dict[str, float]:
-    """Least seconds of some rounds; cold once. `nothing` is the interpreter with numpy alone, `numba` with its compiler."""
+    """Least seconds of some rounds; cold once. `nothing` is numpy alone, `numba` its compiler."""
     programs = {
-        "nothing": "import numpy", "numba": "import numba", "import": "import minidsms", "warm": FIRST_ANSWER,
+        "nothing": "import numpy",
+        "numba": "import numba",
+        "import": "import minidsms",
+        "warm": FIRST_ANSWER,
     }
     _seconds(FIRST_ANSWER, {})
     found = {name: min(_seconds(text, {}) for _ in range(rounds)) for name, text in programs.items()}

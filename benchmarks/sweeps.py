@@ -1,6 +1,6 @@
 """How the cost of an element changes with the window, the groups, the batch and the number of queries.
 
-Goal: within 20 % of the kernel's own curve, which bends with the caches. Where there is no kernel the curve stands alone.
+Goal: within 20 % of the kernel's own curve, which bends with the caches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def even(events: int, keys: int, seed: int = 6) -> Feeds:
 def measure(events: int) -> dict[str, Curve]:
     """All curves; `events` elements each, and twice the window where that is more."""
     return {
-        "rows in the window": _over((1_000, 10_000, 100_000, 1_000_000), lambda x: _running(max(events, 2 * x), x, 1000)),
+        "rows in the window": _over(
+            (1_000, 10_000, 100_000, 1_000_000), lambda x: _running(max(events, 2 * x), x, 1000)
+        ),
         "groups": _over((10, 1_000, 100_000), lambda x: _running(events, 100_000, x)),
         "elements in one push": _over((4096, 16_384, 65_536, 262_144, 1_048_576), lambda x: _chunks(max(events, x), x)),
         "queries over one stream": _over((1, 4, 16, 64), lambda x: _queries(events // 4, x)),

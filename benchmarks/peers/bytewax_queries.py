@@ -1,4 +1,4 @@
-"""filter and running in Bytewax; `running` keeps its window by hand, as Bytewax has no window that tells every change."""
+"""filter and running in Bytewax; `running` keeps its window by hand: no window of Bytewax tells every change."""
 
 from __future__ import annotations
 

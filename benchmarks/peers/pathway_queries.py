@@ -24,9 +24,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "filter":
         result = bids.filter(bids.auction % 123 == 0).select(pw.this.auction, pw.this.price)
     else:
-        result = bids.groupby(bids.auction).reduce(
-            bids.auction, n=pw.reducers.count(), top=pw.reducers.max(bids.price)
-        )
+        result = bids.groupby(bids.auction).reduce(bids.auction, n=pw.reducers.count(), top=pw.reducers.max(bids.price))
     pw.io.null.write(result)
     start = time.perf_counter()
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)
