@@ -24,7 +24,12 @@ RESULTS = Path(__file__).parent / "results"
 def write_json(name: str, found: Mapping[str, Any]) -> Path:
     """Figures and the machine they were found on."""
     RESULTS.mkdir(exist_ok=True)
-    machine = {"processors": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+    machine = {
+        "processors": os.cpu_count(),
+        "load": os.getloadavg(),  # above 1 the machine was not alone, and absolute figures mean little
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+    }
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps({"machine": machine, **found}, indent=1) + "\n")
     return path

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -55,7 +57,7 @@ def test_parts_of_feeds_lose_nothing_and_split_no_instant() -> None:
     for name, feed in feeds.items():
         mine = [part for stream, part in pieces if stream == name]
         assert np.concatenate([part.ts for part in mine]).tolist() == feed.ts.tolist()
-        assert all(a.ts[-1] < b.ts[0] for a, b in zip(mine, mine[1:]))
+        assert all(a.ts[-1] < b.ts[0] for a, b in itertools.pairwise(mine))
 
 
 def test_the_same_seed_gives_the_same_market() -> None:
