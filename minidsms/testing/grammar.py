@@ -85,6 +85,7 @@ class Grammar:
     rng: Random
     options: Options = Options()
     views: list[View] = field(default_factory=list)
+    is_correlated: bool = False
     _aliases: int = 0
 
     @property
@@ -402,6 +403,7 @@ class Grammar:
         conditions = [self.predicate(inner, 0, 0)] if self.chance(0.4) else []
         pairs = [(a, b) for a in inner for b in outer if a.type is b.type]
         if pairs and self.chance(0.5):
+            self.is_correlated = True
             a, b = self.rng.choice(pairs)
             conditions.append(f"{a.text} = {b.text}")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
