@@ -15,6 +15,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_fail
 from minidsms.elements import Field, Schema, Type
 from minidsms.plan import correlation
+from minidsms.plan.arrival_order import counting_windows
 from minidsms.plan.correlation import Lifted, lift
 from minidsms.plan.logical import (
     NO_COLUMNS,
@@ -45,16 +46,17 @@ UNKNOWN = bound.Literal(Type.BOOLEAN, None)
 
 def build(root: Node, text: str) -> Node:
     """The logical plan of a bound query. Raises CqlError, with its place, for a subquery that is not supported."""
-    return _Builder(text).build(root)
+    return _Builder(root, text).build(root)
 
 
 class _Builder:
     """Holds what has been built, so that a node used twice stays one node."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, root: Node, text: str) -> None:
         self._text = text
         self._built: dict[int, Node] = {}
         self._kept: list[Node] = []  # keeps the keys of _built alive: an id must not be reused
+        self._counting = counting_windows(root)
 
     def build(self, node: Node) -> Node:
         key = id(node)
@@ -88,7 +90,7 @@ class _Builder:
                 )
             case bound.Window():
                 source = self.build(node.input)
-                if isinstance(source, ToStream) and not source.keeps_order and not source.ordered:
+                if isinstance(source, ToStream) and not source.keeps_order and id(node) in self._counting:
                     source = self._ordered(node.input, source)
                 return dataclasses.replace(node, input=source)
             case bound.SetOperation():
@@ -100,6 +102,8 @@ class _Builder:
 
     def _ordered(self, key: Node, stream: ToStream) -> Node:
         """The stream with its instants ordered (T3), for every reader of it from now on."""
+        if stream.ordered:
+            return stream
         ordered = dataclasses.replace(stream, ordered=True)
         self._built[id(key)] = ordered
         return ordered

@@ -1,0 +1,34 @@
+"""Where the order of arrival inside an instant matters: a derived stream is ordered by value (docs/semantics T3) for
+no other reader.
+
+Windows that count rows, and windows under FIRST or LAST, see which of two elements of one instant came first; a RANGE
+window
+and what stands above it do not.
+"""
+
+from __future__ import annotations
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Node, WindowKind
+
+
+def counting_windows(root: Node) -> set[int]:
+    """The ids of the windows in a bound query, subqueries included, to which the order of arrival matters."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        pending.extend(node.inputs)
+        pending.extend(query for expr in bound.expressions(node) for query in bound.subqueries(expr))
+        if isinstance(node, bound.Window) and node.spec.kind in (WindowKind.ROWS, WindowKind.PARTITION):
+            found.add(id(node))
+        elif isinstance(node, bound.Aggregate) and any(c.function in ("first", "last") for c in node.aggregates):
+            below = node.input
+            while isinstance(below, bound.Filter):
+                below = below.input
+            found.add(id(below))
+    return found
