@@ -19,9 +19,7 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.operators.contents import Contents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
-from minidsms.operators.relation_events import RelationEvents
 from minidsms.operators.relation_source import RelationSource
-from minidsms.operators.stream_source import StreamSource
 from minidsms.scheduler import Scheduler
 from minidsms.synopses.stream_store import StreamStore
 
@@ -40,6 +38,20 @@ class InputProgress(Protocol):
     @property
     def ended(self) -> bool:
         """Nothing more comes."""
+
+
+@runtime_checkable
+class Entrance(Protocol):
+    """An operator through which an input enters a plan; told by what it does, for the reason `OwnsStore` gives."""
+
+    def waiting(self) -> int:
+        """Elements that have not been handed on."""
+
+    def ts_of_waiting(self, index: int) -> int:
+        """The instant of the index-th waiting element."""
+
+    def allow(self, until: int) -> None:
+        """Elements with ts <= until may go."""
 
 
 @runtime_checkable
@@ -75,7 +87,7 @@ class Network:
         self.relations = list(relations)
         self.is_immediate = is_immediate
         self.contents: Contents | None = None
-        self.sources = [op for op in operators if isinstance(op, StreamSource | RelationSource | RelationEvents)]
+        self.sources = [op for op in operators if isinstance(op, Entrance)]
         self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, OwnsStore)]
         self.progress = MIN_INSTANT
         self._until = MIN_INSTANT

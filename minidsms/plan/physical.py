@@ -29,7 +29,6 @@ from minidsms.operators.contents import Contents, KnowsContents
 from minidsms.operators.operator import Operator
 from minidsms.operators.output import Output
 from minidsms.operators.project import Project
-from minidsms.operators.relation_events import RelationEvents as RelationEventsSource
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
@@ -220,6 +219,8 @@ class PhysicalPlanner:
 
                 return WindowEventsOperator(self._queue(node.input), node.spec)
             case RelationEvents():
+                from minidsms.operators.relation_events import RelationEvents as RelationEventsSource
+
                 relation_store, progress = self._inputs.relation(node.relation)
                 self._relations[node.relation] = progress
                 return RelationEventsSource(node.relation, relation_store, self._start)
