@@ -30,6 +30,10 @@ class WrongResult(Error):
 
 def call(definition: FunctionDef, args: Sequence[Value], n: int, dictionary: TextDictionary) -> Value:
     """The function of n rows. Constants are written out: the function may count its calls."""
+    if definition.vectorized and n and definition.type not in (Type.TEXT, Type.FLOAT):
+        plain = _call_plain(definition, args, n)
+        if plain is not None:
+            return plain
     results = np.zeros(n, definition.type.dtype)
     state = _State(definition, dictionary, results, np.ones(n, np.bool_), np.zeros(n, np.bool_))
     failed = any_failed(*args)
@@ -53,6 +57,22 @@ def call(definition: FunctionDef, args: Sequence[Value], n: int, dictionary: Tex
     has_failed = bool(bad.any())
     valid_rows = state.valid & ~bad
     return finish(results, None if valid_rows.all() else valid_rows, bad if has_failed else None)
+
+
+def _call_plain(definition: FunctionDef, args: Sequence[Value], n: int) -> Value | None:
+    """A vectorised function of rows without NULL or TEXT, whose result can be taken as it is; None where it cannot.
+
+    The same rows are then computed again with every care: a function may be called several times.
+    """
+    if any(a.valid is not None or a.failed is not None for a in args) or Type.TEXT in definition.arg_types:
+        return None
+    try:
+        returned = definition.function(*(full(a.values, n).copy() for a in args))
+    except Exception:
+        return None
+    if type(returned) is not np.ndarray or returned.shape != (n,) or returned.dtype != definition.type.dtype:
+        return None
+    return Value(returned.copy())
 
 
 def python_result(definition: FunctionDef, result: Any) -> Any:

@@ -60,30 +60,53 @@ class Value:
 
 
 class Frame:
-    """The rows an expression is evaluated on: n of them, whose columns are read when first asked for."""
+    """The rows an expression is evaluated on: n of them, whose columns are read when first asked for.
 
-    __slots__ = ("_columns", "_values", "n")
+    A subset keeps the numbers of its rows in the frame it began with: a column is gathered once, however many subsets lie
+    between, or from the frame directly above where it has been read there.
+    """
 
-    def __init__(self, columns: Columns, n: int) -> None:
+    __slots__ = ("_above", "_columns", "_inside", "_rows", "_values", "n")
+
+    def __init__(
+        self,
+        columns: Columns,
+        n: int,
+        rows: Int64Array | None = None,
+        above: Frame | None = None,
+        inside: Int64Array | None = None,
+    ) -> None:
+        """rows: those of the columns that are in the frame (None: all); inside: the same, as rows of the frame above."""
         self.n = n
         self._columns = columns
+        self._rows = rows
+        self._above = above
+        self._inside = inside
         self._values: dict[int, Value] = {}
 
     def column(self, index: int) -> Value:
         """A column's value; one object per frame, so that its bounds are measured once."""
         value = self._values.get(index)
         if value is None:
-            column = self._columns(index)
+            read = None if self._above is None else self._above._values.get(index)
+            if read is not None:
+                assert self._inside is not None
+                column = read.column().take(self._inside)
+            else:
+                column = self._columns(index)
+                if self._rows is not None:
+                    column = column.take(self._rows)
             value = Value(column.values, column.valid)
             self._values[index] = value
         return value
 
     def subset(self, rows: Int64Array) -> Frame:
         """The frame of these rows."""
-        return Frame(lambda index: self.column(index).column().take(rows), len(rows))
+        return Frame(self._columns, len(rows), rows if self._rows is None else self._rows[rows], self, rows)
 
     def slice(self, start: int, stop: int) -> Frame:
         """The frame of the rows from start to stop, without a copy."""
+        assert self._rows is None, "slices are cut before subsets"
         return Frame(lambda index: self._columns(index).slice(start, stop), stop - start)
 
 

@@ -22,6 +22,7 @@ from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Sc
 T = TypeVar("T", bound=np.generic)
 
 _FIRST_CAPACITY = 1024
+_FREES_BEFORE_SHRINKING = 64
 
 
 class Reader:
@@ -47,6 +48,8 @@ class StreamStore:
         self._values: list[AnyArray] = [np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types]
         self._valid: list[BoolArray | None] = [None] * len(schema)
         self._readers: list[Reader] = []
+        self._peak = 0
+        self._frees = 0
 
     # ------------------------------------------------------------------------------------------------- contents
 
@@ -156,10 +159,14 @@ class StreamStore:
 
     def free(self) -> None:
         """Give up what no reader claims. Called while the engine rests."""
+        self._peak = max(self._peak, self.head - self.tail)
         self.tail = max(self.tail, min((r.lo for r in self._readers), default=self.head))
-        capacity = self._mask + 1
-        if capacity > 8 * _FIRST_CAPACITY and len(self) * 8 < capacity:
-            self._resize(capacity // 4)
+        self._frees += 1
+        if self._frees >= _FREES_BEFORE_SHRINKING:
+            # Only what has been too large for a while shrinks: a ring that fills and empties with every push keeps its size.
+            peak, self._peak, self._frees = self._peak, len(self), 0
+            if self._mask + 1 > max(8 * _FIRST_CAPACITY, 8 * peak):
+                self._resize((self._mask + 1) // 4)
 
     # ------------------------------------------------------------------------------------------------- the ring
 
@@ -189,7 +196,7 @@ class StreamStore:
             if array is None:
                 moved.append(None)
                 continue
-            new = np.ones(capacity, np.bool_) if array.dtype == np.bool_ else np.zeros(capacity, array.dtype)
+            new = np.empty(capacity, array.dtype)
             self._mask = old
             values = self._read(array, self.tail, self.head)
             self._mask = capacity - 1
