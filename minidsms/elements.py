@@ -168,8 +168,10 @@ class Column:
 class ColumnSource(Protocol):
     """Something columns can be gathered from by sequence number: a stream's store."""
 
-    def gather(self, column: int, seq: Int64Array) -> Column:
-        """The column's values of the elements with these sequence numbers."""
+    def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
+        """The column's values of the elements with these sequence numbers. is_run: they follow one another without a
+        gap.
+        """
         ...
 
 
@@ -183,7 +185,7 @@ class Batch:
     columns: given as arrays, or left in `source` and gathered by seq when first read (references, not copies).
     """
 
-    __slots__ = ("_columns", "_source", "_source_columns", "seq", "sign", "ts")
+    __slots__ = ("_columns", "_is_run", "_source", "_source_columns", "seq", "sign", "ts")
 
     def __init__(
         self,
@@ -198,6 +200,7 @@ class Batch:
         self._columns: list[Column | None] = list(columns)
         self._source: ColumnSource | None = None
         self._source_columns: Sequence[int] = ()
+        self._is_run = False
 
     @classmethod
     def referring(
@@ -207,6 +210,7 @@ class Batch:
         seq: Int64Array,
         source: ColumnSource,
         source_columns: Sequence[int],
+        is_run: bool = False,
     ) -> Batch:
         """A batch whose column i is column source_columns[i] of the source, at seq; gathered when read.
 
@@ -216,6 +220,7 @@ class Batch:
         batch._columns = [None] * len(source_columns)
         batch._source = source
         batch._source_columns = source_columns
+        batch._is_run = is_run
         return batch
 
     def prefill(self, columns: Sequence[Column]) -> None:
@@ -245,7 +250,7 @@ class Batch:
         column = self._columns[index]
         if column is None:
             assert self._source is not None and self.seq is not None
-            column = self._source.gather(self._source_columns[index], self.seq)
+            column = self._source.gather(self._source_columns[index], self.seq, self._is_run)
             self._columns[index] = column
         return column
 
@@ -275,7 +280,7 @@ class Batch:
             [None if c is None else c.slice(start, stop) for c in self._columns],  # type: ignore[misc]
             None if self.seq is None else self.seq[start:stop],
         )
-        batch._source, batch._source_columns = self._source, self._source_columns
+        batch._source, batch._source_columns, batch._is_run = self._source, self._source_columns, self._is_run
         return batch
 
     def select(self, columns: Sequence[int]) -> Batch:
@@ -284,6 +289,7 @@ class Batch:
         if self._source is not None:
             batch._source = self._source
             batch._source_columns = [self._source_columns[i] for i in columns]
+            batch._is_run = self._is_run
         return batch
 
     def with_columns(self, columns: Sequence[Column]) -> Batch:

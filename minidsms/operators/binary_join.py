@@ -159,7 +159,7 @@ class _Pairs:
         self._slots = (l, r)
         self._split = split
 
-    def gather(self, column: int, seq: Int64Array) -> Column:
+    def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
         """The column of these pairs."""
         side = int(column >= self._split)
         slots = self._slots[side]

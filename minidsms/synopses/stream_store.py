@@ -112,11 +112,11 @@ class StreamStore:
         """The instant of one element."""
         return int(self._ts[seq & self._mask])
 
-    def gather(self, column: int, seq: Int64Array) -> Column:
+    def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
         """The column's values at these sequence numbers (all in [tail, head))."""
         n = len(seq)
         valid = self._valid[column]
-        if n and int(seq[-1]) - int(seq[0]) == n - 1 and (n < 3 or bool((np.diff(seq) == 1).all())):
+        if n and int(seq[-1]) - int(seq[0]) == n - 1 and (is_run or n < 3 or bool((np.diff(seq) == 1).all())):
             start, stop = int(seq[0]), int(seq[0]) + n
             return self._view(column, start, stop)
         at = seq & self._mask
@@ -135,7 +135,7 @@ class StreamStore:
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
         seq = np.arange(start, stop, dtype=np.int64)
-        batch = Batch.referring(self.ts(start, stop), None, seq, self, range(len(self.schema)))
+        batch = Batch.referring(self.ts(start, stop), None, seq, self, range(len(self.schema)), is_run=True)
         if (start & self._mask) + stop - start <= self._mask + 1:
             batch.prefill([self._view(i, start, stop) for i in range(len(self.schema))])
         return batch
@@ -163,7 +163,8 @@ class StreamStore:
         self.tail = max(self.tail, min((r.lo for r in self._readers), default=self.head))
         self._frees += 1
         if self._frees >= _FREES_BEFORE_SHRINKING:
-            # Only what has been too large for a while shrinks: a ring that fills and empties with every push keeps its size.
+            # Only what has been too large for a while shrinks: a ring that fills and empties with every push keeps
+            # its size.
             peak, self._peak, self._frees = self._peak, len(self), 0
             if self._mask + 1 > max(8 * _FIRST_CAPACITY, 8 * peak):
                 self._resize((self._mask + 1) // 4)
