@@ -15,8 +15,10 @@ from minidsms.scheduler.scheduler import Schedulable, is_ready, run_a_stalled_on
 from minidsms.scheduler.statistics import Cost, Measurements
 from minidsms.scheduler.wiring import Wiring
 
-_LOOK_EVERY = 64
-"""Runs between two looks at the statistics, at least: as many as there are operators, so that looking stays cheap."""
+_MOST_TURNS = 16
+"""Between two looks at the statistics, a turn being as many runs as there are operators. It is one as long
+as an operator is unknown, then twice as many each time.
+"""
 
 
 class ByPriority:
@@ -35,6 +37,7 @@ class ByPriority:
         self._costs: list[Cost] = []
         self._priorities: list[float] = []
         self._runs = 0
+        self._turns = 1
 
     def priorities(self, wiring: Wiring, costs: Sequence[Cost]) -> list[float]:
         """The priority of each operator; higher runs first."""
@@ -71,6 +74,7 @@ class ByPriority:
     def _prepare(self, operators: Sequence[Schedulable]) -> None:
         if not self._wiring.is_of(operators):
             self._wiring = Wiring(operators)
+            self._runs, self._turns = 0, 1
             self._recompute(
                 self._measurements.read(operators) if self.is_measuring else [Cost(1.0, 1.0)] * len(operators)
             )
@@ -78,10 +82,12 @@ class ByPriority:
     def _look_again(self, operators: Sequence[Schedulable]) -> bool:
         """Count a run; whether the priorities are others now."""
         self._runs += 1
-        if not self.is_measuring or self._runs < max(_LOOK_EVERY, len(operators)):
+        if not self.is_measuring or self._runs < self._turns * len(operators):
             return False
-        self._runs = 0
         costs = self._measurements.read(operators)
+        self._runs = 0
+        if self._measurements.complete:
+            self._turns = min(2 * self._turns, _MOST_TURNS)
         if not any(now.has_moved(then) for now, then in zip(costs, self._costs)):
             return False
         self._recompute(costs)

@@ -10,13 +10,10 @@ from collections.abc import Callable, Sequence
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.scheduler.by_priority import ByPriority, waiting_since
-from minidsms.scheduler.progress_chart import chain_slopes
+from minidsms.scheduler.chains import chain_slopes
 from minidsms.scheduler.scheduler import Schedulable, is_ready, run_a_stalled_one
 from minidsms.scheduler.statistics import Cost
 from minidsms.scheduler.wiring import Wiring
-
-_MOST_PATHS = 64
-"""Paths from one leaf that get a chart."""
 
 
 class Chain(ByPriority):
@@ -32,11 +29,11 @@ class Chain(ByPriority):
     def __init__(self, quantum: int, latency_bound: int | None = None, now: Callable[[], int] | None = None) -> None:
         super().__init__(quantum)
         self.latency_bound = latency_bound
-        self._now = now
+        self.now = now
 
     def priorities(self, wiring: Wiring, costs: Sequence[Cost]) -> list[float]:
         """The slope of each operator's chain, in elements per nanosecond."""
-        return chain_slopes(wiring.paths(_MOST_PATHS), costs)
+        return chain_slopes(wiring, costs)
 
     def run(self, operators: Sequence[Schedulable]) -> None:
         """Run the operators until none has work."""
@@ -60,7 +57,7 @@ class Chain(ByPriority):
         """The ready operator with the oldest element, if that has waited too long."""
         if self.latency_bound is None:
             return None
-        latest = self._now() if self._now is not None else max((op.progress for op in operators), default=0)
+        latest = self.now() if self.now is not None else max((op.progress for op in operators), default=0)
         oldest, chosen = min(latest - self.latency_bound, MAX_INSTANT), None
         for operator in operators:
             ts = waiting_since(operator)

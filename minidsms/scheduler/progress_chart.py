@@ -5,17 +5,19 @@ element); behind the last one nothing is left in the system. A chain is a block 
 one segment of the chart's lower envelope.
 
 Invariant: along a path the slopes of the chains fall, and every operator belongs to one chain.
-Babu 2005, section 2.3.2.
+What `chains` does for whole plans is, on a path, this. Babu 2005, section 2.3.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minidsms.scheduler.statistics import Cost
 
-_LARGEST = 1e100
+LEAST = 1e-6
+"""An operator that lets nothing pass counts as if it let this pass: what stands behind it still has an order."""
+LARGEST = 1e100
 """An element that has grown so much grows no further: the figures stay finite on the longest path."""
 
 
@@ -46,7 +48,7 @@ class ProgressChart:
         self.points = [(time, size)]
         for cost in costs[:-1]:
             time += size * cost.time_ns
-            size = min(size * cost.selectivity, _LARGEST)
+            size = min(size * cost.selectivity, LARGEST)
             self.points.append((time, size))
         if costs:
             self.points.append((time + size * costs[-1].time_ns, 0.0))
@@ -75,22 +77,8 @@ class ProgressChart:
         for end in range(start + 1, len(self._costs) + 1):
             cost = self._costs[end - 1]
             time += size * cost.time_ns
-            size = min(size * cost.selectivity, _LARGEST) if end < len(self._costs) else 0.0
+            size = min(size * max(cost.selectivity, LEAST), LARGEST) if end < len(self._costs) else 0.0
             slope = (1.0 - size) / time
             if stop == start or slope >= steepest:
                 stop, steepest = end, slope
         return stop, steepest
-
-
-def chain_slopes(paths: Iterable[Sequence[int]], costs: Sequence[Cost]) -> list[float]:
-    """Per operator the slope of its chain; one on several paths, or whose paths meet, takes the steepest.
-
-    paths: as positions in costs. Operators on no path get 0.
-    """
-    slopes: list[float | None] = [None] * len(costs)
-    for path in paths:
-        for chain in ProgressChart([costs[i] for i in path]).chains():
-            for i in path[chain.start : chain.stop]:
-                known = slopes[i]
-                slopes[i] = chain.slope if known is None else max(known, chain.slope)
-    return [slope or 0.0 for slope in slopes]

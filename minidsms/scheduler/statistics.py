@@ -57,14 +57,21 @@ class Statistics:
 
 
 class Measurements:
-    """The statistics of all operators a scheduler has met; those of operators that are gone go with them."""
+    """The statistics of all operators a scheduler has met; those of operators that are gone go with them.
+
+    complete: at the last reading, elements had passed every operator.
+    """
 
     def __init__(self) -> None:
+        self.complete = False
         self._known: weakref.WeakKeyDictionary[Schedulable, Statistics] = weakref.WeakKeyDictionary()
 
     def read(self, operators: Sequence[Schedulable]) -> list[Cost]:
-        """The costs now. An operator nothing has passed yet is taken to keep every element and to cost the average."""
+        """The costs now. An operator nothing has passed yet is taken to be fast and to let nothing through: it is soon
+        tried, and then known; one believed slow might never be.
+        """
         costs = [self._known.setdefault(operator, Statistics()).read(operator) for operator in operators]
         times = [cost.time_ns for cost in costs if cost is not None]
-        unknown = Cost(1.0, sum(times) / len(times) if times else 1.0)
+        self.complete = len(times) == len(costs)
+        unknown = Cost(0.0, min(times, default=1.0))
         return [unknown if cost is None else cost for cost in costs]

@@ -36,25 +36,3 @@ class Wiring:
             known() is operator and readers == len(operator.outputs)
             for known, operator, readers in zip(self._operators, operators, self.readers)
         )
-
-    def paths(self, most: int) -> list[list[int]]:
-        """The ways from a leaf to a root, as positions; at most `most` from each leaf.
-
-        Where paths part and meet again and again their number doubles each time, hence the limit: what it leaves out
-        differs from what it takes in the last places only.
-        """
-        found: list[list[int]] = []
-        for leaf, before in enumerate(self.producers):
-            if before:
-                continue
-            open_paths = [[leaf]]
-            taken = 0
-            while open_paths and taken < most:
-                path = open_paths.pop()
-                behind = self.consumers[path[-1]]
-                if behind:
-                    open_paths.extend([*path, consumer] for consumer in reversed(behind))
-                else:
-                    found.append(path)
-                    taken += 1
-        return found
