@@ -16,11 +16,20 @@ from numba import njit
 NULL, VALUE, FAILED = range(3)
 
 
-@njit("void(int64[::1], int8[::1], int64[::1], int8[::1])", cache=True, nogil=True)
-def weigh_distinct(pairs: np.ndarray, weight: np.ndarray, counts: np.ndarray, out: np.ndarray) -> None:
-    """DISTINCT: of equal values the first that comes and the last that leaves weigh. pairs: ids of (group, value)."""
+@njit("int64(int64[::1], int8[::1], int64[::1], int8[::1], int64[::1])", cache=True, nogil=True)
+def weigh_distinct(pairs: np.ndarray, weight: np.ndarray, counts: np.ndarray, out: np.ndarray, gone: np.ndarray) -> int:
+    """DISTINCT: of equal values the first that comes and the last that leaves weigh.
+
+    pairs: ids of (group, value).  Writes into `gone` those whose last value left (it may have come again since);
+    returns how many.
+    """
+    n_gone = 0
     for i in range(pairs.shape[0]):
         before = counts[pairs[i]]
         after = before + weight[i]
         counts[pairs[i]] = after
         out[i] = 1 if before == 0 and after > 0 else (-1 if before > 0 and after == 0 else 0)
+        if after == 0:
+            gone[n_gone] = pairs[i]
+            n_gone += 1
+    return n_gone

@@ -4,7 +4,7 @@ For every distinct row (by id) `counts` (cap, 3) int64 keeps: how often it stand
 the output as last put out. The rule says how often it should be there; at the end of an instant each row the
 instant named is compared and the difference put out, deletions first. Every rule changes its answer by at most one
 per element, so n elements give at most n output rows. Naming a row twice does no harm: the second time nothing
-differs.
+differs. What an instant leaves nowhere at all is named too, so that its id can be given back.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def _multiplicity(rule: int, left: int, right: int) -> int:
 
 
 @njit(
-    "int64(int64, int64[::1], int8[::1], int64[::1], int64[::1], int8[::1], int64[::1], int64[:,::1],"
-    " int64[::1], int8[::1], int64[::1])",
+    "void(int64, int64[::1], int8[::1], int64[::1], int64[::1], int8[::1], int64[::1], int64[:,::1],"
+    " int64[::1], int8[::1], int64[::1], int64[::1], int64[::1])",
     cache=True,
     nogil=True,
 )
@@ -47,13 +47,20 @@ def count_rows(
     out_ts: np.ndarray,
     out_sign: np.ndarray,
     out_ids: np.ndarray,
-) -> int:
-    """Take whole instants of both sides in; returns how many output rows were written (room: n_left + n_right)."""
+    gone: np.ndarray,
+    written: np.ndarray,
+) -> None:
+    """Take whole instants of both sides in.
+
+    written: (2,) how many output rows there are, and rows in `gone`, ids that an instant left nowhere; both have room
+    for n_left + n_right. A row that is gone may have come back at a later instant.
+    """
     n_left = left_ts.shape[0]
     n_right = right_ts.shape[0]
     left = 0
     right = 0
     out = 0
+    n_gone = 0
     while left < n_left or right < n_right:
         if right == n_right or (left < n_left and left_ts[left] <= right_ts[right]):
             now = left_ts[left]
@@ -67,6 +74,7 @@ def count_rows(
         while right < n_right and right_ts[right] == now:
             counts[right_ids[right], 1] += right_sign[right]
             right += 1
+        # A deletion of an output row stands before its instant's insertions, so rows are looked at once per sign.
         for sign in (-1, 1):
             for i in range(first_left + first_right, left + right):
                 row = left_ids[i - first_right] if i - first_right < left else right_ids[i - left]
@@ -78,4 +86,8 @@ def count_rows(
                         out_sign[out] = sign
                         out_ids[out] = row
                         out += 1
-    return out
+                if sign > 0 and counts[row, 0] == 0 and counts[row, 1] == 0:
+                    gone[n_gone] = row
+                    n_gone += 1
+    written[0] = out
+    written[1] = n_gone

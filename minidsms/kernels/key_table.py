@@ -80,9 +80,14 @@ def acquire(
     return len(words)
 
 
-@njit("int64(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
-def acquire_column(
-    words: np.ndarray,
+@njit(
+    "int64(int64[::1], int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def acquire_pairs(
+    first: np.ndarray,
+    second: np.ndarray,
     slots: np.ndarray,
     keys: np.ndarray,
     links: np.ndarray,
@@ -90,15 +95,19 @@ def acquire_column(
     ids: np.ndarray,
     start: int,
 ) -> int:
-    """`acquire` of rows [word, 0]: one column without NULLs, the most common key."""
+    """`acquire` of rows of two words given apart. second: as long as first, or empty where it is all zeros: a column
+    without NULLs, the most common key.
+    """
     mask = slots.shape[0] - 1
-    for i in range(start, words.shape[0]):
-        word = words[i]
+    has_second = second.shape[0] > 0
+    for i in range(start, first.shape[0]):
+        word = first[i]
+        other = second[i] if has_second else np.int64(0)
         h = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(word)) * np.uint64(0xD6E8FEB86659FD93)
-        h = (h ^ (h >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+        h = (h ^ (h >> np.uint64(32)) ^ np.uint64(other)) * np.uint64(0xD6E8FEB86659FD93)
         at = int((h ^ (h >> np.uint64(32))) >> np.uint64(1)) & mask
         found = np.int64(slots[at])
-        while found >= 0 and (keys[found, 0] != word or keys[found, 1] != 0):
+        while found >= 0 and (keys[found, 0] != word or keys[found, 1] != other):
             at = (at + 1) & mask
             found = np.int64(slots[at])
         if found < 0:
@@ -111,12 +120,12 @@ def acquire_column(
                 found = meta[2]
                 meta[2] += 1
             keys[found, 0] = word
-            keys[found, 1] = 0
+            keys[found, 1] = other
             links[found] = _IN_USE
             slots[at] = found
             meta[0] += 1
         ids[i] = found
-    return len(words)
+    return len(first)
 
 
 @njit("void(int8[::1], int64[::1], int32[::1], int64[::1], int64[::1])", cache=True, nogil=True)

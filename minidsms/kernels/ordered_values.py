@@ -56,7 +56,7 @@ def _rank(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
 
 @njit(
     "int64(int64, int64[::1], int8[::1], int8[::1], int64[::1], int64[::1], int64[::1], boolean, boolean, boolean,"
-    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)",
+    " boolean, int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)",
     cache=True,
     nogil=True,
 )
@@ -71,6 +71,7 @@ def deque_extremes(
     is_ranked: bool,
     largest: bool,
     by_arrival: bool,
+    append_only: bool,
     state: np.ndarray,
     nodes: np.ndarray,
     meta: np.ndarray,
@@ -78,15 +79,23 @@ def deque_extremes(
     status: np.ndarray,
     j: int,
 ) -> int:
-    """FIFO deletions. by_arrival: FIRST and LAST; the key is the row's number in its group, and NULLs are values."""
+    """FIFO deletions. by_arrival: FIRST and LAST; the key is the row's number in its group, and NULLs are values.
+
+    append_only: nothing is ever deleted, so the extreme alone is kept.
+    """
     for i in range(start, ids.shape[0]):
         group = ids[i]
         if sign[i] > 0:
             number = state[group, _COME]
-            if by_arrival or valid[i]:
-                key = number if by_arrival else keys[i]
+            key = number if by_arrival else keys[i]
+            back = state[group, _BACK]
+            wanted = by_arrival or valid[i] != 0
+            rank: Any = np.int64(0)
+            if wanted:
                 rank = _rank(key, ranks, is_ranked, largest)
-                back = state[group, _BACK]
+                if append_only and back > 0:
+                    wanted = rank < _rank(nodes[back, KEY], ranks, is_ranked, largest)
+            if wanted:
                 while back > 0 and _rank(nodes[back, KEY], ranks, is_ranked, largest) >= rank:
                     before = nodes[back, LEFT]
                     _give(nodes, meta, back)

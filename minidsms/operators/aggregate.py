@@ -92,7 +92,7 @@ def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
     return grouping.EXTERNAL
 
 
-def accumulator(spec: AggregateSpec, is_fifo: bool, texts: Texts | None) -> Accumulator:
+def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts: Texts | None) -> Accumulator:
     """The state of its own that a built-in aggregate keeps per group where the records do not."""
     match spec.function:
         case "sum" | "avg":
@@ -102,9 +102,8 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, texts: Texts | None) -> Accu
         case "min" | "max" | "first" | "last":
             by_arrival = spec.function in ("first", "last")
             largest = spec.function in ("max", "last")
-            return OrderedValues(
-                spec.arg_type, largest, by_arrival, is_fifo, texts.ranks if texts is not None else None
-            )
+            ranks = None if texts is None else texts.ranks
+            return OrderedValues(spec.arg_type, largest, by_arrival, is_fifo, ranks, is_fifo and is_append_only)
     raise AssertionError(f"no aggregate {spec.function!r}")
 
 
@@ -130,7 +129,7 @@ class GroupStates:
         self.arrivals = ArrivalRing() if key_types and is_fifo and not is_append_only else None
         kinds = [kind_of(c, is_fifo, is_append_only) for c in calls]
         self.accumulators: list[Accumulator | None] = [
-            accumulator(c, is_fifo, texts) if kind == grouping.EXTERNAL and c.user is None else None
+            accumulator(c, is_fifo, is_append_only, texts) if kind == grouping.EXTERNAL and c.user is None else None
             for c, kind in zip(calls, kinds)
         ]
         self.user = [None if c.user is None else UserStates(c.user, texts) for c in calls]
@@ -138,7 +137,7 @@ class GroupStates:
         self.weights: list[tuple[int, bool]] = []
         self.records = GroupRecords([self._call(c, kind) for c, kind in zip(calls, kinds)])
         distinct = {arg: calls[j].arg_type for j, arg in self._distinct_args(calls)}
-        self.distinct = {arg: DistinctValues(type_) for arg, type_ in distinct.items()}
+        self.distinct = {arg: DistinctValues(type_, is_fifo and not is_append_only) for arg, type_ in distinct.items()}
         self.start = start
         self._resize()
 

@@ -12,20 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Schema, row_words
+from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels import counting as kernels
 from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-from minidsms.synopses.key_table import KeyTable
+from minidsms.synopses.key_table import ArrivalRing, KeyTable
+from minidsms.synopses.stub import NO_INSTANTS
+
+_NO_SIGNS: Int8Array = np.zeros(0, np.int8)
 
 
 class CountedRows:
-    """The synopsis: every distinct row with [times on the left, times on the right, times in the output]."""
+    """The synopsis: every distinct row with [times on the left, times on the right, times in the output].
 
-    def __init__(self, schema: Schema) -> None:
+    fifo: of each side, whether its deletions come in the order of its insertions, so that a row that leaves need not be
+    looked up.
+    """
+
+    def __init__(self, schema: Schema, fifo: Sequence[bool]) -> None:
+        self.schema = schema
         self.table = KeyTable.of_schema(schema)
         self.counts: Int64Array = np.zeros((self.table.capacity, 3), np.int64)
+        self.arrivals = [ArrivalRing() if is_fifo else None for is_fifo in fifo]
 
     def __len__(self) -> int:
         return len(self.table)
@@ -33,15 +42,25 @@ class CountedRows:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        return self.table.nbytes + self.counts.nbytes
+        return self.table.nbytes + self.counts.nbytes + sum(ring.nbytes for ring in self.arrivals if ring is not None)
 
-    def acquire(self, words: Int64Array) -> Int64Array:
-        """The rows' ids; counts is long enough for them."""
-        ids = self.table.acquire(words)
+    def acquire(self, batch: Batch, side: int) -> Int64Array:
+        """The ids of the rows of one side's batch; counts is long enough for them."""
+        ring = self.arrivals[side]
+        if ring is None:
+            ids = self._ids(batch)
+        elif batch.sign is None:
+            ids = ring.recall(np.ones(len(batch), np.int8), self._ids(batch))
+        else:
+            # Only insertions are looked up, and their columns read.
+            ids = ring.recall(normal(batch.sign), self._ids(batch.take(np.flatnonzero(batch.sign > 0))))
         missing = self.table.capacity - len(self.counts)
         if missing > 0:
             self.counts = np.concatenate([self.counts, np.zeros((missing, 3), np.int64)])
         return ids
+
+    def _ids(self, batch: Batch) -> Int64Array:
+        return self.table.acquire_columns(typed(batch.columns, self.schema))
 
     def forget(self, ids: Int64Array) -> None:
         """Free those of these rows that are nowhere, and the memory if most of it is free."""
@@ -51,16 +70,27 @@ class CountedRows:
             counts = np.zeros((self.table.capacity, 3), np.int64)
             counts[: len(kept)] = self.counts[kept]
             self.counts = counts
+            for ring in self.arrivals:
+                if ring is not None:
+                    ring.renumber(kept)
 
     def arrays(self) -> dict[str, AnyArray]:
         """The state."""
-        return {**self.table.arrays(), "counts": self.counts[self.table.live()]}
+        live = self.table.live()
+        state: dict[str, AnyArray] = {**self.table.arrays(), "counts": self.counts[live]}
+        for side, ring in enumerate(self.arrivals):
+            if ring is not None:
+                state[f"arrivals{side}"] = ring.arrays(live)["arrivals"]
+        return state
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take a state back."""
         self.table.restore(arrays)
         self.counts = np.zeros((self.table.capacity, 3), np.int64)
         self.counts[: len(arrays["counts"])] = arrays["counts"]
+        for side, ring in enumerate(self.arrivals):
+            if ring is not None:
+                ring.restore({"arrivals": arrays[f"arrivals{side}"]})
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held."""
@@ -68,26 +98,27 @@ class CountedRows:
 
 
 class CountingOperator(Operator):
-    """A rule over the multiplicities of one or two inputs of equal column types."""
+    """A rule over the multiplicities of one or two inputs of equal column types.
+
+    fifo: of each input, whether its deletions come in the order of its insertions; none, if not given.
+    """
 
     is_netted = True
 
-    def __init__(self, inputs: Sequence[Queue], rule: int, schema: Schema) -> None:
+    def __init__(self, inputs: Sequence[Queue], rule: int, schema: Schema, fifo: Sequence[bool] = ()) -> None:
         super().__init__(inputs, schema)
-        self.rows = CountedRows(schema)
+        self.rows = CountedRows(schema, fifo or [False] * len(inputs))
         self._rule = rule
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
-        present = [batch for batch in batches if batch is not None and len(batch)]
-        if not present:
+        left_ts, left_sign, left_ids = self._side(batches, 0)
+        right_ts, right_sign, right_ids = self._side(batches, 1)
+        n = len(left_ids) + len(right_ids)
+        if not n:
             return
-        ids = self.rows.acquire(_joined([row_words(typed(b.columns, self.schema)) for b in present]))
-        n = len(ids)
-        left_ts, left_sign = _times(batches[0])
-        right_ts, right_sign = _times(batches[1] if len(batches) > 1 else None)
-        left_ids, right_ids = ids[: len(left_ts)], ids[len(left_ts) :]
         out_ts, out_sign, out_ids = np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64)
-        n_out = kernels.count_rows(
+        gone, written = np.empty(n, np.int64), np.zeros(2, np.int64)
+        kernels.count_rows(
             self._rule,
             left_ts,
             left_sign,
@@ -99,14 +130,25 @@ class CountingOperator(Operator):
             out_ts,
             out_sign,
             out_ids,
+            gone,
+            written,
         )
+        n_out, n_gone = int(written[0]), int(written[1])
         result = None
         if n_out:
             columns = self.rows.table.columns(out_ids[:n_out], self.schema)
             result = Batch(out_ts[:n_out], out_sign[:n_out], columns)
-        self.rows.forget(ids)
+        if n_gone:
+            self.rows.forget(gone[:n_gone])
         if result is not None:
             yield result
+
+    def _side(self, batches: Sequence[Batch | None], side: int) -> tuple[Int64Array, Int8Array, Int64Array]:
+        """The instants, signs and row ids of what one side brings."""
+        batch = batches[side] if side < len(batches) else None
+        if batch is None or not len(batch):
+            return NO_INSTANTS, _NO_SIGNS, NO_INSTANTS
+        return normal(batch.ts), normal(batch.signs), self.rows.acquire(batch, side)
 
     def contents(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning)."""
@@ -126,13 +168,3 @@ def typed(columns: Sequence[Column], schema: Schema) -> list[Column]:
         c if c.values.dtype == t.dtype else Column(c.values.astype(t.dtype), c.valid)
         for c, t in zip(columns, schema.types)
     ]
-
-
-def _times(batch: Batch | None) -> tuple[Int64Array, Int8Array]:
-    if batch is None:
-        return np.zeros(0, np.int64), np.zeros(0, np.int8)
-    return normal(batch.ts), normal(batch.signs)
-
-
-def _joined(words: list[Int64Array]) -> Int64Array:
-    return words[0] if len(words) == 1 else np.concatenate(words)

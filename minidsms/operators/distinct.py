@@ -8,9 +8,9 @@ from minidsms.queues import Queue
 
 
 class DuplicateEliminate(CountingOperator):
-    """The input without duplicates."""
+    """The input without duplicates. is_fifo: its deletions come in the order of its insertions."""
 
     name = "Distinct"
 
-    def __init__(self, input: Queue) -> None:
-        super().__init__([input], DISTINCT, input.schema)
+    def __init__(self, input: Queue, is_fifo: bool = False) -> None:
+        super().__init__([input], DISTINCT, input.schema, [is_fifo])

@@ -1,35 +1,94 @@
 """The output of a relation: its changes, netted per instant (docs/semantics D2, S1).
 
 Invariant: no row is both inserted and deleted at one instant. Which of several equal elements stay is not told, so
-arrival numbers end here.
+arrival numbers end here. Of a relation whose rows leave in the order in which they came, the rows present are a run of
+its arrivals, known here before netting loses their order: a stub is all that is kept of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from minidsms.elements import Batch
+import numpy as np
+
+from minidsms.elements import Batch, Schema
 from minidsms.operators.netting import surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
+from minidsms.synopses.stub import Stub
+
+
+class PresentRun:
+    """The rows present of a relation that deletes in the order of insertion: references where its rows are some."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.stub = Stub(schema)
+
+    def take(self, batch: Batch) -> None:
+        """Take in changes, before netting."""
+        stub, arrived = self.stub, batch
+        if batch.sign is not None:
+            arrived = batch.take(np.flatnonzero(batch.sign > 0))
+            arrived.sign = None
+        if len(arrived):
+            stub.receive(arrived)
+        stub.mid = stub.hi
+        stub.lo += len(batch) - len(arrived)
+        stub.settle()
+
+    def rows(self) -> Batch:
+        """The rows present as insertions."""
+        stub = self.stub
+        if stub.store is None or stub.lo == stub.hi:
+            return Batch.empty(self._schema)
+        seq = stub.seq(stub.lo, stub.hi)
+        return Batch.referring(np.zeros(len(seq), np.int64), None, seq, stub.store, stub.source_columns)
 
 
 class Net(Operator):
-    """The elements of a relation without those that cancel within their instant."""
+    """The elements of a relation without those that cancel within their instant.
+
+    keeps: know the rows present. Only where deletions come in the order of insertions, and come.
+    """
 
     name = "Net"
 
-    def __init__(self, input: Queue) -> None:
+    def __init__(self, input: Queue, keeps: bool = False) -> None:
         super().__init__([input], input.schema)
+        self._present = PresentRun(input.schema) if keeps else None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the rows present are known here."""
+        return self._present is not None
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
         batch = batches[0]
         if batch is None:
             return
+        if self._present is not None:
+            self._present.take(batch)
         kept = surviving(batch)
         if kept is not None:
             batch = batch.take(kept)
         yield Batch(batch.ts, batch.sign, batch.columns)
 
+    def contents(self) -> Batch:
+        """The rows present, as insertions (ts of no meaning)."""
+        assert self._present is not None, "a relation with deletions in the order of insertions"
+        return self._present.rows()
+
     def describe(self) -> Description:
-        return Description(self.name)
+        if self._present is None:
+            return Description(self.name)
+        stub = self._present.stub
+        return Description(self.name, "", {"rows": len(stub), "bytes": stub.nbytes})
+
+    def close(self) -> None:
+        """Give up the claim on the store."""
+        if self._present is not None:
+            self._present.stub.release()
+
+    def synopses(self) -> tuple[Stub, ...]:
+        return () if self._present is None else (self._present.stub,)

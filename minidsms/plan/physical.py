@@ -101,10 +101,13 @@ class PhysicalPlanner:
             if not isinstance(node, Stop):
                 self._operator(node)
         queue = self._queue(root.input)
+        contents = self._contents(root.input) if root.is_relation else None
         if root.is_relation and not self._operator(root.input).is_netted:
             from minidsms.operators.net import Net
 
-            queue = self._after(Net(queue))
+            net = Net(queue, keeps=contents is None and self._recalls(root.input))
+            contents = net.contents if net.keeps else contents
+            queue = self._after(net)
         output = Output(queue, deliver)
         self._order.append(output)
         is_immediate = _is_immediate(root, self._order)
@@ -112,8 +115,7 @@ class PhysicalPlanner:
             operator.is_immediate = is_immediate
         streams, relations = list(self._streams.values()), list(self._relations.values())
         network = Network(self._order, output, streams, relations, is_immediate)
-        if root.is_relation:
-            network.contents = self._contents(root.input)
+        network.contents = contents
         return network
 
     def _contents(self, node: Node) -> Contents | None:
@@ -142,9 +144,10 @@ class PhysicalPlanner:
         key = id(node)
         if key not in self._operators:
             operator = self._make(node)
+            if isinstance(operator, Select | Project | arrival.KeepArrival):
+                operator.is_append_only = self._operator(node.inputs[0]).is_append_only
             if isinstance(operator, Select | Project):
                 source = self._operator(node.inputs[0])
-                operator.is_append_only = source.is_append_only
                 # Rows that differ still do unless a projection leaves out a column.
                 chosen = operator.chosen if isinstance(operator, Project) else range(len(source.schema))
                 operator.is_netted = source.is_netted and set(chosen or ()) >= set(range(len(source.schema)))
@@ -166,6 +169,11 @@ class PhysicalPlanner:
         """The queue behind an operator that stands for no logical node."""
         self._order.append(operator)
         return self._connect(operator)
+
+    def _recalls(self, node: Node) -> bool:
+        """The node's rows leave, in the order in which they came."""
+        operator = self._operator(node)
+        return operator.is_fifo and not operator.is_append_only
 
     def _ranks(self, codes: Int64Array) -> Int64Array:
         return self._context.dictionary.ranks(codes)
@@ -201,7 +209,7 @@ class PhysicalPlanner:
             case bound.Distinct():
                 from minidsms.operators.distinct import DuplicateEliminate
 
-                return DuplicateEliminate(self._queue(node.input))
+                return DuplicateEliminate(self._queue(node.input), self._recalls(node.input))
             case bound.SetOperation():
                 return self._set_operation(node)
             case ToStream():
@@ -434,11 +442,12 @@ class PhysicalPlanner:
             return UnionAll(left, right, node.schema)
         from minidsms.operators.set_operation import Except, Intersect, Union
 
+        fifo = [self._recalls(side) for side in (node.left, node.right)]
         if node.op is SetKind.UNION:
-            return Union(left, right, node.schema)
+            return Union(left, right, node.schema, fifo)
         if node.op is SetKind.EXCEPT:
-            return Except(left, right, node.all, node.schema)
-        return Intersect(left, right, node.all, node.schema)
+            return Except(left, right, node.all, node.schema, fifo)
+        return Intersect(left, right, node.all, node.schema, fifo)
 
     def _to_stream(self, node: ToStream) -> Operator:
         ranks = self._ranks if node.ordered else None

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Type
 from minidsms.kernels import aggregation as kernels
 from minidsms.kernels import exact_sums as exact
-from minidsms.synopses.key_table import KeyTable
+from minidsms.synopses.key_table import ArrivalRing, KeyTable
 
 
 @dataclass(frozen=True)
@@ -213,39 +213,56 @@ def _widened(limbs: AnyArray, base: int, needed: Int64Array) -> tuple[AnyArray, 
 
 
 class DistinctValues:
-    """How often each group has each value: what lets an aggregate weigh equal values once."""
+    """How often each group has each value: what lets an aggregate weigh equal values once.
 
-    def __init__(self, arg_type: Type) -> None:
+    is_fifo: deletions come in the order of insertions, so that a value that leaves need not be looked up.
+    """
+
+    def __init__(self, arg_type: Type, is_fifo: bool = False) -> None:
         self.pairs = KeyTable(2, (1,) if arg_type is Type.TEXT else ())
         self.counts: Int64Array = np.zeros((self.pairs.capacity), np.int64)
+        self.arrivals = ArrivalRing() if is_fifo else None
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        return self.pairs.nbytes + self.counts.nbytes
+        return self.pairs.nbytes + self.counts.nbytes + (0 if self.arrivals is None else self.arrivals.nbytes)
 
     def weigh(self, run: Run, weight: Int8Array, column: Column) -> Int8Array:
         """The weights under DISTINCT: +1 where a value comes first to its group, -1 where the last of it leaves."""
-        rows = np.flatnonzero(weight)
-        words = np.empty((len(rows), 2), np.int64)
-        words[:, 0] = run.ids[rows]
-        words[:, 1] = column.words()[rows]
-        ids = self.pairs.acquire(words)
+        groups, words, signs = run.ids, contiguous_words(column), weight
+        rows = None if weight.all() else np.flatnonzero(weight)
+        if rows is not None:
+            groups, words, signs = groups[rows], words[rows], weight[rows]
+        ids = self._acquire(groups, words, signs)
         if len(self.counts) < self.pairs.capacity:
             self.counts = np.concatenate([self.counts, np.zeros(self.pairs.capacity - len(self.counts), np.int64)])
-        weights = np.empty(len(rows), np.int8)
-        kernels.weigh_distinct(ids, weight[rows], self.counts, weights)
-        self.pairs.release(ids[self.counts[ids] == 0])
+        weights, gone = np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
+        gone = gone[: kernels.weigh_distinct(ids, signs, self.counts, weights, gone)]
+        self.pairs.release(gone[self.counts[gone] == 0])
         self._take(self.pairs.compact())
+        if rows is None:
+            return weights
         result = np.zeros(len(weight), np.int8)
         result[rows] = weights
         return result
+
+    def _acquire(self, groups: Int64Array, words: Int64Array, signs: Int8Array) -> Int64Array:
+        """The ids of the pairs."""
+        if self.arrivals is None:
+            return self.pairs.acquire_pairs(groups, words)
+        inserted = np.flatnonzero(signs > 0)
+        if len(inserted) < len(signs):
+            groups, words = groups[inserted], words[inserted]
+        return self.arrivals.recall(signs, self.pairs.acquire_pairs(groups, words))
 
     def _take(self, kept: Int64Array | None) -> None:
         if kept is not None:
             counts = np.zeros(self.pairs.capacity, np.int64)
             counts[: len(kept)] = self.counts[kept]
             self.counts = counts
+            if self.arrivals is not None:
+                self.arrivals.renumber(kept)
 
     def resize(self, capacity: int) -> None:
         """Groups are words of the pairs here: nothing to make room for."""
@@ -258,13 +275,17 @@ class DistinctValues:
         """The state, with groups numbered as in live."""
         keys = self.pairs.arrays()["keys"]
         keys[:, 0] = _places(live)[keys[:, 0]]
-        return {"keys": keys, "counts": self.counts[self.pairs.live()]}
+        held = self.pairs.live()
+        arrivals = {} if self.arrivals is None else self.arrivals.arrays(held)
+        return {"keys": keys, "counts": self.counts[held], **arrivals}
 
     def restore(self, arrays: dict[str, AnyArray], capacity: int) -> None:
         """Take a state back."""
         self.pairs.restore({"keys": arrays["keys"]})  # type: ignore[dict-item]
         self.counts = np.zeros(self.pairs.capacity, np.int64)
         self.counts[: len(arrays["counts"])] = arrays["counts"]
+        if self.arrivals is not None:
+            self.arrivals.restore(arrays)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held."""

@@ -18,6 +18,7 @@ from minidsms.kernels.arrays import normal
 
 _FIRST_CAPACITY = 64
 _WORTH_SHRINKING = 4096
+_NO_WORDS: Int64Array = np.zeros(0, np.int64)
 
 
 def words_width(columns: int) -> int:
@@ -77,12 +78,15 @@ class KeyTable:
         """The same for rows given as columns, as `elements.row_words` writes them."""
         if len(columns) != 1 or (columns[0].valid is not None and not columns[0].valid.all()):
             return self.acquire(row_words(columns))
-        words = normal(columns[0].words())
-        n = len(words)
+        return self.acquire_pairs(normal(columns[0].words()), _NO_WORDS)
+
+    def acquire_pairs(self, first: Int64Array, second: Int64Array) -> Int64Array:
+        """The same for rows of two words given apart; second may be empty and is all zeros then."""
+        n = len(first)
         ids = np.empty(n, np.int64)
         done = 0
         while True:
-            done = kernels.acquire_column(words, self._slots, self.keys, self._links, self._meta, ids, done)
+            done = kernels.acquire_pairs(first, second, self._slots, self.keys, self._links, self._meta, ids, done)
             if done == n:
                 return ids
             self._grow()

@@ -1,8 +1,8 @@
 """The values of every group in order, for MIN, MAX, FIRST and LAST.
 
 Invariant: a group's answer is the extreme of the values present. Under FIFO deletions only values that can still
-become the answer are kept (a monotone deque); under any others, all distinct ones (a treap).  docs/semantics R3;
-kernels.ordered_values draws the structures.
+become the answer are kept (a monotone deque), without deletions the answer alone; under any others, all distinct ones
+(a treap).  docs/semantics R3; kernels.ordered_values draws the structures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class OrderedValues(GroupArrays):
     """The extreme of each group's values.
 
     largest: MAX and LAST.  by_arrival: FIRST and LAST.  ranks: of TEXT codes, in the order of their texts; may be
-    renumbered as the dictionary grows.
+    renumbered as the dictionary grows.  is_fifo: deletions come in the order of insertions.  is_append_only: and there
+    are none.
     """
 
     def __init__(
@@ -34,12 +35,14 @@ class OrderedValues(GroupArrays):
         by_arrival: bool,
         is_fifo: bool,
         ranks: Callable[[Int64Array], Int64Array] | None,
+        is_append_only: bool = False,
     ) -> None:
         super().__init__(places=(4, np.int64))
         self._type = arg_type
         self._largest = largest
         self._by_arrival = by_arrival
         self._is_fifo = is_fifo
+        self._is_append_only = is_append_only
         self._ranks = ranks
         self._is_ranked = arg_type is Type.TEXT and not by_arrival
         self._rank_of: Int64Array = np.zeros(1, np.int64)
@@ -59,31 +62,23 @@ class OrderedValues(GroupArrays):
         """Take a batch in; answers go to column j of the run. weight is not read: NULL is a value to FIRST."""
         words = contiguous_words(column)
         valid = np.ones(len(words), np.int8) if column.valid is None else column.valid.astype(np.int8)
-        kernel = kernels.deque_extremes if self._is_fifo else kernels.treap_extremes
         keys = self._keys(run, words)
         if self._is_ranked:
             self._rank(words[valid != 0])
         n = len(words)
         done = 0
         while True:
-            done = kernel(
-                done,
-                run.ids,
-                run.sign,
-                valid,
-                keys,
-                words,
-                self._rank_of,
-                self._is_ranked,
-                self._largest,
-                self._by_arrival,
-                self.tables["places"],
-                self._nodes,
-                self._meta,
-                run.results,
-                run.status,
-                j,
-            )
+            places, nodes, meta = self.tables["places"], self._nodes, self._meta
+            if self._is_fifo:
+                done = kernels.deque_extremes(
+                    done, run.ids, run.sign, valid, keys, words, self._rank_of, self._is_ranked, self._largest,
+                    self._by_arrival, self._is_append_only, places, nodes, meta, run.results, run.status, j,
+                )  # fmt: skip
+            else:
+                done = kernels.treap_extremes(
+                    done, run.ids, run.sign, valid, keys, words, self._rank_of, self._is_ranked, self._largest,
+                    self._by_arrival, places, nodes, meta, run.results, run.status, j,
+                )  # fmt: skip
             if done == n:
                 return
             self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])

@@ -277,7 +277,11 @@ def test_a_query_without_group_by_has_one_row_from_the_first_arrival_on(cuts: li
     ]
     assert run_in_order(build(), [items, [(7, 1, ())]], cuts)[0] == (7, 1, (1, 5, 1, 5))
     # Rows of a base relation may be there before a window's first arrival: the row waits for that.
-    assert run_in_order(build(), [items, [(8, 1, ())]], cuts) == [(8, 1, (1, 5, 1, 5)), (9, -1, (1, 5, 1, 5)), (9, 1, EMPTY)]
+    assert run_in_order(build(), [items, [(8, 1, ())]], cuts) == [
+        (8, 1, (1, 5, 1, 5)),
+        (9, -1, (1, 5, 1, 5)),
+        (9, 1, EMPTY),
+    ]
     assert run_in_order(build(), [[], [(5, 1, ())]], cuts) == [(5, 1, EMPTY)]
     assert run_in_order(build(), [items, []], cuts) == []
 

@@ -95,3 +95,28 @@ def test_text_stays_in_order_when_ranks_are_renumbered_and_codes_used_again(is_f
     # Code 1 is nobody's now and comes to stand for another text.
     texts[1] = "b"
     assert answers(state, [(0, 1, 1, 4), (0, 1, 4, 5), (0, -1, 3, 1)], Type.TEXT) == [1, 4, 4]
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("by_arrival", [True, False])
+@pytest.mark.parametrize("type_", [Type.INTEGER, Type.TEXT])
+def test_where_nothing_leaves_one_value_per_group_is_kept(largest: bool, by_arrival: bool, type_: Type) -> None:
+    rng = random.Random(f"{largest} {by_arrival} {type_}")
+    # Ascending and descending runs are the worst case of a deque that waits for deletions.
+    drawn = [*range(1, 600), *range(600, 1, -1), *(rng.randrange(1, 600) for _ in range(300))]
+    values = [None if rng.random() < 0.1 else v for v in drawn]
+    moves = [(rng.randrange(3), 1, value, seq) for seq, value in enumerate(values)]
+    state = OrderedValues(type_, largest, by_arrival, True, lambda codes: codes, is_append_only=True)
+    found: list[Any] = []
+    for start in range(0, len(moves), 100):
+        found += answers(state, moves[start : start + 100], type_)
+        assert len(state) <= 3
+    present: list[list[Any]] = [[], [], []]
+    for (group, _, value, _), mine in zip(moves, found):
+        if by_arrival or value is not None:
+            present[group].append(value)
+        here = present[group]
+        if by_arrival:
+            assert mine == here[-1 if largest else 0]
+        else:
+            assert mine == ((max if largest else min)(here) if here else None)
