@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test asserts a time: a slow machine, or the first compilation of a kernel, is no failure.
+settings.register_profile("minidsms", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("minidsms")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

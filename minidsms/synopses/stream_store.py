@@ -22,7 +22,7 @@ from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int64Array, Sc
 T = TypeVar("T", bound=np.generic)
 
 _FIRST_CAPACITY = 1024
-_FREES_BEFORE_SHRINKING = 64
+_FREES_BEFORE_SHRINKING = 8
 
 
 class Reader:
