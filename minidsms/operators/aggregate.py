@@ -258,6 +258,7 @@ class Aggregate(Operator):
     """
 
     name = "Aggregate"
+    acts_on_time = False
     is_netted = True
 
     def __init__(

@@ -104,6 +104,7 @@ class CountingOperator(Operator):
     """
 
     is_netted = True
+    acts_on_time = False
 
     def __init__(self, inputs: Sequence[Queue], rule: int, schema: Schema, fifo: Sequence[bool] = ()) -> None:
         super().__init__(inputs, schema)

@@ -23,6 +23,7 @@ class IStream(Operator):
     """
 
     name = "IStream"
+    acts_on_time = False
 
     def __init__(
         self,

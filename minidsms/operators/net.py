@@ -53,6 +53,7 @@ class Net(Operator):
     """
 
     name = "Net"
+    acts_on_time = False
 
     def __init__(self, input: Queue, keeps: bool = False) -> None:
         super().__init__([input], input.schema)

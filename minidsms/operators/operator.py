@@ -63,8 +63,7 @@ class Operator:
     output.
     is_fifo: deletions come in the order of the insertions (a range window's do, an aggregate's do not).
     is_immediate: set by the planner on a path that is append-only and cannot fail: elements of an instant that is
-    still open
-        pass at once, for nothing can take them back.
+        still open pass at once, for nothing can take them back.
     """
 
     name = "Operator"
@@ -72,6 +71,8 @@ class Operator:
     """No row of the output is both deleted and inserted at one instant."""
     is_append_only = False
     """The output has no deletions."""
+    acts_on_time = True
+    """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
 
     def __init__(self, inputs: Sequence[Queue], schema: Schema, is_fifo: bool = False) -> None:
         self.inputs = list(inputs)
@@ -163,6 +164,9 @@ class Operator:
                     consumed += len(batch)
             self.counters.elements_in += consumed
             self._until = until
+            if not consumed and not self.acts_on_time:
+                self._complete()
+                return 0
             self._emission = iter(self.process(batches, until))
         self._emit()
         self.counters.time_ns += time.perf_counter_ns() - start
@@ -186,6 +190,10 @@ class Operator:
             if self.is_blocked():
                 return
         self._emission = None
+        self._complete()
+
+    def _complete(self) -> None:
+        """The slice is done: tell the readers."""
         progress = self._until if self.failure is None else min(self._until, self.failure.ts - 1)
         self.progress = progress
         for queue in self.outputs:

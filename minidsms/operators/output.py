@@ -13,6 +13,7 @@ class Output(Operator):
     """Hands every batch, gathered out of the stores, to `deliver`."""
 
     name = "Output"
+    acts_on_time = False
 
     def __init__(self, input: Queue, deliver: Callable[[Batch], None]) -> None:
         super().__init__((input,), input.schema)

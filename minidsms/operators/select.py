@@ -23,6 +23,7 @@ class Select(Operator):
     """
 
     name = "Select"
+    acts_on_time = False
 
     def __init__(self, input: Queue, predicate: Predicate, explain: Explain, detail: str, is_fifo: bool) -> None:
         super().__init__((input,), input.schema, is_fifo)
