@@ -22,7 +22,7 @@ from minidsms.testing.shrink import shrink
 CHOICES: dict[str, tuple[Any, ...]] = {
     "batch_size": (1, 2, 7, 1024),
     "queue_size": (1, 3, 1_000_000),
-    "scheduler": ("round_robin", "fifo"),
+    "scheduler": ("round_robin", "fifo", "greedy", "chain"),
     "rows_per_push": (None, 1, 3),
     "fetch_each": (True, False),
 }
