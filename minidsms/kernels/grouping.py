@@ -14,7 +14,7 @@ STAR (COUNT(*)) is the number of rows; EXTERNAL has been computed elsewhere.
 `move_sums` and `move_extremes` take elements in and write what each aggregate would answer after each: results[i, j]
 (the word) and status[i, j], one of NULL, VALUE, FAILED. `put_out` then takes, per instant and group, the answers after
 the group's last element. All are written out flat: numba counts the references of arrays handed to a function at each
-call.
+call, and with helpers inlined by numba `put_out` was measured half as slow again.
 A group whose rows have left is all zeros but for its stamp, so its id can be given to another group as it is.
 """
 
@@ -196,32 +196,16 @@ def move_extremes(
     error_model="numpy",
 )
 def put_out(
-    ts: np.ndarray,
-    sign: np.ndarray,
-    ids: np.ndarray,
-    stars: np.ndarray,
-    sums: np.ndarray,
-    results: np.ndarray,
-    status: np.ndarray,
-    keys: np.ndarray,
-    records: np.ndarray,
-    is_global: bool,
-    start: int,
-    until: int,
-    cursor: np.ndarray,
-    touched: np.ndarray,
-    dead: np.ndarray,
-    out_ts: np.ndarray,
-    out_sign: np.ndarray,
-    out_words: np.ndarray,
-    out_status: np.ndarray,
-) -> None:
+    ts: np.ndarray, sign: np.ndarray, ids: np.ndarray, stars: np.ndarray, sums: np.ndarray, results: np.ndarray,
+    status: np.ndarray, keys: np.ndarray, records: np.ndarray, is_global: bool, start: int, until: int,
+    cursor: np.ndarray, touched: np.ndarray, dead: np.ndarray, out_ts: np.ndarray, out_sign: np.ndarray,
+    out_words: np.ndarray, out_status: np.ndarray,
+) -> None:  # fmt: skip
     """Close the instants before `until`: -old row, +new row of each group whose row changed.
 
     stars: which aggregates are COUNT(*), sums: which may have failed.  keys (cap, w): put out before the results.
     is_global: the one group of a query without GROUP BY exists from `start` on, rows or no rows; else a group exists
-    while it has rows.  touched, dead: room for n; the outputs hold 2 n rows. After a failure nothing of its instant is
-    put out.
+    while it has rows.  touched, dead: room for n; the outputs hold 2 n rows. An instant that fails puts out nothing.
     """
     width = keys.shape[1]
     k = status.shape[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,17 +33,16 @@ from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.group_records import Call, GroupRecords
-from minidsms.synopses.group_state import (
-    DistinctValues,
-    FloatSumState,
-    Run,
-    VariationState,
-    Workspace,
-    contiguous_words,
-)
+from minidsms.synopses.group_state import DistinctValues, Run, Workspace, contiguous_words
 from minidsms.synopses.key_table import ArrivalRing, KeyTable, words_width
-from minidsms.synopses.ordered_values import OrderedValues
 from minidsms.synopses.user_states import Texts, UserStates
+
+if TYPE_CHECKING:
+    from minidsms.synopses.exact_sums import FloatSumState, VariationState
+    from minidsms.synopses.ordered_values import OrderedValues
+
+    Accumulator = FloatSumState | VariationState | OrderedValues
+    State = Accumulator | DistinctValues | UserStates | GroupRecords
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,6 @@ class AggregateSpec:
 
 _SAME_IF_DISTINCT = ("min", "max", "first", "last")
 
-Accumulator = FloatSumState | VariationState | OrderedValues
-State = Accumulator | DistinctValues | UserStates | GroupRecords
-
 
 def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
     """How the records keep an aggregate; EXTERNAL where a state of its own does."""
@@ -93,15 +89,24 @@ def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
 
 
 def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts: Texts | None) -> Accumulator:
-    """The state of its own that a built-in aggregate keeps per group where the records do not."""
+    """The state of its own that a built-in aggregate keeps per group where the records do not.
+
+    Their kernels are loaded with the first query that needs them.
+    """
     match spec.function:
         case "sum" | "avg":
+            from minidsms.synopses.exact_sums import FloatSumState
+
             return FloatSumState(spec.function == "avg")
         case "variance" | "stddev":
+            from minidsms.synopses.exact_sums import VariationState
+
             return VariationState(spec.function == "stddev", spec.arg_type)
         case "min" | "max" | "first" | "last":
             by_arrival = spec.function in ("first", "last")
             largest = spec.function in ("max", "last")
+            from minidsms.synopses.ordered_values import OrderedValues
+
             ranks = None if texts is None else texts.ranks
             return OrderedValues(spec.arg_type, largest, by_arrival, is_fifo, ranks, is_fifo and is_append_only)
     raise AssertionError(f"no aggregate {spec.function!r}")
@@ -199,7 +204,7 @@ class GroupStates:
         """Free those of these groups that have no rows, and memory if most of it is free. n: elements taken in."""
         self.records.settle()
         for values in self.accumulators:
-            if isinstance(values, OrderedValues):
+            if values is not None:
                 values.settle(n)
         if self.table is None:
             return

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Schema
+from minidsms.elements import AnyArray, Batch, Int8Array, Int64Array, Schema
 from minidsms.kernels import counting as kernels
 from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description, Operator
+from minidsms.operators.union_all import typed
 from minidsms.queues import Queue
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.stub import NO_INSTANTS
@@ -161,11 +162,3 @@ class CountingOperator(Operator):
 
     def synopses(self) -> tuple[Any, ...]:
         return (self.rows,)
-
-
-def typed(columns: Sequence[Column], schema: Schema) -> list[Column]:
-    """The columns in the arrays the schema asks for: a column of bare NULLs may come as another type's zeros."""
-    return [
-        c if c.values.dtype == t.dtype else Column(c.values.astype(t.dtype), c.valid)
-        for c, t in zip(columns, schema.types)
-    ]

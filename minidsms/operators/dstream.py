@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from minidsms.elements import Batch
-from minidsms.operators.netting import Ranks, as_stream, ordered_by_value, surviving
+from minidsms.operators.netting import Ranks, as_stream, load, ordered_by_value, surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
@@ -32,6 +32,8 @@ class DStream(Operator):
         self._order_by_value = order_by_value
         self._ranks = ranks
         self._input_netted = input_netted
+        if not input_netted:
+            load()
         self._keep_seq = keep_seq and not order_by_value
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:

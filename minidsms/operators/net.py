@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minidsms.elements import Batch, Schema
-from minidsms.operators.netting import surviving
+from minidsms.operators.netting import load, surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.stub import Stub
@@ -57,6 +57,7 @@ class Net(Operator):
 
     def __init__(self, input: Queue, keeps: bool = False) -> None:
         super().__init__([input], input.schema)
+        load()
         self._present = PresentRun(input.schema) if keeps else None
 
     @property

@@ -6,16 +6,21 @@ signs are looked at row by row.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 import numpy as np
 
 from minidsms.elements import AnyArray, Batch, BoolArray, Int64Array, Schema, Type, row_words
-from minidsms.kernels import netting as kernels
 from minidsms.kernels.arrays import normal
 
 Ranks = Callable[[Int64Array], Int64Array]
 """Ranks of TEXT codes, in the order of their texts."""
+
+
+def load() -> None:
+    """Load the kernels of `surviving` when a query that may need them starts, not at its first mixed instant."""
+    importlib.import_module("minidsms.kernels.netting")
 
 
 def surviving(batch: Batch) -> BoolArray | None:
@@ -39,6 +44,8 @@ def surviving(batch: Batch) -> BoolArray | None:
     deletions = len(part) - int(np.count_nonzero(part.signs > 0))
     heads = np.full(1 << deletions.bit_length(), -1, np.int64)
     chain = np.empty(len(part), np.int64)
+    from minidsms.kernels import netting as kernels
+
     columns = part.columns
     words = row_words(columns) if columns else np.zeros((len(part), 1), np.int64)
     pairs = kernels.net_instants(normal(part.ts), normal(part.signs), words, heads, chain, kept)

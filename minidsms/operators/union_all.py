@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema
-from minidsms.operators.counting import typed
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
@@ -37,6 +36,14 @@ class UnionAll(Operator):
 
     def describe(self) -> Description:
         return Description(self.name)
+
+
+def typed(columns: Sequence[Column], schema: Schema) -> list[Column]:
+    """The columns in the arrays the schema asks for: a column of bare NULLs may come as another type's zeros."""
+    return [
+        c if c.values.dtype == t.dtype else Column(c.values.astype(t.dtype), c.valid)
+        for c, t in zip(columns, schema.types)
+    ]
 
 
 def _merge(left: Batch, right: Batch) -> Batch:

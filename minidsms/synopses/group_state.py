@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Type
 from minidsms.kernels import aggregation as kernels
-from minidsms.kernels import exact_sums as exact
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
 
 
@@ -107,109 +106,12 @@ class GroupArrays:
             self.tables[name] = np.array(arrays[name], table.dtype, order="C", ndmin=2)
         self.resize(capacity)
 
+    def settle(self, n: int) -> None:
+        """Give memory back where most of it is free. Called after each batch, of n elements."""
+
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held."""
         return ()
-
-
-class FloatSumState(GroupArrays):
-    """SUM and AVG of FLOAT: exact sums, infinities counted apart. `base` is the first limb there is a column for."""
-
-    def __init__(self, average: bool) -> None:
-        super().__init__(counts=(3, np.int64), limbs=(0, np.int64))
-        self._average = average
-        self._base = 0
-
-    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
-        """Take a batch in; answers go to column j of the run."""
-        words = contiguous_words(column)
-        needed = np.zeros(2, np.int64)
-        done = 0
-        while True:
-            done = exact.sum_floats(
-                done,
-                run.ids,
-                weight,
-                words,
-                self.tables["counts"],
-                self.tables["limbs"],
-                self._base,
-                self._average,
-                needed,
-                run.floats,
-                run.status,
-                j,
-            )
-            if done == len(words):
-                return
-            self.tables["limbs"], self._base = _widened(self.tables["limbs"], self._base, needed)
-
-    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
-        return {**super().arrays(live), "base": np.array([self._base], np.int64)}
-
-    def restore(self, arrays: dict[str, Any], capacity: int) -> None:
-        super().restore(arrays, capacity)
-        self._base = int(arrays["base"][0])
-
-
-class VariationState(GroupArrays):
-    """VARIANCE and STDDEV: exact sums of the values and of their squares."""
-
-    def __init__(self, deviation: bool, arg_type: Type) -> None:
-        super().__init__(counts=(2, np.int64), sums=(0, np.int64), squares=(0, np.int64))
-        self._deviation = deviation
-        self._is_integer = arg_type is not Type.FLOAT
-        self._base = 0
-        self._squares_base = 0
-
-    def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
-        """Take a batch in; answers go to column j of the run."""
-        words = contiguous_words(column)
-        needed = np.zeros(4, np.int64)
-        done = 0
-        while True:
-            done = exact.vary(
-                done,
-                run.ids,
-                weight,
-                words,
-                self._is_integer,
-                self.tables["counts"],
-                self.tables["sums"],
-                self._base,
-                self.tables["squares"],
-                self._squares_base,
-                self._deviation,
-                needed,
-                run.floats,
-                run.status,
-                j,
-            )
-            if done == len(words):
-                return
-            self.tables["sums"], self._base = _widened(self.tables["sums"], self._base, needed[:2])
-            self.tables["squares"], self._squares_base = _widened(
-                self.tables["squares"], self._squares_base, needed[2:]
-            )
-
-    def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
-        return {**super().arrays(live), "bases": np.array([self._base, self._squares_base], np.int64)}
-
-    def restore(self, arrays: dict[str, Any], capacity: int) -> None:
-        super().restore(arrays, capacity)
-        self._base, self._squares_base = (int(base) for base in arrays["bases"])
-
-
-def _widened(limbs: AnyArray, base: int, needed: Int64Array) -> tuple[AnyArray, int]:
-    """The limbs with columns for those needed too, and the first limb that has one."""
-    rows, width = limbs.shape
-    first, end = int(needed[0]), int(needed[1])
-    if width:
-        first, end = min(first, base), max(end, base + width)
-    result = np.zeros((rows, end - first), np.int64)
-    if width:
-        result[:, base - first : base - first + width] = limbs
-    return result, first
 
 
 class DistinctValues:

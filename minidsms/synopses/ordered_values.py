@@ -128,7 +128,7 @@ class OrderedValues(GroupArrays):
     # ---------------------------------------------------------------------------------------------------- memory
 
     def settle(self, n: int) -> None:
-        """Give memory back if most nodes are free. Called after each batch, of n elements."""
+        """Give memory back if most nodes are free."""
         capacity = len(self._nodes)
         self._since_look += n
         # Counting nodes costs as much as the pool is large: enough elements must have paid for it.

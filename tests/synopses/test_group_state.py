@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.kernels.aggregation import FAILED, NULL
 from minidsms.kernels.grouping import AVG, SUM
+from minidsms.synopses.exact_sums import FloatSumState, VariationState
 from minidsms.synopses.group_records import Call, GroupRecords
-from minidsms.synopses.group_state import FloatSumState, Run, VariationState, Workspace
+from minidsms.synopses.group_state import Run, Workspace
 from tests.operators.harness import column
 
 floats = st.floats(allow_nan=False).map(lambda x: x + 0.0)

@@ -1,0 +1,54 @@
+"""The line that explains the wait of a first run, in processes of their own with an empty cache."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import numba
+import minidsms.kernels
+
+@numba.njit("int64(int64)")
+def foreign(x):
+    return x
+
+assert minidsms.kernels is not None
+print("and now")
+import sys
+print("ours", file=sys.stderr, flush=True)
+import minidsms.kernels.aggregation
+import minidsms.kernels.windows
+"""
+LINE = "compiling kernels (first run on this machine) .."
+
+
+def told(cache: Path, on_terminal: bool) -> str:
+    """What the program writes to stderr."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    if not on_terminal:
+        run = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+        )
+        return run.stderr
+    screen, terminal = pty.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.DEVNULL, stderr=terminal, check=True
+        )
+        os.close(terminal)
+        return os.read(screen, 10_000).decode()
+    finally:
+        os.close(screen)
+
+
+def test_a_terminal_is_told_once_that_kernels_are_compiled_and_not_when_the_cache_has_them(tmp_path: Path) -> None:
+    assert told(tmp_path, True).split("\r\n") == ["ours", LINE, ""]
+    assert told(tmp_path, True).split("\r\n") == ["ours", ""]
+
+
+def test_what_is_no_terminal_is_told_nothing(tmp_path: Path) -> None:
+    assert told(tmp_path, False) == "ours\n"
