@@ -18,6 +18,7 @@ from tests.operators.harness import (
     Row,
     contents,
     differences,
+    elements,
     feed,
     queue,
     random_cuts,
@@ -92,3 +93,14 @@ def test_an_instant_is_ordered_by_value_with_null_first_and_text_by_rank(seed: i
     expected = sorted(out, key=lambda e: (e[0], -1 if e[2][0] is None else e[2][0], rank_of[e[2][1]]))
     assert out == expected
     assert "ordered" in operator.describe().detail
+
+
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_the_rows_present_are_known_though_netting_changes_their_order(seed: int) -> None:
+    items = some_relation(seed)
+    states = contents(items)
+    for stop in random_cuts(seed, items[-1][0]):
+        net = Net(queue(SCHEMA), keeps=True)
+        feed(net, [[item for item in items if item[0] <= stop]], random_cuts(seed + 1, stop), until=stop)
+        present = Counter(item[2] for item in elements([net.contents()]))
+        assert present == states[max(ts for ts in states if ts <= stop)]

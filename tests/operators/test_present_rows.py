@@ -58,15 +58,6 @@ def test_the_snapshot_is_what_the_changes_leave(name: str, batch: int) -> None:
             assert Counter(query.snapshot()) == present
 
 
-def test_the_snapshot_of_a_failed_query_is_that_of_its_last_instant() -> None:
-    with minidsms.connect() as db:
-        db.execute(DECLARATIONS)
-        query = db.query("SELECT v + 1 FROM S [RANGE 5]")
-        db.push("S", [(1, 1, "a"), (1, 2, "a"), (1, 2**63 - 1, "a"), (1, 4, "a")], ts=[1, 4, 7, 8])
-        db.advance(20)
-        assert Counter(query.snapshot()) == Counter([(3,)])
-
-
 def test_rows_that_are_present_are_held_once_and_freed_when_the_query_is_closed() -> None:
     with minidsms.connect() as db:
         db.execute(DECLARATIONS)
