@@ -10,11 +10,11 @@ import contextlib
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minidsms import statements
+from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, CqlError, Error, MemoryLimitError
 from minidsms.dictionary import TextDictionary
@@ -63,6 +63,8 @@ class Connection:
     """See `connect`. A context manager: leaving it closes the connection and its queries."""
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
+        if clock is not None and not callable(clock):
+            raise Error("clock is a function without arguments that gives the present tick")
         self.settings = Settings(**options)
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
         self.lock = threading.RLock()
@@ -78,8 +80,8 @@ class Connection:
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
         self._sources: list[tuple[Source, StreamInput | RelationInput]] = []
         self._driver: SourceDriver | None = None
-        self._calling_back: int | None = None
-        self._deferred: deque[Callable[[], Any]] = deque()
+        self._callbacks = Callbacks(self.lock, lambda: list(self.queries.values()))
+        self._is_stepping = False
         self._swept_at = _SWEEP_AT
         self._unnamed = 0
         self._closed = False
@@ -93,13 +95,15 @@ class Connection:
         """
         with self.lock:
             self._check()
-            return statements.execute(self, cql)
+            return statements.execute(self, _text(cql))
 
     def query(self, cql: str, name: str | None = None) -> Query:
         """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..)."""
         with self.lock:
             self._check()
-            return statements.register_text(self, cql, name)
+            if name is not None and not _name(name):
+                raise Error("the name of a query is empty; leave it out, and it gets one")
+            return statements.register_text(self, _text(cql), name)
 
     def create_function(
         self,
@@ -120,7 +124,9 @@ class Connection:
         with self.lock:
             self._check()
             key = self._user_name(name)
-            args = tuple(_type(t) for t in arg_types)
+            if not callable(fn):
+                raise Error(f"function {name}: {fn!r} cannot be called")
+            args = _types(arg_types)
             self.catalog.functions[key] = FunctionDef(name, fn, args, _type(type), vectorized, fixed)
 
     def create_aggregate(
@@ -136,13 +142,13 @@ class Connection:
             for method in ("add", "remove", "result"):
                 if not callable(getattr(cls, method, None)):
                     raise Error(f"aggregate {name}: {cls!r} has no method {method}; it needs add, remove and result")
-            args = tuple(_type(t) for t in arg_types)
+            args = _types(arg_types)
             self.catalog.aggregates[key] = AggregateDef(name, cls, args, _type(type))
 
     def _user_name(self, name: str) -> str:
         from minidsms.cql.functions import FUNCTIONS
 
-        if not name.isidentifier():
+        if not _name(name).isidentifier():
             raise Error(f"{name!r} is no name for a function: use letters, digits and _")
         key = name.lower()
         if key in FUNCTIONS:
@@ -164,45 +170,44 @@ class Connection:
         """
         with self.lock:
             self._check()
-            key = name.lower()
+            key = _name(name).lower()
             stream = self._streams.get(key)
             if stream is not None:
                 if sign is not None:
                     raise Error(f"{name} is a stream; its elements have no sign")
-                if self._is_calling_back():
-                    self._deferred.append(lambda: self.push(name, data, ts))
+                if self._callbacks.are_calling():
+                    self._callbacks.defer(lambda: self.push(name, data, ts))
                     return 0
                 taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
             elif key in self._relations:
-                if self._is_calling_back():
-                    self._deferred.append(lambda: self.push(name, data, ts, sign))
+                if self._callbacks.are_calling():
+                    self._callbacks.defer(lambda: self.push(name, data, ts, sign))
                     return 0
                 taken = self._relations[key].push(data, ts, 1 if sign is None else sign)
             else:
                 raise self._unknown(name)
             told = self._step(key)
         if told:
-            self._tell()
+            self._callbacks.tell()
         return taken
 
     def advance(self, ts: int, stream: str | None = None) -> None:
         """A heartbeat: no later element of the stream (default: of any) has a timestamp <= ts."""
         with self.lock:
             self._check()
-            if self._is_calling_back():
-                self._deferred.append(lambda: self.advance(ts, stream))
+            if self._callbacks.are_calling():
+                self._callbacks.defer(lambda: self.advance(ts, stream))
                 return
             if stream is None:
                 # Read once, before any input takes it: a call that raises changes nothing.
-                if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
-                    ts = Converter("advance", Schema(()), self.dictionary, self.tick_ns).instant(ts)
+                ts = self._instant("advance", ts)
                 for each in self._streams.values():
                     if not each.ended:
                         each.advance(ts)
                 self._engine.heartbeat = max(self._engine.heartbeat, int(ts))
                 told = self._step(None)
             else:
-                key = stream.lower()
+                key = _name(stream).lower()
                 if key not in self._streams:
                     if key in self._relations:
                         raise Error(f"{stream} is a relation; relations hold no time back and take no heartbeats")
@@ -210,7 +215,13 @@ class Connection:
                 self._streams[key].advance(ts)
                 told = self._step(key)
         if told:
-            self._tell()
+            self._callbacks.tell()
+
+    def _instant(self, call: str, ts: Any) -> int:
+        """An instant as `push` would read it."""
+        if type(ts) is int and FIRST_INSTANT < ts < LAST_INSTANT:
+            return ts
+        return Converter(call, Schema(()), self.dictionary, self.tick_ns).instant(ts)
 
     def run(self, until: int | None = None, progress: Callable[[float], Any] | None = None) -> None:
         """Read the sources that streams and relations were declared FROM, to their end or to an instant.
@@ -238,10 +249,12 @@ class Connection:
                 from minidsms.sources.driver import SourceDriver
 
                 self._driver = SourceDriver(self._sources)
+            if until is not None:
+                until = self._instant("run", until)
             went_on = self._driver.step(until)
             told = self._step(None)
         if told:
-            self._tell()
+            self._callbacks.tell()
         return went_on
 
     @property
@@ -310,7 +323,7 @@ class Connection:
                 stream.finish()
             told = self._step(None)
         if told:
-            self._tell()
+            self._callbacks.tell()
         return [stream.definition.name for stream in unfed]
 
     def readers_of(self, name: str) -> list[str]:
@@ -363,7 +376,7 @@ class Connection:
         self._networks[query.name.lower()] = network
         for name in inputs:
             self._readers.setdefault(name.lower(), []).append(network)
-        self._engine.step([network])
+        self._process([network])
         self._rest()
 
     def forget(self, query: Query) -> None:
@@ -401,10 +414,22 @@ class Connection:
         """Process what is due after news of one input (None: of any); whether callbacks have something to be told."""
         networks = list(self._networks.values()) if name is None else self._readers.get(name, [])
         if networks:
-            self._engine.step(networks)
+            self._process(networks)
         self._rest(name)
         self._drain()
         return any(q.callbacks() for q in self.queries.values())
+
+    def _process(self, networks: Sequence[Network]) -> None:
+        """A step of the engine. A query that is interrupted midway has lost its place and fails; the others go on."""
+        self._is_stepping = True
+        try:
+            self._engine.step(networks)
+        except BaseException as error:
+            for network in networks:
+                network.interrupt(type(error).__name__)
+            raise
+        finally:
+            self._is_stepping = False
 
     def _drain(self) -> None:
         """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""
@@ -422,7 +447,7 @@ class Connection:
         """Process a part of one push."""
         networks = self._readers.get(name)
         if networks:
-            self._engine.step(networks)
+            self._process(networks)
             for network in networks:
                 network.rest()
         stream.store.free()
@@ -456,25 +481,6 @@ class Connection:
                 for i, type_ in enumerate(query.schema.types):
                     if type_ is Type.TEXT:
                         yield batch.column(i).values  # type: ignore[misc]
-
-    def _tell(self) -> None:
-        """Call the callbacks, outside the lock; what they push is taken afterwards, in order."""
-        if self._calling_back is not None:
-            return
-        self._calling_back = threading.get_ident()
-        try:
-            for query in list(self.queries.values()):
-                for change in query.take_for_callbacks():
-                    for fn in query.callbacks():
-                        fn(change)
-        finally:
-            self._calling_back = None
-        while self._deferred:
-            self._deferred.popleft()()
-
-    def _is_calling_back(self) -> bool:
-        """This call comes from a callback: it has to wait its turn."""
-        return self._calling_back == threading.get_ident()
 
     def _admit(self, nbytes: int) -> None:
         """Refuse a push that would pass the memory limit."""
@@ -512,6 +518,8 @@ class Connection:
     def _check(self) -> None:
         if self._closed:
             raise ClosedError("the connection has been closed")
+        if self._is_stepping:
+            raise Error("a user function or aggregate must not use the connection that calls it")
 
     # ------------------------------------------------------------------------------------------------------ ends
 
@@ -522,6 +530,7 @@ class Connection:
                 return
             with contextlib.ExitStack() as closing:
                 closing.callback(setattr, self, "_closed", True)
+                closing.callback(self._callbacks.forget)
                 for source, _ in self._sources:
                     closing.callback(source.close)
                 # One sink that cannot be written must not keep the others from their ends.
@@ -540,10 +549,31 @@ class Connection:
         return f"<minidsms connection, {state}>"
 
 
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise Error(f"a name is a text, not {type(name).__name__}")
+    return name
+
+
+def _text(cql: Any) -> str:
+    if not isinstance(cql, str):
+        raise Error(f"CQL is a text, not {type(cql).__name__}")
+    return cql
+
+
+def _types(arg_types: Any) -> tuple[Type, ...]:
+    """The types of a user function's arguments."""
+    if isinstance(arg_types, str) or not isinstance(arg_types, Iterable):
+        raise Error(f"argument types are given as a list, such as ['INTEGER'], not as {arg_types!r}")
+    return tuple(_type(t) for t in arg_types)
+
+
 def _type(type_: str | Type) -> Type:
     """A type by its CQL name."""
     if isinstance(type_, Type):
         return type_
+    if not isinstance(type_, str):
+        raise Error(f"a type is given by its name, such as 'INTEGER', not as {type_!r}")
     from minidsms.cql.parser import parse_type
 
     try:

@@ -92,6 +92,8 @@ class Network:
         self.progress = MIN_INSTANT
         self._until = MIN_INSTANT
         self.failure: Failure | None = None
+        self._in_flight = False
+        self._is_closed = False
 
     def frontier(self, heartbeat: int) -> int:
         """The greatest closed instant. heartbeat: of the whole connection; it moves queries that read relations
@@ -128,12 +130,14 @@ class Network:
                 first = source.ts_of_waiting(0)
                 until = min(until, first if last <= first else last - 1)
         self._until = max(until, self.progress)
+        self._in_flight = True
         for source in self.sources:
             source.allow(self._until)
         return True
 
     def finish(self) -> None:
         """The slice has passed."""
+        self._in_flight = False
         failures = [op.failure for op in self.operators if op.failure is not None]
         if failures:
             self.failure = min(failures, key=lambda f: f.ts)
@@ -141,22 +145,36 @@ class Network:
         else:
             self.progress = self._until
 
+    def interrupt(self, reason: str) -> None:
+        """An exception has cut a step short: what was in flight is lost, and with it the answers from there on."""
+        if self._in_flight and self.failure is None:
+            self._in_flight = False
+            self.failure = Failure(self.progress + 1, f"interrupted by {reason}")
+
     def rest(self) -> None:
         """No reference is in flight: the stores that windows over derived streams own may free what they have
-        passed.
+        passed. A query that has failed computes nothing any more: it must not hold back what others have passed.
         """
+        if self.failure is not None:
+            self.close()
+            return
         for stub in self._stubs:
             if stub.own_store is not None:
                 stub.own_store.free()
 
     def live_codes(self) -> Iterator[Int64Array]:
         """TEXT codes that wait in sources, outside any synopsis."""
+        if self._is_closed:
+            return
         for source in self.sources:
             if isinstance(source, RelationSource):
                 yield from source.live_codes()
 
     def close(self) -> None:
-        """Give up what the operators claim of shared stores."""
+        """Give up what the operators claim of shared stores. Closing twice is no error."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         for operator in self.operators:
             close = getattr(operator, "close", None)
             if close is not None:

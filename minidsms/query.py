@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,6 +48,7 @@ class Query:
         self._pending: list[Batch] = []
         self._present = PresentRows(schema)
         self._callbacks: list[Callable[[Change], Any]] = []
+        self.untold: deque[Change] = deque()
         self._sink: Sink | None = None
         self._network: Network | None = None
         self._plan: Plan | None = None
@@ -113,11 +115,10 @@ class Query:
         assert self._network is not None
         return bool(self._network.streams) and all(s.ended for s in self._network.streams)
 
-    def take_for_callbacks(self) -> list[Change]:
-        """What the callbacks are to be told; empty when there are none."""
-        if not self._callbacks or not self._pending:
-            return []
-        return self._take()
+    def take_for_callbacks(self) -> None:
+        """Put what waits among what the callbacks are to be told, where there are any."""
+        if self._callbacks and self._pending:
+            self.untold.extend(self._take())
 
     def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
         return tuple(self._callbacks)
@@ -181,7 +182,10 @@ class Query:
             return self._codec.table(pending)
 
     def snapshot(self) -> list[tuple[Any, ...]]:
-        """The relation at the last closed instant, equal rows repeated, in no particular order. Not for streams."""
+        """The relation at the last closed instant, equal rows repeated, in no particular order. Not for streams.
+
+        Raises QueryError when the query has failed.
+        """
         with self._connection.lock:
             self._check()
             if self.kind != "relation":
@@ -189,6 +193,7 @@ class Query:
                     f"query {self.name} yields a stream, which has no present content: fetch its elements, "
                     "or register the query without ISTREAM, DSTREAM or RSTREAM"
                 )
+            self._raise_failure()
             contents = self._contents
             return self._codec.rows(self._present.rows() if contents is None else contents())
 
@@ -210,6 +215,8 @@ class Query:
         Usable as a decorator.
         """
         self._check()
+        if not callable(fn):
+            raise Error(f"on_change takes a function of one change, not {type(fn).__name__}")
         self._callbacks.append(fn)
         return fn
 
@@ -258,6 +265,7 @@ class Query:
                 self._connection.forget(self)
                 self._closed = True
             self._pending = []
+            self.untold.clear()
             self._present.clear()
 
     def __repr__(self) -> str:

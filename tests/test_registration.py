@@ -144,3 +144,34 @@ def test_history_without_a_window_that_holds_anything_is_empty(db: minidsms.Conn
     late = db.execute("CREATE QUERY late AS SELECT k FROM T [RANGE 10] WITH HISTORY")
     db.advance(2)
     assert rows(late) == []
+
+
+def test_a_failed_query_holds_no_rows_back() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (v INTEGER); CREATE STREAM T (v INTEGER); CREATE RELATION R (v INTEGER, n TEXT)")
+    texts = [
+        "SELECT SUM(v * 9223372036854775807) FROM S [RANGE 10]",
+        "SELECT S.v * 9223372036854775807 FROM S [ROWS 5], T [RANGE 10] WHERE S.v = T.v",
+        "SELECT n FROM S [PARTITION BY v ROWS 2], R WHERE S.v = R.v AND S.v * 9223372036854775807 > 5",
+        "RSTREAM (SELECT CAST(n AS INTEGER) FROM R, S [NOW] WHERE S.v = R.v)",
+    ]
+    failing = [db.query(text) for text in texts]
+    going_on = db.query("SELECT COUNT(*) FROM S [RANGE 10]")
+    db.push("R", [(i, f"n{i}") for i in range(10)], ts=0)
+    for i in range(1, 200):
+        values = {"v": [j % 10 for j in range(1000)]}
+        db.push("S", values, ts=i)
+        db.push("T", values, ts=i)
+        db.push("R", (i, f"m{i}"), ts=i + 1)
+        going_on.fetch()
+    assert all(q.failure is not None for q in failing)
+    assert db.nbytes < 4_000_000
+    assert going_on.snapshot() == [(10_000,)]
+    for q in failing:
+        assert q.stats()["failure"] == q.failure
+        q.explain(analyze=True)
+        if q.kind == "relation":
+            q.fetch() if q.stats()["waiting"] else None
+            with pytest.raises(minidsms.QueryError):
+                q.snapshot()
+        q.close()

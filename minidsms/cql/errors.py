@@ -91,7 +91,8 @@ class QueryError(Error):
     def __init__(self, reason: str, ts: int | None = None) -> None:
         self.reason = reason
         self.ts = ts
-        super().__init__(reason if ts is None else f"at instant {ts}: {reason}")
+        shown = _printable(reason)
+        super().__init__(shown if ts is None else f"at instant {ts}: {shown}")
 
 
 class ClosedError(Error):

@@ -92,13 +92,24 @@ def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
     try:
         result = definition.function(*operands)
         if definition.vectorized:
-            (result,) = np.ma.asarray(result).tolist()
+            array = np.ma.asarray(result)
+            if array.shape != (1,):
+                return f"{definition.name} must give an array of as many rows as it got, not {type(result).__name__}"
+            (result,) = array.tolist()
         user.python_result(definition, result)
     except Exception as error:
-        return f"{type(error).__name__}: {error}" if not isinstance(error, user.WrongResult) else str(error)
+        return str(error) if isinstance(error, user.WrongResult) else told(error)
     return "the function failed"
 
 
 def _short(text: str | None) -> str:
     shown = text or ""
     return repr(shown if len(shown) <= 60 else shown[:57] + "...")
+
+
+def told(error: Exception) -> str:
+    """An exception of a user's code in words; one that cannot even say what it is by its class."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__

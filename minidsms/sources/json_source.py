@@ -130,7 +130,12 @@ class JsonSource:
                     value = found.get(name)
                     if type_ is Type.TIMESTAMP and value is not None and isinstance(value, str) == ticks:
                         raise ValueRefused("ticks and ISO times in one column")
+                    if isinstance(value, str) and not value.isascii():
+                        value.encode()
                     row.append(reader(value))
+            except UnicodeEncodeError:
+                self._reject(line, text, f'"{self._batch_names[len(row)]}": not valid Unicode')
+                continue
             except ValueRefused as refused:
                 self._reject(line, text, f'"{self._batch_names[len(row)]}": {refused.reason}')
                 continue

@@ -15,6 +15,7 @@ import numpy as np
 
 from minidsms.cql.catalog import AggregateDef
 from minidsms.elements import AnyArray, Column, Int64Array, Type
+from minidsms.expressions.failures import told
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.synopses.group_state import Run
 
@@ -65,7 +66,7 @@ class UserStates:
                     answers += [(at, answer) for at, answer in instant if answer is not None]
                     last.clear()
             except Exception as error:
-                failed = (ts[i], f"{self._definition.name}: {type(error).__name__}: {error}")
+                failed = (ts[i], f"{self._definition.name}: {told(error)}")
                 break
         if answers:
             at = np.array([position for position, _ in answers], np.int64)

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
+import minidsms
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema, Type
 from minidsms.sources import open_source
@@ -293,3 +294,21 @@ def test_a_large_file_is_read_in_blocks(tmp_path: Path) -> None:
         sizes.append(batch.num_rows)
         total += int(np.sum(batch.column(0).to_numpy()))
     assert len(sizes) > 5 and sum(sizes) == n and total == n * (n - 1) // 2
+
+
+def test_run_refuses_an_end_that_is_no_instant(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("ts,v\n1,2\n")
+    db = minidsms.connect()
+    db.execute(f"CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM '{tmp_path / 's.csv'}'")
+    with pytest.raises(minidsms.DataError, match="no TIMESTAMP"):
+        db.run(until="soon")  # type: ignore[arg-type]
+
+
+def test_a_json_text_that_is_no_unicode_is_a_rejected_row(tmp_path: Path) -> None:
+    lines = ['{"ts": 1, "k": "\\ud800"}', "no JSON", '{"ts": 2, "k": "b"}']
+    (tmp_path / "s.json").write_text("\n".join(lines))
+    db = minidsms.connect()
+    db.execute(f"CREATE STREAM S (ts INTEGER, k TEXT) TIMESTAMP BY ts FROM '{tmp_path / 's.json'}'")
+    q = db.query("SELECT ISTREAM(k) FROM S [NOW]")
+    db.run()
+    assert [c.row for c in q.fetch()] == [("b",)]

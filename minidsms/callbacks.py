@@ -1,0 +1,80 @@
+"""Callbacks: telling the application what is new, and taking what it pushes meanwhile.
+
+Invariants: callbacks run outside the engine's lock and one at a time; every change is told once, in order, unless its
+query is closed before; what a callback pushes waits until all have been told, and then is taken in the order of the
+calls, without growing Python's stack. An exception in a callback takes nothing from the others: it comes out of the
+call that brought the change, after everything has been told and taken.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minidsms.query import Query
+
+
+class Callbacks:
+    """The turn of the callbacks of one connection.
+
+    lock: the engine's.  queries: gives those that may have something to tell.
+    """
+
+    def __init__(self, lock: threading.RLock, queries: Callable[[], Sequence[Query]]) -> None:
+        self._lock = lock
+        self._queries = queries
+        self._turn = threading.Lock()
+        self._due = False
+        self._thread: int | None = None
+        self._deferred: deque[Callable[[], Any]] = deque()
+
+    def are_calling(self) -> bool:
+        """This call comes from a callback: it has to wait its turn."""
+        return self._thread == threading.get_ident()
+
+    def defer(self, call: Callable[[], Any]) -> None:
+        """Let a call from a callback wait until all have been told."""
+        self._deferred.append(call)
+
+    def forget(self) -> None:
+        """The connection has closed: nothing is taken any more."""
+        self._deferred.clear()
+
+    def tell(self) -> None:
+        """Tell what waits. Whoever finds another thread or a callback at it leaves the word that there is more."""
+        self._due = True
+        failed: Exception | None = None
+        while self._due and self._turn.acquire(blocking=False):
+            try:
+                self._due = False
+                for query in self._queries():
+                    failed = self._tell_one(query, failed)
+                while self._deferred:
+                    try:
+                        self._deferred.popleft()()
+                    except Exception as error:
+                        failed = failed or error
+            finally:
+                self._turn.release()
+        if failed is not None:
+            raise failed
+
+    def _tell_one(self, query: Query, failed: Exception | None) -> Exception | None:
+        with self._lock:
+            # Under the lock: another thread may deliver, or reclaim the texts of what has been taken.
+            query.take_for_callbacks()
+        self._thread = threading.get_ident()
+        try:
+            while query.untold:
+                change = query.untold.popleft()
+                for fn in query.callbacks():
+                    try:
+                        fn(change)
+                    except Exception as error:
+                        failed = failed or error
+        finally:
+            self._thread = None
+        return failed

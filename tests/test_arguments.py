@@ -1,0 +1,42 @@
+"""Arguments that make no sense are refused with an Error, whatever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms import Connection, Error
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "a stream's name that is a number": lambda db: db.push(5, [(1,)], ts=1),
+    "no stream's name": lambda db: db.push(None, [(1,)], ts=1),
+    "a heartbeat of a number": lambda db: db.advance(1, 5),
+    "no text": lambda db: db.execute(None),
+    "bytes": lambda db: db.execute(b"SHOW STREAMS"),
+    "a query that is a number": lambda db: db.query(5),
+    "a query's name that is a number": lambda db: db.query("SELECT v FROM S", name=5),
+    "an empty name": lambda db: db.query("SELECT v FROM S", name=""),
+    "a function's name that is a number": lambda db: db.create_function(5, len, ["TEXT"], "INTEGER"),
+    "a function that cannot be called": lambda db: db.create_function("f", 5, ["TEXT"], "INTEGER"),
+    "a Python type": lambda db: db.create_function("f", len, [str], int),
+    "no type": lambda db: db.create_function("f", len, ["TEXT"], None),
+    "one type in place of a list": lambda db: db.create_function("f", len, "TEXT", "INTEGER"),
+    "no argument types": lambda db: db.create_function("f", len, None, "INTEGER"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_with_a_senseless_argument_is_refused(call: Callable[[Any], object]) -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (v INTEGER)")
+    with pytest.raises(Error):
+        call(db)
+    assert db.push("S", (1,), ts=1) == 1
+
+
+def test_a_clock_is_a_function() -> None:
+    with pytest.raises(Error, match="clock"):
+        Connection(clock=5)  # type: ignore[arg-type]
