@@ -22,24 +22,37 @@ _EPILOG = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.command is None:
-        parser.print_help()
-        return 0
+    if sys.stdout is None:
+        # Started with the standard output closed: there is nowhere to show anything.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 open as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What the terminal's encoding lacks is written out rather than refused.
             stream.reconfigure(errors="backslashreplace")
     try:
+        parser = _parser()
+        options = parser.parse_args(arguments)
+        if options.command is None:
+            parser.print_help()
+            return 0
         return _command(options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader has seen enough; Python must not complain about it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return 1
+    except OSError as error:
+        # A full disk behind the standard output, for example; files named in a job raise errors of their own.
+        _give_up_stdout()
+        print(f"error: the standard output cannot be written: {error.strerror or error}", file=sys.stderr)
+        return 1
+
+
+def _give_up_stdout() -> None:
+    """What is still buffered goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _command(options: argparse.Namespace) -> int:

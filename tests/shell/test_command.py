@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -185,3 +187,17 @@ def test_an_empty_file_does_nothing(folder: Path, capsys: pytest.CaptureFixture[
     (folder / "q.cql").write_text("-- nothing\n")
     assert main(["run", "q.cql"]) == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_standard_output_that_cannot_be_written_is_an_error_not_a_traceback(folder: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    command = [sys.executable, "-m", "minidsms", "run", "q.cql"]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=folder, timeout=60)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr and "cannot be written" in ended.stderr
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, cwd=folder, timeout=60
+    )
+    assert closed.returncode == 0 and closed.stderr == ""
