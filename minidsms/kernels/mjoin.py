@@ -24,8 +24,14 @@ from minidsms.elements import Int8Array, Int64Array
 
 LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
 """Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
-marks begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join now."""
-INPUT_WORDS = 14
+marks and instants begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join
+now."""
+LENGTH, NEXT, LEAVES, INPUT_WORDS = range(14, 18)
+"""Of an input that is a stream with a range: the range (NO_RANGE: none), when its next element comes, and when the row
+at LO leaves; MAX_INSTANT: never."""
+
+NO_RANGE = -1
+"""The window is unbounded."""
 
 NODES, HEADS, SHIFT, KEY_WORDS = range(4)
 """Of a key: where its nodes and bucket heads begin in the flat arrays, and its bucket shift."""
@@ -239,22 +245,24 @@ def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, nette
 def _link(
     inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64Array, i: int, slot: int
 ) -> bool:
-    """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none."""
+    """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none.
+
+    It has a single return: with several, numba counts references to the arrays, atomically, at each call.
+    """
     at = 2 * (slot & inputs[i, MASK])
+    linked = True
     if inputs[i, HAS_NULLS] != 0:
-        linked = True
         for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
             linked &= nodes[keys[x, NODES] + at + 1] != UNLINKED
-        if not linked:
-            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                nodes[keys[x, NODES] + at + 1] = UNLINKED
-            return False
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        k = keys[x, NODES] + at
-        b = keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])
-        nodes[k + 1] = heads[b]
-        heads[b] = slot
-    return True
+        k = uint64(keys[x, NODES] + at)
+        if linked:
+            b = uint64(keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT]))
+            nodes[k + uint64(1)] = heads[b]
+            heads[b] = slot
+        else:
+            nodes[k + uint64(1)] = UNLINKED
+    return linked
 
 
 @njit(inline="always")

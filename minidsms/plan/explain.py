@@ -110,9 +110,10 @@ def describe_node(node: Node) -> str:
             return (kind if condition or node.join is not bound.JoinKind.INNER else "Cartesian Product") + condition
         case MultiJoin():
             names = [window.schema.names for window in node.windows]
-            return f"{len(names)}-way Join on " + " AND ".join(
-                f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in node.equalities
-            )
+            specs = zip(node.specs or (), node.windows)
+            of = ", ".join(f"[{window_text(spec, stream)}]" for spec, stream in specs)
+            on = " AND ".join(f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in node.equalities)
+            return f"{len(names)}-way Join on {on}" + (f" of {of}" if of else "")
         case SemiJoin():
             on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in node.pairs)
             return f"{'Antijoin' if node.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if node.null_safe else "")

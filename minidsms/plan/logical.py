@@ -122,13 +122,15 @@ class MultiJoin(Node):
     """The rows of several windows side by side where all equalities hold, which connect the windows.
 
     columns: the (input, column) of each column of the schema.  shown: the columns that stand unchanged in the rows of
-    the ISTREAM above, where nothing else reads them; else None.
+    the ISTREAM above, where nothing else reads them; else None.  specs: where given, `windows` are the streams, and
+    the join itself lets their rows go as these windows do.
     """
 
     windows: tuple[Node, ...]
     equalities: tuple[Equality, ...]
     columns: tuple[tuple[int, int], ...]
     shown: tuple[int, ...] | None = None
+    specs: tuple[bound.WindowSpec, ...] | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -354,9 +354,10 @@ class PhysicalPlanner:
     def _multi_join(self, node: MultiJoin) -> Operator:
         from minidsms.operators.mjoin import MJoin
 
-        assert all(self._operator(window).is_fifo for window in node.windows)
+        ranges = None if node.specs is None else [spec.range_ for spec in node.specs]
+        assert ranges is not None or all(self._operator(window).is_fifo for window in node.windows)
         queues = [self._queue(window) for window in node.windows]
-        return MJoin(queues, node.equalities, node.columns, node.schema, node.shown)
+        return MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges)
 
     def _semi_join(self, node: SemiJoin) -> Operator:
         from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator

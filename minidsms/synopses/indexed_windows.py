@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import (
+    MAX_INSTANT,
+    MIN_INSTANT,
     AnyArray,
     Batch,
     BoolArray,
@@ -27,6 +29,7 @@ from minidsms.elements import (
     columns_of_words,
     row_words,
 )
+from minidsms.kernels import entering_join
 from minidsms.kernels import mjoin as kernels
 from minidsms.kernels.mjoin import (
     HAS_NULLS,
@@ -36,18 +39,25 @@ from minidsms.kernels.mjoin import (
     KEY,
     KEY_WORDS,
     KEYS_END,
+    LEAVES,
+    LENGTH,
     LO,
     MARKS,
     MASK,
+    NEXT,
+    NO_RANGE,
     NODES,
     RUN,
     RUN_WORDS,
     RUNS_END,
     SHIFT,
+    STOP,
 )
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
+_BUCKETS = 4
+"""Buckets per row held: then hardly a probe walks past rows of other keys."""
 _NO_NULLS: BoolArray = np.zeros(0, np.bool_)
 _NO_SIGNS: Int8Array = np.zeros(0, np.int8)
 _NO_TS: Int64Array = np.zeros(0, np.int64)
@@ -105,6 +115,18 @@ class IndexedWindow:
         return [_owned(c) for c in gathered] if self._is_own else gathered
 
     # -------------------------------------------------------------------------------------------------- arrivals
+
+    def arrive(self, batch: Batch) -> None:
+        """Write a stream's elements into the slots from hi on, with their instants, and make buckets for the most rows
+        that the range holds at once.
+        """
+        seq = batch.seq if self._may_refer(batch) else self._copied(batch)
+        assert seq is not None
+        lo, index = int(self.figures[HI]), self._index
+        index.reserve(self._number, len(seq))
+        most = entering_join.take_arrivals(_plain(seq), _plain(batch.ts), self.ring, index.instants, self.figures)
+        self._take(lo, lo + len(seq))
+        index.fit(self._number, int(most))
 
     def admit(self, batch: Batch) -> None:
         """Write the batch's insertions into the slots from hi on: their numbers, their keys, their marks."""
@@ -200,7 +222,13 @@ class IndexedWindow:
         """The rows held, oldest first, as words of the columns kept; references are resolved."""
         slots = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
         columns = self.gather(self.kept, slots) if len(slots) else []
-        return {"words": row_words(columns), "count": np.array([len(slots)], np.int64)}
+        state: dict[str, np.ndarray[Any, Any]] = {
+            "words": row_words(columns),
+            "count": np.array([len(slots)], np.int64),
+        }
+        if self._index.has_ranges:
+            state["instants"] = self._index.instants[self.figures[MARKS] + (slots & self.figures[MASK])]
+        return state
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
@@ -213,8 +241,12 @@ class IndexedWindow:
             self._index.fit(self._number, n)
             self.ring[:n] = self._append(n, rows)
             self._take(0, n)
-            self.figures[HI] = n
+            self.figures[HI] = self.figures[STOP] = n
             self._index.relink(self._number)
+            if self._index.has_ranges:
+                first = int(self.figures[MARKS])
+                self._index.instants[first : first + n] = arrays["instants"]
+                self._index.expire(MIN_INSTANT)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held here; a store referred to answers for its own."""
@@ -229,11 +261,12 @@ class WindowIndex:
     """The index over the keys of all inputs, as the kernel takes it.
 
     keys: of each input, see `IndexedWindow`.  marked: of each input, or None where no marks are wanted.
+    ranges: of each input, where the inputs are streams whose elements leave after so many ticks (None: never).
     """
 
     def __init__(
         self, schemas: Sequence[Schema], keys: Sequence[Sequence[Key]], marked: Sequence[Sequence[int]] | None,
-        needed: Sequence[Iterable[int]],
+        needed: Sequence[Iterable[int]], ranges: Sequence[int | None] | None = None,
     ) -> None:  # fmt: skip
         n = len(schemas)
         self.inputs = np.zeros((n, INPUT_WORDS), np.int64)
@@ -243,6 +276,11 @@ class WindowIndex:
             self.inputs[i, KEY], self.inputs[i, KEYS_END] = at, at + len(keys[i])
             at += len(keys[i])
         self._has_marks = marked is not None
+        self.has_ranges = ranges is not None
+        if ranges is not None:
+            # NOW is a range of one tick.
+            self.inputs[:, LENGTH] = [NO_RANGE if length is None else max(length, 1) for length in ranges]
+        self.inputs[:, NEXT] = self.inputs[:, LEAVES] = MAX_INSTANT
         self._capacities = [_LEAST_CAPACITY] * n
         self._buckets = [_LEAST_CAPACITY] * n
         self._place()
@@ -255,7 +293,7 @@ class WindowIndex:
     @property
     def nbytes(self) -> int:
         """Bytes of the index."""
-        return self.nodes.nbytes + self.heads.nbytes + self.marks.nbytes + self.runs.nbytes
+        return self.nodes.nbytes + self.heads.nbytes + self.marks.nbytes + self.instants.nbytes + self.runs.nbytes
 
     def admit(self, batches: Sequence[Batch | None]) -> None:
         """Take in the inputs' elements: rows into slots, and when they enter and leave into runs."""
@@ -273,6 +311,16 @@ class WindowIndex:
                 self.fit(i, int(most))
                 at = int(figures[RUNS_END])
 
+    def arrive(self, batches: Sequence[Batch | None]) -> None:
+        """Take in the elements of streams with ranges."""
+        for window, batch in zip(self.windows, batches):
+            if batch is not None:
+                window.arrive(batch)
+
+    def expire(self, until: int) -> None:
+        """Let go the rows whose range has passed at `until`."""
+        entering_join.expire(self.instants, self.inputs, until)
+
     def reserve(self, i: int, count: int) -> None:
         """Room for more slots of an input, in an index neither crowded nor mostly empty."""
         needed = len(self.windows[i]) + count
@@ -283,15 +331,16 @@ class WindowIndex:
     def fit(self, i: int, rows: int) -> None:
         """Buckets for as many rows as are held at once: fewer than slots, so that they stay in the cache."""
         buckets = self._buckets[i]
-        if rows > buckets or (buckets > 1024 and rows * 8 < buckets):
-            self._buckets[i] = max(_LEAST_CAPACITY, 1 << (rows - 1).bit_length())
+        if rows * _BUCKETS > buckets or (buckets > 1024 and rows * 8 * _BUCKETS < buckets):
+            self._buckets[i] = max(_LEAST_CAPACITY, 1 << (_BUCKETS * rows - 1).bit_length())
             self._place_buckets()
             for j in range(len(self.windows)):
                 self.relink(j)
 
     def clear(self, i: int) -> None:
         """Forget an input's slots."""
-        self.inputs[i, LO] = self.inputs[i, HI] = self.inputs[i, HAS_NULLS] = 0
+        self.inputs[i, [LO, HI, STOP, HAS_NULLS]] = 0
+        self.inputs[i, [NEXT, LEAVES]] = MAX_INSTANT
         for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
             self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = -1
 
@@ -305,12 +354,13 @@ class WindowIndex:
         for i, capacity in enumerate(self._capacities):
             self.inputs[i, MASK] = capacity - 1
             self.inputs[i, MARKS] = marks
-            marks += capacity if self._has_marks else 0
+            marks += capacity if self._has_marks or self.has_ranges else 0
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
                 self.keys[x, NODES] = nodes
                 nodes += 2 * capacity
         self.nodes: Int64Array = np.zeros(nodes, np.int64)
-        self.marks: Int64Array = np.zeros(marks, np.int64)
+        self.marks: Int64Array = np.zeros(marks if self._has_marks else 0, np.int64)
+        self.instants: Int64Array = np.zeros(marks if self.has_ranges else 0, np.int64)
         self._place_buckets()
 
     def _place_buckets(self) -> None:
@@ -324,7 +374,8 @@ class WindowIndex:
 
     def _resize(self, i: int, capacity: int) -> None:
         """Give an input's slots another capacity; each keeps its number."""
-        old_inputs, old_keys, nodes, marks = self.inputs.copy(), self.keys.copy(), self.nodes, self.marks
+        old_inputs, old_keys, nodes = self.inputs.copy(), self.keys.copy(), self.nodes
+        marks, instants = self.marks, self.instants
         self._capacities[i] = capacity
         self._place()
         for j, window in enumerate(self.windows):
@@ -335,6 +386,8 @@ class WindowIndex:
             old, new = slots & mask, slots & self.inputs[j, MASK]
             if self._has_marks:
                 self.marks[self.inputs[j, MARKS] + new] = marks[old_inputs[j, MARKS] + old]
+            if self.has_ranges:
+                self.instants[self.inputs[j, MARKS] + new] = instants[old_inputs[j, MARKS] + old]
             for x in range(self.inputs[j, KEY], self.inputs[j, KEYS_END]):
                 for word in (0, 1):
                     self.nodes[self.keys[x, NODES] + 2 * new + word] = nodes[old_keys[x, NODES] + 2 * old + word]

@@ -269,3 +269,73 @@ def test_live_codes_are_those_of_the_rows_held() -> None:
     left = [(1, 1, (1, 7, 0.0, True)), (2, 1, (1, 8, 0.0, True)), (3, -1, (1, 7, 0.0, True))]
     feed(op, [left, []], [1, 2])
     assert [a.tolist() for a in op.synopses()[0].live_codes()] == [[8]]
+
+
+def arriving(n: int, seed: int, gap: int) -> list[list[Element]]:
+    """What comes into n streams: the insertions of `windows`."""
+    return [[e for e in items if e[1] > 0] for items in windows(n, seed, gap=gap, keys=2)]
+
+
+def staying(items: Sequence[Element], range_: int | None) -> list[Element]:
+    """The relation of a window of so many ticks over the stream."""
+    leaving = [] if range_ is None else [(ts + max(range_, 1), -1, row, seq) for ts, _, row, seq in items]
+    return sorted([*items, *leaving], key=lambda e: (e[0], e[1], e[3]))
+
+
+def over_streams(graph: Sequence[Equality], columns: Sequence[tuple[int, int]], ranges: Sequence[int | None]) -> MJoin:
+    schema = Schema(tuple(S[c] for _, c in columns))
+    queues = [queue(S) for _ in range(inputs_of(graph))]
+    return MJoin(queues, graph, columns, schema, range(len(columns)), ranges)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("gap", [1, 2, 4])
+def test_streams_with_ranges_join_as_their_windows_do(name: str, seed: int, gap: int) -> None:
+    graph = GRAPHS[name]
+    n = inputs_of(graph)
+    streams = arriving(n, seed + 70, gap)
+    ranges = [(3, 2, 5, 4), (0, 3, 1, 2), (None, 2, 2, None), (2, 2, 2, 2)][seed][:n]
+    relations = [staying(items, range_) for items, range_ in zip(streams, ranges)]
+    for columns in ([(0, 1)], [(0, 0), (n - 1, 2)], every_column(n)):
+        expected = entering(twin(relations, graph, columns))
+        for cuts in ((), range(1, 60), random_cuts(seed, 40)):
+            assert entering(feed(over_streams(graph, columns, ranges), streams, cuts, append_only=True)) == expected
+
+
+def test_streams_with_ranges_join_alike_in_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams, columns, ranges = arriving(3, 91, 2), [(0, 1), (2, 2)], [2, 3, 2]
+    relations = [staying(items, range_) for items, range_ in zip(streams, ranges)]
+    expected = entering(twin(relations, CHAIN, columns))
+    for tuples in (1, 2, 3, 7):
+        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
+        monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
+        monkeypatch.setattr(mjoin, "_PART", tuples)
+        for room in (1, 1000):
+            op = over_streams(CHAIN, columns, ranges)
+            assert entering(feed(op, streams, room=room, budget=5, append_only=True)) == expected
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_state_of_streams_with_ranges_continues_alike(name: str) -> None:
+    graph = GRAPHS[name]
+    n, cut = inputs_of(graph), 14
+    streams, columns, ranges = arriving(n, 95, 2), every_column(n), [3, 2, 4, None][:n]
+    relations = [staying(items, range_) for items, range_ in zip(streams, ranges)]
+    first, second = over_streams(graph, columns, ranges), over_streams(graph, columns, ranges)
+    early = [[e for e in side if e[0] <= cut] for side in streams]
+    before = feed(first, early, [10], until=cut, append_only=True)
+    for old, new in zip(first.synopses(), second.synopses()):
+        new.restore(old.arrays())
+        assert len(new) == len(old)
+    second.progress = cut
+    after = feed(second, [[e for e in side if e[0] > cut] for side in streams], [30], append_only=True)
+    assert entering({**before, **after}) == entering(twin(relations, graph, columns))
+
+
+def test_rows_leave_when_only_time_passes() -> None:
+    op = over_streams(TWO, [(0, 0)], [5, 5])
+    feed(op, [[(1, 1, (1, 0, 0.0, True), 0)], []], [3], until=5, append_only=True)
+    assert len(op.synopses()[0]) == 1
+    feed(op, [[], []], until=6, append_only=True)
+    assert len(op.synopses()[0]) == 0

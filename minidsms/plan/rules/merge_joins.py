@@ -48,7 +48,7 @@ def merge_joins(root: Node) -> Node:
     for node in nodes(root):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin) and id(node) in shown:
-            new = dataclasses.replace(new, shown=shown[id(node)])
+            new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
         done[id(node)] = new
     return done[id(root)]
 
@@ -184,3 +184,36 @@ def _shown(root: Node) -> dict[int, tuple[int, ...]]:
         if isinstance(node, MultiJoin) and readers[id(node)] == 1:
             result[id(node)] = tuple(sorted(shown))
     return result
+
+
+# --------------------------------------------------------------------------------------------------- without windows
+
+
+def _over_streams(join: MultiJoin) -> MultiJoin:
+    """A join that ISTREAM reads over the streams themselves, where all its windows are ranges without SLIDE.
+
+    Only what enters is put out then, so that no window need put out what leaves: the join sees it by the instants of
+    the rows it holds. Filters and projections commute with range windows (docs/semantics W8).
+    """
+    taken = [_stream(window) for window in join.windows]
+    parts = [part for part in taken if part is not None]
+    if len(parts) < len(taken):
+        return join
+    return dataclasses.replace(join, windows=tuple(s for s, _ in parts), specs=tuple(spec for _, spec in parts))
+
+
+def _stream(node: Node) -> tuple[Node, bound.WindowSpec] | None:
+    """The stream below a range window, with the filters and projections above the window, and what the window is."""
+    if isinstance(node, bound.Filter | bound.Project):
+        below = _stream(node.input)
+        return None if below is None else (dataclasses.replace(node, input=below[0]), below[1])
+    if not isinstance(node, bound.Window) or node.spec.slide is not None or not _is_base(node.input):
+        return None
+    return (node.input, node.spec) if node.spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED) else None
+
+
+def _is_base(node: Node) -> bool:
+    """A stream as it was pushed, filtered and projected: its rows have arrival numbers of their own."""
+    while isinstance(node, bound.Filter | bound.Project):
+        node = node.input
+    return isinstance(node, bound.BaseStream)
