@@ -90,3 +90,20 @@ def test_garbage_heartbeats_are_refused_with_an_error(db: minidsms.Connection) -
         except Exception as error:
             raise AssertionError(f"seed {seed}: advance({value!r}, {name!r})") from error
     db.push("S", (1, 1.0, "a"), ts=2**61)
+
+
+def test_periods_of_pandas_are_refused_as_their_numbers_count_in_units_of_their_own() -> None:
+    import pandas as pd
+
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (at TIMESTAMP)")
+    with pytest.raises(minidsms.DataError, match=r"pandas\.period"):
+        db.push("S", pd.DataFrame({"at": pd.period_range("2020", "2021", freq="M")}), ts=1)
+
+
+def test_an_error_shows_an_array_on_one_line() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (a INTEGER, b INTEGER)")
+    with pytest.raises(minidsms.DataError) as caught:
+        db.push("S", np.array([[1, 2], [3, 4]]), ts=1)
+    assert "array([[1, 2], [3, 4]])" in str(caught.value)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from minidsms.cql import bound
 from minidsms.cql.errors import CqlError
-from minidsms.cql.functions import common_type
+from minidsms.cql.functions import can_cast, common_type
 from minidsms.cql.session import Session
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
@@ -68,7 +68,14 @@ def mismatch(session: Session, exprs: Sequence[bound.Expr], what: str) -> CqlErr
         f"{what} {first.type} and {odd.type}",
         odd.span if odd.span != (0, 0) else first.span,
         f"this is {odd.type}",
-        f"convert one of them: CAST({session.snippet(odd.span) or '..'} AS {first.type})",
+        next(
+            (
+                f"convert one of them: CAST({session.snippet(this.span) or '..'} AS {other.type})"
+                for this, other in ((odd, first), (first, odd))
+                if can_cast(this.type, other.type)
+            ),
+            "",
+        ),
     )
 
 

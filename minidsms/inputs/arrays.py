@@ -286,6 +286,9 @@ def _is_text(kind: Any) -> bool:
 def _storage(array: Any, type_: Type) -> Any:
     """The array without wrappings: extension types, run-end encoding, and dictionaries of what is no text."""
     if isinstance(array, pa.ExtensionArray):
+        if array.type.extension_name.startswith("pandas."):
+            # Periods and intervals of pandas: their storage counts in units of its own.
+            raise ValueRefused(f"an Arrow column of {array.type.extension_name} is no {type_}")
         array = array.storage
     if pa.types.is_run_end_encoded(array.type):
         import pyarrow.compute as pc

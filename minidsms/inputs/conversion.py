@@ -107,6 +107,8 @@ class Converter:
             return self._named([table.schema.names[i] for i in kept], [table.column(i) for i in kept])
         except (TypeError, ValueError, NotImplementedError, UnicodeError, pa.ArrowException) as error:
             hint = "a single column has no name: give {name: column}"
+            if hasattr(data, "columns"):
+                hint = "let each column hold values of one type that Arrow knows"
             raise self.error(
                 f"{type(data).__name__} cannot be read as an Arrow table: {str(error)[:200]}", hint
             ) from None

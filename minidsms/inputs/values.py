@@ -51,7 +51,7 @@ class ValueRefused(Exception):
 def show(value: object) -> str:
     """A value as an error shows it: short, printable, with its type."""
     try:
-        text = ascii(value)
+        text = " ".join(map(str.strip, ascii(value).splitlines()))
     except Exception:
         text = "a value that cannot be shown"
     if len(text) > 60:

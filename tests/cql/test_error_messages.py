@@ -418,3 +418,11 @@ def test_a_mistake_gets_a_place_a_reason_and_a_way_out(text: str, column: int, r
             db.execute(text)
     error = caught.value
     assert (error.position, error.reason, error.hint) == ((1, column), reason, hint)
+
+
+def test_a_conversion_is_only_proposed_where_there_is_one() -> None:
+    db = connect()
+    db.execute("CREATE STREAM B (b BOOLEAN, v INTEGER)")
+    with pytest.raises(CqlError) as caught:
+        db.query("SELECT ISTREAM(v) FROM B [NOW] WHERE b = v")
+    assert caught.value.hint == "convert one of them: CAST(b AS INTEGER)"
