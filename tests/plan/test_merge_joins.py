@@ -57,3 +57,21 @@ def test_istream_over_a_merged_join_is_the_difference_of_its_relations(cql: str,
         now = Counter(shows(x, y, z) for x in r for y in s for z in t if accepts(x, y, z))
         assert found.get(ts, Counter()) == now - before
         before = now
+
+
+@pytest.mark.parametrize(
+    ("windows", "is_over_streams"),
+    [
+        ("R [RANGE 4], S [NOW]", True),
+        ("R [RANGE UNBOUNDED], S [RANGE 3]", True),
+        ("R [RANGE 4 SLIDE 2], S [RANGE 3]", False),
+        ("R [ROWS 4], S [RANGE 3]", False),
+    ],
+)
+def test_istream_joins_the_streams_themselves_where_all_windows_are_ranges(windows: str, is_over_streams: bool) -> None:
+    db = minidsms.connect()
+    db.execute(DECLARED)
+    plan = db.query(f"SELECT ISTREAM(R.a, b) FROM {windows} WHERE R.a = S.a").explain()
+    assert ("Window [" not in plan) == is_over_streams
+    relation = db.query(f"SELECT R.a, b FROM {windows} WHERE R.a = S.a").explain()
+    assert relation.count("Window [") == 2
