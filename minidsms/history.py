@@ -1,7 +1,9 @@
 """WITH HISTORY: a late query that begins with what the windows before it still hold (docs/semantics T7).
 
-The query reads the elements that its streams' stores still keep as if they came now, at their own instants. What it would
-have said at instants closed before it is not said again: a relation begins, at the last closed instant, with the rows it has
+The query reads the elements that its streams' stores still keep as if they came now, at their own instants. What it
+would
+have said at instants closed before it is not said again: a relation begins, at the last closed instant, with the rows
+it has
 there; a stream begins with the instant after.
 """
 
@@ -21,7 +23,11 @@ class HistoryGate:
     """
 
     def __init__(
-        self, deliver: Callable[[Batch], None], is_relation: bool, net: Callable[[Sequence[Batch]], Batch], frontier: int
+        self,
+        deliver: Callable[[Batch], None],
+        is_relation: bool,
+        net: Callable[[Sequence[Batch]], Batch],
+        frontier: int,
     ) -> None:
         self._deliver = deliver
         self._is_relation = is_relation

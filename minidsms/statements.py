@@ -198,9 +198,7 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     return query
 
 
-def register(
-    db: Connection, tree: syntax.Query, text: str, name: str | None, with_history: bool = False
-) -> Query:
+def register(db: Connection, tree: syntax.Query, text: str, name: str | None, with_history: bool = False) -> Query:
     """Bind, plan and start a query; with_history: begin with what the windows before it still hold."""
     if name is not None and name.lower() in db.queries:
         raise Error(f'there is a query "{name}" already; close it first')

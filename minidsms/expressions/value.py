@@ -62,7 +62,8 @@ class Value:
 class Frame:
     """The rows an expression is evaluated on: n of them, whose columns are read when first asked for.
 
-    A subset keeps the numbers of its rows in the frame it began with: a column is gathered once, however many subsets lie
+    A subset keeps the numbers of its rows in the frame it began with: a column is gathered once, however many subsets
+    lie
     between, or from the frame directly above where it has been read there.
     """
 
@@ -76,7 +77,9 @@ class Frame:
         above: Frame | None = None,
         inside: Int64Array | None = None,
     ) -> None:
-        """rows: those of the columns that are in the frame (None: all); inside: the same, as rows of the frame above."""
+        """rows: those of the columns that are in the frame (None: all); inside: the same, as rows of the frame
+        above.
+        """
         self.n = n
         self._columns = columns
         self._rows = rows

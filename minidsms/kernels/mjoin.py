@@ -242,9 +242,7 @@ def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, nette
 
 
 @njit(inline="always")
-def _link(
-    inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64Array, i: int, slot: int
-) -> bool:
+def _link(inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64Array, i: int, slot: int) -> bool:
     """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none.
 
     It has a single return: with several, numba counts references to the arrays, atomically, at each call.

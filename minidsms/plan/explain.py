@@ -101,9 +101,7 @@ def describe_node(node: Node) -> str:
         case bound.Filter():
             return f"Filter {print_expression(node.condition)}"
         case bound.Project():
-            return "Project " + ", ".join(
-                _named(print_expression(e), f.name) for e, f in zip(node.exprs, node.schema)
-            )
+            return "Project " + ", ".join(_named(print_expression(e), f.name) for e, f in zip(node.exprs, node.schema))
         case bound.Join():
             condition = "" if node.condition is None else f" on {print_expression(node.condition)}"
             kind = "Join" if node.join is bound.JoinKind.INNER else f"{node.join.value.title()} Join"

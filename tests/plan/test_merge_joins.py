@@ -51,9 +51,7 @@ def test_istream_over_a_merged_join_is_the_difference_of_its_relations(cql: str,
         found.setdefault(change.ts, Counter())[change.row] += 1
     before: Counter[tuple[Any, ...]] = Counter()
     for ts in range(1, 40):
-        r, s, t = (
-            [row for at, row in feeds[name] if ts - length < at <= ts] for name, length in zip("RST", (4, 3, 5))
-        )
+        r, s, t = ([row for at, row in feeds[name] if ts - length < at <= ts] for name, length in zip("RST", (4, 3, 5)))
         now = Counter(shows(x, y, z) for x in r for y in s for z in t if accepts(x, y, z))
         assert found.get(ts, Counter()) == now - before
         before = now

@@ -52,9 +52,7 @@ def _is_inner(node: Node) -> bool:
     return isinstance(node, bound.Join) and node.join is JoinKind.INNER
 
 
-def _flatten(
-    node: Node, offset: int, tree: set[int], inputs: list[tuple[Node, int]], parts: list[Expr]
-) -> None:
+def _flatten(node: Node, offset: int, tree: set[int], inputs: list[tuple[Node, int]], parts: list[Expr]) -> None:
     """The inputs of a join and of the joins of its tree, each with its first column's number, and all conjuncts."""
     assert isinstance(node, bound.Join)
     starts = (offset, offset + len(node.left.schema))

@@ -194,9 +194,5 @@ class _Pruner:
             for call in old.aggregates
         )
         start = None if old.start is None else self._new[id(old.start)]
-        node = dataclasses.replace(
-            old, input=self._new[id(old.input)], keys=keys, aggregates=aggregates, start=start
-        )
+        node = dataclasses.replace(old, input=self._new[id(old.input)], keys=keys, aggregates=aggregates, start=start)
         self._keep(old, node, {i: i for i in range(len(old.schema))})
-
-
