@@ -1,8 +1,7 @@
 """Elements in columns: what travels between operators.
 
 An element is (row, ts, sign): a row that enters (+1) or leaves (-1) a relation at the instant ts; streams carry only
-+1.
-A `Batch` is a run of elements in nondecreasing ts, one numpy array per column.
++1. A `Batch` is a run of elements in nondecreasing ts, one numpy array per column.
 
 Invariants, relied on by every kernel:
   - within a batch ts is nondecreasing; within one instant deletions stand before insertions, and no single element is

@@ -1,10 +1,8 @@
 """The engine: takes what the input manager has released through the plans of the queries, slice by slice.
 
 A slice is a range of whole instants, about `batch_size` elements. For each query it ends at the query's frontier: the
-instant
-up to which every stream it reads has told all (docs/semantics T4). So operators never wait for another input's time;
-what
-waits stays in the streams' stores (docs/design, point 10).
+instant up to which every stream it reads has told all (docs/semantics T4). So operators never wait for another
+input's time; what waits stays in the streams' stores (docs/design, point 10).
 
 Invariant: when `step` returns, the engine is at rest: no operator has work, no queue holds an element, every query has
 processed every closed instant.

@@ -1,10 +1,8 @@
 """WITH HISTORY: a late query that begins with what the windows before it still hold (docs/semantics T7).
 
 The query reads the elements that its streams' stores still keep as if they came now, at their own instants. What it
-would
-have said at instants closed before it is not said again: a relation begins, at the last closed instant, with the rows
-it has
-there; a stream begins with the instant after.
+would have said at instants closed before it is not said again: a relation begins, at the last closed instant, with
+the rows it has there; a stream begins with the instant after.
 """
 
 from __future__ import annotations

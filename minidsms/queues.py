@@ -1,8 +1,7 @@
 """Queues between operators: FIFO, bounded, carrying the progress of their producer.
 
 Invariant: when `progress` is t, every element with ts <= t that will ever come has been put; what is put later is
-later.
-Babu 2005, section 2.2.2; docs/design, "Queue".
+later. Babu 2005, section 2.2.2; docs/design, "Queue".
 """
 
 from __future__ import annotations

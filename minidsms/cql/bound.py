@@ -1,10 +1,9 @@
 """The bound query: what a CQL text means, as an algebra over positions.
 
 The binder writes this tree; the planner rewrites and runs it; the evaluator by definition (`minidsms.testing`) reads
-it as
-it stands. Names are resolved, types are known, defaults (docs/semantics D1 to D3) are written out, views are
-expanded. A
-node used twice (a view named twice) is one Python object, so the tree is a DAG; nodes compare by identity.
+it as it stands. Names are resolved, types are known, defaults (docs/semantics D1 to D3) are written out, views are
+expanded. A node used twice (a view named twice) is one Python object, so the tree is a DAG; nodes compare by
+identity.
 
 Rows are positional: a join's row is the left row followed by the right one.
 """
@@ -61,9 +60,8 @@ class Call(Expr):
     """A built-in operator or function of `cql.functions`, by its lower-case name.
 
     Operators: + - * / % neg || = <> < <= > >= and or not like in, "is null", "is distinct from". `and` and `or` take
-    two
-    or more arguments (flattened). `in` takes the value, then the list. Negated forms are `not` of the plain one, except
-    that `is not null` is `not(is null)`. BETWEEN is bound to its two comparisons.
+    two or more arguments (flattened). `in` takes the value, then the list. Negated forms are `not` of the plain one,
+    except that `is not null` is `not(is null)`. BETWEEN is bound to its two comparisons.
     """
 
     function: str
@@ -195,8 +193,7 @@ class WindowSpec:
     """What stands in the brackets, in ticks and rows.
 
     RANGE: range_ (0 is NOW), slide or None.  ROWS: rows, slide or None.  PARTITION: keys (column positions), rows,
-    range_ or None.
-    UNBOUNDED: nothing.
+    range_ or None. UNBOUNDED: nothing.
     """
 
     kind: WindowKind
@@ -272,9 +269,8 @@ class Aggregate(Node):
     """A row per group: the keys' values, then the aggregates' results.
 
     Without GROUP BY keys is empty and is_global True: then there is exactly one row from the first arrival in any of
-    `events`
-    on (R3). `events` are the windows this block reads (or, where it reads none, its base relations), as written; see
-    `changing`.
+    `events` on (R3). `events` are the windows this block reads (or, where it reads none, its base relations), as
+    written; see `changing`.
     """
 
     input: Node
@@ -330,10 +326,8 @@ class RelationToStream(Node):
     """ISTREAM, DSTREAM or RSTREAM of a relation (S1, S2).
 
     events: the windows and base relations whose changes are RSTREAM's event instants, as written. ticks: RSTREAM
-    speaks at
-    every closed tick instead (`SET rstream = 'ticks'`). keeps_order: the derived stream keeps the arrival order of
-    the one stream it
-    filters and projects; else the rows of an instant are ordered by value (T3).
+    speaks at every closed tick instead (`SET rstream = 'ticks'`). keeps_order: the derived stream keeps the arrival
+    order of the one stream it filters and projects; else the rows of an instant are ordered by value (T3).
     """
 
     op: StreamKind

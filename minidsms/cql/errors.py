@@ -14,8 +14,7 @@ class CqlError(Error):
     """A CQL text that cannot be run.
 
     position: (line, column), both from 1, of the first offending character, or None.  caret: the line with a marker
-    under
-    it.  hint: a way out, or "".
+    under it.  hint: a way out, or "".
     """
 
     def __init__(

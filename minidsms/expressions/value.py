@@ -63,8 +63,7 @@ class Frame:
     """The rows an expression is evaluated on: n of them, whose columns are read when first asked for.
 
     A subset keeps the numbers of its rows in the frame it began with: a column is gathered once, however many subsets
-    lie
-    between, or from the frame directly above where it has been read there.
+    lie between, or from the frame directly above where it has been read there.
     """
 
     __slots__ = ("_above", "_columns", "_inside", "_rows", "_values", "n")

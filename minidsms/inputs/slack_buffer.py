@@ -1,9 +1,9 @@
 """Elements above the progress of their stream, waiting until nothing earlier can come (docs/semantics T6).
 
-Invariant: `release(t)` gives every waiting element with ts <= t, in ts order, equal ts in arrival order; what stays is
-later.
-Elements that came in batches stand in one sorted run of columns; single ones in a heap, since merging the run for each
-would cost its length. Whatever is in the heap came after everything in the run, so a stable merge keeps arrival order.
+Invariant: `release(t)` gives every waiting element with ts <= t, in ts order, equal ts in arrival order; what stays
+is later. Elements that came in batches stand in one sorted run of columns; single ones in a heap, since merging the
+run for each would cost its length. Whatever is in the heap came after everything in the run, so a stable merge keeps
+arrival order.
 """
 
 from __future__ import annotations

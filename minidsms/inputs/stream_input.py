@@ -64,12 +64,10 @@ class StreamInput:
         """Take rows; returns how many were taken. All or nothing: an error leaves the stream as it was.
 
         data: a tuple (one row), a list of tuples or dicts, a dict of columns, or an Arrow, polars or pandas table.
-        ts: an instant for all rows, or one per row; without it the TIMESTAMP BY column, else the clock.
-        step: called after each `chunk` rows stored, so that what nobody has to keep is processed while it is warm and
-        the
-        store stays small; everything has been checked before the first call.
-        DataError where something does not fit the schema; LateElementError for a row at or before the progress, unless
-        the stream was declared LATE DROP.
+        ts: an instant for all rows, or one per row; without it the TIMESTAMP BY column, else the clock. step: called
+        after each `chunk` rows stored, so that what nobody has to keep is processed while it is warm and the store
+        stays small; everything has been checked before the first call. DataError where something does not fit the
+        schema; LateElementError for a row at or before the progress, unless the stream was declared LATE DROP.
         """
         if type(data) is tuple and (ts is None or type(ts) is int):
             return self._push_row(data, ts)

@@ -1,8 +1,7 @@
 """Arrival numbers as a column, for FIRST and LAST above operators that make new rows.
 
 A batch carries its elements' arrival numbers beside its columns, and filters and projections pass them on. Joins do
-not: where
-one stands between a window and FIRST or LAST (a subquery in WHERE), the numbers travel as a column.
+not: where one stands between a window and FIRST or LAST (a subquery in WHERE), the numbers travel as a column.
 """
 
 from __future__ import annotations

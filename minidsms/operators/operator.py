@@ -1,10 +1,8 @@
 """The contract of an operator.
 
 An operator reads its input queues in ts order and writes its output queues. It works in slices of whole instants: it
-takes
-what all its inputs have up to the least of their progresses, so that every instant it sees is complete on every input
-and
-everything it puts out is final. What waits for another input's time waits in the input manager, not here.
+takes what all its inputs have up to the least of their progresses, so that every instant it sees is complete on every
+input and everything it puts out is final. What waits for another input's time waits in the input manager, not here.
 
 Invariants:
   - `progress`: every instant up to it has been processed, and its output stands in the output queues;
@@ -60,8 +58,7 @@ class Operator:
     """Base of all operators. A subclass gives `process`, and `describe` and `synopses` where it has something to say.
 
     inputs: one queue per input, in order.  outputs: one queue per consumer, appended by the planner.  schema: of the
-    output.
-    is_fifo: deletions come in the order of the insertions (a range window's do, an aggregate's do not).
+    output. is_fifo: deletions come in the order of the insertions (a range window's do, an aggregate's do not).
     is_immediate: set by the planner on a path that is append-only and cannot fail: elements of an instant that is
         still open pass at once, for nothing can take them back.
     """
@@ -92,8 +89,7 @@ class Operator:
         """Consume one batch (or None) per input, complete up to `until`; give the output up to `until`, in ts order.
 
         May be a generator: it is resumed only while the output queues have room. Windows also act on `until` alone:
-        time
-        passes without elements.
+        time passes without elements.
         """
         raise AssertionError("an operator defines process")
 

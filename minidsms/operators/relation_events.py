@@ -1,8 +1,7 @@
 """RelationEvents: the instants at which a base relation gets a change, for RSTREAM and for the first arrival (S2, R3).
 
 It reads the relation's log beside `RelationSource`, which nets each instant: a change that another of the same
-instant takes
-back is a change all the same.
+instant takes back is a change all the same.
 """
 
 from __future__ import annotations

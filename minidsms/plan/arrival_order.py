@@ -2,8 +2,7 @@
 no other reader.
 
 Windows that count rows, and windows under FIRST or LAST, see which of two elements of one instant came first; a RANGE
-window
-and what stands above it do not.
+window and what stands above it do not.
 """
 
 from __future__ import annotations

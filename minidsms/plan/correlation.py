@@ -28,8 +28,7 @@ class Lifted:
     """A subquery without outer references: its own columns, then the lifted ones.
 
     pairs: (expression over the outer row, column number here), to be equal.  conditions: conjuncts in which OuterRef
-    is the
-    outer row and ColumnRef a column here.  width: how many columns are the subquery's own.
+    is the outer row and ColumnRef a column here.  width: how many columns are the subquery's own.
     """
 
     node: Node

@@ -1,8 +1,8 @@
 """The logical plan: the bound algebra plus the nodes that rewriting brings in.
 
 A plan is a DAG of `cql.bound` nodes and those below. Windows that docs/semantics R3 and S2 speak of "as written" are
-turned
-into explicit inputs (`FirstArrival`, `WindowEvents`) before any rule runs, so that no rewrite can move an instant (W8).
+turned into explicit inputs (`FirstArrival`, `WindowEvents`) before any rule runs, so that no rewrite can move an
+instant (W8).
 """
 
 from __future__ import annotations
@@ -329,8 +329,7 @@ def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = N
     """A projection of the node, named after its columns where names are not given.
 
     What only chooses columns of a projection that only chooses columns chooses from below it; what chooses every
-    column in
-    order is the node itself.
+    column in order is the node itself.
     """
     while isinstance(node, bound.Project) and _only_chooses(node.exprs):
         exprs = [substitute(e, node.exprs) for e in exprs]

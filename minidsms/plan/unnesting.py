@@ -1,8 +1,8 @@
 """From the bound query to the logical plan: event instants made explicit, subqueries made joins.
 
 IN and EXISTS as conjuncts become semijoins and antijoins; a subquery anywhere else becomes columns looked up by an
-outer join
-on its correlation, from which the expression is computed with SQL's three-valued logic (docs/semantics R1, R2).
+outer join on its correlation, from which the expression is computed with SQL's three-valued logic (docs/semantics R1,
+R2).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Outer joins as inner joins plus the unmatched rows padded with NULL.
 
 L LEFT JOIN R ON c = (L JOIN R ON c) UNION ALL pad(L without a match). Where c is equalities only the unmatched rows
-are an
-antijoin on the keys; otherwise they are the rows of L that are not among the distinct left halves of the joined rows.
+are an antijoin on the keys; otherwise they are the rows of L that are not among the distinct left halves of the
+joined rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The order of inner joins: inputs that a condition connects come before a Cartesian product.
 
 A comma list is joined in FROM order as far as conditions allow: FROM A, B, C WHERE A.x = C.x AND B.y = C.y joins A
-with C,
-then with B. Left-deep; columns come out in FROM order. (Orders by measured selectivity are StreaMon's business.)
+with C, then with B. Left-deep; columns come out in FROM order. (Orders by measured selectivity are StreaMon's
+business.)
 """
 
 from __future__ import annotations

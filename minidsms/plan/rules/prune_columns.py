@@ -1,8 +1,7 @@
 """Columns nobody reads are not carried: each node keeps what its readers need, and stores keep no more.
 
 Needs flow from the root down and are joined over all readers of a shared node; then the plan is rebuilt with the
-columns
-renumbered. Rows that are compared as wholes (DISTINCT, set operators, netting) keep all their columns.
+columns renumbered. Rows that are compared as wholes (DISTINCT, set operators, netting) keep all their columns.
 """
 
 from __future__ import annotations

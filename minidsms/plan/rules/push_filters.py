@@ -1,9 +1,8 @@
 """Filters move towards the streams, and comma joins take their conditions from WHERE.
 
 A conjunct moves only if it cannot fail, for below a join it would meet rows that the other conjuncts exclude (R4),
-and never
-past an expression that can: that would hide rows on which it fails. It never passes a ROWS or PARTITION window (W8),
-an outer join's padded side, or a node that others read too.
+and never past an expression that can: that would hide rows on which it fails. It never passes a ROWS or PARTITION
+window (W8), an outer join's padded side, or a node that others read too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Streams that need no window: RSTREAM over NOW and ISTREAM over UNBOUNDED of one filtered, projected stream.
 
 Both give exactly the stream's elements that pass, at their own instants and in their order (docs/semantics T3, S1,
-S2; the law
-`ISTREAM .. [RANGE UNBOUNDED] = RSTREAM .. [NOW]`), so the relation in between is never made.
+S2; the law `ISTREAM .. [RANGE UNBOUNDED] = RSTREAM .. [NOW]`), so the relation in between is never made.
 """
 
 from __future__ import annotations
