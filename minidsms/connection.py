@@ -489,6 +489,11 @@ class Connection:
             return
         held = self.nbytes
         if held + nbytes > limit:
+            # Rings keep their size for a while after what filled them has gone; now it is needed.
+            for stream in self._streams.values():
+                stream.store.shrink()
+            held = self.nbytes
+        if held + nbytes > limit:
             raise MemoryLimitError(
                 f"{held:,} bytes are held and {nbytes:,} more would pass the memory_limit of {limit:,}; "
                 "push less at once, advance the streams that hold time back, or SET memory_limit"

@@ -83,7 +83,10 @@ class Query:
         """Hand what waits to the sink. Raises Error where it cannot be written; then the sink is given up."""
         if self._sink is None or not self._pending:
             return
-        pending, self._pending = self._pending, []
+        pending = self._pending
+        # A sink takes what would wait to be fetched; callbacks are told all the same.
+        self.take_for_callbacks()
+        self._pending = []
         try:
             for batch in pending:
                 self._sink.write(batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,14 @@ def test_control_characters_of_an_exception_are_written_out(db: Connection) -> N
     with pytest.raises(QueryError) as caught:
         q.fetch()
     assert "\x1b" not in str(caught.value)
+
+
+def test_callbacks_are_told_of_a_query_that_writes_a_file(db: Connection, tmp_path: Path) -> None:
+    q = db.execute(f"CREATE QUERY q AS SELECT ISTREAM(v) FROM S [NOW] INTO '{tmp_path / 'q.csv'}'")
+    seen: list[Change] = []
+    q.on_change(seen.append)
+    db.push("S", [(1,), (2,)], ts=[1, 2])
+    db.advance(2)
+    q.close()
+    assert seen == [Change(1, 1, (1,)), Change(2, 1, (2,))]
+    assert (tmp_path / "q.csv").read_text().splitlines()[1:] == ["1,1,1", "2,1,2"]

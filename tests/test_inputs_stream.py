@@ -448,3 +448,22 @@ def test_rows_columns_and_arrow_store_the_same_words(rows: list[tuple[Any, ...]]
     for row in rows:
         one.push(row, ts=1)
     assert stores[0] == stores[1] == stores[2] == content(one)
+
+
+def test_after_a_heartbeat_has_freed_what_waited_a_stream_takes_rows_again_under_the_memory_limit() -> None:
+    import minidsms
+
+    db = minidsms.connect(memory_limit="1 MB")
+    db.execute("CREATE STREAM A (v INTEGER); CREATE STREAM B (v INTEGER)")
+    q = db.query("ISTREAM (SELECT v FROM A [NOW] UNION ALL SELECT v FROM B [NOW])")
+    ts = 0
+    with pytest.raises(minidsms.MemoryLimitError):
+        while ts < 1_000:
+            db.push("A", [(i,) for i in range(1000)], ts=ts)
+            ts += 1
+    db.advance(ts + 20)
+    q.fetch()
+    assert db.push("A", (7,), ts=ts + 30) == 1
+    db.push("B", (8,), ts=ts + 30)
+    db.advance(ts + 30)
+    assert sorted(c.row for c in q.fetch()) == [(7,), (8,)]

@@ -60,9 +60,7 @@ class StreamStore:
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
         return (
-            self._ts.nbytes
-            + sum(v.nbytes for v in self._values)
-            + sum(v.nbytes for v in self._valid if v is not None)
+            self._ts.nbytes + sum(v.nbytes for v in self._values) + sum(v.nbytes for v in self._valid if v is not None)
         )
 
     def append(self, ts: Int64Array, columns: Sequence[Column]) -> int:
@@ -168,6 +166,12 @@ class StreamStore:
             peak, self._peak, self._frees = self._peak, len(self), 0
             if self._mask + 1 > max(8 * _FIRST_CAPACITY, 8 * peak):
                 self._resize((self._mask + 1) // 4)
+
+    def shrink(self) -> None:
+        """Give up room that nothing stands in, at once: memory is short. Called while the engine rests."""
+        capacity = max(_FIRST_CAPACITY, 1 << (2 * len(self)).bit_length())
+        if capacity <= self._mask:
+            self._resize(capacity)
 
     # ------------------------------------------------------------------------------------------------- the ring
 
