@@ -18,10 +18,10 @@ from minidsms.cql import syntax
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
 from minidsms.testing.compare import Answer, Netted, canonical, netted, run_definition, run_engine
-from minidsms.testing.definition_expressions import Row
 from minidsms.testing.feeds import Advance, Push, Step, random_feed
 from minidsms.testing.generators import Case, declaration, with_feed
 from minidsms.testing.grammar import STREAMS, Column, Grammar, Options
+from minidsms.testing.history import Row
 
 Runner = Callable[[Case], Answer]
 PLAIN = Options(views=False, derived=False, relations=False, extreme=False, times=False)

@@ -21,7 +21,8 @@ from minidsms.cql.stream_script import parse_script
 from minidsms.script import connect_for_script, load_script
 from minidsms.shell.main import main
 from minidsms.testing.compare import Answer, difference_of
-from minidsms.testing.definition import History, answer
+from minidsms.testing.definition import answer
+from minidsms.testing.history import History
 from tests.test_stream_scripts import by_instant
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "linear_road"

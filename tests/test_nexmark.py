@@ -16,7 +16,8 @@ from minidsms.cql.catalog import Catalog
 from minidsms.cql.parser import parse
 from minidsms.shell.main import main
 from minidsms.testing.compare import Answer, difference_of
-from minidsms.testing.definition import History, answer
+from minidsms.testing.definition import answer
+from minidsms.testing.history import History
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "nexmark"
 TEXT = (EXAMPLE / "nexmark.cql").read_text()

@@ -13,7 +13,8 @@ from minidsms.connection import Connection
 from minidsms.cql.binder import bind
 from minidsms.cql.parser import parse_query
 from minidsms.testing.compare import Answer, difference_of
-from minidsms.testing.definition import History, answer
+from minidsms.testing.definition import answer
+from minidsms.testing.history import History
 from tests.published_queries import PUBLISHED, Published
 
 SETTINGS: tuple[dict[str, Any], ...] = ({}, {"batch_size": 1}, {"batch_size": 3})

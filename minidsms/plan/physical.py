@@ -144,9 +144,10 @@ class PhysicalPlanner:
         key = id(node)
         if key not in self._operators:
             operator = self._make(node)
-            if isinstance(operator, Select | Project | arrival.KeepArrival):
+            # By node, not by operator: a semijoin may end in a projection, and takes rows back.
+            if isinstance(node, bound.Filter | bound.Project | KeepArrival):
                 operator.is_append_only = self._operator(node.inputs[0]).is_append_only
-            if isinstance(operator, Select | Project):
+            if isinstance(node, bound.Filter | bound.Project):
                 source = self._operator(node.inputs[0])
                 # Rows that differ still do unless a projection leaves out a column.
                 chosen = operator.chosen if isinstance(operator, Project) else range(len(source.schema))

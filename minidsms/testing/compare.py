@@ -18,11 +18,11 @@ from minidsms.cql.catalog import Catalog, RelationDef, StreamDef, ViewDef
 from minidsms.cql.errors import CqlError, QueryError
 from minidsms.cql.parser import parse, parse_query
 from minidsms.elements import Field, Schema
-from minidsms.testing.definition import Change, Failure, answer, relation_at
-from minidsms.testing.definition_expressions import Row, Value
+from minidsms.testing.definition import answer, relation_at
 from minidsms.testing.feeds import Push, Step
 from minidsms.testing.generators import Case
 from minidsms.testing.grammar import RELATIONS
+from minidsms.testing.history import Change, Failure, Row, Value
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create_all
 
 Netted = dict[int, Counter[Row]]

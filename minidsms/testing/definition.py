@@ -12,50 +12,23 @@ from __future__ import annotations
 import bisect
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from minidsms.cql import bound
 from minidsms.cql.bound import JoinKind, SetKind, StreamKind, WindowKind
-from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.elements import MIN_INSTANT
 from minidsms.testing.definition_expressions import (
     Failed,
     Result,
-    Row,
     Scope,
-    Value,
     conjunction,
     evaluate,
     judged,
     known,
     normal,
 )
-
-Change = tuple[int, int, Row]
-"""(ts, sign, row)."""
-
-
-class Failure(Exception):
-    """The query has no answer from instant `ts` on. `changes` are its answers before, which stand."""
-
-    def __init__(self, ts: int, reason: str, changes: Sequence[Change] = ()) -> None:
-        super().__init__(f"at instant {ts}: {reason}")
-        self.ts = ts
-        self.reason = reason
-        self.changes = list(changes)
-
-
-@dataclass
-class History:
-    """What has been fed: per stream (ts, row) in arrival order, per relation (ts, sign, row); names in lower case."""
-
-    streams: dict[str, list[tuple[int, Row]]] = field(default_factory=dict)
-    relations: dict[str, list[Change]] = field(default_factory=dict)
-    functions: Mapping[str, FunctionDef] = field(default_factory=dict)
-    aggregates: Mapping[str, AggregateDef] = field(default_factory=dict)
-    tick_ns: int = 1_000_000
+from minidsms.testing.history import Change, Failure, History, Row, Value, net_changes, value_order
 
 
 def answer(node: bound.Node, history: History, until: int) -> list[Change]:
@@ -91,17 +64,6 @@ def relation_at(node: bound.Node, history: History, tau: int) -> list[Row]:
         return list(world.rows(node))
     except Failed as failed:
         raise Failure(world.tau, str(failed)) from None
-
-
-def net_changes(tau: int, before: Iterable[Row], after: Iterable[Row]) -> list[Change]:
-    """The changes that turn one bag into the other."""
-    old, new = Counter(before), Counter(after)
-    return [(tau, -1, r) for r in (old - new).elements()] + [(tau, +1, r) for r in (new - old).elements()]
-
-
-def value_order(row: Row) -> tuple[tuple[bool, Value], ...]:
-    """Column by column, NULL first."""
-    return tuple((value is not None, value) for value in row)
 
 
 def instants(node: bound.Node, history: History, until: int) -> list[int]:
@@ -151,8 +113,6 @@ class Definition:
         for stream in self.derived:
             self._speak(stream)
 
-    # -------------------------------------------------------------------------------------------------- streams
-
     def arrivals(self, stream: bound.Node) -> Sequence[tuple[int, Row]]:
         """(ts, row) of all elements so far, in order."""
         if not isinstance(stream, bound.BaseStream):
@@ -191,8 +151,6 @@ class Definition:
         multiples = self.tau // slide - (elements[0][0] - 1) // slide if slide and elements else 0
         return multiples, tuple(self.held(event))
 
-    # -------------------------------------------------------------------------------------------------- windows
-
     def held(self, window: bound.Window) -> Sequence[int]:
         """Which arrivals (0, 1, ..) the window holds now, in order: W1 to W7."""
         spec, elements, tau = window.spec, self.arrivals(window.input), self.tau
@@ -201,8 +159,8 @@ class Definition:
             case WindowKind.UNBOUNDED:
                 return range(n)
             case WindowKind.RANGE:
-                b = tau // spec.slide * spec.slide if spec.slide else tau
-                return [i for i in range(n) if _within(elements[i][0], spec.range_, b)]
+                b = tau // spec.slide * spec.slide if spec.slide else tau  # (b - T, b], or b alone when T is 0
+                return [i for i in range(n) if b - (spec.range_ or 1) < elements[i][0] <= b]
             case WindowKind.ROWS:
                 last = n // spec.slide * spec.slide if spec.slide else n
                 return range(max(0, last - size), last)
@@ -211,9 +169,7 @@ class Definition:
                 for i, (_, row) in enumerate(elements):
                     groups.setdefault(tuple(row[k] for k in spec.keys), []).append(i)
                 newest = sorted(i for group in groups.values() for i in group[-size:])
-                return [i for i in newest if spec.range_ is None or _within(elements[i][0], spec.range_, tau)]
-
-    # ------------------------------------------------------------------------------------------------ relations
+                return [i for i in newest if spec.range_ is None or tau - (spec.range_ or 1) < elements[i][0]]
 
     def rows(self, node: bound.Node, outer: tuple[Row, ...] = ()) -> Sequence[Row]:
         """The relation now; `outer` are the rows of the enclosing queries, nearest first. Raises Failed."""
@@ -348,11 +304,6 @@ def _looks_out(node: bound.Node, depth: int = 0) -> bool:
         if any(_looks_out(query, depth + 1) for query in bound.subqueries(expr)):
             return True
     return any(_looks_out(below, depth) for below in node.inputs)
-
-
-def _within(ts: int, range_: int | None, tau: int) -> bool:
-    """(tau - T, tau], or exactly tau when T is 0: W1, W2."""
-    return tau - (range_ or 1) < ts <= tau
 
 
 def _sum(numbers: Sequence[Any]) -> Any:

@@ -11,8 +11,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
-from functools import lru_cache
 from operator import add, eq, ge, gt, le, lt, mul, ne, neg, not_, sub
 from typing import Any
 
@@ -22,6 +20,8 @@ from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
 from minidsms.cql.times import iso_ticks
 from minidsms.elements import Type
+from minidsms.testing.civil_time import CALENDAR, iso_text
+from minidsms.testing.history import Row, Value
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
 
@@ -30,8 +30,6 @@ class Failed(Exception):
     """An expression cannot be computed; its text says why."""
 
 
-Value = None | bool | int | float | str
-Row = tuple[Value, ...]
 Result = Value | Failed
 
 
@@ -93,9 +91,6 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
     raise TypeError(f"no expression: {expr!r}")
 
 
-# ------------------------------------------------------------------------------------------------ four-valued logic
-
-
 def judged(expr: bound.Expr, row: Row, scope: Scope) -> Result:
     """The value of the expression, or the failure it ends in."""
     try:
@@ -127,8 +122,6 @@ def disjunction(results: Iterable[Result]) -> Result:
 def _negated(result: Result) -> Result:
     return not result if isinstance(result, bool) else result
 
-
-# --------------------------------------------------------------------------------------------------------- functions
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
@@ -198,7 +191,6 @@ def _substring(s: str, start: int, length: int | None = None) -> str:
     return s[max(start - 1, 0) : max(end - 1, 0)]
 
 
-@lru_cache(maxsize=256)
 def _like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
     tokens = re.findall(f"{re.escape(escape)}.|." if escape else ".", pattern, re.DOTALL)
     parts = {"%": ".*", "_": "."}
@@ -219,7 +211,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "*": mul,
     "/": _quotient,
     "%": _remainder,
-    "mod": _remainder,
     "neg": neg,
     "abs": abs,
     "sign": lambda a: type(a)((a > 0) - (a < 0)),
@@ -234,7 +225,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "not": not_,
     "like": lambda s, pattern, escape="": _like_pattern(pattern, escape).fullmatch(s) is not None,
     "||": lambda *texts: "".join(texts),
-    "concat": lambda *texts: "".join(texts),
     "upper": str.upper,
     "lower": str.lower,
     "length": len,
@@ -246,32 +236,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "starts_with": str.startswith,
 }
 
-DAY_NS = 86_400 * 10**9
-
-
-def _civil(ns: int) -> tuple[int, int, int]:
-    """(year, month, day) in the Gregorian calendar, which repeats every 400 years; for any int64, UTC."""
-    era, day = divmod(ns // DAY_NS + date(1970, 1, 1).toordinal() - 1, 146_097)
-    civil = date.fromordinal(day + 1)
-    return civil.year + 400 * era, civil.month, civil.day
-
-
-CALENDAR: dict[str, Callable[[int], int]] = {
-    "year": lambda ns: _civil(ns)[0],
-    "month": lambda ns: _civil(ns)[1],
-    "day": lambda ns: _civil(ns)[2],
-    "hour": lambda ns: ns // (3_600 * 10**9) % 24,
-    "minute": lambda ns: ns // (60 * 10**9) % 60,
-    "second": lambda ns: ns // 10**9 % 60,
-    "dayofweek": lambda ns: (ns // DAY_NS + 4) % 7,
-}
-
 
 def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Value:
     """CAST of a value that is not NULL; unreadable texts and floats beyond int64 fail."""
     if target is Type.TEXT:
         if source is Type.TIMESTAMP:
-            return _iso(value * tick_ns)
+            return iso_text(value * tick_ns)
         return value if isinstance(value, str) else repr(value).lower() if isinstance(value, bool) else repr(value)
     try:
         if target is Type.TIMESTAMP and isinstance(value, str):
@@ -279,12 +249,6 @@ def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Value:
         return float(value) if target is Type.FLOAT else int(value)
     except (ValueError, OverflowError):
         raise Failed(f"{value!r} is no {target}") from None
-
-
-def _iso(ns: int) -> str:
-    fraction = f".{ns % 10**9:09d}".rstrip("0") if ns % 10**9 else ""
-    clock = ":".join(f"{CALENDAR[unit](ns):02d}" for unit in ("hour", "minute", "second"))
-    return "{:04d}-{:02d}-{:02d} ".format(*_civil(ns)) + clock + fraction
 
 
 def user_call(function: FunctionDef, values: Sequence[Value]) -> Value:

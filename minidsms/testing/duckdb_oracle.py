@@ -18,9 +18,8 @@ import duckdb
 from minidsms.cql import syntax
 from minidsms.cql.printer import print_query
 from minidsms.elements import Type
-from minidsms.testing.definition import Change, History
-from minidsms.testing.definition_expressions import Row
 from minidsms.testing.grammar import RELATIONS, STREAMS
+from minidsms.testing.history import Change, History, Row
 
 OWN_TYPES = {"INTEGER": "BIGINT", "FLOAT": "DOUBLE", "TEXT": "VARCHAR", "BOOLEAN": "BOOLEAN"}
 Contents = Callable[[History, int], list[Row]]

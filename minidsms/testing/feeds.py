@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from random import Random
 
 from minidsms.elements import Type
-from minidsms.testing.definition_expressions import Row, Value
 from minidsms.testing.grammar import RELATIONS, STREAMS
+from minidsms.testing.history import Row, Value
 
 Element = tuple[int, int, Row]
 """(ts, sign, row)."""

@@ -15,9 +15,9 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from minidsms.testing.definition import History
 from minidsms.testing.feeds import Advance, Progress, Push, Slack, Step, random_feed
 from minidsms.testing.grammar import RELATIONS, STREAMS, Grammar, Options
+from minidsms.testing.history import History
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS
 
 __all__ = ["Advance", "Case", "Push", "Step", "cases", "declaration", "random_case", "random_company", "random_feed"]

@@ -45,7 +45,8 @@ from minidsms.cql.times import iso_ticks
 from minidsms.elements import MIN_INSTANT, Schema, Type
 from minidsms.query import Change, Query
 from minidsms.testing.compare import Netted, canonical, netted, shown
-from minidsms.testing.definition import Failure, History, answer
+from minidsms.testing.definition import answer
+from minidsms.testing.history import Failure, History
 
 OUTCOMES = ("expect", "fails", "refused", "snapshot", "kind", "columns", "expanded", "plan")
 ACTIONS = ("options", "stream", "relation", "view", "do", "query", "feed", "advance")

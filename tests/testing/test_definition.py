@@ -28,7 +28,8 @@ from minidsms.cql.bound import (
     WindowSpec,
 )
 from minidsms.elements import Schema, Type
-from minidsms.testing.definition import Change, Failure, History, Row, answer, instants, relation_at
+from minidsms.testing.definition import answer, instants, relation_at
+from minidsms.testing.history import Change, Failure, History, Row
 
 INTEGER = Type.INTEGER
 KV = Schema.of(("k", INTEGER), ("v", INTEGER))

@@ -1,0 +1,33 @@
+"""The parts of an instant in the Gregorian calendar, and its ISO text: plain arithmetic, for the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+
+DAY_NS = 86_400 * 10**9
+
+
+def _civil(ns: int) -> tuple[int, int, int]:
+    """(year, month, day) in the Gregorian calendar, which repeats every 400 years; for any int64, UTC."""
+    era, day = divmod(ns // DAY_NS + date(1970, 1, 1).toordinal() - 1, 146_097)
+    civil = date.fromordinal(day + 1)
+    return civil.year + 400 * era, civil.month, civil.day
+
+
+CALENDAR: dict[str, Callable[[int], int]] = {
+    "year": lambda ns: _civil(ns)[0],
+    "month": lambda ns: _civil(ns)[1],
+    "day": lambda ns: _civil(ns)[2],
+    "hour": lambda ns: ns // (3_600 * 10**9) % 24,
+    "minute": lambda ns: ns // (60 * 10**9) % 60,
+    "second": lambda ns: ns // 10**9 % 60,
+    "dayofweek": lambda ns: (ns // DAY_NS + 4) % 7,
+}
+
+
+def iso_text(ns: int) -> str:
+    """Date and time, with as many decimals as the instant has, in UTC."""
+    fraction = f".{ns % 10**9:09d}".rstrip("0") if ns % 10**9 else ""
+    clock = ":".join(f"{CALENDAR[unit](ns):02d}" for unit in ("hour", "minute", "second"))
+    return "{:04d}-{:02d}-{:02d} ".format(*_civil(ns)) + clock + fraction
