@@ -11,7 +11,6 @@ from minidsms.cql.errors import (
     LateElementError,
     MemoryLimitError,
     QueryError,
-    QueueFullError,
 )
 from minidsms.query import Change, Query
 
@@ -28,6 +27,5 @@ __all__ = [
     "MemoryLimitError",
     "Query",
     "QueryError",
-    "QueueFullError",
     "connect",
 ]

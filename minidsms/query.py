@@ -53,7 +53,6 @@ class Query:
         self._network: Network | None = None
         self._plan: Plan | None = None
         self._closed = False
-        self._failure_told = False
         self._results = 0
 
     # ------------------------------------------------------------------------------------- wiring, by connection

@@ -29,11 +29,6 @@ class Queue:
         self.progress = MIN_INSTANT
         self._batches: deque[Batch] = deque()
 
-    @property
-    def is_full(self) -> bool:
-        """The producer must wait."""
-        return self.size >= self.bound
-
     def put(self, batch: Batch) -> None:
         """Append elements; their ts are above `progress` and not below any put before."""
         if len(batch):

@@ -100,7 +100,3 @@ class ClosedError(Error):
 
 class MemoryLimitError(Error):
     """`memory_limit` would be passed."""
-
-
-class QueueFullError(Error):
-    """`push(.., block=False)` met a full queue."""

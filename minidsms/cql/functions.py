@@ -248,12 +248,6 @@ SYNONYMS = {
 AGGREGATES = frozenset(("count", "sum", "avg", "min", "max", "variance", "stddev", "first", "last"))
 
 
-def is_built_in(name: str) -> bool:
-    """Whether a function or aggregate of the language has the name; a user's may not take it."""
-    key = name.lower()
-    return key in AGGREGATES or key in SYNONYMS or key in FUNCTIONS
-
-
 def aggregate_type(function: str, arg: Type | None) -> Type | None:
     """The result type of a built-in aggregate (arg None: COUNT(*)), or None where it does not take the type."""
     if function == "count":

@@ -91,28 +91,3 @@ class RStream(Operator):
 
     def synopses(self) -> tuple[Bag, ...]:
         return (self._bag,)
-
-
-class RStreamOfNow(Operator):
-    """RSTREAM over filtered and projected [NOW] windows: what enters at an instant is all there is at that instant.
-
-    Keeps the order of arrival (docs/semantics T3), needs no events and keeps nothing; arrival numbers are passed on.
-    """
-
-    name = "RStream"
-
-    def __init__(self, input_: Queue) -> None:
-        super().__init__([input_], input_.schema)
-
-    def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
-        batch = batches[0]
-        if batch is None:
-            return
-        if batch.sign is not None:
-            batch = batch.take(batch.sign > 0)
-            batch.sign = None
-        if len(batch):
-            yield batch
-
-    def describe(self) -> Description:
-        return Description(self.name, "of NOW")

@@ -93,7 +93,6 @@ class PhysicalPlanner:
         self._kept: list[Node] = []
         self._streams: dict[str, InputProgress] = {}
         self._relations: dict[str, InputProgress] = {}
-        self._derived_stores: dict[int, StreamStore] = {}
 
     def network(self, root: Stop, deliver: Callable[[Batch], None]) -> Network:
         """The running plan of a query."""

@@ -11,13 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from minidsms.elements import MAX_INSTANT, Batch, Column, Int64Array, Schema, Type
-from minidsms.operators.range_window import RangeWindow
-from minidsms.operators.rstream import RStream, RStreamOfNow
+from minidsms.operators.rstream import RStream
 from minidsms.operators.window_events import NO_COLUMNS
 from minidsms.queues import Queue
 from tests.operators.harness import queue, random_relation, run_in_order
-from tests.operators.window_twins import SCHEMA as STREAM
-from tests.operators.window_twins import random_stream
 
 SCHEMA = Schema.of(("k", Type.INTEGER), ("name", Type.TEXT), ("v", Type.FLOAT))
 NAMES = {1: "pear", 2: "apple", 3: "fig"}
@@ -145,12 +142,3 @@ def test_memory_is_given_back_and_arrays_restore_the_bag() -> None:
     fresh.synopses()[0].restore(bag.arrays())
     (batch,) = fresh.process([None, Batch(np.array([20]), None, ())], 20)
     assert sorted(batch.column(0).values.tolist()) == sorted([n - 3, n - 2, n - 1] + [n] * 10)
-
-
-def test_rstream_of_now_keeps_the_order_of_arrival() -> None:
-    stream = random_stream(3, 60)
-    items = [(ts, 1, row) for ts, row in stream]
-    window = RangeWindow(queue(STREAM), 0)
-    deltas = run_in_order(window, [items], [5], until=200)
-    assert len(deltas) == 2 * len(items)
-    assert run_in_order(RStreamOfNow(queue(STREAM)), [deltas], [3, 9], until=200) == items
