@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minidsms import statements
+from minidsms.arguments import name_of, text_of, type_of, types_of
 from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef, RelationDef, StreamDef
-from minidsms.cql.errors import ClosedError, CqlError, Error, MemoryLimitError
+from minidsms.cql.errors import ClosedError, Error, MemoryLimitError
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
 from minidsms.engine import Engine, InputProgress, Network
@@ -95,15 +96,15 @@ class Connection:
         """
         with self.lock:
             self._check()
-            return statements.execute(self, _text(cql))
+            return statements.execute(self, text_of(cql))
 
     def query(self, cql: str, name: str | None = None) -> Query:
         """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..)."""
         with self.lock:
             self._check()
-            if name is not None and not _name(name):
+            if name is not None and not name_of(name):
                 raise Error("the name of a query is empty; leave it out, and it gets one")
-            return statements.register_text(self, _text(cql), name)
+            return statements.register_text(self, text_of(cql), name)
 
     def create_function(
         self,
@@ -126,8 +127,8 @@ class Connection:
             key = self._user_name(name)
             if not callable(fn):
                 raise Error(f"function {name}: {fn!r} cannot be called")
-            args = _types(arg_types)
-            self.catalog.functions[key] = FunctionDef(name, fn, args, _type(type), vectorized, fixed)
+            args = types_of(arg_types)
+            self.catalog.functions[key] = FunctionDef(name, fn, args, type_of(type), vectorized, fixed)
 
     def create_aggregate(
         self, name: str, cls: Callable[[], Any], arg_types: Sequence[str | Type], type: str | Type
@@ -142,13 +143,13 @@ class Connection:
             for method in ("add", "remove", "result"):
                 if not callable(getattr(cls, method, None)):
                     raise Error(f"aggregate {name}: {cls!r} has no method {method}; it needs add, remove and result")
-            args = _types(arg_types)
-            self.catalog.aggregates[key] = AggregateDef(name, cls, args, _type(type))
+            args = types_of(arg_types)
+            self.catalog.aggregates[key] = AggregateDef(name, cls, args, type_of(type))
 
     def _user_name(self, name: str) -> str:
         from minidsms.cql.functions import FUNCTIONS
 
-        if not _name(name).isidentifier():
+        if not name_of(name).isidentifier():
             raise Error(f"{name!r} is no name for a function: use letters, digits and _")
         key = name.lower()
         if key in FUNCTIONS:
@@ -170,7 +171,7 @@ class Connection:
         """
         with self.lock:
             self._check()
-            key = _name(name).lower()
+            key = name_of(name).lower()
             stream = self._streams.get(key)
             if stream is not None:
                 if sign is not None:
@@ -207,7 +208,7 @@ class Connection:
                 self._engine.heartbeat = max(self._engine.heartbeat, int(ts))
                 told = self._step(None)
             else:
-                key = _name(stream).lower()
+                key = name_of(stream).lower()
                 if key not in self._streams:
                     if key in self._relations:
                         raise Error(f"{stream} is a relation; relations hold no time back and take no heartbeats")
@@ -552,40 +553,6 @@ class Connection:
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self._streams)} streams, {len(self.queries)} queries"
         return f"<minidsms connection, {state}>"
-
-
-def _name(name: Any) -> str:
-    if not isinstance(name, str):
-        raise Error(f"a name is a text, not {type(name).__name__}")
-    return name
-
-
-def _text(cql: Any) -> str:
-    if not isinstance(cql, str):
-        raise Error(f"CQL is a text, not {type(cql).__name__}")
-    return cql
-
-
-def _types(arg_types: Any) -> tuple[Type, ...]:
-    """The types of a user function's arguments."""
-    if isinstance(arg_types, str) or not isinstance(arg_types, Iterable):
-        raise Error(f"argument types are given as a list, such as ['INTEGER'], not as {arg_types!r}")
-    return tuple(_type(t) for t in arg_types)
-
-
-def _type(type_: str | Type) -> Type:
-    """A type by its CQL name."""
-    if isinstance(type_, Type):
-        return type_
-    if not isinstance(type_, str):
-        raise Error(f"a type is given by its name, such as 'INTEGER', not as {type_!r}")
-    from minidsms.cql.parser import parse_type
-
-    try:
-        return parse_type(type_)
-    except CqlError:
-        names = ", ".join(t.value for t in Type if t is not Type.NULL)
-        raise Error(f"unknown type {type_!r}; there are: {names}") from None
 
 
 __all__ = ["Change", "Connection", "connect"]

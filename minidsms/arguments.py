@@ -1,0 +1,45 @@
+"""What a call of the API is given by name: checked, and refused with a word on what it should have been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minidsms.cql.errors import CqlError, Error
+from minidsms.elements import Type
+
+
+def name_of(name: Any) -> str:
+    """A name that is a text."""
+    if not isinstance(name, str):
+        raise Error(f"a name is a text, not {type(name).__name__}")
+    return name
+
+
+def text_of(cql: Any) -> str:
+    """CQL that is a text."""
+    if not isinstance(cql, str):
+        raise Error(f"CQL is a text, not {type(cql).__name__}")
+    return cql
+
+
+def types_of(arg_types: Any) -> tuple[Type, ...]:
+    """The types of a user function's arguments."""
+    if isinstance(arg_types, str) or not isinstance(arg_types, Iterable):
+        raise Error(f"argument types are given as a list, such as ['INTEGER'], not as {arg_types!r}")
+    return tuple(type_of(t) for t in arg_types)
+
+
+def type_of(type_: str | Type) -> Type:
+    """A type by its CQL name."""
+    if isinstance(type_, Type):
+        return type_
+    if not isinstance(type_, str):
+        raise Error(f"a type is given by its name, such as 'INTEGER', not as {type_!r}")
+    from minidsms.cql.parser import parse_type
+
+    try:
+        return parse_type(type_)
+    except CqlError:
+        names = ", ".join(t.value for t in Type if t is not Type.NULL)
+        raise Error(f"unknown type {type_!r}; there are: {names}") from None
