@@ -34,13 +34,13 @@ demo: env
 	@$(BIN)/python examples/flights.py
 
 test: env
-	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not long' --doctest-modules minidsms tests
 
 check: env
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m mypy
-	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not long' --doctest-modules minidsms tests
 
 soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
