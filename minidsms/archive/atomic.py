@@ -1,0 +1,58 @@
+"""Files that are whole or not there, and stay after a crash of the machine.
+
+A file is written under a temporary name with a leading dot, synced, renamed, and the rename is synced too; so what a
+name without the dot stands for can be read, and what a call here has returned from is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import IO
+
+
+def temporary_name(name: str) -> str:
+    """Where a file of this name is written before it is whole."""
+    return f".{name}.part"
+
+
+def write_file(path: str, write: Callable[[IO[bytes]], None]) -> None:
+    """Let `write` fill a new file, which then appears under the path. Raises OSError, and what `write` raises."""
+    temporary = write_temporary(path, write)
+    os.replace(temporary, path)
+    sync_folder(os.path.dirname(path))
+
+
+def write_temporary(path: str, write: Callable[[IO[bytes]], None]) -> str:
+    """Let `write` fill the temporary file of a path, and sync it; its name."""
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, temporary_name(name))
+    try:
+        with open(temporary, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    return temporary
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """A small file, whole or not at all."""
+
+    def write(file: IO[bytes]) -> None:
+        file.write(data)
+
+    write_file(path, write)
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder last."""
+    handle = os.open(folder or ".", os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

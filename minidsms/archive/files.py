@@ -1,0 +1,148 @@
+"""Tables of elements to the Parquet files of an archive, and back in order.
+
+Invariant: what `write` returns from lasts; `read` gives the elements of a range by (_ts, _arrival), one file or a few
+overlapping ones in memory at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from minidsms.archive.atomic import sync_folder, write_file
+from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile, file_name
+from minidsms.elements import Int64Array, Type
+
+GROUP_ROWS = 131_072
+"""Rows of a row group: what a filter on time may skip."""
+
+FILE_ROWS = 4_000_000
+"""Rows of a file at most."""
+
+_ORDER = [("_ts", "ascending"), ("_arrival", "ascending")]
+
+
+def write(archive: Archive, table: pa.Table, file_rows: int = FILE_ROWS) -> list[str]:
+    """Write elements, in any order, as new files; returns their paths.
+
+    table: the columns of `Metadata.arrow_schema`. Raises OSError where the disk does not take them.
+    """
+    if not len(table):
+        return []
+    if not in_order(table):
+        table = table.sort_by(_ORDER)
+    ts = numbers(table, "_ts")
+    partition = np.floor_divide(ts, archive.metadata.partition_ticks)
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(partition)) + 1, [len(ts)]))
+    paths = []
+    for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist()):
+        folder = archive.partition_folder(int(partition[start]))
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            sync_folder(archive.folder)
+        for begin in range(start, stop, file_rows):
+            paths.append(write_table(archive, folder, table.slice(begin, min(file_rows, stop - begin))))
+    return paths
+
+
+def write_table(archive: Archive, folder: str, table: pa.Table) -> str:
+    """Write one file of ordered elements of one partition; its path."""
+    path = os.path.join(folder, name_of(table))
+    write_file(path, lambda file: write_parquet(archive, file, table))
+    return path
+
+
+def name_of(table: pa.Table) -> str:
+    """A name for a file of these ordered elements."""
+    ts, arrival = numbers(table, "_ts"), numbers(table, "_arrival")
+    return file_name(int(ts[0]), int(ts[-1]), int(arrival.min()), int(arrival.max()))
+
+
+def write_parquet(archive: Archive, file: IO[bytes], table: pa.Table) -> None:
+    """The elements as Parquet."""
+    from pyarrow import parquet
+
+    metadata = archive.metadata
+    texts = [f for f, t in zip(metadata.fields, metadata.schema.types) if t is Type.TEXT]
+    parquet.write_table(
+        table.cast(metadata.arrow_schema),
+        file,
+        row_group_size=GROUP_ROWS,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=texts,
+        store_schema=False,
+    )
+
+
+def read(
+    archive: Archive,
+    from_: int | None = None,
+    to: int | None = None,
+    fields: Sequence[str] | None = None,
+    where: pc.Expression | None = None,
+) -> Iterator[pa.Table]:
+    """The elements with from_ <= ts <= to in the order of (_ts, _arrival), a row group or so at a time.
+
+    fields: data columns, in the order wanted (default: all); `_ts`, `_arrival` and `_sign` come first.  where: an
+    expression over the file's columns; what it rejects is not given, and where statistics tell, not read.
+    """
+    columns = [*OWN_COLUMNS, *(archive.metadata.fields if fields is None else fields)]
+    condition = where
+    for bound, limit in ((from_, ">="), (to, "<=")):
+        if bound is not None:
+            ts = pc.field("_ts")
+            within = ts >= bound if limit == ">=" else ts <= bound
+            condition = within if condition is None else condition & within
+    for group in overlapping(archive.files(from_, to)):
+        if len(group) == 1:
+            yield from scan(archive, group[0].path, columns, condition)
+            continue
+        parts = [table for file in group for table in scan(archive, file.path, columns, condition)]
+        if parts:
+            table = pa.concat_tables(parts).sort_by(_ORDER)
+            for start in range(0, len(table), GROUP_ROWS):
+                yield table.slice(start, GROUP_ROWS)
+
+
+def overlapping(files: Sequence[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
+    """The files, given by first ts, in groups that must be read together: no two groups interleave in their order."""
+    group: list[ArchiveFile] = []
+    last: tuple[int, int] = (0, 0)
+    for file in files:
+        if group and (file.first_ts, file.first_arrival) > last:
+            yield group
+            group = []
+        end = (file.last_ts, file.last_arrival)
+        last = max(last, end) if group else end
+        group.append(file)
+    if group:
+        yield group
+
+
+def scan(archive: Archive, path: str, columns: Sequence[str], where: Any = None) -> Iterator[pa.Table]:
+    """The elements of one file, in its order."""
+    from pyarrow import dataset
+
+    source = dataset.dataset(path, schema=archive.metadata.arrow_schema, format="parquet")
+    for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
+        if batch.num_rows:
+            yield pa.Table.from_batches([batch])
+
+
+def numbers(table: pa.Table, column: str) -> Int64Array:
+    """A column of integers without NULLs as an array."""
+    values: Int64Array = table.column(column).to_numpy()
+    return values
+
+
+def in_order(table: pa.Table) -> bool:
+    """The elements stand in the order of (_ts, _arrival)."""
+    ts, arrival = numbers(table, "_ts"), numbers(table, "_arrival")
+    falls = (ts[1:] < ts[:-1]) | ((ts[1:] == ts[:-1]) & (arrival[1:] < arrival[:-1]))
+    return not bool(falls.any())

@@ -1,0 +1,324 @@
+"""What an archive is: a folder with a metadata file and Parquet files of elements, partitioned by time.
+
+    data/                              a folder of archives, each named after its stream, relation or query
+        Pos/                           an archive (a name that is no plain word is percent-encoded)
+            archive.json               format and its version, name, kind, time unit, partition, columns
+            _part=15706/               the elements whose ts // partition_ticks is 15706
+                1356998400000_1356999999999_0_4711_9f3a1c.parquet
+
+A file's name says first ts, last ts, first arrival, last arrival, and a token that makes it unique. Every file has
+the columns `_ts` (int64), `_arrival` (int64), `_sign` (int8), then the data columns under their `field` names, and is
+sorted by (_ts, _arrival). Files of a partition may overlap in time; none crosses a partition.
+
+Types on disk: INTEGER int64; FLOAT double, never NaN nor -0.0; BOOLEAN boolean; TEXT string; TIMESTAMP, INTERVAL and
+`_ts` int64, in ticks of the archive's time unit (TIMESTAMP and `_ts` since 1970 UTC); NULL int64, always null. So
+every reader of Parquet sees the same numbers, whatever the unit.
+
+`_arrival` is one sequence for the whole connection: (_ts, _arrival) is the order of docs/semantics T3. A relation's
+elements are its changes. Invariant: a file under a name that ends in `.parquet` is whole; names with a leading dot
+are nobody's business but the writer's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from minidsms.archive.atomic import sync_folder, write_bytes
+from minidsms.cql.errors import Error
+from minidsms.elements import Field, Schema, Type
+from minidsms.settings import UNIT_NS
+
+FORMAT = "minidsms-archive"
+VERSION = 1
+METADATA = "archive.json"
+PARTITION = "_part="
+OWN_COLUMNS = ("_ts", "_arrival", "_sign")
+DAY_NS = 86_400_000_000_000
+
+_ARROW_TYPES = {Type.FLOAT: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.TEXT: pa.string()}
+_FILE = re.compile(r"(-?\d+)_(-?\d+)_(\d+)_(\d+)_[0-9a-f]+\.parquet")
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What `archive.json` says.
+
+    kind: "stream" (every sign is +1) or "relation" (changes).  schema: names may repeat, as in a query's result.
+    timestamp_by, key: column positions, as declared.
+    """
+
+    name: str
+    kind: str
+    time_unit: str
+    schema: Schema
+    partition_ticks: int
+    timestamp_by: int | None = None
+    key: tuple[int, ...] = ()
+
+    @property
+    def tick_ns(self) -> int:
+        """Nanoseconds in a tick."""
+        return UNIT_NS[self.time_unit]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The data columns' names in the files: the schema's, made unique whatever their case."""
+        taken = set(OWN_COLUMNS) | {PARTITION.rstrip("=")}
+        fields = []
+        for name in self.schema.names:
+            field, n = name, 2
+            while field.lower() in taken:
+                field, n = f"{name}_{n}", n + 1
+            taken.add(field.lower())
+            fields.append(field)
+        return tuple(fields)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns of every file."""
+        own = [pa.field("_ts", pa.int64()), pa.field("_arrival", pa.int64()), pa.field("_sign", pa.int8())]
+        types = [_ARROW_TYPES.get(t, pa.int64()) for t in self.schema.types]
+        return pa.schema([*own, *[pa.field(f, t) for f, t in zip(self.fields, types)]])
+
+    def to_json(self) -> str:
+        """The text of `archive.json`."""
+        columns = [{"name": c.name, "type": c.type.value, "field": f} for c, f in zip(self.schema, self.fields)]
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "name": self.name,
+                "kind": self.kind,
+                "time_unit": self.time_unit,
+                "partition_ticks": self.partition_ticks,
+                "timestamp_by": self.timestamp_by,
+                "key": list(self.key),
+                "columns": columns,
+            },
+            indent=1,
+        )
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> Metadata:
+        """The inverse of `to_json`. Error, naming `where`, for anything else."""
+        try:
+            data = json.loads(text)
+            if data["format"] != FORMAT:
+                raise ValueError(f"the format is {data['format']!r}")
+            if data["version"] != VERSION:
+                raise Error(f"{where}: version {data['version']} of the format; this minidsms reads {VERSION}")
+            schema = Schema(tuple(Field(str(c["name"]), Type(c["type"])) for c in data["columns"]))
+            by, key = data["timestamp_by"], tuple(int(k) for k in data["key"])
+            read = cls(
+                str(data["name"]),
+                str(data["kind"]),
+                str(data["time_unit"]),
+                schema,
+                int(data["partition_ticks"]),
+                None if by is None else int(by),
+                key,
+            )
+            if read.kind not in ("stream", "relation") or read.time_unit not in UNIT_NS or read.partition_ticks < 1:
+                raise ValueError("a value out of its range")
+            return read
+        except (KeyError, TypeError, ValueError) as error:
+            raise Error(f"{where}: no metadata of an archive ({str(error)[:200]})") from None
+
+
+@dataclass(frozen=True)
+class ArchiveFile:
+    """A Parquet file: its path and the ranges, both ends included, that its name tells."""
+
+    path: str
+    first_ts: int
+    last_ts: int
+    first_arrival: int
+    last_arrival: int
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive that exists: its folder and what its metadata say."""
+
+    folder: str
+    metadata: Metadata
+
+    def files(self, from_: int | None = None, to: int | None = None) -> list[ArchiveFile]:
+        """The files that may hold elements with from_ <= ts <= to, ordered by first ts, then first arrival."""
+        found = []
+        for partition in self.partitions():
+            first = partition * self.metadata.partition_ticks
+            if (to is not None and first > to) or (
+                from_ is not None and first + self.metadata.partition_ticks - 1 < from_
+            ):
+                continue
+            found += [
+                file
+                for file in self.files_of(partition)
+                if (to is None or file.first_ts <= to) and (from_ is None or file.last_ts >= from_)
+            ]
+        return sorted(found, key=lambda f: (f.first_ts, f.first_arrival, f.path))
+
+    def partitions(self) -> list[int]:
+        """The numbers of the partitions, ascending."""
+        numbers = []
+        for entry in os.scandir(self.folder):
+            number = entry.name.removeprefix(PARTITION)
+            if entry.name.startswith(PARTITION) and re.fullmatch(r"-?\d+", number):
+                numbers.append(int(number))
+        return sorted(numbers)
+
+    def partition_folder(self, partition: int) -> str:
+        """Where a partition's files lie."""
+        return os.path.join(self.folder, f"{PARTITION}{partition}")
+
+    def files_of(self, partition: int) -> list[ArchiveFile]:
+        """The files of one partition, in no order. Where a compaction was cut short, as if it had been finished."""
+        folder = self.partition_folder(partition)
+        names = set(os.listdir(folder))
+        for replacement in replacements(folder):
+            names.difference_update(replacement.old)
+            # Under its temporary name it is as whole; it has been synced before the replacement was written.
+            names.add(replacement.new if replacement.new in names else replacement.temporary)
+        return [file for name in names if (file := _file_of(folder, name)) is not None]
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A compaction that is under way: `temporary`, once renamed to `new`, stands for all of `old`."""
+
+    path: str
+    temporary: str
+    new: str
+    old: tuple[str, ...]
+
+
+def replacements(folder: str) -> Iterator[Replacement]:
+    """The compactions of a partition that have been decided and not finished."""
+    for name in os.listdir(folder):
+        if name.startswith(".replace-") and name.endswith(".json"):
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8") as file:
+                data = json.load(file)
+            yield Replacement(path, data["temporary"], data["new"], tuple(data["old"]))
+
+
+def _file_of(folder: str, name: str) -> ArchiveFile | None:
+    """The file of this name, None for what is none of an archive's."""
+    plain = name.removeprefix(".").removesuffix(".part")
+    match = _FILE.fullmatch(plain)
+    if match is None:
+        return None if name.startswith(".") or not name.endswith(".parquet") else _foreign(os.path.join(folder, name))
+    if name.startswith(".") and not any(r.temporary == name for r in replacements(folder)):
+        return None
+    first, last, first_arrival, last_arrival = map(int, match.groups())
+    return ArchiveFile(os.path.join(folder, name), first, last, first_arrival, last_arrival)
+
+
+def _foreign(path: str) -> ArchiveFile:
+    """A file that another writer (Spark) has named: its footer tells the ranges."""
+    from pyarrow import parquet
+
+    footer = parquet.read_metadata(path)
+    ranges = []
+    for name in ("_ts", "_arrival"):
+        at = footer.schema.names.index(name)
+        groups = [footer.row_group(i).column(at).statistics for i in range(footer.num_row_groups)]
+        if any(s is None or not s.has_min_max for s in groups):
+            raise Error(f"{path}: the file lacks statistics of {name}")
+        ranges += [min((s.min for s in groups), default=0), max((s.max for s in groups), default=-1)]
+    return ArchiveFile(path, *ranges)
+
+
+def file_name(first_ts: int, last_ts: int, first_arrival: int, last_arrival: int) -> str:
+    """A new file's name."""
+    return f"{first_ts}_{last_ts}_{first_arrival}_{last_arrival}_{secrets.token_hex(4)}.parquet"
+
+
+def default_partition_ticks(tick_ns: int) -> int:
+    """A day, or 1,000 ticks where a day has fewer."""
+    return max(DAY_NS // tick_ns, 1000)
+
+
+def folder_name(name: str) -> str:
+    """The folder of an archive in its folder of archives."""
+    quoted = quote(name, safe="")
+    return quoted.replace(".", "%2E") if quoted.startswith(".") else quoted
+
+
+def create(folder: str, metadata: Metadata) -> Archive:
+    """Make the archive `metadata.name` in a folder of archives, or open it where it is there with the same columns.
+
+    Error where it is there and is another, or the folder cannot be written.
+    """
+    place = os.path.join(folder, folder_name(metadata.name))
+    path = os.path.join(place, METADATA)
+    if os.path.exists(path):
+        there = open_archive(place)
+        for what in ("kind", "time_unit"):
+            old, new = getattr(there.metadata, what), getattr(metadata, what)
+            if old != new:
+                raise Error(f"{place}: there is an archive, and its {what.replace('_', ' ')} is {old}, not {new}")
+        if there.metadata.schema != metadata.schema:
+            raise Error(f"{place}: there is an archive with other columns\nhelp: it has {there.metadata.schema}")
+        return there
+    try:
+        os.makedirs(place, exist_ok=True)
+        write_bytes(path, metadata.to_json().encode())
+        sync_folder(folder)
+    except OSError as error:
+        raise Error(f"cannot write the archive {place!r}: {error.strerror or error}") from None
+    return Archive(place, metadata)
+
+
+def open_archive(place: str) -> Archive:
+    """The archive in its own folder. Error where there is none."""
+    path = os.path.join(place, METADATA)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it cannot be read"
+        raise Error(f"{place!r} is no archive: {METADATA}: {reason}") from None
+    return Archive(place, Metadata.from_json(text, path))
+
+
+def archives_in(folder: str) -> list[Archive]:
+    """The archives of a folder, ordered by name; the folder itself where it is an archive. Error where there is no
+    such folder.
+    """
+    if os.path.exists(os.path.join(folder, METADATA)):
+        return [open_archive(folder)]
+    try:
+        places = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
+    except OSError as error:
+        raise Error(f"cannot read the folder {folder!r}: {error.strerror or error}") from None
+    return [open_archive(place) for place in places if os.path.exists(os.path.join(place, METADATA))]
+
+
+def find(folder: str, name: str) -> Archive:
+    """The archive of the stream, relation or query of this name, whatever its case. Error where there is none."""
+    archives = archives_in(folder)
+    for archive in archives:
+        if archive.metadata.name.lower() == name.lower():
+            return archive
+    there = f"there are: {', '.join(a.metadata.name for a in archives)}" if archives else "there is none at all"
+    raise Error(f'{folder!r} has no archive "{name}"; {there}')
+
+
+def columns_of(archive: Archive, names: Sequence[str] | None = None) -> list[Any]:
+    """The fields of data columns by name, all of them by default."""
+    metadata = archive.metadata
+    if names is None:
+        return list(metadata.fields)
+    by_name = {name.lower(): field for name, field in zip(metadata.schema.names, metadata.fields)}
+    return [by_name[name.lower()] for name in names]
