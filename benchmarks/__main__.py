@@ -91,10 +91,18 @@ def _sweeps(options: argparse.Namespace, console: Console) -> Any:
     from benchmarks import report
 
     curves = sweeps.measure(min(options.events, 500_000))
+    found: dict[str, Any] = {}
     for name, curve in curves.items():
-        console.print(f"ns per element over {name}: " + ", ".join(f"{x:,}: {ns}" for x, ns in curve.items()))
+        found[name] = dict(curve)
+        for who, points in curve.items():
+            console.print(
+                f"ns per element over {name}, {who}: " + ", ".join(f"{x:,}: {ns}" for x, ns in points.items())
+            )
+        if "kernel" in curve:
+            found[name]["growth over the kernel's"] = growth = sweeps.growth(curve)
+            console.print(f"  growth over the kernel's (goal: within 1.2): {list(growth.values())}")
     console.print(f"plot {report.plot_sweeps(curves)}")
-    return curves
+    return found
 
 
 def _files(options: argparse.Namespace, console: Console) -> Any:

@@ -59,9 +59,9 @@ def _words(column: pa.ChunkedArray) -> UInt64Array:
 
 
 def as_answer(
-    ts: npt.NDArray[np.int64], sign: npt.NDArray[np.int8] | None, *columns: npt.NDArray[np.generic]
+    ts: npt.NDArray[np.int64], sign: npt.NDArray[np.int8] | None, *columns: npt.NDArray[np.generic] | pa.Array
 ) -> pa.Table:
     """A kernel's output as a table; sign None: insertions only. Copies nothing but the signs left out."""
     signs = np.ones(len(ts), np.int8) if sign is None else sign
-    arrays = [pa.array(ts), pa.array(signs), *(pa.array(c) for c in columns)]
+    arrays = [pa.array(ts), pa.array(signs), *(c if isinstance(c, pa.Array) else pa.array(c) for c in columns)]
     return pa.Table.from_arrays(arrays, names=["_ts", "_sign", *(f"c{i}" for i in range(len(columns)))])

@@ -98,6 +98,31 @@ def _limit(module: str, name: str, streams: tuple[str, ...]) -> Kernel:
     return run
 
 
+def _outer_join_kernel(feeds: Feeds, until: int) -> pa.Table:
+    from benchmarks.limits_relations import outer_join
+
+    ts, sign, auction, price, is_null = outer_join(*_arrays(feeds["bid"]), *_arrays(feeds["auction"]), until)
+    return as_answer(ts, sign, auction, pa.array(price, mask=is_null))
+
+
+def _relation_kernel(feeds: Feeds, until: int) -> pa.Table:
+    from benchmarks.limits_relations import relation
+
+    return as_answer(*relation(feeds, until))
+
+
+def _text_keys_kernel(feeds: Feeds, until: int) -> pa.Table:
+    from benchmarks.limits_groups import text_keys
+
+    return text_keys(feeds, until)
+
+
+def _nulls_kernel(feeds: Feeds, until: int) -> pa.Table:
+    from benchmarks.limits_groups import nulls
+
+    return nulls(feeds, until)
+
+
 def _hash_function(db: minidsms.Connection) -> None:
     from benchmarks.limits_filters import chain_hash
 
@@ -180,6 +205,7 @@ CASES = (
         "SELECT bidder FROM bid [RANGE 10 SECONDS] EXCEPT SELECT seller FROM auction [RANGE 10 SECONDS]",
         _bids_and_auctions(("bidder",), ("seller",)),
         sql.EXCEPT,
+        _limit("limits_sets", "except_", ("bid", "auction")),
     ),
     Case(
         "partition",
@@ -187,6 +213,7 @@ CASES = (
         "SELECT auction, price FROM bid [PARTITION BY auction ROWS 10]",
         _bids("auction", "price"),
         sql.PARTITION,
+        _limit("limits_sets", "partition", ("bid",)),
     ),
     Case(
         "outer_join",
@@ -195,6 +222,7 @@ CASES = (
         "ON B.auction = A.id",
         _bids_and_auctions(("auction", "price"), ("id",)),
         sql.OUTER_JOIN,
+        _outer_join_kernel,
     ),
     Case(
         "text_keys",
@@ -202,6 +230,7 @@ CASES = (
         "SELECT channel, COUNT(*), SUM(price) FROM bid [RANGE 10 SECONDS] GROUP BY channel",
         _bids("channel", "price"),
         sql.TEXT_KEYS,
+        _text_keys_kernel,
     ),
     Case(
         "nulls",
@@ -209,6 +238,7 @@ CASES = (
         "SELECT auction, COUNT(price), MAX(price) FROM bid [RANGE 10 SECONDS] GROUP BY auction",
         lambda n: nexmark.with_nulls(_market(n)),
         sql.NULLS,
+        _nulls_kernel,
     ),
     Case(
         "relation",
@@ -217,6 +247,7 @@ CASES = (
         "SELECT ISTREAM(auction, price, rate) FROM bid [NOW], rates WHERE bid.currency = rates.currency",
         lambda n: nexmark.currencies(_market(n)),
         sql.RELATION,
+        _relation_kernel,
     ),
 )
 

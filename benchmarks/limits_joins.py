@@ -29,9 +29,11 @@ def _cancelled(out: Int64Array, gone: Int64Array, first: int, k: int, d: int) ->
 
 
 @njit(cache=True, nogil=True)
-def _join(
-    ts: Int64Array, key: Int64Array, price: Int64Array, ats: Int64Array, id_: Int64Array, seller: Int64Array, until: int
-) -> Int64Array:
+def join_windows(
+    ts: Int64Array, key: Int64Array, price: Int64Array, ats: Int64Array, id_: Int64Array, seller: Int64Array,
+    window: int, until: int,
+) -> Int64Array:  # fmt: skip
+    """bid and auction of `window` ticks each on the auction: (ts, auction, price, seller)."""
     n, m = len(ts), len(ats)
     bids = np.full(max(key.max(), id_.max()) + 1, -1, np.int64)
     older = np.empty(n, np.int64)
@@ -45,9 +47,9 @@ def _join(
         if now > until:
             break
         first, b_was, a_was, b_hi = k, b_lo, a_lo, b
-        while b_lo < b and ts[b_lo] + _RANGE <= now:
+        while b_lo < b and ts[b_lo] + window <= now:
             b_lo += 1
-        while a_lo < a and ats[a_lo] + _RANGE <= now:
+        while a_lo < a and ats[a_lo] + window <= now:
             a_lo += 1
         while b < n and ts[b] == now:
             older[b] = bids[key[b]]
@@ -72,13 +74,13 @@ def _join(
         d = 0
         for p in range(b_was, b_lo):
             # Bids leave at the instant itself: what left in between met no insertion.
-            if ts[p] + _RANGE == now and stamp[price[p] & 4095] == now:
+            if ts[p] + window == now and stamp[price[p] & 4095] == now:
                 q = auction[key[p]]
-                if q >= 0 and ats[q] + _RANGE >= now and ats[q] < now:
+                if q >= 0 and ats[q] + window >= now and ats[q] < now:
                     gone[1, d], gone[2, d], gone[3, d] = key[p], price[p], seller[q]
                     d += 1
         for q in range(a_was, a_lo):
-            if ats[q] + _RANGE == now:
+            if ats[q] + window == now:
                 p = bids[id_[q]]
                 while p >= b_lo:
                     if p < b_hi and stamp[price[p] & 4095] == now:
@@ -94,7 +96,7 @@ def join(
     ts: Int64Array, key: Int64Array, price: Int64Array, ats: Int64Array, id_: Int64Array, seller: Int64Array, until: int
 ) -> tuple[Int64Array | None, ...]:
     """bid and auction of 10 seconds each on the auction: (ts, None, auction, price, seller)."""
-    out = _join(ts, key, price, ats, id_, seller, until)
+    out = join_windows(ts, key, price, ats, id_, seller, _RANGE, until)
     return out[0], None, out[1], out[2], out[3]
 
 

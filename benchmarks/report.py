@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.rates import Result
-from benchmarks.sweeps import Curve
+from benchmarks.sweeps import Curves
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -54,15 +54,19 @@ def plot_rates(results: Sequence[Result]) -> Path:
     return _save(figure, "rates.png")
 
 
-def plot_sweeps(curves: Mapping[str, Curve]) -> Path:
-    """One panel per curve; flat is good."""
+def plot_sweeps(curves: Mapping[str, Curves]) -> Path:
+    """One panel per sweep, the cost relative to its first point; the engine's curve should follow the kernel's."""
     figure, panels = plt.subplots(1, len(curves), figsize=(4 * len(curves), 3.5))
-    for panel, (name, curve) in zip(panels, curves.items()):
-        panel.plot(list(curve), list(curve.values()), "o-", color="#2a6f97")
+    for panel, (name, both) in zip(panels, curves.items()):
+        for who, colour in (("kernel", "#bbbbbb"), ("minidsms", "#2a6f97")):
+            if who in both:
+                first = next(iter(both[who].values()))
+                panel.plot(list(both[who]), [ns / first for ns in both[who].values()], "o-", color=colour, label=who)
         panel.set_xscale("log")
         panel.set_ylim(bottom=0)
         panel.set_xlabel(name)
-    panels[0].set_ylabel("ns per element")
+    panels[0].set_ylabel("cost of an element (first point = 1)")
+    panels[0].legend()
     return _save(figure, "sweeps.png")
 
 
