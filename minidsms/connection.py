@@ -30,6 +30,7 @@ from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.settings import UNIT_NS, Settings
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
+from minidsms.system_streams import Publisher, SysStream, SystemStreams
 
 if TYPE_CHECKING:
     from minidsms.sinks.sink import Sink
@@ -86,6 +87,8 @@ class Connection:
         self._swept_at = _SWEEP_AT
         self._unnamed = 0
         self._closed = False
+        self.system_streams = SystemStreams(self._streams, self.dictionary, self.tick_ns, self._clock, self._admit)
+        self.add_system_stream(SysStream(self))
 
     # ---------------------------------------------------------------------------------------------- statements
 
@@ -203,7 +206,7 @@ class Connection:
                 # Read once, before any input takes it: a call that raises changes nothing.
                 ts = self._instant("advance", ts)
                 for each in self._streams.values():
-                    if not each.ended:
+                    if not each.ended and not each.is_system:
                         each.advance(ts)
                 self._engine.heartbeat = max(self._engine.heartbeat, int(ts))
                 told = self._step(None)
@@ -273,6 +276,10 @@ class Connection:
         if source is not None:
             self._add_source(source, self._streams[key])
 
+    def add_system_stream(self, publisher: Publisher) -> None:
+        """Make a stream known that the engine writes itself (`minidsms.system_streams`)."""
+        self.catalog.streams[publisher.name.lower()] = self.system_streams.add(publisher)
+
     def add_relation(self, definition: RelationDef, source: Source | None = None) -> None:
         """Declare a relation."""
         key = definition.name.lower()
@@ -319,7 +326,8 @@ class Connection:
         with self.lock:
             self._check()
             fed = [target for _, target in self._sources]
-            unfed = [s for s in self._streams.values() if not s.ended and not any(s is t for t in fed)]
+            fed += [s for s in self._streams.values() if s.is_system or s.ended]
+            unfed = [s for s in self._streams.values() if not any(s is t for t in fed)]
             for stream in unfed:
                 stream.finish()
             told = self._step(None)
@@ -392,6 +400,7 @@ class Connection:
                 readers[:] = [n for n in readers if n is not network]
             network.close()
             self._rest()
+            self.system_streams.close_unread(self.readers_of)
 
     def codec(self, schema: Any) -> ResultCodec:
         """A decoder of results of this connection."""
@@ -417,6 +426,10 @@ class Connection:
         if networks:
             self._process(networks)
         self._rest(name)
+        if self.system_streams.is_read:
+            for key in self.system_streams.publish():
+                self._process(self._readers.get(key, []))
+                self._rest(key)
         self._drain()
         return any(q.callbacks() for q in self.queries.values())
 
@@ -456,7 +469,7 @@ class Connection:
     def _rest(self, name: str | None = None) -> None:
         """The engine is at rest: stores give up what nobody claims, the dictionary what nobody holds."""
         if name is None:
-            for source in self._inputs():
+            for source in self.inputs:
                 source.store.free()
             networks: Iterable[Network] = self._networks.values()
         else:
@@ -470,7 +483,7 @@ class Connection:
 
     def _live_codes(self) -> Iterable[Int64Array]:
         """Every array of TEXT codes that something still holds."""
-        for source in self._inputs():
+        for source in self.inputs:
             yield from source.live_codes()
         for network in self._networks.values():
             yield from network.live_codes()
@@ -503,12 +516,18 @@ class Connection:
     @property
     def nbytes(self) -> int:
         """Bytes held by streams, relations and operators."""
-        held = sum(s.nbytes for s in self._inputs())
+        held = sum(s.nbytes for s in self.inputs)
         for network in self._networks.values():
             held += sum(s.nbytes for op in network.operators for s in op.synopses())
         return held
 
-    def _inputs(self) -> list[StreamInput | RelationInput]:
+    @property
+    def scheduler(self) -> Scheduler:
+        """Which operator runs next."""
+        return self._engine.scheduler
+
+    @property
+    def inputs(self) -> list[StreamInput | RelationInput]:
         """Every stream, then every relation."""
         return [*self._streams.values(), *self._relations.values()]
 
@@ -517,7 +536,9 @@ class Connection:
         return max((n.progress for n in self._readers.get(relation, ())), default=MIN_INSTANT)
 
     def _unknown(self, name: str) -> Error:
-        known = [i.definition.name for i in self._inputs()]
+        if name.lower() in self.system_streams.definitions():
+            return Error(f"{name} is written by the engine; declare a stream of your own to push into")
+        known = [i.definition.name for i in self.inputs]
         there = f"there are: {', '.join(known)}" if known else "none has been created"
         return Error(f'no stream or relation "{name}"; {there}')
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from minidsms.cql.errors import ClosedError, Error, QueryError
-from minidsms.elements import Batch, Schema
+from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.present_rows import PresentRows
 from minidsms.results import ResultCodec
 
@@ -223,6 +223,27 @@ class Query:
         return fn
 
     # ---------------------------------------------------------------------------------------------- introspection
+
+    @property
+    def network(self) -> Network:
+        """The running plan."""
+        assert self._network is not None
+        return self._network
+
+    def figures(self) -> dict[str, int]:
+        """Totals and sizes, cheap to read: results delivered, answers waiting to be fetched, elements of the input
+        that wait, the closed instant and how many ticks it is behind the latest instant seen.
+        """
+        network = self.network
+        latest = max((s.greatest_ts for s in network.streams if s.greatest_ts is not None), default=network.progress)
+        return {
+            "results": self._results,
+            "waiting": sum(len(b) for b in self._pending),
+            "input_waiting": sum(source.waiting() for source in network.sources),
+            "closed_until": network.progress,
+            "lag": max(0, latest - network.progress) if network.progress > MIN_INSTANT else 0,
+            "failed": int(network.failure is not None),
+        }
 
     def explain(self, analyze: bool = False, format: str = "text", rules: bool = False) -> str:
         """The logical and the physical plan; analyze adds live figures, rules the plan after each rewrite rule."""

@@ -17,15 +17,17 @@ class Queue:
     """A FIFO of batches between one producer and one consumer.
 
     bound: elements above which the producer must stop before its next batch; a batch is never split to fit.
+    peak: the most elements it has held since somebody last set it back.
     """
 
-    __slots__ = ("_batches", "bound", "name", "progress", "schema", "size")
+    __slots__ = ("_batches", "bound", "name", "peak", "progress", "schema", "size")
 
     def __init__(self, schema: Schema, bound: int, name: str = "") -> None:
         self.schema = schema
         self.bound = bound
         self.name = name
         self.size = 0
+        self.peak = 0
         self.progress = MIN_INSTANT
         self._batches: deque[Batch] = deque()
 
@@ -34,6 +36,8 @@ class Queue:
         if len(batch):
             self._batches.append(batch)
             self.size += len(batch)
+            if self.size > self.peak:
+                self.peak = self.size
 
     def first_ts(self) -> int | None:
         """The instant of the oldest element, or None."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minidsms.cql.errors import Error
+from minidsms.cql.times import duration_ticks
 
 UNIT_NS = {
     "ns": 1,
@@ -86,6 +87,26 @@ def _optional_bytes(value: Any) -> int | None:
     raise ValueError("give a number of bytes, or a text such as '500 MB'")
 
 
+def _interval(value: Any) -> Any:
+    if isinstance(value, str):
+        number, _, unit = value.strip().partition(" ")
+        if duration_ticks(number, unit.strip() or None, 1) > 0:
+            return value.strip()
+    elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    raise ValueError("give a number of ticks, or a text such as '500 MILLISECONDS'")
+
+
+def interval_ticks(value: int | str, tick_ns: int) -> int:
+    """An interval of a setting in ticks; what is shorter than a tick is one."""
+    if isinstance(value, int):
+        return value
+    number, _, unit = value.partition(" ")
+    if not unit:
+        return duration_ticks(number, None, tick_ns)
+    return max(1, duration_ticks(number, unit.strip(), 1) // tick_ns)
+
+
 SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (
@@ -100,6 +121,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("rstream", "events", _one_of("events", "ticks"), "when RSTREAM speaks (docs/semantics S2)"),
         Setting("adaptive", "off", _off("adaptivity"), "plans that change while they run"),
         Setting("sharing", "off", _off("sharing of operators"), "operators shared between queries"),
+        Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }

@@ -122,7 +122,13 @@ def _open(path: str, format_: str | None, schema: Schema, text: str, statement: 
 def _check_new_name(db: Connection, name: str, text: str, span: tuple[int, int]) -> None:
     kind = db.catalog.kind_of(name)
     if kind is not None:
-        raise CqlError(f'there is a {kind} "{name}" already', text, span, "", f"DROP {kind.upper()} {name} first")
+        is_system = name.lower() in db.system_streams.definitions()
+        hint = (
+            f"{name} is written by the engine; choose another name"
+            if is_system
+            else f"DROP {kind.upper()} {name} first"
+        )
+        raise CqlError(f'there is a {kind} "{name}" already', text, span, "", hint)
 
 
 def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
@@ -145,6 +151,8 @@ def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
     if kind == "view":
         del db.catalog.views[key]
         return
+    if key in db.system_streams.definitions():
+        raise CqlError(f"{statement.name} is written by the engine and stays", text, statement.name_span)
     readers = db.readers_of(key)
     if readers:
         reason = f"{statement.name} is read by query {readers[0]}"
@@ -205,6 +213,7 @@ def register(db: Connection, tree: syntax.Query, text: str, name: str | None, wi
     bound = bind(tree, db.catalog, text)
     db.warnings.extend(bound.warnings)
     logical = plan(bound.node, text)
+    db.system_streams.open(bound.streams)
     frontier = db.frontier(bound.streams, bound.relations)
     query = Query(
         db,
@@ -255,6 +264,7 @@ def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
 def explain(db: Connection, bound: Bound, text: str, rules: bool = False) -> str:
     """The plan of a query that is not registered."""
     logical = plan(bound.node, text)
+    db.system_streams.open(bound.streams)
     planner = PhysicalPlanner(
         Inputs(db.stream_store, db.relation_store), db.catalog, context(db), db.settings["queue_size"], MIN_INSTANT
     )
@@ -263,6 +273,7 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False) -> str
         return Plan(print_query(bound.expanded), logical, network).text(rules=rules)
     finally:
         network.close()
+        db.system_streams.close_unread(db.readers_of)
 
 
 # ---------------------------------------------------------------------------------------------------------- catalog
@@ -272,10 +283,15 @@ def _show(db: Connection, what: str) -> Table:
     catalog = db.catalog
     if what == "streams":
         rows = []
-        for s in catalog.streams.values():
+        for s in (s for s in catalog.streams.values() if not s.is_system):
             counters = db.stream_input(s.name).counters
             rows.append((s.name, str(s.schema), counters.accepted, counters.late_dropped, counters.rejected))
         return Table(("stream", "columns", "accepted", "late dropped", "rejected"), tuple(rows))
+    if what == "system":
+        system = tuple(
+            (d.name, str(d.schema), len(db.readers_of(d.name))) for d in db.system_streams.definitions().values()
+        )
+        return Table(("stream", "columns", "readers"), system)
     if what == "relations":
         return Table(("relation", "columns"), tuple((r.name, str(r.schema)) for r in catalog.relations.values()))
     if what == "views":

@@ -19,7 +19,7 @@ class SourceDef:
 
 @dataclass(frozen=True)
 class StreamDef:
-    """CREATE STREAM. slack in ticks; timestamp_by is a column position or None."""
+    """CREATE STREAM. slack in ticks; timestamp_by is a column position or None. is_system: the engine writes it."""
 
     name: str
     schema: Schema
@@ -28,6 +28,7 @@ class StreamDef:
     late_drop: bool = False
     key: tuple[int, ...] = ()
     source: SourceDef | None = None
+    is_system: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,4 +107,9 @@ class Catalog:
 
     def names(self) -> list[str]:
         """Everything a FROM may name, as declared."""
-        return [d.name for table in (self.streams, self.relations, self.views) for d in table.values()]
+        streams = [s.name for s in self.streams.values() if not s.is_system]
+        return [*streams, *[d.name for table in (self.relations, self.views) for d in table.values()]]
+
+    def system_names(self) -> list[str]:
+        """The streams that the engine writes."""
+        return [s.name for s in self.streams.values() if s.is_system]

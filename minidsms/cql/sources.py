@@ -118,7 +118,10 @@ class SourceBinder:
         known = self.session.catalog.names()
         place = (ref.span[0], min(ref.span[1], ref.span[0] + len(ref.name))) if ref.span != (0, 0) else ref.span
         note = f"there are: {listing(known)}" if known else "nothing has been declared yet"
-        hint = did_you_mean(ref.name, known) or f"declare it: CREATE STREAM {ref.name} (..)"
+        hint = (
+            did_you_mean(ref.name, [*known, *self.session.catalog.system_names()])
+            or f"declare it: CREATE STREAM {ref.name} (..)"
+        )
         return self.session.error(f'unknown stream, relation or view "{ref.name}"', place, note, hint)
 
     def _query(self, ref: syntax.QueryRef) -> Source:

@@ -40,7 +40,7 @@ TYPES = {
 }
 """The names a type goes by."""
 _SIZED_TYPES = frozenset({"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"})
-SHOWN = ("streams", "relations", "queries", "views", "settings", "functions")
+SHOWN = ("streams", "relations", "queries", "views", "settings", "functions", "system")
 FORMATS = ("csv", "json", "parquet", "arrow")
 
 

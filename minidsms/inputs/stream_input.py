@@ -34,6 +34,9 @@ class StreamInput:
     memory: asked before anything is stored, with the bytes the call brings; it may raise to refuse them.
     """
 
+    is_system = False
+    """The engine writes it (`minidsms.system_streams`)."""
+
     def __init__(
         self,
         definition: StreamDef,

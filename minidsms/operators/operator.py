@@ -35,12 +35,13 @@ class Failure:
 
 @dataclass
 class Counters:
-    """What every operator counts, always."""
+    """What every operator counts, always. stalls: how often it stopped because a reader had no room."""
 
     elements_in: int = 0
     elements_out: int = 0
     time_ns: int = 0
     runs: int = 0
+    stalls: int = 0
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ class Operator:
                 if complete > queue.progress:
                     queue.progress = complete
             if self.is_blocked():
+                self.counters.stalls += 1
                 return
         self._emission = None
         self._complete()

@@ -13,6 +13,7 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
 from minidsms.expressions import print_expression
 from minidsms.operators.operator import Operator
+from minidsms.plan.held_back import held_back
 from minidsms.plan.logical import (
     FirstArrival,
     GroupBy,
@@ -186,6 +187,9 @@ def physical_text(network: Network, analyze: bool) -> str:
     text = _tree(network.output, inputs, line)
     if analyze:
         text += "\n  Closed until " + instant_text(network.progress)
+        stuck = held_back(network)
+        if stuck is not None:
+            text += f"\n  Waiting: {stuck}"
         if network.failure is not None:
             text += f"\n  Failed at {network.failure.ts}: {network.failure.reason}"
     return text

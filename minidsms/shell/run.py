@@ -214,7 +214,7 @@ def _report(job: _Job, options: argparse.Namespace, took_s: float) -> int:
 
 def _inputs(db: Connection) -> list[str]:
     """The names of the streams and relations."""
-    return [*(s.name for s in db.catalog.streams.values()), *(r.name for r in db.catalog.relations.values())]
+    return [each.definition.name for each in db.inputs]
 
 
 def _report_losses(db: Connection, name: str) -> None:

@@ -1,0 +1,156 @@
+"""What each kind of entity tells in SysStream: rows of (entity, kind, property, ival, fval).
+
+Invariant: reading changes nothing of what is read but the peaks of queues, which begin anew.  docs/sys-stream.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.operators.operator import Operator
+from minidsms.plan.held_back import held_back
+from minidsms.query import Query
+from minidsms.scheduler import Scheduler
+
+
+class Rows:
+    """Rows being gathered, in columns."""
+
+    def __init__(self) -> None:
+        self._entity: list[str] = []
+        self._kind: list[str] = []
+        self._property: list[str] = []
+        self._ival: list[int | None] = []
+        self._fval: list[float | None] = []
+
+    def add(self, kind: str, entity: str, name: str, ival: int | None = None, fval: float | None = None) -> None:
+        """One row."""
+        self._entity.append(entity)
+        self._kind.append(kind)
+        self._property.append(name)
+        self._ival.append(ival)
+        self._fval.append(fval)
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """All rows, by the names of the columns."""
+        return {
+            "entity": self._entity,
+            "kind": self._kind,
+            "property": self._property,
+            "ival": self._ival,
+            "fval": self._fval,
+        }
+
+
+class Since:
+    """Totals as they were read last, so that the interval's share can be told."""
+
+    __slots__ = ("_totals",)
+
+    def __init__(self) -> None:
+        self._totals: tuple[int, ...] = ()
+
+    def growth(self, *totals: int) -> list[int]:
+        """How much each has grown since the last call (the first time: since the beginning)."""
+        before = self._totals or (0,) * len(totals)
+        self._totals = totals
+        return [now - then for now, then in zip(totals, before)]
+
+
+Memory = MutableMapping[Any, Since]
+
+
+def _since(memory: Memory, entity: Any) -> Since:
+    known = memory.get(entity)
+    if known is None:
+        known = memory[entity] = Since()
+    return known
+
+
+def _rate(grown: int, seconds: float) -> float | None:
+    return grown / seconds if seconds > 0 else None
+
+
+def tell_operators(rows: Rows, operators: Sequence[tuple[str, Operator]], memory: Memory, seconds: float) -> None:
+    """Elements and rates in and out, selectivity, time and share of time, stalls, state; then the queues it reads."""
+    names = {id(queue): name for name, operator in operators for queue in operator.outputs}
+    grown = []
+    for _, operator in operators:
+        c = operator.counters
+        grown.append(_since(memory, operator).growth(c.elements_in, c.elements_out, c.time_ns, c.stalls))
+    total = sum(g[2] for g in grown)
+    for (name, operator), (n_in, n_out, time_ns, stalls) in zip(operators, grown):
+        add = rows.add
+        add("operator", name, "elements_in", operator.counters.elements_in)
+        add("operator", name, "elements_out", operator.counters.elements_out)
+        add("operator", name, "rate_in", None, _rate(n_in, seconds))
+        add("operator", name, "rate_out", None, _rate(n_out, seconds))
+        if n_in:
+            add("operator", name, "selectivity", None, n_out / n_in)
+        add("operator", name, "time_ns", time_ns)
+        if total:
+            add("operator", name, "time_share", None, time_ns / total)
+        add("operator", name, "stalls", stalls)
+        add("operator", name, "nbytes", sum(s.nbytes for s in operator.synopses()))
+        for i, queue in enumerate(operator.inputs):
+            producer = names.get(id(queue), queue.name)
+            entity = f"{producer} > {name}" + (f" input {i + 1}" if len(operator.inputs) > 1 else "")
+            add("queue", entity, "elements", queue.size)
+            add("queue", entity, "peak", queue.peak)
+            add("queue", entity, "bound", queue.bound)
+            queue.peak = queue.size
+
+
+def tell_source(rows: Rows, source: StreamInput | RelationInput, memory: Memory, seconds: float) -> None:
+    """What came in: elements, their rate, what was refused, what waits for slack, and the progress of time."""
+    name = source.definition.name
+    counters = source.counters
+    (grown,) = _since(memory, source).growth(counters.accepted)
+    rows.add("source", name, "accepted", counters.accepted)
+    rows.add("source", name, "rate", None, _rate(grown, seconds))
+    rows.add("source", name, "late_dropped", counters.late_dropped)
+    rows.add("source", name, "rejected", counters.rejected)
+    if isinstance(source, StreamInput):
+        rows.add("source", name, "waiting", source.waiting)
+        rows.add("source", name, "progress", _instant(source.progress))
+        rows.add("source", name, "ended", int(source.ended))
+
+
+def tell_store(rows: Rows, source: StreamInput | RelationInput) -> None:
+    """The size of the store of a stream or relation."""
+    rows.add("store", source.definition.name, "elements", len(source.store))
+    rows.add("store", source.definition.name, "nbytes", source.nbytes)
+
+
+def tell_query(rows: Rows, query: Query, memory: Memory, seconds: float) -> None:
+    """Answers, their rate and what waits to be fetched; the closed instant and how far it is behind; what waits."""
+    figures = query.figures()
+    (grown,) = _since(memory, query).growth(figures["results"])
+    for name, value in figures.items():
+        rows.add("query", query.name, name, _instant(value) if name == "closed_until" else int(value))
+    rows.add("query", query.name, "rate", None, _rate(grown, seconds))
+    stuck = held_back(query.network)
+    if stuck is not None:
+        rows.add("stall", query.name, stuck.stream, stuck.waiting, float(stuck.behind))
+
+
+def tell_scheduler(rows: Rows, scheduler: Scheduler, operators: Sequence[Operator], memory: Memory) -> None:
+    """How many turns it gave and the time they took, over all operators there are."""
+    runs = sum(o.counters.runs for o in operators)
+    time_ns = sum(o.counters.time_ns for o in operators)
+    rows.add("scheduler", scheduler.name, "runs", runs)
+    rows.add("scheduler", scheduler.name, "time_ns", time_ns)
+    rows.add("scheduler", scheduler.name, "quantum", scheduler.quantum)
+    rows.add("scheduler", scheduler.name, "operators", len(operators))
+
+
+def _instant(ts: int) -> int | None:
+    """An instant; None before the first and after the last."""
+    return ts if MIN_INSTANT < ts < MAX_INSTANT else None
+
+
+__all__ = ["Memory", "Rows", "Since", "tell_operators", "tell_query", "tell_scheduler", "tell_source", "tell_store"]

@@ -1,0 +1,116 @@
+"""SysStream: rates, selectivities, time shares, sizes, progress and stalls of everything in the engine, as a stream.
+
+Every interval, as the connection's clock tells it, each entity gives a row per property. Totals since the beginning and
+sizes are in `ival`; rates, shares and selectivities, which are of the interval that ends, in `fval`.
+Invariant: what is read is counted anyway; nothing is counted for the sake of this stream.
+Babu 2005, section 2.4; docs/sys-stream.md lists the properties.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from minidsms.elements import Schema, Type
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.operators.operator import Operator
+from minidsms.query import Query
+from minidsms.scheduler import Scheduler
+from minidsms.settings import Settings, interval_ticks
+from minidsms.system_streams.figures import (
+    Rows,
+    Since,
+    tell_operators,
+    tell_query,
+    tell_scheduler,
+    tell_source,
+    tell_store,
+)
+
+SCHEMA = Schema.of(
+    ("ts", Type.TIMESTAMP),
+    ("entity", Type.TEXT),
+    ("kind", Type.TEXT),
+    ("property", Type.TEXT),
+    ("ival", Type.INTEGER),
+    ("fval", Type.FLOAT),
+)
+
+
+class Observed(Protocol):
+    """What SysStream reads of a connection."""
+
+    queries: dict[str, Query]
+
+    settings: Settings
+    tick_ns: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by everything."""
+
+    @property
+    def inputs(self) -> Sequence[StreamInput | RelationInput]:
+        """Streams and relations."""
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """Which operator runs next."""
+
+
+class SysStream:
+    """The publisher of SysStream."""
+
+    name = "SysStream"
+    schema = SCHEMA
+
+    def __init__(self, observed: Observed) -> None:
+        self._observed = observed
+        self._last = 0
+        self._since: weakref.WeakKeyDictionary[Any, Since] = weakref.WeakKeyDictionary()
+
+    def begin(self, now: int) -> None:
+        """Rates are of what comes from now on."""
+        self._last = now
+        self._gather(now, Rows())
+
+    def end(self) -> None:
+        """Forget what was read."""
+        self._since.clear()
+
+    def is_due(self, now: int) -> bool:
+        """The interval is over, or the clock has been set back."""
+        interval = interval_ticks(self._observed.settings["sys_interval"], self._observed.tick_ns)
+        return now - self._last >= interval or now < self._last
+
+    def columns(self, now: int) -> Mapping[str, Sequence[Any]]:
+        """A row per entity and property."""
+        rows = Rows()
+        self._gather(now, rows)
+        self._last = now
+        return rows.columns()
+
+    def _gather(self, now: int, rows: Rows) -> None:
+        observed = self._observed
+        seconds = (now - self._last) * observed.tick_ns / 1e9
+        operators = operator_names(observed.queries.values())
+        tell_operators(rows, operators, self._since, seconds)
+        for each in observed.inputs:
+            tell_source(rows, each, self._since, seconds)
+            tell_store(rows, each)
+        for query in observed.queries.values():
+            tell_query(rows, query, self._since, seconds)
+        tell_scheduler(rows, observed.scheduler, [operator for _, operator in operators], self._since)
+        rows.add("connection", "connection", "nbytes", observed.nbytes)
+
+
+def operator_names(queries: Iterable[Query]) -> list[tuple[str, Operator]]:
+    """Every running operator once, under the first query that has it: `cars.2 Select` is the second of query cars."""
+    named: dict[int, tuple[str, Operator]] = {}
+    for query in queries:
+        for i, operator in enumerate(query.network.operators, 1):
+            if id(operator) not in named:
+                named[id(operator)] = f"{query.name}.{i} {operator.name}", operator
+    return list(named.values())

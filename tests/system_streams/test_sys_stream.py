@@ -1,0 +1,245 @@
+"""SysStream: what the engine tells of itself. docs/sys-stream.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.elements import Schema, Type
+
+
+class Clock:
+    """A clock that is set."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(10_000)
+
+
+@pytest.fixture
+def db(clock: Clock) -> minidsms.Connection:
+    db = minidsms.connect(clock=clock)
+    db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+    return db
+
+
+def told(query: minidsms.Query) -> dict[tuple[str, str, str], tuple[int | None, float | None]]:
+    """The rows fetched from a query over all columns, by (kind, entity, property)."""
+    return {(c.row[2], c.row[1], c.row[3]): (c.row[4], c.row[5]) for c in query.fetch()}
+
+
+def test_a_source_tells_its_rate_per_second_of_the_clock(db: minidsms.Connection, clock: Clock) -> None:
+    q = db.query("SELECT * FROM SysStream")
+    clock.now += 2000
+    db.push("S", [(1, 1)] * 30, ts=5)
+    rows = told(q)
+    assert rows["source", "S", "accepted"] == (30, None)
+    assert rows["source", "S", "rate"] == (None, 15.0)
+
+
+def test_an_operator_tells_selectivity_and_elements(db: minidsms.Connection, clock: Clock) -> None:
+    db.query("SELECT k FROM S WHERE v > 1", name="f")
+    q = db.query("SELECT * FROM SysStream")
+    clock.now += 1000
+    db.push("S", {"k": [1, 2, 3, 4], "v": [1, 2, 1, 1]}, ts=5)
+    rows = told(q)
+    select = next(name for kind, name, _ in rows if kind == "operator" and name.endswith("Select"))
+    assert rows["operator", select, "elements_in"] == (4, None)
+    assert rows["operator", select, "elements_out"] == (1, None)
+    assert rows["operator", select, "selectivity"] == (None, 0.25)
+    assert any(kind == "queue" and select in name for kind, name, _ in rows)
+
+
+def test_a_publication_is_closed_at_once_and_comes_once_an_interval(db: minidsms.Connection, clock: Clock) -> None:
+    q = db.query("SELECT ISTREAM(ts) FROM SysStream [NOW] WHERE kind = 'connection'")
+    db.advance(1)
+    assert q.fetch() == []
+    clock.now += 999
+    db.advance(2)
+    assert q.fetch() == []
+    clock.now += 1
+    db.advance(3)
+    db.advance(4)
+    assert [c.row for c in q.fetch()] == [(11_000,)]
+    db.execute("SET sys_interval = 200")
+    clock.now += 200
+    db.advance(5)
+    assert [c.ts for c in q.fetch()] == [11_200]
+
+
+def test_an_interval_may_be_written_with_a_unit(db: minidsms.Connection, clock: Clock) -> None:
+    db.execute("SET sys_interval = '2 SECONDS'")
+    q = db.query("SELECT ts FROM SysStream WHERE kind = 'connection'")
+    for _ in range(4):
+        clock.now += 1000
+        db.advance(clock.now)
+    assert [c.ts for c in q.fetch()] == [12_000, 14_000]
+
+
+def test_a_windowed_aggregate_over_it_is_exact(db: minidsms.Connection, clock: Clock) -> None:
+    q = db.query(
+        "SELECT COUNT(*), MAX(ival) FROM SysStream [RANGE 3 SECONDS] WHERE kind = 'source' AND property = 'accepted' "
+        "AND entity = 'S'"
+    )
+    for i in range(6):
+        clock.now += 1000
+        db.push("S", [(1, 1)] * 10, ts=i)
+    assert q.snapshot() == [(3, 60)]
+
+
+def test_nobody_listens_and_nothing_is_published_or_held(db: minidsms.Connection, clock: Clock) -> None:
+    before = db.nbytes
+    q = db.query("SELECT * FROM SysStream [RANGE 1 HOUR]", name="q")
+    clock.now += 1000
+    db.advance(1)
+    assert db.nbytes > before
+    q.close()
+    assert db.nbytes == before
+    assert not db.system_streams.is_read
+    clock.now += 1000
+    db.advance(2)
+    later = db.query("SELECT * FROM SysStream WHERE kind = 'source'")
+    clock.now += 500
+    db.advance(3)
+    assert later.fetch() == []
+
+
+def test_queries_over_it_do_not_feed_it(db: minidsms.Connection, clock: Clock) -> None:
+    counts = []
+    for i in range(3):
+        db.query("SELECT ISTREAM(entity, SUM(fval)) FROM SysStream [RANGE 1 MINUTE] GROUP BY entity", name=f"m{i}")
+    q = db.query("SELECT COUNT(*) FROM SysStream [NOW]")
+    for _ in range(10):
+        clock.now += 1000
+        db.advance(clock.now)
+        counts.append(q.snapshot()[0][0])
+    assert max(counts[1:]) - min(counts[1:]) <= 20
+    assert max(counts) < 1000
+
+
+def test_a_stall_names_the_stream_that_holds_time_back(db: minidsms.Connection, clock: Clock) -> None:
+    db.execute("CREATE STREAM T (k INTEGER)")
+    j = db.query("SELECT S.k FROM S [RANGE 5], T [RANGE 5] WHERE S.k = T.k", name="j")
+    q = db.query("SELECT * FROM SysStream WHERE kind = 'stall'")
+    db.advance(100, "T")
+    clock.now += 1000
+    db.push("S", [(1, 1)] * 3, ts=[200, 300, 400])
+    assert told(q) == {("stall", "j", "T"): (3, 300.0)}
+    assert "held back by stream T" in j.explain(analyze=True)
+    db.advance(400, "T")
+    clock.now += 1000
+    db.advance(401)
+    assert told(q) == {}
+    assert "held back" not in j.explain(analyze=True)
+
+
+def test_a_clock_that_is_set_back_does_not_silence_it(db: minidsms.Connection, clock: Clock) -> None:
+    q = db.query("SELECT ts FROM SysStream WHERE kind = 'connection'")
+    clock.now = 20_000
+    db.advance(1)
+    clock.now = 5_000
+    db.advance(2)
+    clock.now = 6_000
+    db.advance(3)
+    assert [c.ts for c in q.fetch()] == [20_000, 20_001, 20_002]
+
+
+def test_a_publication_without_room_is_left_out(db: minidsms.Connection, clock: Clock) -> None:
+    q = db.query("SELECT * FROM SysStream")
+    db.set("memory_limit", db.nbytes + 10)
+    clock.now += 1000
+    db.advance(1)
+    assert q.fetch() == []
+    db.set("memory_limit", None)
+    clock.now += 1000
+    db.advance(2)
+    assert q.fetch() != []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["CREATE STREAM sysstream (a INTEGER)", "DROP STREAM SysStream", "CREATE VIEW SYSSTREAM AS SELECT * FROM S"],
+)
+def test_its_name_is_taken(db: minidsms.Connection, statement: str) -> None:
+    with pytest.raises(minidsms.CqlError, match=r"already|written by the engine"):
+        db.execute(statement)
+
+
+def test_nobody_else_writes_it_or_moves_its_time(db: minidsms.Connection, clock: Clock) -> None:
+    for _ in range(2):
+        with pytest.raises(minidsms.Error, match="written by the engine"):
+            db.push("SysStream", (1, "a", "b", "c", 1, 1.0))
+        with pytest.raises(minidsms.Error, match=r"written by the engine|takes no heartbeats"):
+            db.advance(5, "SysStream")
+        q = db.query("SELECT * FROM SysStream")
+    db.advance(10**15)
+    clock.now += 1000
+    db.advance(10**15 + 1)
+    assert {c.ts for c in q.fetch()} == {11_000}
+
+
+def test_the_catalogue_knows_it(db: minidsms.Connection) -> None:
+    assert [name for name, _ in db.execute("DESCRIBE SysStream")] == [
+        "ts", "entity", "kind", "property", "ival", "fval",
+    ]  # fmt: skip
+    assert db.execute("SHOW SYSTEM").rows[0][2] == 0
+    q = db.query("SELECT * FROM SysStream")
+    assert db.execute("SHOW SYSTEM").rows[0][2] == 1
+    assert [row[0] for row in db.execute("SHOW STREAMS")] == ["S"]
+    q.close()
+    with pytest.raises(minidsms.CqlError, match='did you mean "SysStream"'):
+        db.query("SELECT * FROM SysStreem")
+
+
+def test_explaining_a_query_over_it_does_not_open_it(db: minidsms.Connection) -> None:
+    db.execute("EXPLAIN SELECT * FROM SysStream")
+    assert not db.system_streams.is_read
+
+
+class _Log:
+    """A publisher of records as they come."""
+
+    name = "SysLog"
+    schema = Schema.of(("ts", Type.TIMESTAMP), ("note", Type.TEXT))
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.is_open = False
+
+    def begin(self, now: int) -> None:
+        self.is_open = True
+
+    def end(self) -> None:
+        self.is_open = False
+
+    def is_due(self, now: int) -> bool:
+        return bool(self.notes)
+
+    def columns(self, now: int) -> Mapping[str, Sequence[Any]]:
+        notes, self.notes = self.notes, []
+        return {"note": notes}
+
+
+def test_another_part_of_the_engine_publishes_the_same_way(db: minidsms.Connection, clock: Clock) -> None:
+    log = _Log()
+    db.add_system_stream(log)
+    log.notes.append("before")
+    db.advance(1)
+    q = db.query("SELECT note FROM SysLog")
+    assert log.is_open
+    db.advance(2)
+    log.notes += ["a", "b"]
+    db.advance(3)
+    assert [(c.ts, c.row[0]) for c in q.fetch()] == [(10_000, "before"), (10_001, "a"), (10_001, "b")]
+    q.close()
+    assert not log.is_open
