@@ -1,0 +1,360 @@
+"""Matrix views over profile windows: the loops of the algorithms that order filters.
+
+The window is a ring of profile tuples: `bits` (W, n) uint8, 1 where the filter of that number drops the tuple, and
+`times` (W, n) int64, what the filter took, in 1/1024 ns, or -1 where it was not measured; sums of whole numbers stay
+exact however long tuples come and go. `place` (2,) holds the next slot and how many are taken; the taken ones are
+always the first. `averages` (n,) are the running means a_i in ns; a filter whose samples have all left keeps its last.
+
+`order` (n,) says which filter stands at a position. `view[i, j]`, i <= j, counts the tuples of the window that the
+filter at position j drops among those that no filter at a position before i drops. Babu 2005, sections 4.3 to 4.6.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+SCALE = 1024.0
+NEXT, SIZE, PLACE_WORDS = 0, 1, 2
+
+
+@njit("void(int64[:,::1], int64[::1], int64, int64[::1], int64[:,::1], float64[::1])", cache=True, nogil=True)
+def _record_times(
+    times: np.ndarray, costs: np.ndarray, slot: int, place: np.ndarray, totals: np.ndarray, averages: np.ndarray
+) -> None:
+    """Put the times of a profile tuple into its slot; totals (2, n): sums and counts of the samples in the window."""
+    is_full = place[SIZE] == times.shape[0]
+    for f in range(costs.shape[0]):
+        if is_full and times[slot, f] >= 0:
+            totals[0, f] -= times[slot, f]
+            totals[1, f] -= 1
+        times[slot, f] = costs[f]
+        if costs[f] >= 0:
+            totals[0, f] += costs[f]
+            totals[1, f] += 1
+        if totals[1, f] > 0:
+            averages[f] = max(totals[0, f], 1) / SCALE / totals[1, f]
+
+
+@njit("int64(int64[::1], int64)", cache=True, nogil=True)
+def _take_slot(place: np.ndarray, capacity: int) -> int:
+    """Move the ring on by one; the slot that was written."""
+    slot = int(place[NEXT])
+    place[NEXT] = slot + 1 if slot + 1 < capacity else 0
+    place[SIZE] = min(place[SIZE] + 1, capacity)
+    return slot
+
+
+@njit(
+    "void(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1])",
+    cache=True,
+    nogil=True,
+)
+def append_tuples(
+    drops: np.ndarray,
+    costs: np.ndarray,
+    bits: np.ndarray,
+    times: np.ndarray,
+    place: np.ndarray,
+    totals: np.ndarray,
+    averages: np.ndarray,
+) -> None:
+    """Take profile tuples into the window, and nothing else."""
+    for t in range(drops.shape[0]):
+        _record_times(times, costs, place[NEXT], place, totals, averages)
+        bits[_take_slot(place, bits.shape[0])] = drops[t]
+
+
+@njit("int64(uint8[::1], int64[::1])", cache=True, nogil=True)
+def _first_drop(row: np.ndarray, order: np.ndarray) -> int:
+    """The position of the first filter that drops the tuple; n if none does."""
+    n = len(order)
+    for c in range(n):
+        if row[order[c]]:
+            return c
+    return n
+
+
+@njit("void(uint8[::1], int64[::1], int64[:,::1], int64)", cache=True, nogil=True)
+def _count(row: np.ndarray, order: np.ndarray, view: np.ndarray, change: int) -> None:
+    """Figure 4.5: a profile tuple comes (+1) or goes (-1)."""
+    first = _first_drop(row, order)
+    for c in range(first, order.shape[0]):
+        if row[order[c]]:
+            for r in range(first + 1):
+                view[r, c] += change
+
+
+@njit("int64(int64[::1], int64[:,::1], float64[::1], float64, int64)", cache=True, nogil=True)
+def _violation(order: np.ndarray, view: np.ndarray, averages: np.ndarray, alpha: float, start: int) -> int:
+    """Figure 4.6 with equation 4.4: the first position from `start` on that violates the Greedy Invariant, or -1."""
+    n = order.shape[0]
+    for i in range(start, n):
+        own, time = view[i, i], averages[order[i]]
+        for j in range(i + 1, n):
+            if own * averages[order[j]] < alpha * view[i, j] * time:
+                return i
+    return -1
+
+
+@njit(
+    "void(uint8[:,::1], int64, int64[::1], int64[:,::1], float64[::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def _correct(
+    bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray, averages: np.ndarray, violated: int
+) -> None:
+    """Figure 4.7: greedy order from position `violated` on.
+
+    The best filter is inserted and those between move back by one, so that filters keep their order among themselves.
+    Behind the last place that moved, every row counts the same tuples as before.
+    """
+    n = order.shape[0]
+    alive = np.ones(size, np.bool_)
+    for r in range(violated):
+        for t in range(size):
+            if bits[t, order[r]]:
+                alive[t] = False
+    last = violated
+    r = violated
+    while r <= last:
+        for c in range(r, n):
+            count = 0
+            f = order[c]
+            for t in range(size):
+                if alive[t] and bits[t, f]:
+                    count += 1
+            view[r, c] = count
+        best = r
+        for c in range(r + 1, n):
+            if view[r, c] * averages[order[best]] > view[r, best] * averages[order[c]]:
+                best = c
+        last = max(last, best)
+        f = order[best]
+        for c in range(best, r, -1):
+            order[c] = order[c - 1]
+        order[r] = f
+        for k in range(r + 1):
+            count = view[k, best]
+            for c in range(best, r, -1):
+                view[k, c] = view[k, c - 1]
+            view[k, r] = count
+        for t in range(size):
+            if bits[t, f]:
+                alive[t] = False
+        r += 1
+
+
+@njit(
+    "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
+    " int64[:,::1], float64, int64)",
+    cache=True,
+    nogil=True,
+)
+def observe_all(
+    drops: np.ndarray,
+    costs: np.ndarray,
+    bits: np.ndarray,
+    times: np.ndarray,
+    place: np.ndarray,
+    totals: np.ndarray,
+    averages: np.ndarray,
+    order: np.ndarray,
+    view: np.ndarray,
+    alpha: float,
+    enough: int,
+) -> int:
+    """A-Greedy: take profile tuples in one by one; how many violations were corrected."""
+    corrected = 0
+    capacity = bits.shape[0]
+    for t in range(drops.shape[0]):
+        slot = place[NEXT]
+        if place[SIZE] == capacity:
+            _count(bits[slot], order, view, -1)
+        _record_times(times, costs, slot, place, totals, averages)
+        bits[slot] = drops[t]
+        _take_slot(place, capacity)
+        _count(bits[slot], order, view, 1)
+        if place[SIZE] < enough:
+            continue
+        violated = _violation(order, view, averages, alpha, 0)
+        while violated >= 0:
+            corrected += 1
+            _correct(bits, place[SIZE], order, view, averages, violated)
+            violated = _violation(order, view, averages, alpha, violated + 1)
+    return corrected
+
+
+@njit(
+    "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
+    " int64[:,::1], float64, int64)",
+    cache=True,
+    nogil=True,
+)
+def observe_unconditional(
+    drops: np.ndarray,
+    costs: np.ndarray,
+    bits: np.ndarray,
+    times: np.ndarray,
+    place: np.ndarray,
+    totals: np.ndarray,
+    averages: np.ndarray,
+    order: np.ndarray,
+    view: np.ndarray,
+    alpha: float,
+    enough: int,
+) -> int:
+    """Independent: as A-Greedy, with the first row of the view only; how often the filters were sorted."""
+    n = order.shape[0]
+    sorted_again = 0
+    capacity = bits.shape[0]
+    for t in range(drops.shape[0]):
+        slot = place[NEXT]
+        is_full = place[SIZE] == capacity
+        for c in range(n):
+            view[0, c] += np.int64(drops[t, order[c]]) - (np.int64(bits[slot, order[c]]) if is_full else 0)
+        _record_times(times, costs, slot, place, totals, averages)
+        bits[slot] = drops[t]
+        _take_slot(place, capacity)
+        if place[SIZE] < enough:
+            continue
+        least = 0
+        for c in range(1, n):
+            own, time = view[0, least], averages[order[least]]
+            if own * averages[order[c]] < alpha * view[0, c] * time:
+                break
+            if view[0, c] * time < own * averages[order[c]]:
+                least = c
+        else:
+            continue
+        sorted_again += 1
+        for c in range(1, n):
+            f, count, k = order[c], view[0, c], c
+            while k > 0 and view[0, k - 1] * averages[f] < count * averages[order[k - 1]]:
+                order[k], view[0, k] = order[k - 1], view[0, k - 1]
+                k -= 1
+            order[k], view[0, k] = f, count
+    return sorted_again
+
+
+@njit("void(uint8[::1], int64[::1], int64[:,::1], int64)", cache=True, nogil=True)
+def _count_neighbours(row: np.ndarray, order: np.ndarray, view: np.ndarray, change: int) -> None:
+    """As figure 4.5, for the entries view[i, i] and view[i, i + 1]: three of them at most."""
+    first = _first_drop(row, order)
+    if first == order.shape[0]:
+        return
+    view[first, first] += change
+    if first > 0:
+        view[first - 1, first] += change
+    if first + 1 < order.shape[0] and row[order[first + 1]]:
+        view[first, first + 1] += change
+
+
+@njit("void(uint8[:,::1], int64, int64[::1], int64[:,::1])", cache=True, nogil=True)
+def recount_neighbours(bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray) -> None:
+    """Both diagonals from the window."""
+    view[:] = 0
+    for t in range(size):
+        _count_neighbours(bits[t], order, view, 1)
+
+
+@njit(
+    "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
+    " int64[:,::1], float64, int64)",
+    cache=True,
+    nogil=True,
+)
+def observe_neighbours(
+    drops: np.ndarray,
+    costs: np.ndarray,
+    bits: np.ndarray,
+    times: np.ndarray,
+    place: np.ndarray,
+    totals: np.ndarray,
+    averages: np.ndarray,
+    order: np.ndarray,
+    view: np.ndarray,
+    alpha: float,
+    enough: int,
+) -> int:
+    """LocalSwaps: swap neighbours while that pays; how many swaps.
+
+    It ends: a swap makes the order cheaper on the tuples of the window, as they are known.
+    """
+    n = order.shape[0]
+    swaps = 0
+    capacity = bits.shape[0]
+    for t in range(drops.shape[0]):
+        slot = place[NEXT]
+        if place[SIZE] == capacity:
+            _count_neighbours(bits[slot], order, view, -1)
+        _record_times(times, costs, slot, place, totals, averages)
+        bits[slot] = drops[t]
+        _take_slot(place, capacity)
+        _count_neighbours(bits[slot], order, view, 1)
+        if place[SIZE] < enough:
+            continue
+        i = 0
+        while i < n - 1:
+            if view[i, i] * averages[order[i + 1]] < alpha * view[i, i + 1] * averages[order[i]]:
+                order[i], order[i + 1] = order[i + 1], order[i]
+                recount_neighbours(bits, place[SIZE], order, view)
+                swaps += 1
+                i = max(i - 1, 0)
+            else:
+                i += 1
+    return swaps
+
+
+@njit(
+    "void(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
+    " int64[:,::1], float64, int64, int64, int64, int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def observe_one(
+    drops: np.ndarray,
+    costs: np.ndarray,
+    bits: np.ndarray,
+    times: np.ndarray,
+    place: np.ndarray,
+    totals: np.ndarray,
+    averages: np.ndarray,
+    order: np.ndarray,
+    view: np.ndarray,
+    alpha: float,
+    enough: int,
+    profiled: int,
+    seen: int,
+    found: np.ndarray,
+) -> None:
+    """Sweep: take the profile tuples of one stage in, of which `seen` have come, until it ends.
+
+    profiled: the position that the stage looks at.  found: (2,), out: how many tuples were taken, and the first
+    position where the Sweep Invariant is violated, or -1. The view counts the tuples of the stage only; a stage is
+    not longer than the window, so that none of them leaves while it lasts.
+    """
+    capacity = bits.shape[0]
+    found[1] = -1
+    for t in range(drops.shape[0]):
+        slot = place[NEXT]
+        _record_times(times, costs, slot, place, totals, averages)
+        bits[slot] = drops[t]
+        _take_slot(place, capacity)
+        found[0] = t + 1
+        seen += 1
+        first = _first_drop(drops[t], order)
+        if first <= profiled:
+            view[first, first] += 1
+        if drops[t, order[profiled]]:
+            for r in range(min(first + 1, profiled)):
+                view[r, profiled] += 1
+        if seen >= enough:
+            own = averages[order[profiled]]
+            for i in range(profiled):
+                if view[i, i] * own < alpha * view[i, profiled] * averages[order[i]]:
+                    found[1] = i
+                    return
+        if seen == capacity:
+            return

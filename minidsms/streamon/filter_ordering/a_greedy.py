@@ -1,0 +1,68 @@
+"""A-Greedy: the filter with the highest drop rate per time first, then the one with the highest on what is left, ..
+
+Invariant: on the tuples of the profile window the order satisfies the Greedy Invariant up to alpha (definition 4.3.1,
+equation 4.4), once the window says something; its cost is then at most 4 / alpha times that of the best order
+(theorem 4.3.1). A violation is found by the profile tuple that makes it, and mended from the window at once.
+Babu 2005, section 4.3, figures 4.5 to 4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from minidsms.elements import BoolArray
+from minidsms.kernels.filter_ordering import observe_all
+from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderStatistics, Wanted
+from minidsms.streamon.filter_ordering.matrix_view import MatrixView
+from minidsms.streamon.filter_ordering.profile_window import ProfileWindow, as_profile, checked_order
+
+
+class AGreedy:
+    """See `OrderingAlgorithm`."""
+
+    default_rate: ClassVar[float] = 0.01
+    default_window: ClassVar[int] = 1000
+    default_alpha: ClassVar[float] = 0.9
+
+    def __init__(
+        self,
+        n: int,
+        order: Sequence[int] | None = None,
+        window: int | None = None,
+        alpha: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.window = ProfileWindow(n, window or self.default_window)
+        self.view = MatrixView(checked_order(n, order))
+        self.alpha = self.default_alpha if alpha is None else alpha
+
+    @property
+    def order(self) -> Order:
+        """The greedy order."""
+        return tuple(self.view.order.tolist())
+
+    def wanted(self) -> Wanted:
+        """Every filter: any of them may be the next best at any position."""
+        return Wanted(Evaluate.ALL)
+
+    def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
+        """See `OrderingAlgorithm`.  O(n^2) per profile tuple, and a scan of the window per position corrected."""
+        before = self.order
+        view = self.view
+        observe_all(
+            *as_profile(drops, costs), *self.window.arrays, view.order, view.counts, self.alpha, self.window.enough
+        )
+        return None if self.order == before else self.order
+
+    def adopt(self, order: Sequence[int]) -> None:
+        """See `OrderingAlgorithm`."""
+        self.view.adopt(checked_order(len(self.view.order), order), self.window.bits[: self.window.size])
+
+    def expected_cost(self, order: Sequence[int]) -> float | None:
+        """See `OrderingAlgorithm`."""
+        return self.window.expected_cost(order)
+
+    def describe(self) -> OrderStatistics:
+        """See `OrderingAlgorithm`."""
+        return self.window.statistics(self.order)

@@ -1,0 +1,49 @@
+"""The matrix view: the conditional drop counts that tell whether an order is greedy.
+
+Invariant: `counts[i, j]`, i <= j, is the number of tuples of the profile window that the filter at position j of the
+order drops, among those that none of the filters before position i drops. Babu 2005, section 4.3.2, figure 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.streamon.contracts import Float64Array
+from minidsms.streamon.filter_ordering.profile_window import UInt8Array
+
+
+class MatrixView:
+    """order: (n,) the filter at each position.  counts: (n, n), upper triangle; the kernels keep both."""
+
+    def __init__(self, order: Int64Array) -> None:
+        self.order = order
+        self.counts: Int64Array = np.zeros((len(order), len(order)), np.int64)
+
+    def adopt(self, order: Int64Array, bits: UInt8Array) -> None:
+        """Another order over the same tuples (m, n): count again."""
+        self.order[:] = order
+        self.counts[:] = counted(bits, order.tolist())
+
+
+def counted(bits: UInt8Array, order: Sequence[int]) -> Int64Array:
+    """The view of an order over the tuples (m, n), by its definition."""
+    n = len(order)
+    counts = np.zeros((n, n), np.int64)
+    alive = np.ones(len(bits), np.bool_)
+    in_order = bits[:, list(order)]
+    for i in range(n):
+        counts[i, i:] = np.count_nonzero(in_order[alive, i:], axis=0)
+        alive &= in_order[:, i] == 0
+    return counts
+
+
+def is_greedy(counts: Int64Array, times: Float64Array, alpha: float = 1.0) -> bool:
+    """Does every position hold the filter that drops most per time, up to alpha (equations 4.2 and 4.4)?
+
+    times: (n,) by position.
+    """
+    rates = counts / times
+    return all(rates[i, i] >= alpha * rates[i, i:].max() * (1 - 1e-12) for i in range(len(times)))

@@ -1,0 +1,112 @@
+"""The profile window: which filters drop the sampled tuples, and how long each filter takes.
+
+Invariant: it holds the last `capacity` profile tuples, each with a bit per filter (a filter that was not evaluated
+counts as one that lets the tuple pass), and the times measured with them; `averages` are the means of those times.
+Babu 2005, section 4.3.1, figure 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.kernels.filter_ordering import PLACE_WORDS, SCALE, SIZE, append_tuples
+from minidsms.streamon.contracts import Float64Array, OrderStatistics
+
+UInt8Array = npt.NDArray[np.uint8]
+
+ENOUGH = 50
+"""Profile tuples that say something: with fewer, and more of them to come, no order is judged."""
+
+
+class ProfileWindow:
+    """n: filters.  capacity: profile tuples held.
+
+    bits: (capacity, n), 1 where the filter drops the tuple; times: (capacity, n), in 1/1024 ns, -1 where not measured;
+    averages: (n,) ns per tuple, 1 before anything was measured. The kernels write all three.
+    """
+
+    def __init__(self, n: int, capacity: int) -> None:
+        if n < 1 or capacity < 1:
+            raise ValueError("a profile window has at least one filter and room for one tuple")
+        self.capacity = capacity
+        self.bits: UInt8Array = np.zeros((capacity, n), np.uint8)
+        self.times: Int64Array = np.full((capacity, n), -1, np.int64)
+        self.place: Int64Array = np.zeros(PLACE_WORDS, np.int64)
+        self.totals: Int64Array = np.zeros((2, n), np.int64)
+        self.averages: Float64Array = np.ones(n)
+        self.enough = min(ENOUGH, capacity)
+
+    @property
+    def size(self) -> int:
+        """Profile tuples held."""
+        return int(self.place[SIZE])
+
+    @property
+    def arrays(self) -> tuple[UInt8Array, Int64Array, Int64Array, Int64Array, Float64Array]:
+        """What the kernels work on, in the order of their arguments."""
+        return self.bits, self.times, self.place, self.totals, self.averages
+
+    def append(self, bits: UInt8Array, times: Int64Array) -> None:
+        """Take profile tuples (m, n) in, all with the same times (n,); see `as_profile`."""
+        append_tuples(bits, times, *self.arrays)
+
+    def expected_cost(self, order: Sequence[int]) -> float | None:
+        """Equation 4.1 over the tuples held: mean ns per tuple under an order; None of none.  O(size * n)."""
+        return cost_of(self.bits[: self.size], self.averages, order)
+
+    def statistics(self, order: Sequence[int]) -> OrderStatistics:
+        """The order with its conditional drop rates d(i | i - 1) and average times, by position."""
+        reaching = reaching_by_position(self.bits[: self.size], order)
+        rates = tuple(
+            (before - after) / before if before else None
+            for before, after in zip(reaching[:-1].tolist(), reaching[1:].tolist())
+        )
+        known = self.totals[1] > 0
+        costs = tuple(float(self.averages[f]) if known[f] else None for f in order)
+        return OrderStatistics(tuple(order), rates, costs, self.size)
+
+
+def reaching_by_position(bits: UInt8Array, order: Sequence[int]) -> Int64Array:
+    """(n + 1,) how many of the tuples (m, n) reach each position of the order, and its end."""
+    dropped = np.logical_or.accumulate(bits[:, list(order)] != 0, axis=1)
+    reaching = np.empty(len(order) + 1, np.int64)
+    reaching[0] = len(bits)
+    reaching[1:] = len(bits) - np.count_nonzero(dropped, axis=0)
+    return reaching
+
+
+def cost_of(bits: UInt8Array, times: Float64Array, order: Sequence[int]) -> float | None:
+    """Mean time of the tuples (m, n) under an order; None of no tuples."""
+    if not len(bits):
+        return None
+    reaching = reaching_by_position(bits, order)[:-1]
+    return float(reaching @ times[list(order)]) / len(bits)
+
+
+def as_profile(drops: BoolArray, costs: Float64Array) -> tuple[UInt8Array, Int64Array]:
+    """Profile tuples and times as the kernels take them.
+
+    Times are kept in 1/1024 ns, so that their sums are exact; -1 where nothing was measured.
+    """
+    scaled = np.asarray(costs, np.float64) * SCALE
+    times = np.full(len(scaled), -1, np.int64)
+    known = np.isfinite(scaled)
+    times[known] = np.clip(scaled[known], 1.0, 2.0**42).round().astype(np.int64)
+    bits = np.array(drops, np.uint8, order="C", ndmin=2)
+    if bits.shape[1] != len(times):
+        raise ValueError(f"profile tuples of {bits.shape[1]} filters, times of {len(times)}")
+    return bits, times
+
+
+def checked_order(n: int, order: Sequence[int] | None) -> Int64Array:
+    """The order to begin with, 0 to n - 1 unless given; ValueError if it is no permutation."""
+    if order is None:
+        return np.arange(n, dtype=np.int64)
+    given = np.array(order, np.int64)
+    if sorted(given.tolist()) != list(range(n)):
+        raise ValueError(f"{tuple(order)} is no order of {n} filters")
+    return given
