@@ -1,98 +1,94 @@
-"""Predicates: the rows a filter lets through.
+"""Predicates: the rows for which a conjunction is TRUE.
 
-A conjunction is computed conjunct by conjunct, in the order given, on the rows that may still be TRUE or failed: a row
-that was FALSE or NULL once is settled, whatever else fails in it (docs/semantics R4). Rows are dropped when few
-are left, or before a user function, which is never called for a row that is settled.
+A conjunction is computed filter by filter, in the order given, on the rows that may still be TRUE or failed: a row that
+was FALSE or NULL once is settled, whatever else fails in it (docs/semantics R4), and a user function is never called
+for it. Chunks stay in the second-level cache.
+
+Invariant: neither the order of the filters nor the cut into chunks changes which rows are TRUE and which failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from minidsms.cql import bound
 from minidsms.elements import Batch, BoolArray, Int64Array
-from minidsms.expressions.compiler import CHUNK, Context, compile_node
-from minidsms.expressions.value import Frame, Node, full
+from minidsms.expressions.compiler import Context
+from minidsms.expressions.filter_tests import kernels_are_loaded
+from minidsms.expressions.filters import Filter, conjuncts
+from minidsms.expressions.value import Frame
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
 
-_DENSE = 0.5
-"""With more than this share of rows left, computing all is cheaper than gathering some."""
+CHUNK = 32_768
+"""Rows filtered at a time: few enough for the cache, enough to make little of what each filter costs per call."""
 
 
-def conjuncts(expr: bound.Expr) -> tuple[bound.Expr, ...]:
-    """The conjuncts of a condition, nested ANDs opened."""
-    if isinstance(expr, bound.Call) and expr.function == "and":
-        return tuple(c for arg in expr.args for c in conjuncts(arg))
-    return (expr,)
+def filters_of(expr: bound.Expr, context: Context) -> tuple[Filter, ...]:
+    """The filters of a condition, in the order written; their numbers are their places here."""
+    return tuple(Filter(part, context) for part in conjuncts(expr))
+
+
+def pass_filters(
+    filters: Sequence[Filter],
+    order: Sequence[int],
+    frame: Frame,
+    use_kernels: bool,
+    reached: list[int] | None = None,
+) -> tuple[Int64Array | None, Int64Array | None]:
+    """(the rows of a chunk that pass all filters, None for all; those that fail, None for none), both ascending.
+
+    order: numbers of filters, the first to be evaluated first; it may leave some out.  reached: (len(order) + 1,)
+    counters, to which are added the rows that reach each place, and those that pass all.
+    """
+    rows: Int64Array | None = None
+    wrong: Int64Array | None = None
+    if reached is not None:
+        reached[0] += frame.n
+    for place, number in enumerate(order):
+        rows, failed = filters[number].narrow(frame, rows, use_kernels)
+        if failed is not None:
+            wrong = failed if wrong is None else np.union1d(wrong, failed)
+        if reached is not None:
+            reached[place + 1] += len(rows)
+        if not len(rows):
+            return rows, None
+    if wrong is not None and rows is not None:
+        wrong = np.intersect1d(wrong, rows, assume_unique=True)
+        rows = np.setdiff1d(rows, wrong, assume_unique=True)
+    return rows, wrong if wrong is not None and len(wrong) else None
+
+
+def chunk_of(batch: Batch, start: int, stop: int) -> Frame:
+    """The rows of a batch from start to stop, as filters read them."""
+    frame = Frame(batch.column, len(batch))
+    return frame if stop - start == len(batch) else frame.slice(start, stop)
 
 
 def compile_predicate(expr: bound.Expr, context: Context) -> Predicate:
-    """batch -> (rows where the condition is TRUE, rows where it failed or None), both (n,) bool."""
-    parts = conjuncts(expr)
-    nodes = [compile_node(part, context) for part in parts]
-    is_user = [any(isinstance(e, bound.UserCall) for e in bound.walk(part)) for part in parts]
+    """batch -> (rows where the condition is TRUE, rows where it failed or None), both (n,) bool; the order written."""
+    filters = filters_of(expr, context)
+    order = range(len(filters))
 
     def apply(batch: Batch) -> tuple[BoolArray, BoolArray | None]:
         n = len(batch)
+        use_kernels = kernels_are_loaded()
+        mask = np.zeros(n, np.bool_)
+        failed: BoolArray | None = None
         with np.errstate(all="ignore"):
-            frame = Frame(batch.column, n)
-            if n <= CHUNK:
-                return _chunk(nodes, is_user, frame)
-            mask = np.empty(n, np.bool_)
-            failed: BoolArray | None = None
             for start in range(0, n, CHUNK):
                 stop = min(start + CHUNK, n)
-                mask[start:stop], wrong = _chunk(nodes, is_user, frame.slice(start, stop))
+                rows, wrong = pass_filters(filters, order, chunk_of(batch, start, stop), use_kernels)
+                if rows is None:
+                    mask[start:stop] = True
+                else:
+                    mask[start:stop][rows] = True
                 if wrong is not None:
                     if failed is None:
                         failed = np.zeros(n, np.bool_)
-                    failed[start:stop] = wrong
-            return mask, failed
+                    failed[start:stop][wrong] = True
+        return mask, failed
 
     return apply
-
-
-def _chunk(nodes: list[Node], is_user: list[bool], frame: Frame) -> tuple[BoolArray, BoolArray | None]:
-    """TRUE and failed rows of one frame.
-
-    `live` marks the rows of the current frame that may still be TRUE or failed (None: all), `wrong` those of them that
-    failed somewhere (None: none); `rows` says where the current frame's rows stand in the first (None: they are it).
-    """
-    n = frame.n
-    rows: Int64Array | None = None
-    live: BoolArray | None = None
-    wrong: BoolArray | None = None
-    for i, node in enumerate(nodes):
-        if live is not None:
-            left = int(np.count_nonzero(live))
-            if left == 0:
-                return np.zeros(n, np.bool_), None
-            if left < frame.n and (is_user[i] or left < _DENSE * frame.n):
-                inside = np.flatnonzero(live)
-                rows = inside if rows is None else rows[inside]
-                wrong = None if wrong is None else wrong[inside]
-                frame = frame.subset(inside)
-                live = None
-        value = node(frame)
-        passes = full(value.values, frame.n)
-        if value.failed is not None:
-            passes = passes | value.failed
-            wrong = full(value.failed, frame.n) if wrong is None else wrong | value.failed
-        live = passes if live is None else live & passes
-    assert live is not None
-    if wrong is not None:
-        wrong = wrong & live
-        live = live & ~wrong
-    return _spread(live, rows, n), None if wrong is None or not wrong.any() else _spread(wrong, rows, n)
-
-
-def _spread(mask: BoolArray, rows: Int64Array | None, n: int) -> BoolArray:
-    """A mask of the current frame as one of the first frame."""
-    if rows is None:
-        return mask
-    spread = np.zeros(n, np.bool_)
-    spread[rows[mask]] = True
-    return spread

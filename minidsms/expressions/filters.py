@@ -1,0 +1,85 @@
+"""A filter: one conjunct of a condition, and what it does to the rows of a chunk.
+
+Rows in question are positions in a chunk, ascending; None stands for all of them. A filter keeps those on which it is
+TRUE and, for now, those on which it fails: a row counts as failed only if every other filter lets it pass
+(docs/semantics R4), so filters may be evaluated in any order. Babu 2005, section 4.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minidsms.cql import bound
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.compiler import Context, compile_node
+from minidsms.expressions.filter_tests import AT, DENSE, GATHERED, keep, split
+from minidsms.expressions.printing import print_expression
+from minidsms.expressions.value import Frame, full
+
+_MOST = 0.5
+"""With more than this share of a chunk in question, computing all rows is cheaper than gathering some."""
+
+
+def conjuncts(expr: bound.Expr) -> tuple[bound.Expr, ...]:
+    """The conjuncts of a condition, nested ANDs opened."""
+    if isinstance(expr, bound.Call) and expr.function == "and":
+        return tuple(c for arg in expr.args for c in conjuncts(arg))
+    return (expr,)
+
+
+class Filter:
+    """One conjunct. text: as CQL.  is_fixed: it contains a user function that must stay where it was written."""
+
+    def __init__(self, expr: bound.Expr, context: Context) -> None:
+        self.expr = expr
+        self.text = print_expression(expr)
+        calls = [e for e in bound.walk(expr) if isinstance(e, bound.UserCall)]
+        self.is_fixed = any(context.functions[call.function.lower()].fixed for call in calls)
+        self._calls_user = bool(calls)
+        operand, self._test = split(expr, context.dictionary)
+        self._column = operand.index if isinstance(operand, bound.ColumnRef) else None
+        self._node = compile_node(operand, context)
+
+    def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
+        """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.
+
+        frame: the chunk.  A user function is called for the rows in question only.
+        """
+        if self._column is not None:
+            value = frame.column(self._column)
+            if value.valid is not None:
+                rows = np.flatnonzero(value.valid) if rows is None else rows[value.valid[rows]]
+            return keep(self._test, value.values, rows, DENSE if rows is None else AT, use_kernels), None
+        is_dense = rows is None or (not self._calls_user and len(rows) > _MOST * frame.n)
+        part = frame if is_dense or rows is None else frame.subset(rows)
+        value = self._node(part)
+        values = full(value.values, part.n)
+        layout = DENSE if rows is None else AT if is_dense else GATHERED
+        if value.valid is None and value.failed is None:
+            return keep(self._test, values, rows, layout, use_kernels), None
+        return self._with_masks(values, value.valid, value.failed, rows, layout)
+
+    def _with_masks(
+        self,
+        values: np.ndarray,
+        valid: BoolArray | None,
+        failed: BoolArray | None,
+        rows: Int64Array | None,
+        layout: int,
+    ) -> tuple[Int64Array, Int64Array | None]:
+        """Where some rows are NULL or failed."""
+        n = len(values)
+        passes = self._test.mask(values)
+        if valid is not None:
+            passes = passes & valid
+        kept = passes if failed is None else (passes | failed)
+        kept = np.broadcast_to(kept, (n,))
+        if layout == AT:
+            assert rows is not None
+            wrong = None if failed is None else rows[np.broadcast_to(failed, (n,))[rows]]
+            return rows[kept[rows]], wrong
+        wrong = None if failed is None else np.flatnonzero(np.broadcast_to(failed, (n,)))
+        found = np.flatnonzero(kept)
+        if rows is not None:
+            found, wrong = rows[found], None if wrong is None else rows[wrong]
+        return found, wrong if wrong is not None and len(wrong) else None
