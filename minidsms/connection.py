@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minidsms import statements
+from minidsms.archive.connected import Archiving
 from minidsms.arguments import name_of, text_of, type_of, types_of
 from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef, RelationDef, StreamDef
@@ -61,7 +62,7 @@ def connect(**options: Any) -> Connection:
     return Connection(**options)
 
 
-class Connection:
+class Connection(Archiving):
     """See `connect`. A context manager: leaving it closes the connection and its queries."""
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
@@ -174,6 +175,8 @@ class Connection:
         """
         with self.lock:
             self._check()
+            if self.archiver is not None:
+                self.archiver.admit()
             key = name_of(name).lower()
             stream = self._streams.get(key)
             if stream is not None:
@@ -247,6 +250,8 @@ class Connection:
         """Read one more block of the sources; False when they have ended (or passed `until`)."""
         with self.lock:
             self._check()
+            if self.archiver is not None:
+                self.archiver.admit()
             if self._driver is None:
                 if not self._sources:
                     return False
@@ -297,6 +302,7 @@ class Connection:
         """Forget a stream or relation that no query reads."""
         key = name.lower()
         target = self._streams.pop(key, None) or self._relations.pop(key, None)
+        self.stop_archiving(target)
         self.catalog.streams.pop(key, None)
         self.catalog.relations.pop(key, None)
         self._sources = [(s, t) for s, t in self._sources if t is not target]
@@ -395,6 +401,7 @@ class Connection:
             if self.queries.get(key) is not query:
                 return
             del self.queries[key]
+            self.stop_archiving(query)
             network = self._networks.pop(key)
             for readers in self._readers.values():
                 readers[:] = [n for n in readers if n is not network]
@@ -558,6 +565,7 @@ class Connection:
             with contextlib.ExitStack() as closing:
                 closing.callback(setattr, self, "_closed", True)
                 closing.callback(self._callbacks.forget)
+                closing.callback(self.close_archives)
                 for source, _ in self._sources:
                     closing.callback(source.close)
                 # One sink that cannot be written must not keep the others from their ends.

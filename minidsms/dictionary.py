@@ -172,6 +172,17 @@ class TextDictionary:
             self._arrow = pa.array(self._texts, pa.string())
         return self._arrow.take(pa.array(codes))
 
+    def dictionary_arrow(self, column: Column) -> Any:
+        """The column as a pyarrow dictionary array: codes and their texts, which need not be looked up one by one."""
+        codes = self._clean(column)
+        if self._arrow is None and len(codes) * _SMALL < self.capacity:
+            unique, inverse = np.unique(codes, return_inverse=True)
+            texts = pa.array([self._texts[c] for c in unique.tolist()], pa.string())
+            return pa.DictionaryArray.from_arrays(pa.array(inverse.reshape(-1)), texts)
+        if self._arrow is None:
+            self._arrow = pa.array(self._texts, pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(codes.copy()), self._arrow, safe=False)
+
     @staticmethod
     def _clean(column: Column) -> Int64Array:
         codes = cast(Int64Array, column.values)

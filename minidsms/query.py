@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from minidsms.cql.errors import ClosedError, Error, QueryError
@@ -14,6 +15,7 @@ from minidsms.present_rows import PresentRows
 from minidsms.results import ResultCodec
 
 if TYPE_CHECKING:
+    from minidsms.archive.recorder import Recorder
     from minidsms.connection import Connection
     from minidsms.engine import Network
     from minidsms.operators.contents import Contents
@@ -54,6 +56,7 @@ class Query:
         self._plan: Plan | None = None
         self._closed = False
         self._results = 0
+        self.recorder: Recorder | None = None
 
     # ------------------------------------------------------------------------------------- wiring, by connection
 
@@ -65,6 +68,8 @@ class Query:
         """Take final results from the output operator."""
         self._results += len(batch)
         self._pending.append(batch)
+        if self.recorder is not None:
+            self.recorder.add_batch(batch)
         if self.kind == "relation" and self._contents is None:
             self._present.add(batch)
 
@@ -124,6 +129,16 @@ class Query:
 
     def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
         return tuple(self._callbacks)
+
+    def delivered(self, is_new: bool) -> list[Batch]:
+        """Where an archive of the query begins: with all its answers where it is new, else with the present rows."""
+        if is_new:
+            return list(self._pending)
+        if self.kind != "relation":
+            return []
+        contents = self._contents
+        rows = self._present.rows() if contents is None else contents()
+        return [Batch(np.full(len(rows), self.closed_until, np.int64), None, rows.columns)]
 
     def live_batches(self) -> list[Batch]:
         """Results whose TEXT codes are still needed."""

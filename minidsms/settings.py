@@ -122,6 +122,8 @@ SETTINGS: dict[str, Setting] = {
         Setting("adaptive", "off", _off("adaptivity"), "plans that change while they run"),
         Setting("sharing", "off", _off("sharing of operators"), "operators shared between queries"),
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
+        Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),
+        Setting("archive_interval", "10 SECONDS", _interval, "longest wait of an element to be archived", live=False),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }

@@ -95,8 +95,6 @@ def _later(text: str, span: tuple[int, int] | None, what: str, way_out: str) -> 
 
 def _create_input(db: Connection, statement: syntax.CreateStream | syntax.CreateRelation, text: str) -> None:
     _check_new_name(db, statement.name, text, statement.name_span)
-    if statement.archive is not None:
-        raise _later(text, statement.span, "ARCHIVE", "leave the clause out")
     if isinstance(statement.source, syntax.Generator):
         raise _later(text, statement.source.span, "FROM GENERATOR", "push the elements, or read them FROM a file")
     source = None
@@ -110,6 +108,12 @@ def _create_input(db: Connection, statement: syntax.CreateStream | syntax.Create
         if relation.source is not None:
             source = _open(relation.source.path, relation.source.format, relation.schema, text, statement)
         db.add_relation(relation, source)
+    if statement.archive is not None:
+        try:
+            db.archive(statement.name, statement.archive)
+        except Error:
+            db.drop_input(statement.name)
+            raise
 
 
 def _open(path: str, format_: str | None, schema: Schema, text: str, statement: syntax.Statement) -> Any:
@@ -184,8 +188,6 @@ def register_text(db: Connection, cql: str, name: str | None) -> Query:
 
 
 def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Query:
-    if statement.archive is not None:
-        raise _later(text, statement.span, "ARCHIVE", "leave the clause out")
     if statement.backfill is not None:
         raise _later(text, statement.span, "BACKFILL", "leave the clause out")
     if statement.name.lower() in db.queries:
@@ -197,12 +199,14 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
 
         sink = open_sink(statement.into, statement.format)
     query = register(db, statement.query, text, statement.name, statement.with_history)
-    if sink is not None:
-        try:
+    try:
+        if statement.archive is not None:
+            db.archive(statement.name, statement.archive, is_new=True)
+        if sink is not None:
             db.add_sink(query, sink)
-        except Error:
-            query.close()
-            raise
+    except Error:
+        query.close()
+        raise
     return query
 
 

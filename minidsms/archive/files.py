@@ -32,26 +32,30 @@ def write(archive: Archive, table: pa.Table, file_rows: int = FILE_ROWS) -> list
 
     table: the columns of `Metadata.arrow_schema`. Raises OSError where the disk does not take them.
     """
+    return [write_piece(archive, piece) for piece in pieces(archive, table, file_rows)]
+
+
+def pieces(archive: Archive, table: pa.Table, file_rows: int = FILE_ROWS) -> list[pa.Table]:
+    """Elements, given in any order, as tables that may each become a file: ordered, and of one partition."""
     if not len(table):
         return []
     if not in_order(table):
         table = table.sort_by(_ORDER)
-    ts = numbers(table, "_ts")
-    partition = np.floor_divide(ts, archive.metadata.partition_ticks)
-    starts = np.concatenate(([0], np.flatnonzero(np.diff(partition)) + 1, [len(ts)]))
-    paths = []
-    for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist()):
-        folder = archive.partition_folder(int(partition[start]))
-        if not os.path.isdir(folder):
-            os.makedirs(folder, exist_ok=True)
-            sync_folder(archive.folder)
-        for begin in range(start, stop, file_rows):
-            paths.append(write_table(archive, folder, table.slice(begin, min(file_rows, stop - begin))))
-    return paths
+    partition = np.floor_divide(numbers(table, "_ts"), archive.metadata.partition_ticks)
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(partition)) + 1, [len(partition)]))
+    return [
+        table.slice(begin, min(file_rows, stop - begin))
+        for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist())
+        for begin in range(start, stop, file_rows)
+    ]
 
 
-def write_table(archive: Archive, folder: str, table: pa.Table) -> str:
-    """Write one file of ordered elements of one partition; its path."""
+def write_piece(archive: Archive, table: pa.Table) -> str:
+    """Write one of the `pieces` as a file; its path."""
+    folder = archive.partition_folder(int(numbers(table, "_ts")[0]) // archive.metadata.partition_ticks)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, exist_ok=True)
+        sync_folder(archive.folder)
     path = os.path.join(folder, name_of(table))
     write_file(path, lambda file: write_parquet(archive, file, table))
     return path
@@ -73,9 +77,10 @@ def write_parquet(archive: Archive, file: IO[bytes], table: pa.Table) -> None:
         table.cast(metadata.arrow_schema),
         file,
         row_group_size=GROUP_ROWS,
-        compression="zstd",
-        compression_level=1,
+        compression="lz4",
         use_dictionary=texts,
+        # Read several times faster than plain numbers, and smaller.
+        column_encoding={"_ts": "DELTA_BINARY_PACKED", "_arrival": "DELTA_BINARY_PACKED"},
         store_schema=False,
     )
 
@@ -90,7 +95,8 @@ def read(
     """The elements with from_ <= ts <= to in the order of (_ts, _arrival), a row group or so at a time.
 
     fields: data columns, in the order wanted (default: all); `_ts`, `_arrival` and `_sign` come first.  where: an
-    expression over the file's columns; what it rejects is not given, and where statistics tell, not read.
+    expression over the file's columns; what it rejects is not given, and where statistics tell, not read.  TEXT comes
+    as dictionaries of strings.
     """
     columns = [*OWN_COLUMNS, *(archive.metadata.fields if fields is None else fields)]
     condition = where
@@ -105,7 +111,7 @@ def read(
             continue
         parts = [table for file in group for table in scan(archive, file.path, columns, condition)]
         if parts:
-            table = pa.concat_tables(parts).sort_by(_ORDER)
+            table = pa.concat_tables(parts).unify_dictionaries().sort_by(_ORDER)
             for start in range(0, len(table), GROUP_ROWS):
                 yield table.slice(start, GROUP_ROWS)
 
@@ -129,7 +135,17 @@ def scan(archive: Archive, path: str, columns: Sequence[str], where: Any = None)
     """The elements of one file, in its order."""
     from pyarrow import dataset
 
-    source = dataset.dataset(path, schema=archive.metadata.arrow_schema, format="parquet")
+    texts = {f for f, t in zip(archive.metadata.fields, archive.metadata.schema.types) if t is Type.TEXT}
+    # A text that repeats is then decoded once.
+    options = dataset.ParquetReadOptions(dictionary_columns=texts & set(columns))
+    format_ = dataset.ParquetFileFormat(read_options=options)
+    schema = pa.schema(
+        [
+            f if f.name not in texts or f.name not in columns else f.with_type(pa.dictionary(pa.int32(), pa.string()))
+            for f in archive.metadata.arrow_schema
+        ]
+    )
+    source = dataset.dataset(path, schema=schema, format=format_)
     for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
         if batch.num_rows:
             yield pa.Table.from_batches([batch])

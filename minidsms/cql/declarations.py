@@ -32,7 +32,7 @@ def stream_def(statement: syntax.CreateStream, catalog: Catalog, text: str) -> S
                 f"TIMESTAMP BY needs a TIMESTAMP or INTEGER column, and this is {schema[timestamp_by].type}",
                 statement.timestamp_by.span,
             )
-    source = _source(session, statement.source, statement.archive, statement.span)
+    source = _source(session, statement.source)
     if source is not None and timestamp_by is None:
         raise session.error(
             "a stream that is read FROM a file needs TIMESTAMP BY",
@@ -50,7 +50,7 @@ def relation_def(statement: syntax.CreateRelation, catalog: Catalog, text: str) 
     session = Session(catalog, text)
     _check_free(session, statement.name, statement.name_span)
     schema = _schema(session, statement.columns, statement.name_span)
-    source = _source(session, statement.source, statement.archive, statement.span)
+    source = _source(session, statement.source)
     return RelationDef(statement.name, schema, _key(session, statement.key, schema), source)
 
 
@@ -106,11 +106,7 @@ def _key(session: Session, names: Sequence[syntax.Name], schema: Schema) -> tupl
 def _source(
     session: Session,
     source: syntax.Source | syntax.Generator | None,
-    archive: str | None,
-    span: tuple[int, int],
 ) -> SourceDef | None:
-    if archive is not None:
-        raise _not_yet(session, "ARCHIVE", span)
     if isinstance(source, syntax.Generator):
         raise _not_yet(session, "FROM GENERATOR", source.span)
     if source is None:

@@ -8,7 +8,7 @@ time back (T6).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from minidsms.inputs.conversion import Converter
 from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.values import ValueRefused, is_integer, show
 from minidsms.synopses.relation_store import RelationStore
+
+if TYPE_CHECKING:
+    from minidsms.archive.recorder import Recorder
 
 _SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1}
 
@@ -43,6 +46,7 @@ class RelationInput:
         self.counters = InputCounters()
         self.rejected = RejectedRows()
         self.closed = closed
+        self.recorder: Recorder | None = None
         self._dictionary = dictionary
         self.converter = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
         self._signs = ColumnReader(dictionary, tick_ns)
@@ -71,6 +75,8 @@ class RelationInput:
         if n == 0:
             return 0
         self._check_order(instants)
+        if self.recorder is not None:
+            self.recorder.check_resumed()
         bad = self.store.append(instants, signs, columns)
         if bad >= 0:
             row = self.converter.rows([c.slice(bad, bad + 1) for c in columns])[0]
@@ -78,6 +84,8 @@ class RelationInput:
                 f"row {bad}: nothing to delete: no row {_short(row)} is present at {int(instants[bad])}",
                 "a deletion names a row inserted before, equal in every column",
             )
+        if self.recorder is not None:
+            self.recorder.add(instants, signs, columns)
         self.last_ts = int(instants[-1])
         self.counters.accepted += n
         return n

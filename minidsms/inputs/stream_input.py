@@ -10,7 +10,7 @@ Rows of one call are judged one after the other, as if each had been pushed alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.slack_buffer import SlackBuffer
 from minidsms.synopses.stream_store import StreamStore
 
+if TYPE_CHECKING:
+    from minidsms.archive.recorder import Recorder
+
 _NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
 
 
@@ -31,6 +34,7 @@ class StreamInput:
 
     store: what has been released.  progress: no later element has ts <= it.  greatest_ts: of what was taken, or None.
     clock: gives the instant of rows that come with none, where the stream has no TIMESTAMP BY.
+    recorder: writes what is taken into an archive.
     memory: asked before anything is stored, with the bytes the call brings; it may raise to refuse them.
     """
 
@@ -53,6 +57,7 @@ class StreamInput:
         self.ended = False
         self.counters = InputCounters()
         self.rejected = RejectedRows()
+        self.recorder: Recorder | None = None
         self._clock = clock
         self._memory = memory
         # A slack beyond the range of instants holds everything back just as well, and does not overflow.
@@ -124,6 +129,8 @@ class StreamInput:
             self.reject(self._shown(values), _late_reason(ts, self.progress))
             return 0
         self.counters.accepted += 1
+        if self.recorder is not None:
+            self.recorder.add_row(ts, values)
         greatest = self.greatest_ts
         if greatest is None or ts > greatest:
             self.greatest_ts = ts
@@ -253,6 +260,8 @@ class StreamInput:
         if not len(ts):
             return
         self.counters.accepted += len(ts)
+        if self.recorder is not None:
+            self.recorder.add(ts, None, columns)
         greatest = int(ts.max())
         if self.greatest_ts is None or greatest > self.greatest_ts:
             self.greatest_ts = greatest

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 
@@ -72,7 +73,8 @@ def test_elements_come_back_in_order_and_typed(tmp_path: Path) -> None:
     written = _table(archive, [25, 3, 3, -7, 12], [4, 2, 1, 0, 3])
     files.write(archive, written)
     assert archive.partitions() == [-1, 0, 1, 2]
-    read = pa.concat_tables(files.read(archive))
+    read = pa.concat_tables(files.read(archive)).cast(archive.metadata.arrow_schema)
+    assert read.column("took").null_count == 5
     assert read.schema.equals(archive.metadata.arrow_schema)
     assert read.equals(written.take([3, 2, 1, 4, 0]))
 
@@ -83,6 +85,23 @@ def test_files_that_overlap_are_merged(tmp_path: Path) -> None:
     files.write(archive, _table(archive, [2, 5, 15], [3, 4, 5]))
     assert _keys(archive) == [(1, 0), (2, 3), (5, 1), (5, 4), (9, 2), (15, 5)]
     assert _keys(archive, from_=5, to=9) == [(5, 1), (5, 4), (9, 2)]
+
+
+def test_texts_of_merged_files_stay_with_their_elements(tmp_path: Path) -> None:
+    archive = create(str(tmp_path), _metadata())
+    files.write(archive, _table(archive, [1, 5, 9], [0, 1, 2]))
+    files.write(archive, _table(archive, [2, 5], [3, 4]))
+    (read,) = files.read(archive, fields=["road"])
+    assert read.column("road").to_pylist() == ["A0", "A0", "A1", "A1", "A2"]
+
+
+def test_conditions_on_every_type_are_judged_while_reading(tmp_path: Path) -> None:
+    archive = create(str(tmp_path), _metadata())
+    files.write(archive, _table(archive, [0, 1, 2, 3], [0, 1, 2, 3]))
+    field = pc.field
+    for where in (field("road") == "A2", field("car") == 2, field("speed") == 1.0, field("at") == 20):
+        assert _keys(archive, where=where) == [(2, 2)]
+    assert _keys(archive, where=field("ok") & (field("road") > "A0")) == [(2, 2)]
 
 
 def test_files_that_only_touch_are_read_one_after_the_other(tmp_path: Path) -> None:

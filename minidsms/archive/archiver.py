@@ -1,0 +1,280 @@
+"""The archiver: a thread of a connection that writes what the recorders hold to files.
+
+Elements are written when there are enough of them for a file, when the oldest has waited for the interval, and when
+somebody asks (`flush`). Behind every file the archive's progress is written: which arrivals are on disk, and up to
+which instant nothing more comes.
+
+Invariants: arrival numbers are one sequence for the connection; what `flush` has returned from is on disk; what could
+not be written stays, and no further elements are accepted until it can be; at most `LIMIT_BYTES` wait. The thread
+never takes the connection's lock: a push that waits for it here would wait for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from minidsms.archive.files import pieces, write_piece
+from minidsms.archive.format import Archive
+from minidsms.archive.locking import Lock
+from minidsms.archive.progress import Progress, write_progress
+from minidsms.archive.recorder import Recorder, Waiting
+from minidsms.cql.errors import Error
+from minidsms.elements import MIN_INSTANT
+
+LIMIT_BYTES = 256 << 20
+FILE_BYTES = 64 << 20
+_ROWS_AT_ONCE = 4096
+
+
+class Archiver:
+    """Writes the archives of a connection.
+
+    file_rows: elements that make a file worth while.  interval_s: how long an element may wait to be written.
+    """
+
+    def __init__(self, file_rows: int, interval_s: float) -> None:
+        self.file_rows = file_rows
+        self.interval_s = interval_s
+        self._recorders: dict[Recorder, Lock] = {}
+        self._next = 0
+        self._nbytes = 0
+        self._writing_bytes = 0
+        self._since: float | None = None
+        self._asked = 0
+        self._answered = 0
+        self._failure: Error | None = None
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
+
+    # ------------------------------------------------------------------------------------------ for the engine
+
+    def attach(self, recorder: Recorder) -> None:
+        """Write for one more recorder. Error where another writer has its archive."""
+        lock = Lock(recorder.archive.folder)
+        there = recorder.archive.files()
+        with self._changed:
+            self._recorders[recorder] = lock
+            self._next = max([self._next, *[f.last_arrival + 1 for f in there]])
+
+    def detach(self, recorder: Recorder) -> None:
+        """Write what the recorder holds, and forget it."""
+        if recorder not in self._recorders:
+            return
+        try:
+            self.flush()
+        finally:
+            with self._changed:
+                self._nbytes -= recorder.waiting.nbytes
+                self._recorders.pop(recorder).release()
+
+    def recorders(self) -> list[Recorder]:
+        """Every recorder."""
+        return list(self._recorders)
+
+    def take(self, recorder: Recorder, arrays: Mapping[str, pa.Array], n: int, nbytes: int) -> None:
+        """Elements to write; they get their arrival numbers now."""
+        with self._changed:
+            arrival = pa.array(np.arange(self._next, self._next + n, dtype=np.int64))
+            self._next += n
+            self._fold_rows(recorder)
+            recorder.waiting.tables.append(pa.table({**arrays, "_arrival": arrival}))
+            self._count(recorder.waiting, n, nbytes)
+
+    def take_row(self, recorder: Recorder, ts: int, values: Sequence[Any], nbytes: int) -> None:
+        """One element to write; it gets its arrival number now."""
+        with self._changed:
+            recorder.waiting.rows.append((ts, self._next, 1, *values))
+            self._next += 1
+            if len(recorder.waiting.rows) >= _ROWS_AT_ONCE:
+                self._fold_rows(recorder)
+            self._count(recorder.waiting, 1, nbytes)
+
+    @staticmethod
+    def _fold_rows(recorder: Recorder) -> None:
+        waiting = recorder.waiting
+        if waiting.rows:
+            rows, waiting.rows = waiting.rows, []
+            waiting.tables.append(recorder.table_of(rows))
+
+    def _count(self, waiting: Waiting, n: int, nbytes: int) -> None:
+        waiting.count += n
+        waiting.nbytes += nbytes
+        self._nbytes += nbytes
+        if self._since is None:
+            self._since = time.monotonic()
+            self._start()
+            self._changed.notify_all()
+        elif self._is_enough(waiting):
+            self._changed.notify_all()
+
+    def admit(self) -> None:
+        """Wait until there is room. Error where elements could not be written."""
+        if self._failure is None and self._nbytes + self._writing_bytes < LIMIT_BYTES:
+            return
+        with self._changed:
+            while self._failure is None and self._nbytes + self._writing_bytes >= LIMIT_BYTES:
+                self._changed.wait()
+            if self._failure is not None:
+                raise Error(str(self._failure))
+
+    def flush(self) -> None:
+        """Return when everything recorded before the call is on disk. Error where it cannot be."""
+        with self._changed:
+            self._asked += 1
+            asked = self._asked
+            self._start()
+            self._changed.notify_all()
+            while self._answered < asked:
+                self._changed.wait()
+            if self._failure is not None:
+                raise Error(str(self._failure))
+
+    def close(self) -> None:
+        """Write everything and stop. Closing twice is no error. Error where something could not be written."""
+        with self._changed:
+            if self._is_closing:
+                return
+        try:
+            if self._recorders:
+                self.flush()
+        finally:
+            with self._changed:
+                self._is_closing = True
+                self._changed.notify_all()
+            if self._thread is not None:
+                self._thread.join()
+            for lock in self._recorders.values():
+                lock.release()
+            self._recorders.clear()
+
+    def wait_until_idle(self) -> None:
+        """Return when nothing waits for a file that has enough for one."""
+        with self._changed:
+            while self._failure is None and (self._writing_bytes or self._is_some_enough()):
+                self._changed.wait()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes, about, of what has not been written."""
+        return self._nbytes + self._writing_bytes
+
+    @property
+    def failure(self) -> str | None:
+        """Why elements could not be written, or None."""
+        return None if self._failure is None else str(self._failure)
+
+    # ----------------------------------------------------------------------------------------------- the thread
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="minidsms archiver", daemon=True)
+            self._thread.start()
+
+    def _is_enough(self, waiting: Waiting) -> bool:
+        return waiting.count >= self.file_rows or waiting.nbytes >= FILE_BYTES
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                asked = self._wait()
+                if asked is None:
+                    return
+                everything = asked > self._answered or self._is_due() or self._nbytes >= LIMIT_BYTES
+                chosen = [r for r in self._recorders if everything or self._is_enough(r.waiting)]
+            failure: Error | None = None
+            for recorder in chosen:
+                try:
+                    self._write(recorder)
+                except Exception as error:
+                    failure = self._reason(recorder.archive, error)
+            with self._changed:
+                self._failure = failure
+                self._answered = asked
+                if everything:
+                    # What came meanwhile has its own interval; what failed is tried again after one.
+                    self._since = time.monotonic() if self._nbytes or failure is not None else None
+                self._changed.notify_all()
+
+    def _wait(self) -> int | None:
+        """Wait for something to do; how many flushes have been asked for, or None at the end."""
+        while True:
+            if self._asked > self._answered:
+                return self._asked
+            if self._is_closing:
+                return None
+            ready = self._is_due() or (self._failure is None and self._is_some_enough())
+            if ready:
+                return self._asked
+            timeout = None
+            if self._since is not None:
+                timeout = max(0.0, self._since + self.interval_s - time.monotonic())
+            self._changed.wait(timeout)
+
+    def _is_some_enough(self) -> bool:
+        return self._nbytes >= LIMIT_BYTES or any(self._is_enough(r.waiting) for r in self._recorders)
+
+    def _is_due(self) -> bool:
+        return self._since is not None and time.monotonic() >= self._since + self.interval_s
+
+    def _write(self, recorder: Recorder) -> None:
+        """Write what a recorder holds. What fails goes back to it."""
+        closed = recorder.progress()
+        with self._changed:
+            self._fold_rows(recorder)
+            taken, recorder.waiting = recorder.waiting, Waiting()
+            self._nbytes -= taken.nbytes
+            self._writing_bytes += taken.nbytes
+            arrivals = self._next
+        todo: list[pa.Table] = []
+        try:
+            if taken.tables:
+                whole = pa.concat_tables([_cast(t, recorder.archive) for t in taken.tables])
+                todo = pieces(recorder.archive, whole.combine_chunks())
+                while todo:
+                    write_piece(recorder.archive, todo[0])
+                    del todo[0]
+            write_progress(recorder.archive.folder, Progress(arrivals, _instant(closed)))
+        except BaseException:
+            left = todo or taken.tables if taken.count else []
+            with self._changed:
+                self._put_back(recorder, taken, left)
+            raise
+        finally:
+            with self._changed:
+                self._writing_bytes -= taken.nbytes
+
+    def _put_back(self, recorder: Recorder, taken: Waiting, left: list[pa.Table]) -> None:
+        """Let elements wait again, before those that came meanwhile."""
+        self._fold_rows(recorder)
+        waiting = recorder.waiting
+        waiting.tables = [*left, *waiting.tables]
+        share = sum(len(t) for t in left) / taken.count if taken.count else 0.0
+        nbytes = int(taken.nbytes * share)
+        waiting.count += sum(len(t) for t in left)
+        waiting.nbytes += nbytes
+        self._nbytes += nbytes
+
+    @staticmethod
+    def _reason(archive: Archive, error: Exception) -> Error:
+        reason = getattr(error, "strerror", None) or str(error)[:200]
+        return Error(
+            f"the archive {archive.folder!r} cannot be written: {reason}\n"
+            "help: its last elements wait in memory; nothing more is taken until they have been written"
+        )
+
+
+def _instant(closed: int | None) -> int | None:
+    return None if closed is None or closed == MIN_INSTANT else closed
+
+
+def _cast(table: pa.Table, archive: Archive) -> pa.Table:
+    """The elements with the columns in their order and of the types of the files."""
+    schema = archive.metadata.arrow_schema
+    return table.select(schema.names).cast(schema)

@@ -1,0 +1,62 @@
+"""One writer for an archive: a lock that the system gives back when its process ends, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from minidsms.cql.errors import Error
+
+_NAME = ".lock"
+
+
+class Lock:
+    """Held from construction to `release`. Error where another writer, here or in another process, holds it."""
+
+    def __init__(self, folder: str) -> None:
+        path = os.path.join(folder, _NAME)
+        try:
+            self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise Error(f"cannot write the archive {folder!r}: {error.strerror or error}") from None
+        try:
+            _lock(self._handle)
+        except OSError:
+            os.close(self._handle)
+            raise Error(
+                f"the archive {folder!r} is being written by somebody else\n"
+                "help: close that connection, or name another folder"
+            ) from None
+        for entry in _leftovers(folder):
+            # Half-written files of a writer that is no more.
+            with contextlib.suppress(OSError):
+                os.unlink(entry)
+
+    def release(self) -> None:
+        """Let another writer have it. Releasing twice is no error."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover  (Windows: no lock of this kind; the writer's care)
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _leftovers(folder: str) -> list[str]:
+    from minidsms.archive.format import PARTITION, replacements
+
+    found = [e.path for e in os.scandir(folder) if e.name.startswith(".") and e.name.endswith(".part")]
+    for partition in os.scandir(folder):
+        if partition.name.startswith(PARTITION) and partition.is_dir():
+            kept = {r.temporary for r in replacements(partition.path)}
+            found += [
+                e.path
+                for e in os.scandir(partition.path)
+                if e.name.startswith(".") and e.name.endswith(".part") and e.name not in kept
+            ]
+    return found

@@ -1,0 +1,44 @@
+"""How far an archive's writer has come: a small file beside the metadata, replaced after every write.
+
+Invariant: every element of the archive with an arrival below `arrivals` is in a file; every element with ts <= `closed`
+that will ever be accepted has been accepted below `arrivals`. An archive without the file is complete as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+
+from minidsms.archive.atomic import write_bytes
+from minidsms.cql.errors import Error
+
+_NAME = "progress.json"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """arrivals: all below are on disk.  closed: the greatest instant after which only later elements come, or None."""
+
+    arrivals: int
+    closed: int | None
+
+
+def read_progress(folder: str) -> Progress | None:
+    """What the last writer of an archive said, None where it said nothing. Error where the file is damaged."""
+    path = os.path.join(folder, _NAME)
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        closed = data["closed"]
+        return Progress(int(data["arrivals"]), None if closed is None else int(closed))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Error(f"{path}: cannot be read: {str(error)[:200]}") from None
+
+
+def write_progress(folder: str, progress: Progress) -> None:
+    """Replace what was said before. Raises OSError."""
+    text = json.dumps({"arrivals": progress.arrivals, "closed": progress.closed})
+    write_bytes(os.path.join(folder, _NAME), text.encode())

@@ -1,0 +1,109 @@
+"""What one stream, relation or query hands to the archiver: elements as they are accepted, with their arrival numbers.
+
+The engine's part is short: values are copied, texts looked up, and the rest is left to the archiver's thread.
+Invariant: an element is recorded before the progress it brings can be seen, so that a progress read first and elements
+taken after it never claim more than they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from minidsms.archive.format import Archive
+from minidsms.cql.errors import Error
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
+
+if TYPE_CHECKING:
+    from minidsms.archive.archiver import Archiver
+
+
+@dataclass
+class Waiting:
+    """Elements that have not been written: tables, then single rows as (ts, arrival, values..).
+
+    The rows stand in the order of their arrival among the tables: they become one before the next table comes.
+    """
+
+    tables: list[pa.Table] = field(default_factory=list)
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    count: int = 0
+    nbytes: int = 0
+
+
+class Recorder:
+    """Takes the elements of one archive.
+
+    progress: gives the greatest closed instant of what is archived, None for a base relation.  is_suspended: what comes
+    is in the archive already, being replayed from it.  must_resume: it must be replayed before anything else comes.
+    """
+
+    def __init__(
+        self,
+        archiver: Archiver,
+        archive: Archive,
+        dictionary: TextDictionary,
+        progress: Callable[[], int | None],
+    ) -> None:
+        self.archive = archive
+        self.progress = progress
+        self.is_suspended = False
+        self.must_resume = False
+        self.waiting = Waiting()
+        self._archiver = archiver
+        self._dictionary = dictionary
+        self._schema = archive.metadata.arrow_schema
+        self._types = archive.metadata.schema.types
+        self._text = tuple(i for i, t in enumerate(self._types) if t is Type.TEXT)
+        self._width = 24 + sum(16 if t is Type.TEXT else 8 for t in self._types)
+
+    def check_resumed(self) -> None:
+        """Error where a relation's archive holds an earlier run's changes, which have not been replayed yet."""
+        if self.must_resume and not self.is_suspended:
+            raise Error(
+                f"the archive {self.archive.folder!r} holds the changes of an earlier run\n"
+                "help: db.replay(..) it first, so that the relation goes on from there; or name another folder"
+            )
+
+    def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> None:
+        """Record elements in the order of their arrival; the arrays are copied."""
+        n = len(ts)
+        if not n or self.is_suspended:
+            return
+        arrays = {"_ts": pa.array(ts.copy()), "_sign": pa.array(np.ones(n, np.int8) if sign is None else sign.copy())}
+        for name, column, type_ in zip(self.archive.metadata.fields, columns, self._types):
+            arrays[name] = self._array(column, type_)
+        self._archiver.take(self, arrays, n, n * self._width)
+
+    def add_batch(self, batch: Batch) -> None:
+        """Record a query's results."""
+        self.add(batch.ts, batch.sign, batch.columns)
+
+    def add_row(self, ts: int, values: Sequence[Any]) -> None:
+        """Record one element of stored scalars, None for NULL: `add` without arrays, for single pushes."""
+        if self.is_suspended:
+            return
+        if self._text:
+            values = list(values)
+            for i in self._text:
+                values[i] = None if values[i] is None else self._dictionary.text(values[i])
+        self._archiver.take_row(self, ts, values, self._width)
+
+    def _array(self, column: Column, type_: Type) -> pa.Array:
+        if type_ is Type.TEXT:
+            return self._dictionary.dictionary_arrow(column)
+        if type_ is Type.NULL:
+            return pa.nulls(len(column), pa.int64())
+        if column.valid is None:
+            return pa.array(column.values.copy())
+        return pa.array(column.values, mask=~column.valid)
+
+    def table_of(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+        """Single rows, (ts, arrival, sign, values..), as a table."""
+        arrays = [pa.array(values, type_) for values, type_ in zip(zip(*rows), self._schema.types)]
+        return pa.Table.from_arrays(arrays, names=self._schema.names)
