@@ -97,11 +97,17 @@ def _violation(order: np.ndarray, view: np.ndarray, averages: np.ndarray, alpha:
     return -1
 
 
-@njit(
-    "void(uint8[:,::1], int64, int64[::1], int64[:,::1], float64[::1], int64)",
-    cache=True,
-    nogil=True,
-)
+@njit("int64(uint8[:,::1], int64[::1], int64, int64)", cache=True, nogil=True)
+def _keep_passing(bits: np.ndarray, slots: np.ndarray, kept: int, f: int) -> int:
+    """Of the first `kept` slots keep those of tuples that a filter lets pass; how many."""
+    passing = 0
+    for t in range(kept):
+        slots[passing] = slots[t]
+        passing += 1 - bits[slots[t], f]
+    return int(passing)
+
+
+@njit("void(uint8[:,::1], int64, int64[::1], int64[:,::1], float64[::1], int64)", cache=True, nogil=True)
 def _correct(
     bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray, averages: np.ndarray, violated: int
 ) -> None:
@@ -111,20 +117,17 @@ def _correct(
     Behind the last place that moved, every row counts the same tuples as before.
     """
     n = order.shape[0]
-    alive = np.ones(size, np.bool_)
+    slots = np.arange(size)
+    kept = size
     for r in range(violated):
-        for t in range(size):
-            if bits[t, order[r]]:
-                alive[t] = False
+        kept = _keep_passing(bits, slots, kept, order[r])
     last = violated
     r = violated
     while r <= last:
         for c in range(r, n):
             count = 0
-            f = order[c]
-            for t in range(size):
-                if alive[t] and bits[t, f]:
-                    count += 1
+            for t in range(kept):
+                count += bits[slots[t], order[c]]
             view[r, c] = count
         best = r
         for c in range(r + 1, n):
@@ -140,9 +143,7 @@ def _correct(
             for c in range(best, r, -1):
                 view[k, c] = view[k, c - 1]
             view[k, r] = count
-        for t in range(size):
-            if bits[t, f]:
-                alive[t] = False
+        kept = _keep_passing(bits, slots, kept, f)
         r += 1
 
 
@@ -259,6 +260,22 @@ def recount_neighbours(bits: np.ndarray, size: int, order: np.ndarray, view: np.
         _count_neighbours(bits[t], order, view, 1)
 
 
+@njit("void(uint8[:,::1], int64, int64[::1], int64[:,::1], int64)", cache=True, nogil=True)
+def _recount_around(bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray, swapped: int) -> None:
+    """The entries that a swap of positions `swapped` and `swapped` + 1 changes: three rows of both diagonals."""
+    n = order.shape[0]
+    slots = np.arange(size)
+    kept = size
+    for r in range(min(swapped + 2, n)):
+        if r >= swapped - 1:
+            for c in range(r, min(r + 2, n)):
+                count = 0
+                for t in range(kept):
+                    count += bits[slots[t], order[c]]
+                view[r, c] = count
+        kept = _keep_passing(bits, slots, kept, order[r])
+
+
 @njit(
     "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
     " int64[:,::1], float64, int64)",
@@ -299,7 +316,7 @@ def observe_neighbours(
         while i < n - 1:
             if view[i, i] * averages[order[i + 1]] < alpha * view[i, i + 1] * averages[order[i]]:
                 order[i], order[i + 1] = order[i + 1], order[i]
-                recount_neighbours(bits, place[SIZE], order, view)
+                _recount_around(bits, place[SIZE], order, view, i)
                 swaps += 1
                 i = max(i - 1, 0)
             else:
