@@ -18,13 +18,14 @@ from minidsms.archive.connected import Archiving
 from minidsms.arguments import name_of, text_of, type_of, types_of
 from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef, RelationDef, StreamDef
-from minidsms.cql.errors import ClosedError, Error, MemoryLimitError
+from minidsms.cql.errors import ClosedError, Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
 from minidsms.engine import Engine, InputProgress, Network
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.memory import MemoryAccount
 from minidsms.query import Change, Query
 from minidsms.results import ResultCodec
 from minidsms.scheduler import Scheduler, scheduler_named
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from minidsms.sinks.sink import Sink
     from minidsms.sources.driver import SourceDriver
     from minidsms.sources.source import Source
-
-_QUANTUM = 65_536
-_SWEEP_AT = 100_000
 
 
 def connect(**options: Any) -> Connection:
@@ -69,6 +67,7 @@ class Connection(Archiving):
         if clock is not None and not callable(clock):
             raise Error("clock is a function without arguments that gives the present tick")
         self.settings = Settings(**options)
+        self._memory = MemoryAccount(self)
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
         self.lock = threading.RLock()
         self.dictionary = TextDictionary()
@@ -85,10 +84,12 @@ class Connection(Archiving):
         self._driver: SourceDriver | None = None
         self._callbacks = Callbacks(self.lock, lambda: list(self.queries.values()))
         self._is_stepping = False
-        self._swept_at = _SWEEP_AT
         self._unnamed = 0
         self._closed = False
-        self.system_streams = SystemStreams(self._streams, self.dictionary, self.tick_ns, self._clock, self._admit)
+        self._is_told = False
+        self.system_streams = SystemStreams(
+            self._streams, self.dictionary, self.tick_ns, self._clock, self._memory.admit
+        )
         self.add_system_stream(SysStream(self))
 
     # ---------------------------------------------------------------------------------------------- statements
@@ -100,7 +101,11 @@ class Connection(Archiving):
         """
         with self.lock:
             self._check()
-            return statements.execute(self, text_of(cql))
+            result = statements.execute(self, text_of(cql))
+            told, self._is_told = self._is_told, False
+        if told:
+            self._callbacks.tell()
+        return result
 
     def query(self, cql: str, name: str | None = None) -> Query:
         """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..)."""
@@ -271,13 +276,47 @@ class Connection(Archiving):
         """How much of the sources has been read, 0 to 1."""
         return 0.0 if self._driver is None else self._driver.fraction
 
+    def process(self) -> None:
+        """Process what is due: what a query that was paused has before it, what system streams owe."""
+        with self.lock:
+            self._check()
+            if self._callbacks.are_calling():
+                self._callbacks.defer(self.process)
+                return
+            self.settle()
+            told, self._is_told = self._is_told, False
+        if told:
+            self._callbacks.tell()
+
+    def settle(self) -> None:
+        """`process`, but callbacks are told by the call that is under way, once it has released the lock."""
+        self._is_told = self._step(None) or self._is_told
+
+    def pause(self, stream: str) -> None:
+        """Stop reading the source of a stream until `resume`; Error where it has none."""
+        self._source_of(stream).is_paused = True
+
+    def resume(self, stream: str) -> None:
+        """Go on reading the source of a stream."""
+        self._source_of(stream).is_paused = False
+
+    def _source_of(self, stream: str) -> StreamInput:
+        with self.lock:
+            self._check()
+            target = self._streams.get(name_of(stream).lower())
+            if target is None:
+                raise self._unknown(stream)
+            if not any(t is target for _, t in self._sources):
+                raise Error(f"stream {stream} has no source to pause: it takes what is pushed")
+            return target
+
     # ---------------------------------------------------------------------------------- registration, by statements
 
     def add_stream(self, definition: StreamDef, source: Source | None = None) -> None:
         """Declare a stream."""
         key = definition.name.lower()
         self.catalog.streams[key] = definition
-        self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self._admit)
+        self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self._memory.admit)
         if source is not None:
             self._add_source(source, self._streams[key])
 
@@ -417,13 +456,17 @@ class Connection(Archiving):
         """Change a setting; takes effect at once."""
         self.settings.set(name, value)
         self._engine.batch_size = self.settings["batch_size"]
-        if name.lower() in ("scheduler", "chain_latency_bound"):
+        if name.lower() in ("scheduler", "chain_latency_bound", "quantum"):
             self._engine.scheduler = self._scheduler()
         self.catalog.rstream_ticks = self.settings["rstream"] == "ticks"
+        for query in self.queries.values():
+            query.apply_settings()
 
     def _scheduler(self) -> Scheduler:
         """The scheduler that the settings name."""
-        return scheduler_named(self.settings["scheduler"], _QUANTUM, self.settings["chain_latency_bound"])
+        return scheduler_named(
+            self.settings["scheduler"], self.settings["quantum"], self.settings["chain_latency_bound"]
+        )
 
     # -------------------------------------------------------------------------------------------------- the engine
 
@@ -484,49 +527,12 @@ class Connection(Archiving):
             networks = self._readers.get(name, ())
         for network in networks:
             network.rest()
-        if len(self.dictionary) > self._swept_at:
-            self.dictionary.sweep(self._live_codes())
-            self._swept_at = max(_SWEEP_AT, 2 * len(self.dictionary))
-
-    def _live_codes(self) -> Iterable[Int64Array]:
-        """Every array of TEXT codes that something still holds."""
-        for source in self.inputs:
-            yield from source.live_codes()
-        for network in self._networks.values():
-            yield from network.live_codes()
-            for operator in network.operators:
-                for synopsis in operator.synopses():
-                    yield from synopsis.live_codes()
-        for query in self.queries.values():
-            for batch in query.live_batches():
-                for i, type_ in enumerate(query.schema.types):
-                    if type_ is Type.TEXT:
-                        yield batch.column(i).values  # type: ignore[misc]
-
-    def _admit(self, nbytes: int) -> None:
-        """Refuse a push that would pass the memory limit."""
-        limit = self.settings["memory_limit"]
-        if limit is None:
-            return
-        held = self.nbytes
-        if held + nbytes > limit:
-            # Rings keep their size for a while after what filled them has gone; now it is needed.
-            for stream in self._streams.values():
-                stream.store.shrink()
-            held = self.nbytes
-        if held + nbytes > limit:
-            raise MemoryLimitError(
-                f"{held:,} bytes are held and {nbytes:,} more would pass the memory_limit of {limit:,}; "
-                "push less at once, advance the streams that hold time back, or SET memory_limit"
-            )
+        self._memory.sweep()
 
     @property
     def nbytes(self) -> int:
         """Bytes held by streams, relations and operators."""
-        held = sum(s.nbytes for s in self.inputs)
-        for network in self._networks.values():
-            held += sum(s.nbytes for op in network.operators for s in op.synopses())
-        return held
+        return self._memory.nbytes
 
     @property
     def scheduler(self) -> Scheduler:
@@ -540,7 +546,7 @@ class Connection(Archiving):
 
     def _closed_for(self, relation: str) -> int:
         """The greatest instant closed for a query that reads the relation."""
-        return max((n.progress for n in self._readers.get(relation, ())), default=MIN_INSTANT)
+        return max((n.closed(self._engine.heartbeat) for n in self._readers.get(relation, ())), default=MIN_INSTANT)
 
     def _unknown(self, name: str) -> Error:
         if name.lower() in self.system_streams.definitions():

@@ -68,7 +68,8 @@ class Network:
     """The running plan of a query: operators in an order in which producers stand before consumers.
 
     output: the last operator; None only where a frontier is asked for.  streams, relations: the inputs read.
-    is_immediate: see `Operator.is_immediate`.
+    is_immediate: see `Operator.is_immediate`.  is_paused: what comes waits in the stores.  batch_size: the query's own,
+    or None.
     """
 
     def __init__(
@@ -88,6 +89,8 @@ class Network:
         self.sources = [op for op in operators if isinstance(op, Entrance)]
         self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, OwnsStore)]
         self.progress = MIN_INSTANT
+        self.is_paused = False
+        self.batch_size: int | None = None
         self._until = MIN_INSTANT
         self.failure: Failure | None = None
         self._in_flight = False
@@ -111,10 +114,15 @@ class Network:
             return max(greatest, heartbeat)
         return max(heartbeat, greatest - 1 if greatest > MIN_INSTANT else MIN_INSTANT)
 
+    def closed(self, heartbeat: int) -> int:
+        """The greatest instant that is closed for the query, whether or not it has been let to answer it."""
+        return self.frontier(heartbeat) if self.is_paused else self.progress
+
     def release(self, heartbeat: int, batch_size: int) -> bool:
         """Let the sources hand on the next slice; False when there is nothing to do."""
-        if self.failure is not None:
+        if self.failure is not None or self.is_paused:
             return False
+        batch_size = self.batch_size or batch_size
         until = self.frontier(heartbeat)
         waiting = [s for s in self.sources if s.waiting()]
         if self.is_immediate and not waiting:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.present_rows import PresentRows
+from minidsms.query_settings import QuerySettings
 from minidsms.results import ResultCodec
 
 if TYPE_CHECKING:
@@ -57,12 +58,14 @@ class Query:
         self._closed = False
         self._results = 0
         self.recorder: Recorder | None = None
+        self.settings = QuerySettings(connection.settings)
 
     # ------------------------------------------------------------------------------------- wiring, by connection
 
     def attach(self, network: Network, plan: Plan) -> None:
         """Give the query its running plan."""
         self._network, self._plan = network, plan
+        self.apply_settings()
 
     def deliver(self, batch: Batch) -> None:
         """Take final results from the output operator."""
@@ -118,9 +121,9 @@ class Query:
 
     @property
     def inputs_ended(self) -> bool:
-        """Every stream read has ended, and there is one."""
-        assert self._network is not None
-        return bool(self._network.streams) and all(s.ended for s in self._network.streams)
+        """Every stream read has ended, and there is one; and what came has been answered."""
+        network = self.network
+        return bool(network.streams) and all(s.ended for s in network.streams) and not network.is_paused
 
     def take_for_callbacks(self) -> None:
         """Put what waits among what the callbacks are to be told, where there are any."""
@@ -237,6 +240,42 @@ class Query:
         self._callbacks.append(fn)
         return fn
 
+    # ------------------------------------------------------------------------------------------------- adjusting
+
+    def set(self, name: str, value: Any) -> None:
+        """Give the query a setting of its own, or 'default'; takes effect at once. `query_settings.ALTERABLE` has
+        the names.
+        """
+        with self._connection.lock:
+            self._check()
+            self.settings.set(name, value)
+            self.apply_settings()
+
+    def apply_settings(self) -> None:
+        """Let the settings take effect on the running plan."""
+        if self._network is not None:
+            self.settings.apply(self._network)
+
+    def pause(self) -> None:
+        """Let what comes wait until `resume`; nothing is lost. Pausing twice is no error."""
+        with self._connection.lock:
+            self._check()
+            self.network.is_paused = True
+
+    def resume(self) -> None:
+        """Go on, with what came meanwhile first. Resuming a query that runs is no error."""
+        with self._connection.lock:
+            self._check()
+            self.network.is_paused = False
+        self._connection.process()
+
+    @property
+    def state(self) -> str:
+        """'running', 'paused', 'failed' or 'closed'."""
+        if self._closed:
+            return "closed"
+        return "failed" if self.failure is not None else "paused" if self.network.is_paused else "running"
+
     # ---------------------------------------------------------------------------------------------- introspection
 
     @property
@@ -307,5 +346,4 @@ class Query:
             self._present.clear()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else "failed" if self.failure else "running"
-        return f"<Query {self.name} ({self.kind}, {state}): {self.schema}>"
+        return f"<Query {self.name} ({self.kind}, {self.state}): {self.schema}>"

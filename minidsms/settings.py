@@ -115,6 +115,7 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("chain_latency_bound", None, _optional_ticks, "ticks an element may wait before Chain lets it pass"),
         Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
+        Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
         Setting("memory_limit", None, _optional_bytes, "bytes that stores may hold before a push is refused"),
         Setting("time_unit", "ms", _one_of(*UNIT_NS), "length of a tick", live=False),
@@ -153,16 +154,23 @@ class Settings:
     def set(self, name: str, value: Any, starting: bool = False) -> None:
         """Change one; Error with the choices where the name or the value is wrong."""
         key = name.lower()
-        setting = SETTINGS.get(key)
-        if setting is None:
-            if key in LATER:
-                raise Error(f'setting "{key}" belongs to {LATER[key]}, which this version does not have yet')
-            near = difflib.get_close_matches(key, SETTINGS, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else f"; there are: {', '.join(SETTINGS)}"
-            raise Error(f'unknown setting "{name}"{hint}')
-        if not setting.live and not starting:
+        value = checked(name, value)
+        if not SETTINGS[key].live and not starting:
             raise Error(f'"{key}" is fixed when the connection is made: minidsms.connect({key}=..)')
-        try:
-            self.values[key] = setting.check(value)
-        except ValueError as error:
-            raise Error(f'{value!r} is no value for "{key}": {error}') from None
+        self.values[key] = value
+
+
+def checked(name: str, value: Any) -> Any:
+    """A value of a setting in its proper form; Error with the choices where the name or the value is wrong."""
+    key = name.lower()
+    setting = SETTINGS.get(key)
+    if setting is None:
+        if key in LATER:
+            raise Error(f'setting "{key}" belongs to {LATER[key]}, which this version does not have yet')
+        near = difflib.get_close_matches(key, SETTINGS, 1)
+        hint = f'; did you mean "{near[0]}"?' if near else f"; there are: {', '.join(SETTINGS)}"
+        raise Error(f'unknown setting "{name}"{hint}')
+    try:
+        return setting.check(value)
+    except ValueError as error:
+        raise Error(f'{value!r} is no value for "{key}": {error}') from None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from minidsms.altering import alter_query, alter_stream
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, relation_def, stream_def, view_def
 from minidsms.cql.errors import CqlError, Error
@@ -69,7 +70,14 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
         case syntax.Drop():
             return _drop(db, statement, text)
         case syntax.AlterQuery():
-            raise _later(text, statement.span, "ALTER QUERY", "drop the query and create it anew")
+            alter_query(db, _registered(db, statement.name, text, statement.name_span), statement, text)
+            return None
+        case syntax.AlterStream():
+            if statement.name.lower() not in db.catalog.streams:
+                names = [s.name for s in db.catalog.streams.values()]
+                raise _no_such(statement.name, "stream", names, text, statement.name_span)
+            alter_stream(db, statement, text)
+            return None
         case syntax.Show():
             return _show(db, statement.what)
         case syntax.Describe():
@@ -138,9 +146,7 @@ def _check_new_name(db: Connection, name: str, text: str, span: tuple[int, int])
 def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
     key = statement.name.lower()
     if statement.kind == "query":
-        if key not in db.queries:
-            raise _no_such(statement.name, "query", [q.name for q in db.queries.values()], text, statement.name_span)
-        db.queries[key].close()
+        _registered(db, statement.name, text, statement.name_span).close()
         return
     kind = db.catalog.kind_of(key)
     if kind != statement.kind:
@@ -162,6 +168,14 @@ def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
         reason = f"{statement.name} is read by query {readers[0]}"
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {readers[0]} first")
     db.drop_input(key)
+
+
+def _registered(db: Connection, name: str, text: str, span: tuple[int, int] | None) -> Query:
+    """The query of this name."""
+    query = db.queries.get(name.lower())
+    if query is None:
+        raise _no_such(name, "query", [q.name for q in db.queries.values()], text, span)
+    return query
 
 
 def _names_read(tree: Any) -> set[str]:
@@ -252,11 +266,7 @@ def context(db: Connection) -> Context:
 
 def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
     if isinstance(statement.target, str):
-        key = statement.target.lower()
-        if key not in db.queries:
-            names = [q.name for q in db.queries.values()]
-            raise _no_such(statement.target, "query", names, text, statement.span)
-        shown = db.queries[key].explain(analyze=statement.analyze)
+        shown = _registered(db, statement.target, text, statement.span).explain(analyze=statement.analyze)
     elif statement.analyze:
         hint = "CREATE QUERY q AS .., then EXPLAIN ANALYZE q"
         raise CqlError("EXPLAIN ANALYZE needs a running query", text, statement.span, "", hint)
@@ -301,8 +311,10 @@ def _show(db: Connection, what: str) -> Table:
     if what == "views":
         return Table(("view", "query"), tuple((v.name, " ".join(v.text.split())) for v in catalog.views.values()))
     if what == "queries":
-        queries = tuple((q.name, q.kind, _state(q), " ".join(q.text.split())) for q in db.queries.values())
-        return Table(("query", "kind", "state", "text"), queries)
+        queries = tuple(
+            (q.name, q.kind, q.state, str(q.settings), " ".join(q.text.split())) for q in db.queries.values()
+        )
+        return Table(("query", "kind", "state", "settings", "text"), queries)
     if what == "settings":
         values = tuple((s.name, db.settings[s.name], s.meaning) for s in SETTINGS.values())
         return Table(("setting", "value", "meaning"), values)
@@ -311,10 +323,6 @@ def _show(db: Connection, what: str) -> Table:
         functions += [(a.name, ", ".join(map(str, a.arg_types)), str(a.type)) for a in catalog.aggregates.values()]
         return Table(("function", "arguments", "result"), tuple(functions))
     raise AssertionError(what)
-
-
-def _state(query: Query) -> str:
-    return "failed" if query.failure is not None else "running"
 
 
 def _describe(db: Connection, statement: syntax.Describe, text: str) -> Table:

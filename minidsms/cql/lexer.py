@@ -315,7 +315,7 @@ class _Context:
             return word
         if first == "ALTER" and i == 3 and word in ("SET", "PAUSE", "RESUME", "PIN", "UNPIN"):
             return word
-        if word == "PLAN" and self._type(i - 1) == "PIN":
+        if word == "PLAN" and self._type(i - 1) in ("PIN", "UNPIN"):
             return word
         if self._type(i - 1) == "EQUAL" and word in ("TRUE", "FALSE"):
             return word

@@ -40,6 +40,8 @@ def print_statement(statement: syntax.Statement) -> str:
             return f"ALTER QUERY {print_name(name)} SET {print_name(setting or '')} = {_value(value)}"
         case syntax.AlterQuery(name=name, action=action):
             return f"ALTER QUERY {print_name(name)} {action.upper()}"
+        case syntax.AlterStream(name=name, action=action):
+            return f"ALTER STREAM {print_name(name)} {action.upper()}"
         case syntax.Show(what=what):
             return f"SHOW {what.upper()}"
         case syntax.Describe(name=name):

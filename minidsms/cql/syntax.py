@@ -451,12 +451,22 @@ class Drop(Statement):
 
 @dataclass(frozen=True)
 class AlterQuery(Statement):
-    """ALTER QUERY name action. action: 'set' (then setting and value), 'pause', 'resume', 'pin plan' or 'unpin'."""
+    """ALTER QUERY name action. action: 'set' (then setting and value), 'pause', 'resume', 'pin plan', 'unpin plan'."""
 
     name: str
     action: str
     setting: str | None = None
     value: bool | int | float | str | None = None
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+    setting_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class AlterStream(Statement):
+    """ALTER STREAM name action. action: 'pause' or 'resume', of its source."""
+
+    name: str
+    action: str
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 

@@ -291,13 +291,16 @@ class TreeBuilder(ExpressionBuilder):
         return syntax.Drop(parts[1].lower(), str(parts[2]), span=span_of(parts), name_span=part_span(parts[2]))
 
     def alter(self, parts: list[Part]) -> syntax.AlterQuery:
-        action = " ".join(p.lower() for p in parts[3:])
+        action = parts[3].lower() + (" plan" if parts[3].type in ("PIN", "UNPIN") else "")
         return syntax.AlterQuery(str(parts[2]), action, span=span_of(parts), name_span=part_span(parts[2]))
 
     def alter_set(self, parts: list[Part]) -> syntax.AlterQuery:
-        return syntax.AlterQuery(
-            str(parts[2]), "set", str(parts[4]), parts[6].value, span=span_of(parts), name_span=part_span(parts[2])
-        )
+        spans = {"name_span": part_span(parts[2]), "setting_span": part_span(parts[4])}
+        return syntax.AlterQuery(str(parts[2]), "set", str(parts[4]), parts[6].value, span=span_of(parts), **spans)
+
+    def alter_stream(self, parts: list[Part]) -> syntax.AlterStream:
+        name_span = part_span(parts[2])
+        return syntax.AlterStream(str(parts[2]), parts[3].lower(), span=span_of(parts), name_span=name_span)
 
     def setting(self, parts: list[Part]) -> syntax.Literal:
         token = parts[-1]

@@ -40,6 +40,8 @@ class StreamInput:
 
     is_system = False
     """The engine writes it (`minidsms.system_streams`)."""
+    is_paused = False
+    """Its source is not read for now."""
 
     def __init__(
         self,

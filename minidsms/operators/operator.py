@@ -71,6 +71,8 @@ class Operator:
     """The output has no deletions."""
     acts_on_time = True
     """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
+    quantum = MAX_INSTANT
+    """Elements it takes in a turn, at most, whatever the scheduler grants."""
 
     def __init__(self, inputs: Sequence[Queue], schema: Schema, is_fifo: bool = False) -> None:
         self.inputs = list(inputs)
@@ -151,6 +153,8 @@ class Operator:
             if not self.has_work():
                 return 0
             until = self.available()
+            if self.quantum < budget:
+                budget = self.quantum
             for queue in self.inputs:
                 if queue.size > budget:
                     until = queue.cut(until, budget)

@@ -37,6 +37,11 @@ class _Entry:
     ended: bool = False
 
     @property
+    def is_paused(self) -> bool:
+        """The source is not to be read for now."""
+        return isinstance(self.target, StreamInput) and self.target.is_paused
+
+    @property
     def has_instants(self) -> bool:
         """The waiting block says when."""
         return self.ts is not None
@@ -84,12 +89,13 @@ class SourceDriver:
         Errors of the inputs name the file, and the line where it is known; the block that was refused stays.
         """
         for entry in self._entries:
-            self._fill(entry)
+            if not entry.is_paused:
+                self._fill(entry)
         chosen = self._next(until)
         if chosen is None:
             if until is not None:
                 for each in self._entries:
-                    if not each.ended and isinstance(each.target, StreamInput):
+                    if not each.ended and isinstance(each.target, StreamInput) and not each.is_paused:
                         each.target.advance(until)
             return False
         self._push(chosen, until)
@@ -101,7 +107,7 @@ class SourceDriver:
 
     def _next(self, until: int | None) -> _Entry | None:
         """Whose block goes next, or None."""
-        waiting = [e for e in self._entries if e.batch is not None]
+        waiting = [e for e in self._entries if e.batch is not None and not e.is_paused]
         whole = [e for e in waiting if not e.has_instants]
         if whole:
             return whole[0]

@@ -8,7 +8,7 @@ Only the public API of the engine is used.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,10 @@ from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, c
 
 Netted = dict[int, Counter[Row]]
 """Per instant, how often each row entered less how often it left; rows that cancel are absent."""
+
+
+Before = Callable[[Any, int, list[Any]], None]
+"""What a test does to a connection and its queries before a call of the feed."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,14 @@ def run_together(
     dropped: Mapping[int, int],
     rows_per_push: int | None = None,
     fetch_each: bool = True,
+    before: Before | None = None,
     **options: Any,
 ) -> list[Answer]:
     """The engine's answers to the queries of cases that share their declarations and their feed, in one connection.
 
-    dropped: which queries (0, 1, ..) are closed before which call of the feed; their answers end there.
+    dropped: which queries (0, 1, ..) are closed before which call of the feed; their answers end there.  before: is
+    called before each call of the feed, and once after the last, with the connection, the number of the call and the
+    running queries.
     """
     from minidsms.connection import connect
 
@@ -114,11 +121,19 @@ def run_together(
                     running[n] = _Listener(db.query(case.query))
                 if dropped.get(n) == i and n in running:
                     running[n].drop()
+            if before is not None:
+                before(db, i, _running(running))
             for part in _parts(step, rows_per_push):
                 _feed(db, part)
             for listener in running.values() if fetch_each else ():
                 listener.fetch()
+        if before is not None:
+            before(db, len(feed), _running(running))
         return [running[n].answer(str(case)) for n, case in enumerate(cases)]
+
+
+def _running(listeners: Mapping[int, _Listener]) -> list[Any]:
+    return [listener.query for listener in listeners.values() if not listener.dropped]
 
 
 class _Listener:

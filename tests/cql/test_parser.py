@@ -380,9 +380,11 @@ def test_statements_of_later_milestones_are_read_too() -> None:
         "q", query, "out.csv", "csv", "f", True, "old"
     )
     assert statement("ALTER QUERY q SET adaptive = off") == s.AlterQuery("q", "set", "adaptive", "off")
-    actions = {"PAUSE": "pause", "resume": "resume", "PIN PLAN": "pin plan", "UNPIN": "unpin"}
+    actions = {"PAUSE": "pause", "resume": "resume", "PIN PLAN": "pin plan"}
+    actions |= {"UNPIN": "unpin plan", "UNPIN PLAN": "unpin plan"}
     for words, action in actions.items():
         assert statement(f"ALTER QUERY q {words}") == s.AlterQuery("q", action)
+    assert statement("ALTER STREAM pause RESUME") == s.AlterStream("pause", "resume")
 
 
 def test_the_remaining_statements_are_read() -> None:

@@ -1,0 +1,56 @@
+"""Settings of one query: those of the connection, except what `ALTER QUERY q SET` has changed.
+
+Invariant: what a query has of its own takes effect on its operators and queues at once, and a change of the
+connection's settings on those of every query that has none. docs/statements/alter.md; Babu 2005, section 2.4.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+from minidsms.cql.errors import Error
+from minidsms.elements import MAX_INSTANT
+from minidsms.settings import SETTINGS, Settings, checked
+
+if TYPE_CHECKING:
+    from minidsms.engine import Network
+
+ALTERABLE = ("batch_size", "queue_size", "quantum")
+"""The settings a query may have of its own."""
+
+
+class QuerySettings:
+    """common: the connection's.  own: what this query has been given."""
+
+    def __init__(self, common: Settings) -> None:
+        self._common = common
+        self.own: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.own.get(name, self._common[name])
+
+    def set(self, name: str, value: Any) -> None:
+        """Change one; 'default' gives it up. Error with the choices where the name or the value is wrong."""
+        key = name.lower()
+        if key not in ALTERABLE:
+            near = difflib.get_close_matches(key, ALTERABLE, 1)
+            there = f'; did you mean "{near[0]}"?' if near else f"; a query has: {', '.join(ALTERABLE)}"
+            what = "is a setting of the connection, not of a query" if key in SETTINGS else "is no setting of a query"
+            raise Error(f'"{name}" {what}{there}')
+        if isinstance(value, str) and value.lower() == "default":
+            self.own.pop(key, None)
+        else:
+            self.own[key] = checked(key, value)
+
+    def apply(self, network: Network) -> None:
+        """Let the values take effect on a running plan."""
+        network.batch_size = self.own.get("batch_size")
+        quantum = self.own.get("quantum", MAX_INSTANT)
+        for operator in network.operators:
+            operator.quantum = quantum
+            for queue in operator.inputs:
+                queue.bound = self["queue_size"]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} = {value}" for name, value in self.own.items())
