@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms import statements
 from minidsms.archive.connected import Archiving
-from minidsms.arguments import name_of, text_of, type_of, types_of
+from minidsms.arguments import name_of, text_of
 from minidsms.callbacks import Callbacks
-from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef, RelationDef, StreamDef
+from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
@@ -33,6 +33,7 @@ from minidsms.settings import UNIT_NS, Settings
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.system_streams import Publisher, SysStream, SystemStreams
+from minidsms.user_definitions import define_aggregate, define_function
 
 if TYPE_CHECKING:
     from minidsms.sinks.sink import Sink
@@ -133,11 +134,7 @@ class Connection(Archiving):
         """
         with self.lock:
             self._check()
-            key = self._user_name(name)
-            if not callable(fn):
-                raise Error(f"function {name}: {fn!r} cannot be called")
-            args = types_of(arg_types)
-            self.catalog.functions[key] = FunctionDef(name, fn, args, type_of(type), vectorized, fixed)
+            define_function(self.catalog, name, fn, arg_types, type, vectorized, fixed)
 
     def create_aggregate(
         self, name: str, cls: Callable[[], Any], arg_types: Sequence[str | Type], type: str | Type
@@ -148,24 +145,7 @@ class Connection(Archiving):
         """
         with self.lock:
             self._check()
-            key = self._user_name(name)
-            for method in ("add", "remove", "result"):
-                if not callable(getattr(cls, method, None)):
-                    raise Error(f"aggregate {name}: {cls!r} has no method {method}; it needs add, remove and result")
-            args = types_of(arg_types)
-            self.catalog.aggregates[key] = AggregateDef(name, cls, args, type_of(type))
-
-    def _user_name(self, name: str) -> str:
-        from minidsms.cql.functions import FUNCTIONS
-
-        if not name_of(name).isidentifier():
-            raise Error(f"{name!r} is no name for a function: use letters, digits and _")
-        key = name.lower()
-        if key in FUNCTIONS:
-            raise Error(f'"{name}" is a built-in function; choose another name')
-        if key in self.catalog.functions or key in self.catalog.aggregates:
-            raise Error(f'there is a function "{name}" already')
-        return key
+            define_aggregate(self.catalog, name, cls, arg_types, type)
 
     # -------------------------------------------------------------------------------------------------- elements
 
