@@ -172,8 +172,11 @@ class TextDictionary:
             self._arrow = pa.array(self._texts, pa.string())
         return self._arrow.take(pa.array(codes))
 
-    def dictionary_arrow(self, column: Column) -> Any:
-        """The column as a pyarrow dictionary array: codes and their texts, which need not be looked up one by one."""
+    def dictionary_arrow(self, column: Column, copies: bool = True) -> Any:
+        """The column as a pyarrow dictionary array: codes and their texts, which need not be looked up one by one.
+
+        copies: its codes are not the column's own, which may change.
+        """
         codes = self._clean(column)
         if self._arrow is None and len(codes) * _SMALL < self.capacity:
             unique, inverse = np.unique(codes, return_inverse=True)
@@ -181,7 +184,7 @@ class TextDictionary:
             return pa.DictionaryArray.from_arrays(pa.array(inverse.reshape(-1)), texts)
         if self._arrow is None:
             self._arrow = pa.array(self._texts, pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(codes.copy()), self._arrow, safe=False)
+        return pa.DictionaryArray.from_arrays(pa.array(codes.copy() if copies else codes), self._arrow, safe=False)
 
     @staticmethod
     def _clean(column: Column) -> Int64Array:

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive
 from minidsms.archive.locking import Lock
 from minidsms.archive.progress import Progress, write_progress
-from minidsms.archive.recorder import Recorder, Waiting
+from minidsms.archive.recorder import Chunk, Recorder, Waiting
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
 
@@ -78,14 +77,14 @@ class Archiver:
         """Every recorder."""
         return list(self._recorders)
 
-    def take(self, recorder: Recorder, arrays: Mapping[str, pa.Array], n: int, nbytes: int) -> None:
+    def take(self, recorder: Recorder, chunk: Chunk, nbytes: int) -> None:
         """Elements to write; they get their arrival numbers now."""
         with self._changed:
-            arrival = pa.array(np.arange(self._next, self._next + n, dtype=np.int64))
-            self._next += n
+            chunk.first = self._next
+            self._next += len(chunk)
             self._fold_rows(recorder)
-            recorder.waiting.tables.append(pa.table({**arrays, "_arrival": arrival}))
-            self._count(recorder.waiting, n, nbytes)
+            recorder.waiting.chunks.append(chunk)
+            self._count(recorder.waiting, len(chunk), nbytes)
 
     def take_row(self, recorder: Recorder, ts: int, values: Sequence[Any], nbytes: int) -> None:
         """One element to write; it gets its arrival number now."""
@@ -101,7 +100,7 @@ class Archiver:
         waiting = recorder.waiting
         if waiting.rows:
             rows, waiting.rows = waiting.rows, []
-            waiting.tables.append(recorder.table_of(rows))
+            waiting.chunks.append(recorder.table_of_rows(rows))
 
     def _count(self, waiting: Waiting, n: int, nbytes: int) -> None:
         waiting.count += n
@@ -233,16 +232,15 @@ class Archiver:
             self._writing_bytes += taken.nbytes
             arrivals = self._next
         todo: list[pa.Table] = []
+        left: list[Chunk | pa.Table] | list[pa.Table] = taken.chunks
         try:
-            if taken.tables:
-                whole = pa.concat_tables([_cast(t, recorder.archive) for t in taken.tables])
-                todo = pieces(recorder.archive, whole.combine_chunks())
+            if taken.chunks:
+                left = todo = pieces(recorder.archive, recorder.table(taken.chunks).combine_chunks())
                 while todo:
                     write_piece(recorder.archive, todo[0])
                     del todo[0]
             write_progress(recorder.archive.folder, Progress(arrivals, _instant(closed)))
         except BaseException:
-            left = todo or taken.tables if taken.count else []
             with self._changed:
                 self._put_back(recorder, taken, left)
             raise
@@ -250,11 +248,11 @@ class Archiver:
             with self._changed:
                 self._writing_bytes -= taken.nbytes
 
-    def _put_back(self, recorder: Recorder, taken: Waiting, left: list[pa.Table]) -> None:
+    def _put_back(self, recorder: Recorder, taken: Waiting, left: Sequence[Chunk | pa.Table]) -> None:
         """Let elements wait again, before those that came meanwhile."""
         self._fold_rows(recorder)
         waiting = recorder.waiting
-        waiting.tables = [*left, *waiting.tables]
+        waiting.chunks = [*left, *waiting.chunks]
         share = sum(len(t) for t in left) / taken.count if taken.count else 0.0
         nbytes = int(taken.nbytes * share)
         waiting.count += sum(len(t) for t in left)
@@ -272,9 +270,3 @@ class Archiver:
 
 def _instant(closed: int | None) -> int | None:
     return None if closed is None or closed == MIN_INSTANT else closed
-
-
-def _cast(table: pa.Table, archive: Archive) -> pa.Table:
-    """The elements with the columns in their order and of the types of the files."""
-    schema = archive.metadata.arrow_schema
-    return table.select(schema.names).cast(schema)

@@ -21,7 +21,13 @@ def write_file(path: str, write: Callable[[IO[bytes]], None]) -> None:
     """Let `write` fill a new file, which then appears under the path. Raises OSError, and what `write` raises."""
     temporary = write_temporary(path, write)
     os.replace(temporary, path)
-    sync_folder(os.path.dirname(path))
+    try:
+        sync_folder(os.path.dirname(path))
+    except OSError:
+        # Who tries again must not find the file there already.
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise
 
 
 def write_temporary(path: str, write: Callable[[IO[bytes]], None]) -> str:

@@ -98,18 +98,25 @@ def read(
     expression over the file's columns; what it rejects is not given, and where statistics tell, not read.  TEXT comes
     as dictionaries of strings.
     """
-    columns = [*OWN_COLUMNS, *(archive.metadata.fields if fields is None else fields)]
     condition = where
     for bound, limit in ((from_, ">="), (to, "<=")):
         if bound is not None:
             ts = pc.field("_ts")
             within = ts >= bound if limit == ">=" else ts <= bound
             condition = within if condition is None else condition & within
-    for group in overlapping(archive.files(from_, to)):
+    yield from read_files(archive, archive.files(from_, to), fields, condition)
+
+
+def read_files(
+    archive: Archive, files: Sequence[ArchiveFile], fields: Sequence[str] | None = None, where: Any = None
+) -> Iterator[pa.Table]:
+    """The elements of these files, which are ordered by first ts, in the order of (_ts, _arrival)."""
+    columns = [*OWN_COLUMNS, *(archive.metadata.fields if fields is None else fields)]
+    for group in overlapping(files):
         if len(group) == 1:
-            yield from scan(archive, group[0].path, columns, condition)
+            yield from read_file(archive, group[0].path, columns, where)
             continue
-        parts = [table for file in group for table in scan(archive, file.path, columns, condition)]
+        parts = [table for file in group for table in read_file(archive, file.path, columns, where)]
         if parts:
             table = pa.concat_tables(parts).unify_dictionaries().sort_by(_ORDER)
             for start in range(0, len(table), GROUP_ROWS):
@@ -131,7 +138,7 @@ def overlapping(files: Sequence[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
         yield group
 
 
-def scan(archive: Archive, path: str, columns: Sequence[str], where: Any = None) -> Iterator[pa.Table]:
+def read_file(archive: Archive, path: str, columns: Sequence[str], where: Any = None) -> Iterator[pa.Table]:
     """The elements of one file, in its order."""
     from pyarrow import dataset
 

@@ -27,10 +27,14 @@ class Lock:
                 f"the archive {folder!r} is being written by somebody else\n"
                 "help: close that connection, or name another folder"
             ) from None
-        for entry in _leftovers(folder):
-            # Half-written files of a writer that is no more.
-            with contextlib.suppress(OSError):
-                os.unlink(entry)
+        try:
+            for entry in _leftovers(folder):
+                # Half-written files of a writer that is no more.
+                with contextlib.suppress(OSError):
+                    os.unlink(entry)
+        except BaseException:
+            self.release()
+            raise
 
     def release(self) -> None:
         """Let another writer have it. Releasing twice is no error."""

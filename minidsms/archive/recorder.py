@@ -24,13 +24,27 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Waiting:
-    """Elements that have not been written: tables, then single rows as (ts, arrival, values..).
+class Chunk:
+    """Elements of one call, in the engine's arrays: the archiver's thread makes a table of them."""
 
-    The rows stand in the order of their arrival among the tables: they become one before the next table comes.
+    first: int
+    ts: Int64Array
+    sign: Int8Array | None
+    columns: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass
+class Waiting:
+    """Elements that have not been written, in the order of their arrival.
+
+    chunks: tables are what an attempt to write has left.  rows: single ones, (ts, arrival, sign, values..), that came
+    after all chunks; they become one before the next chunk comes.
     """
 
-    tables: list[pa.Table] = field(default_factory=list)
+    chunks: list[Chunk | pa.Table] = field(default_factory=list)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     count: int = 0
     nbytes: int = 0
@@ -70,19 +84,20 @@ class Recorder:
                 "help: db.replay(..) it first, so that the relation goes on from there; or name another folder"
             )
 
-    def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> None:
-        """Record elements in the order of their arrival; the arrays are copied."""
+    def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column], is_input: bool = True) -> None:
+        """Record elements in the order of their arrival; arrays that others may change are copied.
+
+        is_input: they come from the input manager, whose text codes are arrays of their own.
+        """
         n = len(ts)
         if not n or self.is_suspended:
             return
-        arrays = {"_ts": pa.array(ts.copy()), "_sign": pa.array(np.ones(n, np.int8) if sign is None else sign.copy())}
-        for name, column, type_ in zip(self.archive.metadata.fields, columns, self._types):
-            arrays[name] = self._array(column, type_)
-        self._archiver.take(self, arrays, n, n * self._width)
+        taken = [self._taken(column, type_, is_input) for column, type_ in zip(columns, self._types)]
+        self._archiver.take(self, Chunk(0, ts.copy(), None if sign is None else sign.copy(), taken), n * self._width)
 
     def add_batch(self, batch: Batch) -> None:
         """Record a query's results."""
-        self.add(batch.ts, batch.sign, batch.columns)
+        self.add(batch.ts, batch.sign, batch.columns, is_input=False)
 
     def add_row(self, ts: int, values: Sequence[Any]) -> None:
         """Record one element of stored scalars, None for NULL: `add` without arrays, for single pushes."""
@@ -94,16 +109,27 @@ class Recorder:
                 values[i] = None if values[i] is None else self._dictionary.text(values[i])
         self._archiver.take_row(self, ts, values, self._width)
 
-    def _array(self, column: Column, type_: Type) -> pa.Array:
+    def _taken(self, column: Column, type_: Type, is_input: bool) -> pa.Array:
         if type_ is Type.TEXT:
-            return self._dictionary.dictionary_arrow(column)
+            return self._dictionary.dictionary_arrow(column, copies=not is_input)
         if type_ is Type.NULL:
             return pa.nulls(len(column), pa.int64())
         if column.valid is None:
             return pa.array(column.values.copy())
         return pa.array(column.values, mask=~column.valid)
 
-    def table_of(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    def table(self, chunks: Sequence[Chunk | pa.Table]) -> pa.Table:
+        """What waited as a table of the archive's columns."""
+        return pa.concat_tables([c if isinstance(c, pa.Table) else self._table_of(c) for c in chunks])
+
+    def _table_of(self, chunk: Chunk) -> pa.Table:
+        n = len(chunk)
+        arrival = np.arange(chunk.first, chunk.first + n, dtype=np.int64)
+        sign = np.ones(n, np.int8) if chunk.sign is None else chunk.sign
+        arrays = [pa.array(chunk.ts), pa.array(arrival), pa.array(sign), *chunk.columns]
+        return pa.Table.from_arrays(arrays, names=self._schema.names).cast(self._schema)
+
+    def table_of_rows(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
         """Single rows, (ts, arrival, sign, values..), as a table."""
         arrays = [pa.array(values, type_) for values, type_ in zip(zip(*rows), self._schema.types)]
         return pa.Table.from_arrays(arrays, names=self._schema.names)

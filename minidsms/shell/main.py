@@ -1,4 +1,4 @@
-"""The command `minidsms`: run files of CQL or STREAM scripts, explain queries.
+"""The command `minidsms`: run files of CQL or STREAM scripts, explain queries, look after archives.
 
 Exit codes: 0 done, 1 an error in what was read or asked (shown on the standard error), 2 a wrong command line, 130
 interrupted. Nothing heavy is imported before the command line is known to be right.
@@ -11,6 +11,8 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+
+from minidsms.shell.archive_arguments import add_archive
 
 _EPILOG = """examples:
   minidsms run queries.cql                run a file of statements and show the answers
@@ -64,6 +66,10 @@ def _command(options: argparse.Namespace) -> int:
             from minidsms.shell.run import run
 
             return run(options)
+        if options.command == "archive":
+            from minidsms.shell.archive_command import archive
+
+            return archive(options)
         from minidsms.shell.explain import explain
 
         return explain(options)
@@ -99,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--file", metavar="PATH", help="CQL file or STREAM script with what the query names")
     explain.add_argument("--rules", action="store_true", help="show the plan after each rewrite rule")
     explain.add_argument("--time-unit", choices=units, help="length of a tick (default: ms)")
+    add_archive(commands)
     return parser
 
 

@@ -1,0 +1,106 @@
+"""`minidsms archive inspect|compact|verify FOLDER`: what archives hold, few files of many, and whether all is sound."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from minidsms.shell.showing import cell, harmless, print_table, show_instant
+
+if TYPE_CHECKING:
+    from minidsms.archive.format import Archive
+
+
+def archive(options: argparse.Namespace) -> int:
+    """Carry out the action; the exit code: 1 where something is wrong."""
+    from minidsms.archive.format import archives_in
+    from minidsms.cql.errors import Error
+
+    archives = archives_in(options.folder)
+    if not archives:
+        raise Error(
+            f"{options.folder!r} has no archive\nhelp: name an archive, or the folder that CREATE .. ARCHIVE named"
+        )
+    actions: dict[str, Callable[[argparse.Namespace, list[Archive]], int]] = {
+        "inspect": _inspect,
+        "compact": _compact,
+        "verify": _verify,
+    }
+    return actions[options.action](options, archives)
+
+
+def _inspect(options: argparse.Namespace, archives: list[Archive]) -> int:
+    from minidsms.archive.inspecting import inspect
+
+    figures = [inspect(a) for a in archives]
+    columns = [("archive", False), ("kind", False), ("rows", True), ("files", True), ("bytes", True)]
+    columns += [("first", False), ("last", False), ("columns", False)]
+    rows = []
+    for f in figures:
+        metadata = f.archive.metadata
+        ends = [_instant(ts, metadata.tick_ns) for ts in (f.first_ts, f.last_ts)]
+        counts = [f"{n:,}" for n in (f.rows, len(f.files), f.nbytes)]
+        rows.append([cell(metadata.name), metadata.kind, *counts, *ends, cell(metadata.schema)])
+    print_table("", columns, rows, sys.stdout)
+    if options.files:
+        columns = [("file", False), ("rows", True), ("bytes", True), ("first", False), ("last", False)]
+        for f in figures:
+            unit = f.archive.metadata.tick_ns
+            shown = [
+                [
+                    harmless(x.file.path.removeprefix(f.archive.folder).lstrip("/")),
+                    f"{x.rows:,}",
+                    f"{x.nbytes:,}",
+                    _instant(x.file.first_ts, unit),
+                    _instant(x.file.last_ts, unit),
+                ]
+                for x in f.files
+            ]
+            print_table(f.archive.metadata.name, columns, shown, sys.stdout)
+    return 0
+
+
+def _compact(options: argparse.Namespace, archives: list[Archive]) -> int:
+    from minidsms.archive.compacting import compact
+
+    for each in archives:
+        with progress_bar(f"compacting {each.metadata.name}") as tell:
+            done = compact(each, progress=tell)
+        print(harmless(f"{each.metadata.name}: {done.before:,} files before, {done.after:,} after"))
+    return 0
+
+
+def _verify(options: argparse.Namespace, archives: list[Archive]) -> int:
+    from minidsms.archive.verifying import verify
+
+    code = 0
+    for each in archives:
+        with progress_bar(f"verifying {each.metadata.name}") as tell:
+            problems = list(verify(each, tell))
+        for problem in problems:
+            print(harmless(f"error: {each.metadata.name}: {problem}"), file=sys.stderr)
+        print(harmless(f"{each.metadata.name}: {'sound' if not problems else f'{len(problems):,} problems'}"))
+        code = code or int(bool(problems))
+    return code
+
+
+def _instant(ts: int | None, tick_ns: int) -> str:
+    return "" if ts is None else show_instant(ts, tick_ns)
+
+
+@contextlib.contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
+    """Takes the fraction done, and shows a bar where the standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda fraction: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(harmless(what), total=1.0)
+        yield lambda fraction: progress.update(task, completed=fraction)
