@@ -5,7 +5,7 @@ stands there? If so it moves there and the stage ends; else it ends with its las
 positions from the second to the last.
 
 Invariant: on the profile tuples of the stage the order satisfies the Sweep Invariant up to alpha (definition 4.4.1),
-once they say something. Babu 2005, section 4.4.
+once the stage is half over. Babu 2005, section 4.4.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Sweep:
         seed: int = 0,
     ) -> None:
         self.window = ProfileWindow(n, window or self.default_window)
+        # A stage begins with an empty view: one drop by a filter behind would be a violation where few tuples reach.
+        self.window.enough = max(self.window.enough, self.window.capacity // 2)
         self.view = MatrixView(checked_order(n, order))
         self.alpha = self.default_alpha if alpha is None else alpha
         self.position = min(1, n - 1)

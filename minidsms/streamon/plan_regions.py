@@ -1,0 +1,188 @@
+"""Plan logging: the regions of statistics in which a plan was found good, and what else a log of plans tells.
+
+An entry <t, S, P> says that at instant t, under the statistics S, a number for each dimension, the Re-optimizer picked
+plan P. Entries of a plan that are neighbours, whose statistics differ by a tolerance at most, are put together to
+boxes: what falls into one of them again needs no optimization. Plans are values: hashable, and alike when equal.
+
+Invariant: every entry lies in a box of its plan; a box holds no entry of another plan, but where both were picked under
+the very same statistics.  Babu 2005, section 7.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Float64Array = npt.NDArray[np.float64]
+P = TypeVar("P", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Entry(Generic[P]):
+    """t: instant.  statistics: (d,).  plan: the one picked."""
+
+    t: int
+    statistics: Float64Array
+    plan: P
+
+
+@dataclass(frozen=True)
+class Region(Generic[P]):
+    """A box, low <= S <= high in each dimension, in which the plan was picked, and nothing else was."""
+
+    low: Float64Array
+    high: Float64Array
+    plan: P
+
+    def contains(self, statistics: Float64Array, margin: Float64Array | float = 0.0) -> bool:
+        """Does it lie in the box, or within the margin of it?"""
+        return bool(((self.low - margin <= statistics) & (statistics <= self.high + margin)).all())
+
+    def with_point(self, statistics: Float64Array) -> Region[P]:
+        """The least box that holds this one and the point."""
+        return Region(np.minimum(self.low, statistics), np.maximum(self.high, statistics), self.plan)
+
+
+@dataclass(frozen=True)
+class WhatIf(Generic[P]):
+    """Mean costs over the time of the log: of the plans that ran, and of the best one that never changes."""
+
+    adaptive: float
+    static: float
+    plan: P
+
+    @property
+    def saved(self) -> float:
+        """The share of the static plan's cost that adapting saved; negative where it lost."""
+        return 1 - self.adaptive / self.static if self.static else 0.0
+
+
+class PlanRegions(Generic[P]):
+    """tolerances: by the name of a dimension, how far apart two values may be and still count as neighbours.
+
+    capacity: entries held; beyond it the older half is forgotten.
+    """
+
+    def __init__(self, tolerances: Mapping[str, float], capacity: int = 1024) -> None:
+        if not tolerances or any(tolerance <= 0 for tolerance in tolerances.values()) or capacity < 2:
+            raise ValueError("plan regions take at least one dimension, tolerances above 0, and room for two entries")
+        self.dimensions = tuple(tolerances)
+        self.entries: list[Entry[P]] = []
+        self.regions: list[Region[P]] = []
+        self._tolerances = np.array(list(tolerances.values()))
+        self._capacity = capacity
+
+    def record(self, t: int, statistics: Mapping[str, float], plan: P) -> None:
+        """Log what was picked, and under what.  O(entries + regions), more where regions must be cut."""
+        entry = Entry(t, self._point(statistics), plan)
+        self.entries.append(entry)
+        if len(self.entries) > self._capacity:
+            del self.entries[: self._capacity // 2]
+            self._build_again({e.plan for e in self.entries} | {r.plan for r in self.regions})
+            return
+        wrong = {r.plan for r in self.regions if r.plan != plan and r.contains(entry.statistics)}
+        self._build_again(wrong)
+        self._include(entry)
+
+    def plan_for(self, statistics: Mapping[str, float]) -> P | None:
+        """The plan of the region that these statistics fall into, or lie within half a tolerance of.
+
+        None in a place not seen before, or where the regions of two plans meet.
+        """
+        point = self._point(statistics)
+        plans = {r.plan for r in self.regions if r.contains(point, self._tolerances / 2)}
+        return plans.pop() if len(plans) == 1 else None
+
+    def importance(self) -> dict[str, float]:
+        """How much the changes of each statistic have to do with changes of the plan, from 0 to 1.
+
+        The mean step of the statistic from entry to entry where the plan changed, against that where it did not: 0.5
+        where they are alike, 0 where the statistic never moves when the plan does. Low ones need little tracking.
+        """
+        steps = np.abs(self._steps())
+        changed = np.array([a.plan != b.plan for a, b in zip(self.entries, self.entries[1:])], np.bool_)
+        moving, staying = _mean_rows(steps[changed]), _mean_rows(steps[~changed])
+        both = moving + staying
+        return self._named(np.divide(moving, both, out=np.zeros_like(both), where=both > 0))
+
+    def transience(self) -> dict[str, float]:
+        """The share of each statistic's steps, of more than a tolerance, that the next entry takes back.
+
+        Near 1: what is seen for an instant should not change a plan.
+        """
+        steps = self._steps()
+        large = np.abs(steps[:-1]) > 1
+        back = large & (np.abs(steps[:-1] + steps[1:]) <= 1)
+        of = large.sum(axis=0)
+        return self._named(np.divide(back.sum(axis=0), of, out=np.zeros(len(of)), where=of > 0))
+
+    def what_if(self, cost: Callable[[Mapping[str, float], P], float]) -> WhatIf[P]:
+        """What adapting has brought: costs of plans under statistics, over the time from each entry to the next.
+
+        cost: of a plan under given statistics.  ValueError with fewer than two instants logged.
+        """
+        ends = [entry.t for entry in self.entries[1:]]
+        lasted = np.array([end - entry.t for entry, end in zip(self.entries, ends)], np.float64)
+        if not lasted.sum() > 0:
+            raise ValueError("no time has passed in the plan log")
+        told = [self._named(entry.statistics) for entry in self.entries[:-1]]
+        plans = list(dict.fromkeys(entry.plan for entry in self.entries))
+        costs = np.array([[cost(statistics, plan) for plan in plans] for statistics in told])
+        ran = np.array([plans.index(entry.plan) for entry in self.entries[:-1]])
+        means = lasted @ costs / lasted.sum()
+        best = int(np.argmin(means))
+        return WhatIf(float(lasted @ costs[np.arange(len(ran)), ran] / lasted.sum()), float(means[best]), plans[best])
+
+    def _point(self, statistics: Mapping[str, float]) -> Float64Array:
+        """(d,), in the order of the dimensions."""
+        point = np.array([statistics[name] for name in self.dimensions], np.float64)
+        if not np.isfinite(point).all():
+            raise ValueError("statistics of a plan log are finite numbers")
+        return point
+
+    def _named(self, values: Float64Array) -> dict[str, float]:
+        return dict(zip(self.dimensions, values.tolist()))
+
+    def _steps(self) -> Float64Array:
+        """(entries - 1, d): from entry to entry, in tolerances."""
+        points = np.array([entry.statistics for entry in self.entries]).reshape(-1, len(self.dimensions))
+        return np.asarray(np.diff(points, axis=0) / self._tolerances, np.float64)
+
+    def _build_again(self, plans: set[P]) -> None:
+        """Make the boxes of these plans anew, in the order of the log: entries have come between theirs, or gone."""
+        if not plans:
+            return
+        self.regions = [region for region in self.regions if region.plan not in plans]
+        for entry in self.entries:
+            if entry.plan in plans:
+                self._include(entry)
+
+    def _include(self, entry: Entry[P]) -> None:
+        """Put an entry into a box of its plan: into one that holds it, else into the neighbour that grows least, else
+        into one of its own.
+        """
+        own = [i for i, r in enumerate(self.regions) if r.plan == entry.plan]
+        if any(self.regions[i].contains(entry.statistics) for i in own):
+            return
+        strangers = [e.statistics for e in self.entries if e.plan != entry.plan]
+        growths: list[tuple[float, int, Region[P]]] = []
+        for i in own:
+            region = self.regions[i]
+            larger = region.with_point(entry.statistics)
+            if region.contains(entry.statistics, self._tolerances) and not any(map(larger.contains, strangers)):
+                growth = ((larger.high - larger.low) - (region.high - region.low)) / self._tolerances
+                growths.append((float(growth.sum()), i, larger))
+        if growths:
+            _, i, larger = min(growths, key=lambda g: g[:2])
+            self.regions[i] = larger
+        else:
+            self.regions.append(Region(entry.statistics, entry.statistics, entry.plan))
+
+
+def _mean_rows(rows: Float64Array) -> Float64Array:
+    """(d,) the mean of rows (m, d), 0 of none."""
+    return np.asarray(rows.sum(axis=0) / max(len(rows), 1), np.float64)
