@@ -30,6 +30,7 @@ from minidsms.query import Change, Query
 from minidsms.results import ResultCodec
 from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.settings import UNIT_NS, Settings
+from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.system_streams import Publisher, SysStream, SystemStreams
@@ -80,6 +81,7 @@ class Connection(Archiving):
         self._relations: dict[str, RelationInput] = {}
         self._networks: dict[str, Network] = {}
         self._readers: dict[str, list[Network]] = {}
+        self.streamon = StreaMon(self.settings)
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
         self._sources: list[tuple[Source, StreamInput | RelationInput]] = []
         self._driver: SourceDriver | None = None

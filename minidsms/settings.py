@@ -57,6 +57,29 @@ def _off(later: str) -> Callable[[Any], str]:
     return check
 
 
+def _switch(value: Any) -> str:
+    word = {"true": "on", "false": "off"}.get(str(value).lower(), str(value).lower())
+    if word not in ("on", "off"):
+        raise ValueError("choose one of: on, off")
+    return word
+
+
+def _optional_share(value: Any) -> float | None:
+    if value is None or str(value).lower() == "none":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise ValueError("give a share above 0, at most 1, or none")
+    return float(value)
+
+
+def _optional_count(value: Any) -> int | None:
+    if value is None or str(value).lower() == "none":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError("give a whole number of at least 1, or none")
+    return value
+
+
 def _at_least(least: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -120,7 +143,17 @@ SETTINGS: dict[str, Setting] = {
         Setting("memory_limit", None, _optional_bytes, "bytes that stores may hold before a push is refused"),
         Setting("time_unit", "ms", _one_of(*UNIT_NS), "length of a tick", live=False),
         Setting("rstream", "events", _one_of("events", "ticks"), "when RSTREAM speaks (docs/semantics S2)"),
-        Setting("adaptive", "off", _off("adaptivity"), "plans that change while they run"),
+        Setting("adaptive", "on", _switch, "plans may change while they run"),
+        Setting(
+            "filter_ordering",
+            "a_greedy",
+            _one_of("a_greedy", "sweep", "independent", "local_swaps", "static", "optimal"),
+            "what orders the filters of a condition, of queries to come",
+        ),
+        Setting("profile_rate", None, _optional_share, "share of tuples profiled; none: as it pays"),
+        Setting("profile_window", None, _optional_count, "profile tuples remembered; none: as the algorithm likes"),
+        Setting("thrashing_alpha", None, _optional_share, "how much better another order must be (4 / alpha bound)"),
+        Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
         Setting("sharing", "off", _off("sharing of operators"), "operators shared between queries"),
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
         Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),
@@ -130,7 +163,6 @@ SETTINGS: dict[str, Setting] = {
 }
 
 LATER = {
-    "filter_ordering": "adaptive ordering of filters",
     "join_plan": "alternative join plans",
     "caching": "caches in joins",
     "state_reduction": "k-Mon",

@@ -21,6 +21,7 @@ from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
 from minidsms.query import Query
 from minidsms.settings import SETTINGS
+from minidsms.streamon.framework import name_places
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -250,9 +251,11 @@ def register(db: Connection, tree: syntax.Query, text: str, name: str | None, wi
         db.settings["queue_size"],
         start,
         with_history,
+        db.streamon,
     )
     gate = HistoryGate(query.deliver, query.kind == "relation", db.codec(query.schema).net, frontier)
     network = planner.network(logical.root, gate if with_history else query.deliver)
+    name_places(query.name, network.operators)
     query.attach(network, Plan(query.expanded, logical, network))
     db.start(query, network, (*bound.streams, *bound.relations), MIN_INSTANT if with_history else frontier)
     gate.open()

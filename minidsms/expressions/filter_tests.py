@@ -27,6 +27,9 @@ from minidsms.expressions.value import INT64_MAX, INT64_MIN
 DENSE, AT, GATHERED = 0, 1, 2
 """Where the values stand: see `minidsms.kernels.filtering`."""
 
+KERNELS_FROM = 16_384
+"""Tuples for which kernels are loaded, if the compiler is."""
+
 _WHOLE = frozenset((Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL))
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -54,9 +57,14 @@ def keep(test: ValueTest, values: AnyArray, rows: Int64Array | None, layout: int
     return np.flatnonzero(mask) if rows is None else rows[mask]
 
 
-def kernels_are_loaded() -> bool:
-    """The compiler is in the process already: its kernels cost nothing more."""
-    return "minidsms.kernels" in sys.modules
+def compiler_is_loaded() -> bool:
+    """The compiler is in the process already: kernels load in some ms."""
+    return "numba" in sys.modules
+
+
+def kernels_pay(tuples: int) -> bool:
+    """Kernels are there, or load fast enough for so many tuples."""
+    return "minidsms.kernels.filtering" in sys.modules or (tuples >= KERNELS_FROM and compiler_is_loaded())
 
 
 class IsTrue:

@@ -16,13 +16,13 @@ import numpy as np
 from minidsms.cql import bound
 from minidsms.elements import Batch, BoolArray, Int64Array
 from minidsms.expressions.compiler import Context
-from minidsms.expressions.filter_tests import kernels_are_loaded
+from minidsms.expressions.filter_tests import kernels_pay
 from minidsms.expressions.filters import Filter, conjuncts
 from minidsms.expressions.value import Frame
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
 
-CHUNK = 32_768
+CHUNK = 65_536
 """Rows filtered at a time: few enough for the cache, enough to make little of what each filter costs per call."""
 
 
@@ -31,22 +31,22 @@ def filters_of(expr: bound.Expr, context: Context) -> tuple[Filter, ...]:
     return tuple(Filter(part, context) for part in conjuncts(expr))
 
 
-def pass_filters(
+def narrow_by(
     filters: Sequence[Filter],
     order: Sequence[int],
     frame: Frame,
+    rows: Int64Array | None,
     use_kernels: bool,
     reached: list[int] | None = None,
 ) -> tuple[Int64Array | None, Int64Array | None]:
-    """(the rows of a chunk that pass all filters, None for all; those that fail, None for none), both ascending.
+    """(the rows of a chunk that no filter drops, None for all; those on which one failed or None), both ascending.
 
-    order: numbers of filters, the first to be evaluated first; it may leave some out.  reached: (len(order) + 1,)
-    counters, to which are added the rows that reach each place, and those that pass all.
+    order: numbers of filters, the first to be evaluated first; it may leave some out.  rows: those in question, None
+    for all.  reached: (len(order) + 1,) counters, to which are added the rows that reach each place and the end.
     """
-    rows: Int64Array | None = None
     wrong: Int64Array | None = None
     if reached is not None:
-        reached[0] += frame.n
+        reached[0] += frame.n if rows is None else len(rows)
     for place, number in enumerate(order):
         rows, failed = filters[number].narrow(frame, rows, use_kernels)
         if failed is not None:
@@ -55,10 +55,24 @@ def pass_filters(
             reached[place + 1] += len(rows)
         if not len(rows):
             return rows, None
-    if wrong is not None and rows is not None:
-        wrong = np.intersect1d(wrong, rows, assume_unique=True)
-        rows = np.setdiff1d(rows, wrong, assume_unique=True)
-    return rows, wrong if wrong is not None and len(wrong) else None
+    return rows, wrong
+
+
+def settle(rows: Int64Array | None, wrong: Int64Array | None) -> tuple[Int64Array | None, Int64Array | None]:
+    """Of what no filter drops: (the rows that pass, None for all; those that count as failed, None for none)."""
+    if wrong is None or rows is None:
+        return rows, None
+    wrong = np.intersect1d(wrong, rows, assume_unique=True)
+    if not len(wrong):
+        return rows, None
+    return np.setdiff1d(rows, wrong, assume_unique=True), wrong
+
+
+def pass_filters(
+    filters: Sequence[Filter], order: Sequence[int], frame: Frame, use_kernels: bool
+) -> tuple[Int64Array | None, Int64Array | None]:
+    """(the rows of a chunk that pass all filters, None for all; those that fail, None for none), both ascending."""
+    return settle(*narrow_by(filters, order, frame, None, use_kernels))
 
 
 def chunk_of(batch: Batch, start: int, stop: int) -> Frame:
@@ -74,7 +88,7 @@ def compile_predicate(expr: bound.Expr, context: Context) -> Predicate:
 
     def apply(batch: Batch) -> tuple[BoolArray, BoolArray | None]:
         n = len(batch)
-        use_kernels = kernels_are_loaded()
+        use_kernels = kernels_pay(n)
         mask = np.zeros(n, np.bool_)
         failed: BoolArray | None = None
         with np.errstate(all="ignore"):

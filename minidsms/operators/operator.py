@@ -46,13 +46,14 @@ class Counters:
 
 @dataclass(frozen=True)
 class Description:
-    """What EXPLAIN, SysStream and tests see of an operator: its name, one line of detail, and figures about its
-    state.
+    """What EXPLAIN, SysStream and tests see of an operator: its name, one line of detail, figures about its state, and
+    what EXPLAIN ANALYZE tells of its parts, a line each.
     """
 
     name: str
     detail: str = ""
     figures: dict[str, Any] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
 
 
 class Operator:

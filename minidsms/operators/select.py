@@ -1,33 +1,33 @@
-"""Select: the rows for which a condition is TRUE. Babu 2005, table 2.1."""
+"""Select: the rows for which a condition is TRUE. Babu 2005, table 2.1; adaptively ordered, figure 4.10."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from minidsms.elements import Batch, BoolArray
+from minidsms.elements import Batch
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
-Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
-"""batch -> (rows where the condition is TRUE, rows where it failed or None), each (n,) bool."""
+if TYPE_CHECKING:
+    from minidsms.streamon.framework import Adaptation
+    from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 
 Explain = Callable[[Batch, int], str]
 """(batch, row) -> which expression failed there, and why."""
 
 
 class Select(Operator):
-    """Passes the elements whose row satisfies the predicate; both signs alike, so that a deletion follows its
+    """Passes the elements whose row satisfies the condition; both signs alike, so that a deletion follows its
     insertion.
     """
 
     name = "Select"
     acts_on_time = False
 
-    def __init__(self, input: Queue, predicate: Predicate, explain: Explain, detail: str, is_fifo: bool) -> None:
+    def __init__(self, input: Queue, condition: Conjunction, explain: Explain, detail: str, is_fifo: bool) -> None:
         super().__init__((input,), input.schema, is_fifo)
-        self._predicate = predicate
+        self._condition = condition
         self._explain = explain
         self._detail = detail
 
@@ -35,17 +35,19 @@ class Select(Operator):
         (batch,) = batches
         if batch is None:
             return
-        mask, failed = self._predicate(batch)
-        if failed is not None and failed.any():
-            row = int(np.argmax(failed))
-            self.fail(int(batch.ts[row]), self._explain(batch, row))
-        kept = np.flatnonzero(mask)
-        if len(kept) == len(batch):
+        kept, failed = self._condition.run(batch)
+        if failed is not None:
+            self.fail(int(batch.ts[failed]), self._explain(batch, failed))
+        if kept is None:
             yield batch
         elif len(kept):
             yield batch.take(kept)
 
+    def adaptations(self) -> tuple[Adaptation[Any], ...]:
+        """See `minidsms.streamon.framework.Adaptive`."""
+        return self._condition.adaptations()
+
     def describe(self) -> Description:
         counters = self.counters
         selectivity = counters.elements_out / counters.elements_in if counters.elements_in else None
-        return Description(self.name, self._detail, {"selectivity": selectivity})
+        return Description(self.name, self._detail, {"selectivity": selectivity}, self._condition.describe())

@@ -53,8 +53,11 @@ def _indent(text: str) -> str:
     return "\n".join("  " + line for line in text.splitlines())
 
 
-def _tree(root: object, inputs: Callable[[object], Sequence[object]], line: Callable[[object], str]) -> str:
-    """An indented tree of a DAG; what has several readers is numbered and written once."""
+def _tree(root: object, inputs: Callable[[object], Sequence[object]], line: Callable[[object], Sequence[str]]) -> str:
+    """An indented tree of a DAG; what has several readers is numbered and written once.
+
+    line: a node's line, then one for each of its parts.
+    """
     counts: dict[int, int] = {}
     stack = [root]
     while stack:
@@ -68,7 +71,7 @@ def _tree(root: object, inputs: Callable[[object], Sequence[object]], line: Call
     todo: list[tuple[object, int]] = [(root, 0)]
     while todo:
         node, depth = todo.pop()
-        text = line(node)
+        text, *parts = line(node)
         if counts[id(node)] > 1:
             number = numbers.setdefault(id(node), len(numbers) + 1)
             if id(node) in written:
@@ -76,7 +79,7 @@ def _tree(root: object, inputs: Callable[[object], Sequence[object]], line: Call
                 continue
             text += f"   (shared {number})"
         written.add(id(node))
-        lines.append("  " * (depth + 1) + text)
+        lines += ["  " * (depth + 1) + text, *("  " * (depth + 2) + "- " + part for part in parts)]
         todo.extend((child, depth + 1) for child in reversed(inputs(node)))
     return "\n".join(lines)
 
@@ -87,7 +90,7 @@ def _tree(root: object, inputs: Callable[[object], Sequence[object]], line: Call
 def logical_text(root: Node) -> str:
     """The logical plan as an indented tree."""
     assert reader_counts(root)
-    return _tree(root, lambda n: n.inputs, lambda n: describe_node(n))  # type: ignore[attr-defined,arg-type]
+    return _tree(root, lambda n: n.inputs, lambda n: [describe_node(n)])  # type: ignore[attr-defined,arg-type]
 
 
 def describe_node(node: Node) -> str:
@@ -169,12 +172,12 @@ def physical_text(network: Network, analyze: bool) -> str:
         assert isinstance(op, Operator)
         return [producers[id(queue)] for queue in op.inputs]
 
-    def line(op: object) -> str:
+    def line(op: object) -> Sequence[str]:
         assert isinstance(op, Operator)
         description = op.describe()
         text = f"{description.name} {description.detail}".rstrip()
         if not analyze:
-            return text
+            return [text]
         counters = op.counters
         figures = [
             f"in {counters.elements_in:,}",
@@ -182,7 +185,7 @@ def physical_text(network: Network, analyze: bool) -> str:
             f"{counters.time_ns / 1e6:,.1f} ms ({100 * counters.time_ns / total:.0f} %)",
         ]
         figures += [f"{k.replace('_', ' ')} {_figure(v)}" for k, v in description.figures.items() if v is not None]
-        return f"{text}   [{'; '.join(figures)}]"
+        return [f"{text}   [{'; '.join(figures)}]", *description.parts]
 
     text = _tree(network.output, inputs, line)
     if analyze:

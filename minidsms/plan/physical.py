@@ -24,6 +24,7 @@ from minidsms.expressions import (
     explain_failure,
     print_expression,
 )
+from minidsms.expressions.predicate import filters_of
 from minidsms.operators import arrival
 from minidsms.operators.contents import Contents, KnowsContents
 from minidsms.operators.operator import Operator
@@ -52,6 +53,9 @@ from minidsms.plan.logical import (
 )
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.queues import Queue
+from minidsms.settings import Settings
+from minidsms.streamon.pipelined_filters.conjunction import Conjunction
+from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 
@@ -77,11 +81,14 @@ class PhysicalPlanner:
         queue_size: int,
         start: int,
         with_history: bool = False,
+        streamon: StreaMon | None = None,
     ) -> None:
         """queue_size: bound of each queue, in elements.  start: the query's first instant (docs/semantics T7).
 
-        with_history: streams are read from what their stores still hold.
+        with_history: streams are read from what their stores still hold.  streamon: the connection's; without it plans
+        stay as they are made.
         """
+        self._streamon = streamon or StreaMon(Settings(adaptive="off"))
         self._with_history = with_history
         self._inputs = inputs
         self._catalog = catalog
@@ -237,13 +244,14 @@ class PhysicalPlanner:
 
     def _select(self, node: bound.Filter) -> Select:
         condition = node.condition
-        predicate = compile_predicate(condition, self._context)
+        text = print_expression(condition)
+        filters = Conjunction(filters_of(condition, self._context), f"Select {text}", self._streamon)
 
         def explain(batch: Batch, row: int) -> str:
             return self._explain((condition,), batch, row)
 
         is_fifo = self._operator(node.input).is_fifo
-        return Select(self._queue(node.input), predicate, explain, print_expression(condition), is_fifo)
+        return Select(self._queue(node.input), filters, explain, text, is_fifo)
 
     def _project(self, node: bound.Project) -> Project:
         exprs = node.exprs

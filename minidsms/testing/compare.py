@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +100,7 @@ def run_together(
     rows_per_push: int | None = None,
     fetch_each: bool = True,
     before: Before | None = None,
+    forced_every: int | None = None,
     **options: Any,
 ) -> list[Answer]:
     """The engine's answers to the queries of cases that share their declarations and their feed, in one connection.
@@ -106,11 +108,15 @@ def run_together(
     dropped: which queries (0, 1, ..) are closed before which call of the feed; their answers end there.  before: is
     called before each call of the feed, and once after the last, with the connection, the number of the call and the
     running queries.
+    forced_every: switch plans at every so many elements (`minidsms.testing.forced_switching`).
     """
     from minidsms.connection import connect
+    from minidsms.testing.forced_switching import forced_switching
 
     declarations, feed = cases[0].declarations, cases[0].feed
-    with connect(**options) as db:
+    with connect(**options) as db, ExitStack() as forcing:
+        if forced_every is not None:
+            forcing.enter_context(forced_switching(db, forced_every))
         create_all(db)
         for declaration in declarations:
             db.execute(declaration)

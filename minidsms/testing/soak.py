@@ -25,6 +25,12 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "scheduler": ("round_robin", "fifo", "greedy", "chain"),
     "rows_per_push": (None, 1, 3),
     "fetch_each": (True, False),
+    "adaptive": ("on", "off"),
+    "forced_every": (None, 1, 3),
+    "filter_ordering": ("a_greedy", "sweep", "independent", "local_swaps", "optimal", "static"),
+    "cost_model": ("measured", "fixed"),
+    "profile_rate": (None, 1.0),
+    "profile_window": (None, 1, 5),
 }
 """How a case may be run: options of the engine, how rows are grouped into pushes, how often answers are fetched."""
 

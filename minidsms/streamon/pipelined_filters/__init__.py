@@ -1,0 +1,11 @@
+"""The adaptive Select: commutative filters in a pipeline, whose order follows their drop rates and costs.
+
+The instance of StreaMon of Babu 2005, section 3.2 and figure 4.10:
+
+    conjunction.py    a condition as pipelines of filters; what Select runs
+    executor.py       one pipeline: its filters in the present order
+    profiler.py       profile tuples, costs, and the counts that execution leaves behind
+    sampling.py       which tuples are profiled, and when
+    costs.py          what a filter costs per tuple
+    reoptimizer.py    asks an ordering algorithm of `streamon.filter_ordering`
+"""

@@ -1,0 +1,113 @@
+"""A condition as Select runs it: pipelines of filters, one after the other.
+
+A filter with a user function that asks to stay where it was written (`create_function(.., fixed=True)`) is a pipeline
+of its own: what stands before it is evaluated before it, what stands behind it after it, and only in between filters
+change places. Such a function is never called for a tuple that a filter written before it drops.
+
+Invariant: neither orders nor the cut into chunks change which rows pass and which fail (docs/semantics R4, T5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import Batch, Int64Array
+from minidsms.expressions.filter_tests import kernels_pay
+from minidsms.expressions.filters import Filter
+from minidsms.expressions.predicate import CHUNK, chunk_of, settle
+from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.pipelined_filters.pipeline import WORTH_NS, FilterPipeline
+from minidsms.streamon.stream_monitor import StreaMon
+
+
+class Conjunction:
+    """The filters of one Select. operator: how the plan log names it."""
+
+    def __init__(self, filters: Sequence[Filter], operator: str, streamon: StreaMon) -> None:
+        self._pipelines: list[FilterPipeline] = []
+        first = 0
+        for part in _pipelines(filters):
+            self._pipelines.append(FilterPipeline(part, operator, streamon, first))
+            first += len(part)
+        self._use_kernels = False
+
+    def run(self, batch: Batch) -> tuple[Int64Array | None, int | None]:
+        """(the rows that pass, ascending, None for all; the first row that counts as failed or None).  Rows behind a
+        failed one may be missing.
+        """
+        n = len(batch)
+        kept: list[Int64Array] = []
+        count = 0
+        start = 0
+        while start < n:
+            stop = start + self._limit(min(CHUNK, n - start))
+            rows, wrong = self._chunk(batch, start, stop)
+            if rows is None or len(rows) == stop - start:
+                count += stop - start
+                kept.append(np.arange(start, stop))
+            elif len(rows):
+                count += len(rows)
+                kept.append(rows + start if start else rows)
+            if wrong is not None:
+                return _joined(kept), start + int(wrong[0])
+            start = stop
+        return (None if count == n else _joined(kept)), None
+
+    def _limit(self, tuples: int) -> int:
+        for pipeline in self._pipelines:
+            tuples = pipeline.adaptation.limit(tuples)
+        return tuples
+
+    def _chunk(self, batch: Batch, start: int, stop: int) -> tuple[Int64Array | None, Int64Array | None]:
+        rows: Int64Array | None = None
+        wrong: Int64Array | None = None
+        use_kernels = self._has_kernels(stop - start)
+        with np.errstate(all="ignore"):
+            frame = chunk_of(batch, start, stop)
+            for pipeline in self._pipelines:
+                rows, failed = pipeline.run(frame, rows, int(batch.ts[start]), use_kernels)
+                if failed is not None:
+                    wrong = failed if wrong is None else np.union1d(wrong, failed)
+                if rows is not None and not len(rows):
+                    return rows, None
+        return settle(rows, wrong)
+
+    def _has_kernels(self, tuples: int) -> bool:
+        """Compiled tests are used when they are there, and loaded once that takes no longer than was spent here."""
+        if not self._use_kernels:
+            first = self._pipelines[0].executor.tuples
+            spent = sum(p.executor.time_ns for p in self._pipelines)
+            self._use_kernels = kernels_pay(first + tuples) or spent > WORTH_NS
+        return self._use_kernels
+
+    def adaptations(self) -> tuple[Adaptation[Any], ...]:
+        """Of the pipelines that have an order to choose."""
+        return tuple(p.adaptation for p in self._pipelines if len(p.executor.filters) > 1)
+
+    def describe(self) -> tuple[str, ...]:
+        """A line per filter, as they are evaluated now."""
+        return tuple(line for pipeline in self._pipelines for line in pipeline.describe())
+
+
+def _pipelines(filters: Sequence[Filter]) -> Iterator[list[Filter]]:
+    """The filters cut at those that must stay."""
+    open_part: list[Filter] = []
+    for each in filters:
+        if each.is_fixed:
+            if open_part:
+                yield open_part
+            yield [each]
+            open_part = []
+        else:
+            open_part.append(each)
+    if open_part:
+        yield open_part
+
+
+def _joined(kept: Sequence[Int64Array]) -> Int64Array:
+    if len(kept) == 1:
+        return kept[0]
+    return np.concatenate(kept) if kept else np.empty(0, np.int64)

@@ -1,0 +1,92 @@
+"""What a filter costs per tuple: its slope, for a call costs something however few its tuples are.
+
+A filter is timed on some tuples and on some more; the difference is what the tuples cost. It is done seldom: a
+filter's time changes less often than its drop rate. Where tuples come in small batches there is no slope to see, and
+the time of a profile, over its tuples, is what counts.
+Invariant: where time is not measured, every filter costs 1.  Babu 2005, section 4.3.1, "Processing-Time Estimates".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.expressions.filters import Filter
+from minidsms.expressions.value import Frame
+from minidsms.streamon.contracts import Float64Array
+
+FEW, MANY = 128, 1024
+"""Tuples of the two timings."""
+LONG_NS = 300_000
+"""A filter that takes this long on FEW tuples is not timed on more."""
+EVERY = 64
+"""Profiles between two timings, after some at first that are closer together: 4, 16."""
+REPEATED = 2
+"""Of so many evaluations the fastest counts: the processor is rarely alone."""
+ALIKE = 0.25
+"""A new figure that differs less from the one known is noise."""
+LEAST_NS = 0.05
+
+
+class FilterCosts:
+    """values: (n,) ns per tuple (1 each where time is not measured), NaN where unknown."""
+
+    def __init__(self, filters: Sequence[Filter], measures_time: bool) -> None:
+        self._filters = filters
+        self._measures_time = measures_time
+        self._until_next = 0
+        self._pause = 4
+        self._has_slopes = False
+        self.values: Float64Array = np.full(len(filters), np.nan if measures_time else 1.0)
+
+    def calibrate(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> None:
+        """Time every filter, if it is time to and there are tuples enough."""
+        entering = frame.n if rows is None else len(rows)
+        if not self._measures_time or entering < MANY:
+            return
+        self._until_next -= 1
+        if self._until_next > 0:
+            return
+        self._until_next = self._pause
+        self._pause = min(4 * self._pause, EVERY)
+        chosen = np.arange(MANY) if rows is None else rows[:MANY]
+        for number, each in enumerate(self._filters):
+            few, many = _times(each, frame, chosen, use_kernels)
+            self._take(number, max((many - few) / (MANY - FEW) if many else few / FEW, LEAST_NS))
+        self._has_slopes = True
+
+    def observe(self, number: int, time_ns: int, tuples: int) -> None:
+        """A profile evaluated a filter on so many tuples; it counts as long as there is nothing better."""
+        if self._measures_time and not self._has_slopes and tuples:
+            known = self.values[number]
+            seen = max(time_ns / tuples, LEAST_NS)
+            self.values[number] = seen if np.isnan(known) else 0.9 * known + 0.1 * seen
+
+    def _take(self, number: int, cost: float) -> None:
+        known = self.values[number]
+        if not self._has_slopes or abs(cost - known) > ALIKE * known:
+            self.values[number] = cost
+
+
+def _times(each: Filter, frame: Frame, rows: Int64Array, use_kernels: bool) -> tuple[int, int]:
+    """Nanoseconds on FEW rows and on all MANY (0 where FEW take too long); columns are gathered in each evaluation."""
+    few = many = 0
+    for _ in range(REPEATED):
+        few = _faster(few, _time(each, frame.subset(rows[:FEW]), use_kernels))
+        if few > LONG_NS:
+            return few, 0
+        many = _faster(many, _time(each, frame.subset(rows), use_kernels))
+    return few, many
+
+
+def _time(each: Filter, part: Frame, use_kernels: bool) -> int:
+    start = time.perf_counter_ns()
+    each.narrow(part, None, use_kernels)
+    return time.perf_counter_ns() - start
+
+
+def _faster(best: int, taken: int) -> int:
+    return min(best, taken) if best else taken

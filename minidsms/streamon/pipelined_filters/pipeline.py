@@ -1,0 +1,110 @@
+"""One pipeline of commutative filters with its Executor, Profiler and Re-optimizer. Babu 2005, figures 3.2 and 4.10.
+
+Adapting begins when it can pay: its algorithms are compiled, and loading them takes as long as many small queries run
+altogether. Until then, and for a single filter, the order is the one written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minidsms.elements import Int64Array
+from minidsms.expressions.filter_tests import compiler_is_loaded
+from minidsms.expressions.filters import Filter
+from minidsms.expressions.value import Frame
+from minidsms.streamon.contracts import Order
+from minidsms.streamon.filter_ordering.static import Static
+from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.pipelined_filters.algorithms import algorithm_named, check_size
+from minidsms.streamon.pipelined_filters.costs import FilterCosts
+from minidsms.streamon.pipelined_filters.executor import FilterExecutor
+from minidsms.streamon.pipelined_filters.profiler import FilterProfiler
+from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
+from minidsms.streamon.pipelined_filters.sampling import DropRates, SamplingSchedule
+from minidsms.streamon.stream_monitor import StreaMon
+
+WORTH_NS = 300_000_000
+"""Time spent in the filters after which loading compiled code, about as long, has paid in the worst case by half."""
+WORTH_TUPLES = 65_536
+"""Tuples from which it pays if the compiler is in the process already: then it takes some 80 ms."""
+
+
+class FilterPipeline:
+    """filters: those that may be evaluated in any order among each other.  first: filters of the condition before."""
+
+    def __init__(self, filters: Sequence[Filter], operator: str, streamon: StreaMon, first: int = 0) -> None:
+        self._streamon = streamon
+        self._algorithm_name = str(streamon.settings["filter_ordering"])
+        check_size(self._algorithm_name, len(filters))
+        self.executor = FilterExecutor(filters, streamon.measures_time, first)
+        self._costs = FilterCosts(filters, streamon.measures_time)
+        static = Static(len(filters))
+        self.adaptation: Adaptation[Order] = Adaptation(
+            "filter ordering",
+            operator,
+            self.executor,
+            FilterProfiler(filters, static, self._costs),
+            OrderReoptimizer("static", static),
+            streamon,
+        )
+        self._can_adapt = len(filters) > 1 and self._algorithm_name != "static"
+        self._schedule: SamplingSchedule | None = None
+        self._profiler: FilterProfiler | None = None
+        self._drop_rates = DropRates(len(filters))
+
+    def run(
+        self, frame: Frame, rows: Int64Array | None, instant: int, use_kernels: bool
+    ) -> tuple[Int64Array | None, Int64Array | None]:
+        """As `narrow_by`, in an order that fits these tuples, as far as those before and a sample of them tell."""
+        entering = frame.n if rows is None else len(rows)
+        if not self._can_adapt:
+            return self.executor.run(frame, rows, use_kernels)
+        schedule = self._adapting(entering)
+        if schedule is not None and self._profiler is not None:
+            sampled = schedule.due(entering)
+            if sampled is not None:
+                self._profiler.profile(frame, rows, sampled, use_kernels)
+                schedule.profiled(self.adaptation.reconsider(instant))
+        result = self.executor.run(frame, rows, use_kernels)
+        self.adaptation.passed(entering, instant)
+        if schedule is not None and self._drop_rates.have_changed(self.executor.reached):
+            schedule.hurry()
+        return result
+
+    def _adapting(self, entering: int) -> SamplingSchedule | None:
+        """When to profile; None while nothing may change or it could not pay."""
+        if not self.adaptation.is_free:
+            return None
+        if self._schedule is None and self._is_worth_it(entering):
+            self._begin()
+        return self._schedule
+
+    def _is_worth_it(self, entering: int) -> bool:
+        if not self._streamon.measures_time or self.executor.time_ns > WORTH_NS:
+            return True
+        return self.executor.tuples + entering >= WORTH_TUPLES and compiler_is_loaded()
+
+    def _begin(self) -> None:
+        settings = self._streamon.settings
+        given, window, alpha = settings["profile_rate"], settings["profile_window"], settings["thrashing_alpha"]
+        seed, n = settings["seed"], len(self.executor.filters)
+        algorithm = algorithm_named(self._algorithm_name, n, window, alpha, seed)
+        algorithm.adopt(self.executor.plan)
+        self._profiler = self.adaptation.profiler = FilterProfiler(self.executor.filters, algorithm, self._costs)
+        self.adaptation.reoptimizer = OrderReoptimizer(self._algorithm_name, algorithm)
+        rate = algorithm.default_rate if given is None else given
+        burst = algorithm.default_window if window is None else window
+        self._schedule = SamplingSchedule(rate, given is not None, burst, seed)
+
+    def describe(self) -> tuple[str, ...]:
+        """A line per filter, in the present order: what it drops of what reaches it, and what it costs."""
+        executor = self.executor
+        lines = []
+        for place, number in enumerate(executor.plan):
+            before, after = executor.reached[place], executor.reached[place + 1]
+            figures = [f"drops {100 * (1 - after / before):.1f} % of {before:,}" if before else "reached by none"]
+            cost = self._costs.values[number]
+            if self._can_adapt and cost == cost:
+                figures.append(f"{cost:.1f} ns" if self._streamon.measures_time else f"cost {cost:g}")
+            lines.append(f"F{executor.first + number + 1} {executor.filters[number].text}   [{'; '.join(figures)}]")
+        return tuple(lines)

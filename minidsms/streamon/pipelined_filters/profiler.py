@@ -1,0 +1,98 @@
+"""The Profiler of pipelined filters: makes profile tuples in bulk.
+
+A profile tuple is a sampled tuple that some filter drops, with what the other filters say of it, as far as the
+ordering algorithm asks. Invariant: the samples are evaluated apart from the tuples' own way through the filters, and
+change nothing there.  Babu 2005, section 4.3.1, figure 4.3; 4.4 and 4.6 for what Sweep and LocalSwaps leave out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.filters import Filter
+from minidsms.expressions.value import Frame
+from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm, Wanted
+from minidsms.streamon.pipelined_filters.costs import FilterCosts
+
+
+class FilterProfiler:
+    """profiled: tuples evaluated for the profile since the beginning.  time_ns: what that took, costs included."""
+
+    def __init__(self, filters: Sequence[Filter], algorithm: OrderingAlgorithm, costs: FilterCosts) -> None:
+        self.profiled = 0
+        self.time_ns = 0
+        self._filters = filters
+        self._algorithm = algorithm
+        self._costs = costs
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Order, conditional drop rates and costs by place, tuples in the window."""
+        told = self._algorithm.describe()
+        return {
+            "order": told.order,
+            "drop_rates": told.drop_rates,
+            "costs": told.costs,
+            "profile_tuples": told.profiled,
+        }
+
+    def profile(self, frame: Frame, rows: Int64Array | None, sampled: Int64Array, use_kernels: bool) -> None:
+        """Evaluate sampled tuples and show them to the algorithm.
+
+        rows: what enters the filters, as in `narrow_by`.  sampled: positions among those.
+        """
+        start = time.perf_counter_ns()
+        algorithm = self._algorithm
+        self._costs.calibrate(frame, rows, use_kernels)
+        part = frame.subset(sampled if rows is None else rows[sampled])
+        drops = self._evaluate(part, algorithm.wanted(), algorithm.order, use_kernels)
+        dropped = drops[drops.any(axis=1)]
+        if len(dropped):
+            algorithm.observe(dropped, self._costs.values)
+        self.profiled += part.n
+        self.time_ns += time.perf_counter_ns() - start
+
+    def _evaluate(self, part: Frame, wanted: Wanted, order: Order, use_kernels: bool) -> BoolArray:
+        """(m, n), True where the filter drops the tuple; False where it was not asked."""
+        drops = np.zeros((part.n, len(self._filters)), np.bool_)
+        if wanted.evaluate is Evaluate.ALL:
+            for number in range(len(self._filters)):
+                self._ask(number, part, None, use_kernels, drops)
+            return drops
+        if wanted.evaluate is Evaluate.ONE:
+            self._ask(wanted.filter, part, None, use_kernels, drops)
+        rows: Int64Array | None = None
+        for place, number in enumerate(order):
+            if number == wanted.filter:
+                passing = ~drops[:, number]
+                kept = np.flatnonzero(passing) if rows is None else rows[passing[rows]]
+                rows = kept
+            else:
+                before = np.arange(part.n) if rows is None else rows
+                rows = self._ask(number, part, rows, use_kernels, drops)
+                if wanted.evaluate is Evaluate.NEXT and place + 1 < len(order):
+                    fell = before[drops[before, number]]
+                    if len(fell):
+                        self._ask(order[place + 1], part, fell, use_kernels, drops)
+            if not len(rows):
+                break
+        return drops
+
+    def _ask(
+        self, number: int, part: Frame, rows: Int64Array | None, use_kernels: bool, drops: BoolArray
+    ) -> Int64Array:
+        """Evaluate a filter on rows of the part; notes what it drops, gives what it lets pass."""
+        start = time.perf_counter_ns()
+        kept, _ = self._filters[number].narrow(part, rows, use_kernels)
+        asked = part.n if rows is None else len(rows)
+        self._costs.observe(number, time.perf_counter_ns() - start, asked)
+        if rows is None:
+            drops[:, number] = True
+        else:
+            drops[rows, number] = True
+        drops[kept, number] = False
+        return kept

@@ -1,0 +1,38 @@
+"""The Re-optimizer of pipelined filters: takes the order of an ordering algorithm.
+
+Invariant: it proposes only what the algorithm stands for, and nothing that would save less than LEAST_GAIN: few tuples
+reach the last places, and what is known of them changes with every profile.  Babu 2005, section 4.3.2.
+"""
+
+from __future__ import annotations
+
+from minidsms.streamon.contracts import Order, OrderingAlgorithm
+from minidsms.streamon.framework import Proposal
+
+LEAST_GAIN = 0.02
+
+
+class OrderReoptimizer:
+    """name: the algorithm's, as `SET filter_ordering` knows it."""
+
+    def __init__(self, name: str, algorithm: OrderingAlgorithm) -> None:
+        self.name = name
+        self.algorithm = algorithm
+        self._current = algorithm.order
+
+    def propose(self) -> Proposal[Order] | None:
+        """The algorithm's order, if it is another and better than the present one."""
+        order = self.algorithm.order
+        if order == self._current:
+            return None
+        before, after = (self.algorithm.expected_cost(o) for o in (self._current, order))
+        gain = None if before is None or after is None or before <= 0 else 1 - after / before
+        if gain is not None and gain < LEAST_GAIN:
+            return None
+        return Proposal(order, f"{self.name}: another order costs less", gain)
+
+    def adopt(self, plan: Order) -> None:
+        """Another order runs."""
+        self._current = plan
+        if self.algorithm.order != plan:
+            self.algorithm.adopt(plan)

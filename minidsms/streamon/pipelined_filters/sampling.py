@@ -1,0 +1,127 @@
+"""When tuples are profiled: seldom where that changes nothing, at once where the streams have changed.
+
+A profile costs per call as well as per tuple, so tuples are profiled in bulk: their share p of what passes adds up to a
+credit, which is spent on one chunk when it suffices. At first a whole profile window is taken; then, while profiles
+leave the order as it is, the share is halved, down to a trickle. What execution counts anyway, the drop rate at each
+place, tells a change at once: then a whole window is taken from the next chunk.
+Invariant: with a share that was given, it is kept to, whatever happens.
+Babu 2005, section 4.3.1 (drop-profiling probability) and 4.3.4 (run-time overhead).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+
+BULK = 256
+"""Tuples worth a profile of their own, where a chunk has as many."""
+FASTEST, SLOWEST = 4, 32
+"""The share p is divided by the first while the order changes, and by up to the second while it does not: in columns a
+tuple passes in some ns, and p is meant for some us.
+"""
+LEAST_PATIENCE, MOST_PATIENCE = 131_072, 2_097_152
+"""Tuples for which a change is not looked at, after one that did not change the order."""
+BURST_SHARE = 4
+"""A burst takes at most one in so many tuples of a chunk."""
+ENOUGH = 4096
+"""Tuples over which drop rates are compared with earlier ones."""
+SURE = 5.0
+"""Standard deviations by which two drop rates differ when something has changed ..."""
+MATTERS = 0.04
+""".. and the least difference that matters."""
+
+
+class SamplingSchedule:
+    """rate: p.  is_given: keep to it.  window: tuples of a burst."""
+
+    def __init__(self, rate: float, is_given: bool, window: int, seed: int) -> None:
+        self.rate = rate
+        self.slowdown = 1 if is_given else FASTEST
+        self._is_given = is_given
+        self._window = window
+        self._credit = 0.0 if is_given else float(window)
+        self._rng = np.random.default_rng(seed)
+        self._is_burst = not is_given
+        self._patience = 0
+        self._deaf_for = 0
+
+    def due(self, tuples: int) -> Int64Array | None:
+        """Of the next `tuples` tuples, the positions to profile, ascending; None for none."""
+        self._deaf_for -= tuples
+        self._credit += tuples * self.rate / self.slowdown
+        if self._credit < min(BULK, tuples) or self._credit < 1:
+            return None
+        most = tuples if self._is_given else max(tuples // BURST_SHARE, 1)
+        count = min(int(self._credit), most)
+        # What a small chunk cannot give is taken from the next ones, but not hoarded.
+        self._credit = min(self._credit - count, float(self._window))
+        step = tuples / count
+        return ((np.arange(count) + self._rng.random(count)) * step).astype(np.int64)
+
+    def profiled(self, has_changed: bool) -> None:
+        """A profile was taken; did the order change?"""
+        if self._is_given:
+            return
+        if has_changed:
+            self.slowdown = FASTEST
+            self._patience = 0
+        else:
+            self.slowdown = min(2 * self.slowdown, SLOWEST)
+            if self._is_burst:
+                self._patience = min(max(2 * self._patience, LEAST_PATIENCE), MOST_PATIENCE)
+                self._deaf_for = self._patience
+        self._is_burst = self._credit >= 1
+
+    def hurry(self) -> None:
+        """The streams have changed: profile a window as soon as possible. Changes that did not matter to the order
+        make deaf for a while.
+        """
+        if self._is_given or self._deaf_for > 0:
+            return
+        self._is_burst = True
+        self._credit = float(self._window)
+
+
+class DropRates:
+    """Drop rates by place, as execution counts them, against those of the time before."""
+
+    def __init__(self, places: int) -> None:
+        self._reference: list[tuple[float, int]] | None = None
+        self._counted = [0] * (places + 1)
+
+    def begin(self) -> None:
+        """The order is new: so are the rates."""
+        self._reference = None
+        self._counted = [0] * len(self._counted)
+
+    def have_changed(self, reached: Sequence[int]) -> bool:
+        """reached: (n + 1,) tuples that reached each place and the end since the order is what it is.
+
+        Compared over ENOUGH tuples at least; a change makes the rates of the time since it the new reference.
+        """
+        if reached[0] - self._counted[0] < ENOUGH:
+            return False
+        counts = [now - then for now, then in zip(reached, self._counted)]
+        rates = [(1 - after / before if before else 0.0, before) for before, after in pairwise(counts)]
+        self._counted = list(reached)
+        reference, self._reference = self._reference, rates
+        if reference is None:
+            return False
+        if any(_differ(*old, *new) for old, new in zip(reference, rates)):
+            return True
+        # Slow drift adds up against a reference that stays.
+        self._reference = reference
+        return False
+
+
+def _differ(rate: float, of: int, other: float, of_other: int) -> bool:
+    """Two shares, each of so many tuples, differ by more than chance, and by enough to matter."""
+    if not of or not of_other:
+        return False
+    mean = (rate * of + other * of_other) / (of + of_other)
+    deviation = float(np.sqrt(max(mean * (1 - mean), 1 / (of + of_other)) * (1 / of + 1 / of_other)))
+    return abs(rate - other) > max(MATTERS, SURE * deviation)

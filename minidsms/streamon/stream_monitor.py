@@ -1,0 +1,42 @@
+"""StreaMon of one connection: what all techniques share.
+
+Invariant: the settings are read when a decision is due, so that `SET adaptive = off` holds at once, for running queries
+too: their plans stay what they are.  Babu 2005, section 3.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from minidsms.elements import MIN_INSTANT
+from minidsms.streamon.forcing import ForcedSwitching
+from minidsms.streamon.plan_log import PlanLog
+
+
+class _Settings(Protocol):
+    def __getitem__(self, name: str) -> Any: ...
+
+
+class StreaMon:
+    """plan_log: of all queries.  forcing: None but in tests (`minidsms.testing.forced_switching`).
+
+    instant: the last one at which a plan was looked at.  decisions_kept: per place.
+    """
+
+    decisions_kept = 1000
+
+    def __init__(self, settings: _Settings) -> None:
+        self.settings = settings
+        self.plan_log = PlanLog()
+        self.forcing: ForcedSwitching | None = None
+        self.instant = MIN_INSTANT
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Plans may change while they run."""
+        return bool(self.settings["adaptive"] == "on")
+
+    @property
+    def measures_time(self) -> bool:
+        """Costs are measured; else every step counts 1, and the same input and seed give the same decisions."""
+        return bool(self.settings["cost_model"] == "measured")
