@@ -6,7 +6,6 @@ memory_limit, and after RESUME its answers are those it would have given.  Babu 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from minidsms.cql import syntax
@@ -32,13 +31,10 @@ def alter_query(db: Connection, query: Query, statement: syntax.AlterQuery, text
             query.network.is_paused = False
             # Not `query.resume`: callbacks are told once the statement is done.
             db.settle()
-        case "pin plan" | "unpin plan":
-            # Plans that change while they run bring these methods with them.
-            pin: Callable[[], None] | None = getattr(query, statement.action.replace(" ", "_"), None)
-            if pin is None:
-                hint = "nothing changes it; there is no need to pin it"
-                raise CqlError(f"the plan of {query.name} is fixed already", text, statement.span, "", hint)
-            pin()
+        case "pin plan":
+            query.pin_plan()
+        case "unpin plan":
+            query.unpin_plan()
 
 
 def alter_stream(db: Connection, statement: syntax.AlterStream, text: str) -> None:

@@ -14,6 +14,8 @@ from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.present_rows import PresentRows
 from minidsms.query_settings import QuerySettings
 from minidsms.results import ResultCodec
+from minidsms.streamon.framework import adaptations_of
+from minidsms.streamon.plan_log import Decision
 
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
@@ -269,6 +271,20 @@ class Query:
             self.network.is_paused = False
         self._connection.process()
 
+    def pin_plan(self) -> None:
+        """Keep the running plan as it is, whatever the statistics say, until `unpin_plan`. Twice is no error."""
+        with self._connection.lock:
+            self._check()
+            for adaptation in adaptations_of(self.network.operators):
+                adaptation.pin()
+
+    def unpin_plan(self) -> None:
+        """Let the plan adapt again; no error where it was not pinned."""
+        with self._connection.lock:
+            self._check()
+            for adaptation in adaptations_of(self.network.operators):
+                adaptation.unpin()
+
     @property
     def state(self) -> str:
         """'running', 'paused', 'failed' or 'closed'."""
@@ -283,6 +299,12 @@ class Query:
         """The running plan."""
         assert self._network is not None
         return self._network
+
+    def decisions(self) -> list[Decision]:
+        """Every change of the running plan, oldest first: when, why, from what to what, and what it gained."""
+        with self._connection.lock:
+            taken = [d for a in adaptations_of(self.network.operators) for d in a.decisions]
+            return sorted(taken, key=lambda d: d.number)
 
     def figures(self) -> dict[str, int]:
         """Totals and sizes, cheap to read: results delivered, answers waiting to be fetched, elements of the input
