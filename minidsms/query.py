@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import MIN_INSTANT, Batch, Schema
+from minidsms.plan.plan_graph import readers_among
 from minidsms.present_rows import PresentRows
 from minidsms.query_settings import QuerySettings
 from minidsms.results import ResultCodec
@@ -322,12 +323,15 @@ class Query:
         }
 
     def explain(self, analyze: bool = False, format: str = "text", rules: bool = False) -> str:
-        """The logical and the physical plan; analyze adds live figures, rules the plan after each rewrite rule."""
-        self._check()
-        assert self._plan is not None
-        if format != "text":
-            raise Error(f'no plan format "{format}"; there is: text')
-        return self._plan.text(analyze=analyze, rules=rules)
+        """The logical and the physical plan; analyze adds live figures, rules the plan after each rewrite rule.
+
+        format: "text", "json", "mermaid" or "svg"; the last two draw the physical plan.
+        """
+        with self._connection.lock:
+            self._check()
+            assert self._plan is not None
+            running = [(query.name, query.network) for query in self._connection.queries.values()]
+            return self._plan.render(format, analyze, rules, self.name, readers_among(running, self.name))
 
     def stats(self) -> dict[str, Any]:
         """Figures: results delivered, closed instant, and per operator elements in and out, time and state."""

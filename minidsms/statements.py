@@ -269,17 +269,18 @@ def context(db: Connection) -> Context:
 
 def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
     if isinstance(statement.target, str):
-        shown = _registered(db, statement.target, text, statement.span).explain(analyze=statement.analyze)
+        query = _registered(db, statement.target, text, statement.span)
+        shown = query.explain(statement.analyze, statement.format, statement.rules)
     elif statement.analyze:
         hint = "CREATE QUERY q AS .., then EXPLAIN ANALYZE q"
         raise CqlError("EXPLAIN ANALYZE needs a running query", text, statement.span, "", hint)
     else:
-        shown = explain(db, bind(statement.target, db.catalog, text), text)
+        shown = explain(db, bind(statement.target, db.catalog, text), text, statement.rules, statement.format)
     return Table(("plan",), tuple((line,) for line in shown.splitlines()))
 
 
-def explain(db: Connection, bound: Bound, text: str, rules: bool = False) -> str:
-    """The plan of a query that is not registered."""
+def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format: str = "text") -> str:
+    """The plan of a query that is not registered. rules, format: as `Query.explain`."""
     logical = plan(bound.node, text)
     db.system_streams.open(bound.streams)
     planner = PhysicalPlanner(
@@ -287,7 +288,7 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False) -> str
     )
     network = planner.network(logical.root, lambda batch: None)
     try:
-        return Plan(print_query(bound.expanded), logical, network).text(rules=rules)
+        return Plan(print_query(bound.expanded), logical, network).render(format, rules=rules)
     finally:
         network.close()
         db.system_streams.close_unread(db.readers_of)

@@ -78,6 +78,8 @@ KINDS = frozenset({"STREAM", "RELATION", "VIEW", "QUERY"})
 _DECLARATION_WORDS = frozenset({"TIMESTAMP", "SLACK", "LATE", "DROP", "KEY", "GENERATOR", "FORMAT", "ARCHIVE"})
 _QUERY_WORDS = frozenset({"INTO", "WITH", "HISTORY", "ARCHIVE", "BACKFILL", "FORMAT"})
 
+_EXPLAIN_WORDS = frozenset({"ANALYZE", "FORMAT", "RULES"})
+
 _SYMBOLS = {
     "(": "LPAR",
     ")": "RPAR",
@@ -283,6 +285,8 @@ class _Context:
             return word
         if i == 1 and word == "ANALYZE" and self.words[0] == "EXPLAIN" and len(self.tokens) > 2:
             return word
+        if word in _EXPLAIN_WORDS and self._is_explain_option(i):
+            return word
         if self.in_window:
             return self._in_window(i, word)
         if self._is_unit(i, word):
@@ -292,6 +296,17 @@ class _Context:
         if self.creates_query and self.depth == 0 and i > 2 and self._is_clause_of_query(i, word):
             return word
         return self._in_query(i, word)
+
+    def _is_explain_option(self, i: int) -> bool:
+        """In the parentheses behind EXPLAIN or EXPLAIN ANALYZE, where no query begins with such a word."""
+        if self.words[0] != "EXPLAIN":
+            return False
+        start = 2 if self._type(1) == "ANALYZE" else 1
+        inside = [self._type(k) for k in range(start, i)]
+        if not inside or inside[0] != "LPAR" or inside[-1] not in ("LPAR", "COMMA") or "RPAR" in inside:
+            return False
+        # `(format UNION S)` is a query over a stream called format.
+        return self._word(start + 2) not in ("UNION", "EXCEPT", "INTERSECT")
 
     def _is_unit(self, i: int, word: str) -> bool:
         if word not in _UNIT_WORDS:

@@ -46,13 +46,21 @@ def print_statement(statement: syntax.Statement) -> str:
             return f"SHOW {what.upper()}"
         case syntax.Describe(name=name):
             return f"DESCRIBE {print_name(name)}"
-        case syntax.Explain(target=target, analyze=analyze):
-            keyword = "EXPLAIN ANALYZE" if analyze else "EXPLAIN"
+        case syntax.Explain(target=target):
+            keyword = _explain(statement)
             return f"{keyword} {print_name(target)}" if isinstance(target, str) else f"{keyword}\n{print_query(target)}"
         case syntax.SetSetting(name=name, value=value):
             return f"SET {print_name(name)} = {_value(value)}"
         case _:
             raise AssertionError(f"no statement: {type(statement).__name__}")
+
+
+def _explain(statement: syntax.Explain) -> str:
+    options = [f"FORMAT {print_name(statement.format)}"] if statement.format != "text" else []
+    options += ["RULES"] if statement.rules else []
+    if not options:
+        return "EXPLAIN ANALYZE" if statement.analyze else "EXPLAIN"
+    return f"EXPLAIN ({', '.join([*(['ANALYZE'] if statement.analyze else []), *options])})"
 
 
 def print_query(query: syntax.Query, indent: str = "") -> str:

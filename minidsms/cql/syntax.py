@@ -485,12 +485,18 @@ class Describe(Statement):
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
+PLAN_FORMATS = ("text", "json", "mermaid", "svg")
+"""What EXPLAIN can give."""
+
+
 @dataclass(frozen=True)
 class Explain(Statement):
-    """EXPLAIN [ANALYZE] target: a query, or the name of a registered one."""
+    """EXPLAIN [(ANALYZE, RULES, FORMAT format)] target: a query, or the name of a registered one."""
 
     target: Query | str
     analyze: bool = False
+    format: str = "text"
+    rules: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from lark import Token
 
@@ -331,10 +332,29 @@ class TreeBuilder(ExpressionBuilder):
         return syntax.Describe(str(parts[1]), span=span_of(parts), name_span=part_span(parts[1]))
 
     def explain(self, parts: list[Part]) -> syntax.Explain:
-        target = parts[2]
+        _, analyze, options, target = parts
+        given: dict[str, Any] = {"analyze": True} if analyze is not None else {}
+        for name, value, place in options or ():
+            if name in given:
+                raise self.fail(f"{name.upper()} is given twice", place)
+            given[name] = value
         if isinstance(target, Token):
             target = str(target)
-        return syntax.Explain(target, parts[1] is not None, span=span_of(parts))
+        return syntax.Explain(target, span=span_of(parts), **given)
+
+    def explain_options(self, parts: list[Part]) -> list[tuple[str, bool | str, Token]]:
+        return [part for part in parts if isinstance(part, tuple)]
+
+    def explain_option(self, parts: list[Part]) -> tuple[str, bool | str, Token]:
+        keyword = parts[0]
+        if keyword.type != "FORMAT":
+            return keyword.type.lower(), True, keyword
+        word = parts[1]
+        format_ = str(word).lower()
+        if format_ not in syntax.PLAN_FORMATS:
+            near = self.near(format_, syntax.PLAN_FORMATS)
+            raise self.fail(f'no plan format "{word}"', word, f"there are: {', '.join(syntax.PLAN_FORMATS)}", near)
+        return "format", format_, keyword
 
 
 @dataclasses.dataclass(frozen=True)

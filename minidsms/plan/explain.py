@@ -1,4 +1,4 @@
-"""Plans as text: the logical plan, after each rule if asked, and the operators that run it with their figures.
+"""Plans as EXPLAIN shows them; as text, the logical plan, after each rule if asked, and the operators that run it.
 
 A line per node, indented under its reader; a node read more than once is written once and referred to by number.
 """
@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, WindowKind, WindowSpec
+from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
 from minidsms.expressions import print_expression
 from minidsms.operators.operator import Operator
+from minidsms.plan.formats import FORMATS
 from minidsms.plan.held_back import held_back
 from minidsms.plan.logical import (
     FirstArrival,
@@ -24,7 +26,11 @@ from minidsms.plan.logical import (
     WindowEvents,
     reader_counts,
 )
+from minidsms.plan.plan_graph import Readers, plan_graph
 from minidsms.plan.planner import LogicalPlan
+
+_NAMES = 5
+"""Queries that a line names."""
 
 
 class Plan:
@@ -36,7 +42,36 @@ class Plan:
         self.logical = logical
         self.network = network
 
-    def text(self, analyze: bool = False, rules: bool = False) -> str:
+    def render(
+        self,
+        format: str = "text",
+        analyze: bool = False,
+        rules: bool = False,
+        query: str = "",
+        readers: Readers | None = None,
+    ) -> str:
+        """The plan in one of `minidsms.plan.formats.FORMATS`; Error where there is no such format.
+
+        analyze: with figures.  rules: the logical plan after each rule (text only).  query, readers: of a running one.
+        """
+        if format == "text":
+            return self.text(analyze, rules, readers)
+        if format not in FORMATS or self.network is None:
+            raise Error(f'no plan format "{format}"; there are: {", ".join(FORMATS)}')
+        graph = plan_graph(self.network, query, readers, analyze)
+        if format == "json":
+            from minidsms.plan.formats.json_format import json_plan
+
+            return json_plan(graph, self.expanded, logical_text(self.logical.root).splitlines(), analyze)
+        if format == "mermaid":
+            from minidsms.plan.formats.mermaid import mermaid_plan
+
+            return mermaid_plan(graph)
+        from minidsms.plan.formats.svg import svg_plan
+
+        return svg_plan(graph)
+
+    def text(self, analyze: bool = False, rules: bool = False, readers: Readers | None = None) -> str:
         """The expanded query, the logical plan (rules: after every rule), the operators (analyze: with figures)."""
         parts = ["Query", _indent(self.expanded)]
         if rules:
@@ -45,7 +80,7 @@ class Plan:
         else:
             parts += ["Logical plan", logical_text(self.logical.root)]
         if self.network is not None:
-            parts += ["Physical plan", physical_text(self.network, analyze)]
+            parts += ["Physical plan", physical_text(self.network, analyze, readers)]
         return "\n".join(parts)
 
 
@@ -163,8 +198,10 @@ def window_text(spec: WindowSpec, input_: Node) -> str:
 # --------------------------------------------------------------------------------------------------- physical plans
 
 
-def physical_text(network: Network, analyze: bool) -> str:
-    """The operators as an indented tree; analyze adds elements in and out, time and share of time, and state."""
+def physical_text(network: Network, analyze: bool, readers: Readers | None = None) -> str:
+    """The operators as an indented tree; analyze adds elements in and out, time and share of time, state, and, given
+    readers, whom they serve.
+    """
     producers = {id(queue): op for op in network.operators for queue in op.outputs}
     total = sum(op.counters.time_ns for op in network.operators) or 1
 
@@ -185,6 +222,7 @@ def physical_text(network: Network, analyze: bool) -> str:
             f"{counters.time_ns / 1e6:,.1f} ms ({100 * counters.time_ns / total:.0f} %)",
         ]
         figures += [f"{k.replace('_', ' ')} {_figure(v)}" for k, v in description.figures.items() if v is not None]
+        figures += _shared(op, readers) if readers is not None else []
         return [f"{text}   [{'; '.join(figures)}]", *description.parts]
 
     text = _tree(network.output, inputs, line)
@@ -196,6 +234,17 @@ def physical_text(network: Network, analyze: bool) -> str:
         if network.failure is not None:
             text += f"\n  Failed at {network.failure.ts}: {network.failure.reason}"
     return text
+
+
+def _shared(operator: Operator, readers: Readers) -> list[str]:
+    """Who else is served by an operator, or reads the store it reads."""
+    figures = []
+    for thing, words in ((operator, "serves"), (getattr(operator, "store", None), "store read by")):
+        names = readers(thing)
+        if len(names) > 1:
+            rest = len(names) - _NAMES
+            figures.append(f"{words} {', '.join(names[:_NAMES])}" + (f" and {rest} more" if rest > 0 else ""))
+    return figures
 
 
 def instant_text(ts: int) -> str:

@@ -387,6 +387,16 @@ def test_statements_of_later_milestones_are_read_too() -> None:
     assert statement("ALTER STREAM pause RESUME") == s.AlterStream("pause", "resume")
 
 
+def test_explain_takes_options_in_parentheses_as_other_databases_do() -> None:
+    assert statement("EXPLAIN (FORMAT JSON) q") == s.Explain("q", format="json")
+    assert statement("EXPLAIN (ANALYZE, FORMAT 'svg') q") == s.Explain("q", True, "svg")
+    assert statement("EXPLAIN ANALYZE (FORMAT mermaid) q") == s.Explain("q", True, "mermaid")
+    assert statement("EXPLAIN (RULES) q") == s.Explain("q", rules=True)
+    for text in ("EXPLAIN (FORMAT jsn) q", "EXPLAIN (ANALYZE, ANALYZE) q", "EXPLAIN (COST) q", "EXPLAIN () q"):
+        with pytest.raises(CqlError):
+            statement(text)
+
+
 def test_the_remaining_statements_are_read() -> None:
     query = select("SELECT a FROM S")
     assert statement("CREATE VIEW v AS SELECT a FROM S") == s.CreateView("v", query)
