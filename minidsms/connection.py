@@ -33,7 +33,7 @@ from minidsms.settings import UNIT_NS, Settings
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
-from minidsms.system_streams import Publisher, SysStream, SystemStreams
+from minidsms.system_streams import Publisher, SysDecisions, SysStream, SystemStreams
 from minidsms.user_definitions import define_aggregate, define_function
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Connection(Archiving):
         self.system_streams = SystemStreams(
             self._streams, self.dictionary, self.tick_ns, self._clock, self._memory.admit
         )
-        self.add_system_stream(SysStream(self))
+        for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
+            self.add_system_stream(publisher)
 
     # ---------------------------------------------------------------------------------------------- statements
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minidsms.system_streams.registry import Publisher, SystemStreams
+from minidsms.system_streams.sys_decisions import SysDecisions
 from minidsms.system_streams.sys_stream import SysStream
 
-__all__ = ["Publisher", "SysStream", "SystemStreams"]
+__all__ = ["Publisher", "SysDecisions", "SysStream", "SystemStreams"]

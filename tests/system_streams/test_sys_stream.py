@@ -243,3 +243,19 @@ def test_another_part_of_the_engine_publishes_the_same_way(db: minidsms.Connecti
     assert [(c.ts, c.row[0]) for c in q.fetch()] == [(10_000, "before"), (10_001, "a"), (10_001, "b")]
     q.close()
     assert not log.is_open
+
+
+def test_decisions_are_told_when_taken_and_again_when_measured(db: minidsms.Connection, clock: Clock) -> None:
+    log = db.streamon.plan_log
+    log.add(1, ("early", "1", "t"), "nobody listens", ("a", "b"))
+    q = db.query("SELECT number, instant, query, new_plan, expected_gain, measured_gain FROM SysDecisions")
+    first = log.add(50, ("q", "q.2 Select", "filter ordering"), "drifted", ("1, 2", "2, 1"), expected_gain=0.25)
+    log.add(60, ("q", "q.2 Select", "filter ordering"), "drifted", ("2, 1", "1, 2"))
+    db.advance(1)
+    assert [c.row for c in q.fetch()] == [(2, 50, "q", "2, 1", 0.25, None), (3, 60, "q", "1, 2", None, None)]
+    db.advance(2)
+    assert q.fetch() == []
+    first.measured_gain = 0.2
+    db.advance(3)
+    db.advance(4)
+    assert [c.row for c in q.fetch()] == [(2, 50, "q", "2, 1", 0.25, 0.2)]
