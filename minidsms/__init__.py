@@ -1,18 +1,24 @@
-"""minidsms: continuous queries in CQL over data streams, inside the application's process."""
+"""minidsms: continuous queries in CQL over data streams, inside the application's process.
+
+A name is loaded when it is first used: the shell shows its prompt before the engine behind it is there.
+"""
 
 from __future__ import annotations
 
-from minidsms.connection import Connection, connect
-from minidsms.cql.errors import (
-    ClosedError,
-    CqlError,
-    DataError,
-    Error,
-    LateElementError,
-    MemoryLimitError,
-    QueryError,
-)
-from minidsms.query import Change, Query
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection, connect
+    from minidsms.cql.errors import (
+        ClosedError,
+        CqlError,
+        DataError,
+        Error,
+        LateElementError,
+        MemoryLimitError,
+        QueryError,
+    )
+    from minidsms.query import Change, Query
 
 __version__ = "0.1.0"
 
@@ -29,3 +35,20 @@ __all__ = [
     "QueryError",
     "connect",
 ]
+
+_HOMES = {"Change": "query", "Query": "query", "Connection": "connection", "connect": "connection"}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'cql.errors')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
