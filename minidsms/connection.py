@@ -236,19 +236,29 @@ class Connection(Archiving):
 
     def run_some(self, until: int | None = None) -> bool:
         """Read one more block of the sources; False when they have ended (or passed `until`)."""
+        driver = self.source_driver
+        return driver is not None and self.drive(driver, until)
+
+    @property
+    def source_driver(self) -> SourceDriver | None:
+        """What reads the sources that streams and relations were declared FROM; None where there are none."""
+        with self.lock:
+            self._check()
+            if self._driver is None and self._sources:
+                from minidsms.sources.driver import SourceDriver
+
+                self._driver = SourceDriver(self._sources)
+            return self._driver
+
+    def drive(self, driver: SourceDriver, until: int | None = None) -> bool:
+        """Let a driver push one more block, and answer; False when its sources tell nothing more up to `until`."""
         with self.lock:
             self._check()
             if self.archiver is not None:
                 self.archiver.admit()
-            if self._driver is None:
-                if not self._sources:
-                    return False
-                from minidsms.sources.driver import SourceDriver
-
-                self._driver = SourceDriver(self._sources)
             if until is not None:
                 until = self._instant("run", until)
-            went_on = self._driver.step(until)
+            went_on = driver.step(until)
             told = self._step(None)
         if told:
             self._callbacks.tell()

@@ -78,6 +78,21 @@ class SourceDriver:
         )
         return read / total if total else 1.0
 
+    def names(self) -> list[str]:
+        """The streams and relations that are read into."""
+        return list(dict.fromkeys(e.target.definition.name for e in self._entries))
+
+    @property
+    def has_ended(self) -> bool:
+        """Every source has been read to its end."""
+        return all(e.ended for e in self._entries)
+
+    def next_instant(self) -> int | None:
+        """The least instant that the waiting blocks begin at, or None where they show none."""
+        for entry in self._entries:
+            self._fill(entry)
+        return min((self._begins(e) for e in self._entries if e.has_instants), default=None)
+
     def run(self, until: int | None = None) -> None:
         """Read everything, or up to an instant."""
         while self.step(until):
@@ -145,9 +160,13 @@ class SourceDriver:
             self._tell_rejected(entry)
             if batch is None:
                 entry.ended = True
-                entry.target.finish()
+                self._finish(entry.target)
                 return
             self._take(entry, batch)
+
+    def _finish(self, target: StreamInput | RelationInput) -> None:
+        """A source has been read to its end, and nothing else feeds its input."""
+        target.finish()
 
     def _take(self, entry: _Entry, batch: Any) -> None:
         """Set the waiting block and its instants; rows without a timestamp are malformed."""
