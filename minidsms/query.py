@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minidsms.engine import Network
     from minidsms.operators.contents import Contents
     from minidsms.plan.explain import Plan
+    from minidsms.plan.operator_tree import OperatorNode
     from minidsms.sinks.sink import Sink
 
 
@@ -184,6 +185,18 @@ class Query:
         assert self._network is not None
         return self._network.progress
 
+    @property
+    def latest_seen(self) -> int | None:
+        """The greatest instant its streams and relations have seen, or None; `closed_until` lags behind it."""
+        assert self._network is not None
+        seen = [i.greatest_ts for i in (*self._network.streams, *self._network.relations)]
+        return max((ts for ts in seen if ts is not None), default=None)
+
+    @property
+    def results(self) -> int:
+        """How many changes it has delivered."""
+        return self._results
+
     def fetch(self) -> list[Change]:
         """The changes since the last fetch, of closed instants, in ts order.
 
@@ -332,6 +345,14 @@ class Query:
             assert self._plan is not None
             running = [(query.name, query.network) for query in self._connection.queries.values()]
             return self._plan.render(format, analyze, rules, self.name, readers_among(running, self.name))
+
+    def operator_tree(self) -> OperatorNode:
+        """The operators that run it, from the output down, with their figures now."""
+        from minidsms.plan.operator_tree import operator_tree
+
+        self._check()
+        assert self._network is not None
+        return operator_tree(self._network)
 
     def stats(self) -> dict[str, Any]:
         """Figures: results delivered, closed instant, and per operator elements in and out, time and state."""
