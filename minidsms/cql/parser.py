@@ -17,7 +17,7 @@ from lark.lexer import Lexer
 
 from minidsms.cql import lexer, syntax
 from minidsms.cql.errors import CqlError
-from minidsms.cql.syntax_errors import syntax_error
+from minidsms.cql.syntax_errors import accepted, syntax_error
 from minidsms.cql.tree_builder import TreeBuilder, check_tree
 from minidsms.elements import Type
 
@@ -40,27 +40,45 @@ class _Grammar:
         self.builder = TreeBuilder()
         self.lark: Lark | None = None
 
+    def loaded(self) -> Lark:
+        """The tables; call it under the lock."""
+        if self.lark is None:
+            self.lark = Lark(
+                resources.files("minidsms.cql").joinpath("grammar.lark").read_text("utf-8"),
+                parser="lalr",
+                lexer=_Tokens,
+                start=["statement", "query", "type"],
+                transformer=self.builder,
+                maybe_placeholders=True,
+            )
+        return self.lark
+
     def parse(self, statement: lexer.Statement, text: str, start: str) -> Any:
         with self.lock:
-            if self.lark is None:
-                self.lark = Lark(
-                    resources.files("minidsms.cql").joinpath("grammar.lark").read_text("utf-8"),
-                    parser="lalr",
-                    lexer=_Tokens,
-                    start=["statement", "query", "type"],
-                    transformer=self.builder,
-                    maybe_placeholders=True,
-                )
+            lark = self.loaded()
             self.builder.text = text
             try:
-                return self.lark.parse(statement.tokens, start)
+                return lark.parse(statement.tokens, start)
             except UnexpectedToken as error:
-                raise syntax_error(self.lark, start, statement, text, error) from None
+                raise syntax_error(lark, start, statement, text, error) from None
             finally:
                 self.builder.text = ""
 
+    def following(self, tokens: list[Token]) -> frozenset[str]:
+        with self.lock:
+            return accepted(self.loaded(), "statement", tokens)
+
 
 _GRAMMAR = _Grammar()
+
+
+def following(tokens: list[Token]) -> frozenset[str]:
+    """The grammar's terminals that may follow the tokens a statement begins with; none where they are in no order.
+
+    >>> sorted(following(next(lexer.statements("DROP")).tokens))
+    ['QUERY', 'RELATION', 'STREAM', 'VIEW']
+    """
+    return _GRAMMAR.following(tokens)
 
 
 def parse(text: str) -> list[syntax.Statement]:

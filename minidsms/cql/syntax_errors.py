@@ -91,7 +91,7 @@ def syntax_error(lark: Lark, start: str, statement: Statement, text: str, error:
     tokens, token = statement.tokens, error.token
     is_end = token.type == "$END"
     at = len(tokens) if is_end else next(i for i, t in enumerate(tokens) if t is token)
-    expected = frozenset(error.expected) if at > _MAX_REPLAYED else _accepted(lark, start, tokens[:at])
+    expected = frozenset(error.expected) if at > _MAX_REPLAYED else accepted(lark, start, tokens[:at])
     if is_end:
         end = tokens[-1].end_pos or 0
         span = (end, end + 1)
@@ -106,7 +106,7 @@ def syntax_error(lark: Lark, start: str, statement: Statement, text: str, error:
     return CqlError(reason, text, span, f"expected {words}" if words else "", hint)
 
 
-def _accepted(lark: Lark, start: str, tokens: list[Token]) -> frozenset[str]:
+def accepted(lark: Lark, start: str, tokens: list[Token]) -> frozenset[str]:
     """The terminals that may follow these tokens, which are themselves in order."""
     parser = lark.parse_interactive(start=start)
     # Nothing is built here: without callbacks the parser only moves through its states.
@@ -279,7 +279,7 @@ def _misspelt(lark: Lark, start: str, tokens: list[Token], at: int, expected: Co
             or text[tokens[i].start_pos or 0] == "`"
         ):
             continue
-        possible = expected if i == at else _accepted(lark, start, tokens[:i])
+        possible = expected if i == at else accepted(lark, start, tokens[:i])
         words = [t for t in possible if t.isalpha() and t not in _SHOWN]
         near = difflib.get_close_matches(tokens[i].upper()[:40], words, 1, 0.7)
         if near:
