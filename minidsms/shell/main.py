@@ -1,4 +1,4 @@
-"""The command `minidsms`: run files of CQL or STREAM scripts, explain queries, look after archives.
+"""The command `minidsms`: the shell; run files of CQL or STREAM scripts, explain queries, look after archives.
 
 Exit codes: 0 done, 1 an error in what was read or asked (shown on the standard error), 2 a wrong command line, 130
 interrupted. Nothing heavy is imported before the command line is known to be right.
@@ -11,15 +11,21 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from minidsms.shell.archive_arguments import add_archive
 
 _EPILOG = """examples:
+  minidsms                                the shell; .help start shows how to begin
+  minidsms -c "CREATE STREAM .. FROM 'a.csv'; SELECT .." --csv
+  minidsms -f session.cql                 statements and commands of the shell from a file; or from a pipe
   minidsms run queries.cql                run a file of statements and show the answers
   minidsms run script.txt --stats         run a script of the STREAM prototype, then show figures
   minidsms run q.cql -o out.parquet       write the answers to a file
   minidsms explain "SELECT .." --file declarations.cql
 """
+
+_UNITS = ("ns", "us", "ms", "s", "m", "h", "d")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,16 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser = _parser()
         options = parser.parse_args(arguments)
         if options.command is None:
-            parser.print_help()
-            return 0
+            return _shell(options)
+        if options.safe:
+            parser.error(f"--safe belongs to the shell, not to {options.command}: minidsms --safe -f FILE")
         return _command(options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader has seen enough; Python must not complain about it once more at exit.
+        # The reader has seen enough: no error, and Python must not complain about it once more at exit.
         _give_up_stdout()
-        return 1
+        return 0
     except OSError as error:
         # A full disk behind the standard output, for example; files named in a job raise errors of their own.
         _give_up_stdout()
@@ -59,7 +66,7 @@ def _give_up_stdout() -> None:
 
 def _command(options: argparse.Namespace) -> int:
     from minidsms.cql.errors import Error
-    from minidsms.shell.showing import harmless
+    from minidsms.shell.harmless import harmless
 
     try:
         if options.command == "run":
@@ -79,6 +86,20 @@ def _command(options: argparse.Namespace) -> int:
         return 1
 
 
+def _shell(options: argparse.Namespace) -> int:
+    from minidsms.cql.errors import Error
+    from minidsms.shell.harmless import harmless
+
+    try:
+        from minidsms.shell.starting import start
+
+        return start(options)
+    except Error as error:
+        text = str(error)
+        print(harmless(text if text.startswith("error:") else f"error: {text}"), file=sys.stderr)
+        return 1
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="minidsms",
@@ -87,9 +108,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, help="show the version and exit")
+    _add_shell_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    units = ("ns", "us", "ms", "s", "m", "h", "d")
-
     run = commands.add_parser("run", help="run a CQL file or a STREAM script to the end of its sources")
     run.add_argument("file", metavar="FILE", help='statements of CQL, or a STREAM script; "-" is the standard input')
     run.add_argument("-o", "--output", metavar="PATH", help="write the answers to a file, or to a folder if several")
@@ -98,15 +118,40 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--rows", type=_count, default=100, metavar="N", help="most rows of a table; 0: all (default 100)")
     run.add_argument("--stats", action="store_true", help="show what every operator did, on the standard error")
     run.add_argument("--quiet", action="store_true", help="no progress, no notes on what was written")
-    run.add_argument("--time-unit", choices=units, help="length of a tick of a CQL file (default: ms)")
+    run.add_argument("--time-unit", choices=_UNITS, help="length of a tick of a CQL file (default: ms)")
 
     explain = commands.add_parser("explain", help="show how a query is understood and carried out")
     explain.add_argument("query", metavar="CQL", help="a query")
     explain.add_argument("--file", metavar="PATH", help="CQL file or STREAM script with what the query names")
     explain.add_argument("--rules", action="store_true", help="show the plan after each rewrite rule")
-    explain.add_argument("--time-unit", choices=units, help="length of a tick (default: ms)")
+    explain.add_argument("--time-unit", choices=_UNITS, help="length of a tick (default: ms)")
     add_archive(commands)
     return parser
+
+
+def _add_shell_options(parser: argparse.ArgumentParser) -> None:
+    shell = parser.add_argument_group("the shell")
+    for option, metavar, said in (
+        ("-c", "CQL", "run statements and commands and end; may be repeated"),
+        ("-f", "FILE", 'the same from a file; "-" is the standard input'),
+    ):
+        shell.add_argument(option, metavar=metavar, help=said, dest="inputs", action=_Inputs, default=[])
+    shell.add_argument("--csv", action="store_const", const="csv", dest="mode", help="show answers as csv")
+    shell.add_argument("--json", action="store_const", const="jsonl", dest="mode", help="show answers as json lines")
+    shell.add_argument("--mode", metavar="MODE", help='as .mode: changelog, table, "top 5 BY x", count, csv, jsonl')
+    shell.add_argument("--safe", action="store_true", help="no files but those allowed, no code; for good")
+    shell.add_argument("--allow", action="append", metavar="FOLDER", help="with --safe: files may be in this folder")
+    shell.add_argument("--config", metavar="PATH", help="the configuration file (~/.config/minidsms/config.toml)")
+    shell.add_argument("--no-config", action="store_true", help="read no configuration file")
+    shell.add_argument("--print-config", action="store_true", help="print a configuration with comments and end")
+    shell.add_argument("--time-unit", choices=_UNITS, dest="tick", help="length of a tick (default: ms)")
+
+
+class _Inputs(argparse.Action):
+    """Keeps -c and -f in their order."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, value: Any, option: str | None = None) -> None:
+        namespace.inputs = [*namespace.inputs, ("text" if option == "-c" else "file", value)]
 
 
 class _Version(argparse.Action):

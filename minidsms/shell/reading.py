@@ -30,8 +30,8 @@ def read_text(path: str) -> str:
         raise Error(f"{path!r} is no UTF-8 text: line {line} has the byte 0x{data[error.start]:02x}") from None
 
 
-def read_instant(text: str, tick_ns: int) -> int:
-    """An instant: ticks, or an ISO time in UTC. Error where it is neither."""
+def read_instant(text: str, tick_ns: int, asked: str = "--until") -> int:
+    """An instant: ticks, or an ISO time in UTC. Error where it is neither. asked: what it was given to."""
     try:
         return int(text)
     except ValueError:
@@ -39,4 +39,4 @@ def read_instant(text: str, tick_ns: int) -> int:
     try:
         return iso_ticks(text, tick_ns)
     except NotATime as error:
-        raise Error(f"--until: {error}\nhelp: give ticks, or a time such as 2013-01-31T12:00:00") from None
+        raise Error(f"{asked}: {error}\nhelp: give ticks, or a time such as 2013-01-31T12:00:00") from None

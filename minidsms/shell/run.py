@@ -7,15 +7,15 @@ off leaves no half-written file.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error
+from minidsms.shell.progress import progress_bar
 from minidsms.shell.reading import read_instant, read_text
 from minidsms.shell.showing import TableSink, cell, harmless, print_table
 
@@ -165,24 +165,9 @@ def _drive(job: _Job, until: int | None, options: argparse.Namespace) -> None:
     unfed = job.db.finish_unfed()
     if unfed and not options.quiet:
         _tell([f"nothing feeds {name}: it stays empty" for name in unfed])
-    with _progress(options) as tell:
+    with progress_bar(not options.quiet) as tell:
         while job.db.run_some(until):
             tell(job.db.sources_read)
-
-
-@contextlib.contextmanager
-def _progress(options: argparse.Namespace) -> Iterator[Callable[[float], None]]:
-    """Takes the fraction done."""
-    if options.quiet or not sys.stderr.isatty():
-        yield lambda fraction: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=1.0)
-        yield lambda fraction: progress.update(task, completed=fraction)
 
 
 # --------------------------------------------------------------------------------------------------------- reporting

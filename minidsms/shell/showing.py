@@ -7,7 +7,6 @@ terminal; all are written out as \\x1b and the like.
 from __future__ import annotations
 
 import datetime
-import re
 import sys
 import tempfile
 from collections import deque
@@ -16,24 +15,9 @@ from typing import Any, TextIO
 
 from minidsms.elements import Batch, Schema, Type
 from minidsms.results import ResultCodec
+from minidsms.shell.harmless import harmless
 
-# C0 and C1 controls but the newline, line separators, marks of direction, lone surrogates.
-_HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _WIDEST = 60
-
-
-def harmless(text: str) -> str:
-    """The text with control characters written out; newlines stay.
-
-    >>> harmless("a\\x1b[31mb")
-    'a\\\\x1b[31mb'
-    """
-    return _HARMFUL.sub(lambda m: _escape(m[0]), text)
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    return {"\t": "\\t", "\r": "\\r"}.get(character) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
 
 
 def cell(value: Any) -> str:
@@ -214,3 +198,6 @@ class StandardOutput:
     def discard(self) -> None:
         """What is written is written."""
         self._file.flush()
+
+
+__all__ = ["Spool", "StandardOutput", "TableSink", "cell", "harmless", "layout", "print_table", "show_instant"]

@@ -27,9 +27,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_arguments_it_prints_a_short_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    assert "usage: minidsms" in capsys.readouterr().out
+def test_the_help_names_the_commands_and_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert "usage: minidsms" in out and ".help start" in out and "explain" in out
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,72 @@
+"""The shell without anybody at the keyboard: statements and commands from the command line, files or a pipe.
+
+Every query is watched from the start, feeds run to their ends where they stand, and the sources that streams were
+declared FROM are read when everything has been registered. It ends at the first error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from minidsms.cql.errors import Error
+from minidsms.shell.configuration import Configuration
+from minidsms.shell.feed import Feed
+from minidsms.shell.harmless import harmless
+from minidsms.shell.progress import progress_bar
+from minidsms.shell.reading import read_text
+from minidsms.shell.screen import PlainScreen
+from minidsms.shell.session import Quit, Session
+from minidsms.shell.styles import Styles, wants_colour
+
+if TYPE_CHECKING:
+    from minidsms.shell.safety import Safety
+
+
+def run_batch(inputs: Sequence[tuple[str, str]], configuration: Configuration, safety: Safety) -> int:
+    """Run inputs in their order; the exit code. inputs: ("text", statements) or ("file", path, "-" for a pipe)."""
+    styles = Styles(wants_colour(configuration.color, sys.stdout))
+    screen = PlainScreen(styles, Styles(wants_colour(configuration.color, sys.stderr)))
+    session = Session(screen, configuration, safety, is_interactive=False)
+    try:
+        with progress_bar() as tell:
+            session.on_step = lambda feed: tell(feed.fraction)
+            try:
+                session.run_text(configuration.init)
+                for kind, text in inputs:
+                    if kind == "text":
+                        session.run_text(text)
+                    elif text == "-":
+                        session.run_text(read_text("-"))
+                    else:
+                        session.run_file(text)
+            except Quit:
+                pass
+            _read_sources(session)
+        session.watches.finish()
+        code = 1 if any(query.failure is not None for query in session.db.queries.values()) else 0
+        session.close()
+        for name, sink in session.written():
+            rows = "1 row" if sink.rows == 1 else f"{sink.rows:,} rows"
+            print(harmless(f"{name}: {rows} written to {sink.path}"), file=sys.stderr)
+        screen.flush()
+    except BaseException as error:
+        session.abandon()
+        if not isinstance(error, Error):
+            raise
+        text = str(error)
+        screen.error(harmless(text if text.startswith("error:") else f"error: {text}"))
+        return 1
+    return code
+
+
+def _read_sources(session: Session) -> None:
+    """Read what streams were declared FROM, where that has not been done."""
+    driver = session.db.source_driver
+    if driver is None or driver.has_ended or not session.db.queries:
+        return
+    for name in session.db.finish_unfed():
+        if not session.db.stream_input(name).counters.accepted:
+            session.screen.warn(harmless(f"nothing feeds {name}: it stays empty"))
+    session.begin_feed(Feed(session.db, driver, driver.names(), None, session.clock))

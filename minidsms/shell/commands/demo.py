@@ -1,0 +1,42 @@
+"""`.demo`: cars on roads, to play with."""
+
+from __future__ import annotations
+
+from minidsms.shell.commands.command import Arguments, Command
+from minidsms.shell.feed import Feed
+from minidsms.shell.modes.mode import ModeSpec
+from minidsms.shell.session import Session
+from minidsms.sources.driver import SourceDriver
+
+_SECONDS = 1200
+_SPEED = 10.0
+
+
+def _demo(session: Session, arguments: Arguments) -> None:
+    from minidsms.shell import demo_traffic
+    from minidsms.sources.replay import Replay
+
+    arguments.none()
+    for statement in (*demo_traffic.DECLARATIONS, *demo_traffic.QUERIES):
+        session.screen.note(f"{statement};")
+        session.execute(statement)
+    session.db.push("Roads", list(demo_traffic.ROADS), ts=0)
+    source = demo_traffic.TrafficSource(_SECONDS, session.db.tick_ns)
+    driver: SourceDriver = Replay([(source, session.db.stream_input("Pos"))])
+    if session.is_interactive:
+        session.watches.watch(session.query_named("roads"), session.mode, ModeSpec("table"), session.look())
+        session.watches.watch(session.query_named("fast"), session.mode, ModeSpec("changelog"), session.look())
+        session.screen.note("Ctrl-C stops watching, a second time the feed. Try .queries, .plan roads, .schema")
+    session.begin_feed(Feed(session.db, driver, ["Pos"], _SPEED if session.is_interactive else None, session.clock))
+
+
+DEMO = Command(
+    "demo",
+    ".demo",
+    "twenty minutes of traffic, ten times as fast, through two queries",
+    "Declares the stream Pos and the relation Roads, registers the queries roads and fast, watches both and feeds "
+    "positions of cars. It needs no files. .open begins anew afterwards.",
+    _demo,
+    (),
+    (".demo",),
+)

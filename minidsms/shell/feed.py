@@ -1,0 +1,133 @@
+"""Feeding: sources read into streams and relations, as fast as they can be, or in event time.
+
+At SPEED x the instants of the data pass x times as fast as the clock: what is due is pushed, and time itself is told,
+so that windows move though nothing comes. A feed works in small steps and can be left between any two.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from minidsms.cql.errors import Error
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+    from minidsms.sources.driver import SourceDriver
+
+_WAIT_S = 0.05
+"""How long a paced feed rests when nothing is due."""
+
+
+class Feed:
+    """One run over some sources.
+
+    driver: reads them.  names: the streams and relations fed.  speed: seconds of event time per second, None for as
+    fast as possible.
+    """
+
+    def __init__(
+        self,
+        db: Connection,
+        driver: SourceDriver,
+        names: Sequence[str],
+        speed: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.names = list(names)
+        self.speed = speed
+        self.has_ended = False
+        self._db = db
+        self._driver = driver
+        self._clock = clock
+        self._started_s = clock()
+        self._before = self._accepted()
+        self._lost_before = {name: self._lost(name) for name in self.names}
+        self._first: int | None = None
+        self._stopped_s: float | None = None
+
+    def drives(self, driver: SourceDriver) -> bool:
+        """Whether this driver is the feed's."""
+        return self._driver is driver
+
+    @property
+    def fraction(self) -> float:
+        """How much has been read, 0 to 1."""
+        return self._driver.fraction
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has brought."""
+        return self._accepted() - self._before
+
+    @property
+    def took_s(self) -> float:
+        """Seconds since it began, or that it took."""
+        return (self._clock() if self._stopped_s is None else self._stopped_s) - self._started_s
+
+    def _accepted(self) -> int:
+        return sum(self._db.stream_input(name).counters.accepted for name in self.names)
+
+    def _lost(self, name: str) -> int:
+        return self._db.stream_input(name).counters.rejected
+
+    def lost(self, name: str) -> int:
+        """How many rows of an input could not be taken, since the feed began."""
+        return self._lost(name) - self._lost_before[name]
+
+    def step(self) -> float | None:
+        """Push what comes next. Seconds to rest before the next step, or None when all has been read.
+
+        Errors of the data name the file and the line; the feed has ended then.
+        """
+        try:
+            rest = self._go_on()
+        except BaseException:
+            self.stop()
+            raise
+        if rest is None:
+            self.stop()
+        return rest
+
+    def _go_on(self) -> float | None:
+        if self.speed is None:
+            return 0.0 if self._db.drive(self._driver) else None
+        if self._first is None:
+            with self._db.lock:
+                self._first = self._driver.next_instant()
+            self._started_s = self._clock()
+        if self._first is None:
+            return 0.0 if self._db.drive(self._driver) else None
+        passed_s = self._clock() - self._started_s
+        until = self._first + int(passed_s * self.speed * 1e9 / self._db.tick_ns)
+        if self._db.drive(self._driver, until):
+            return 0.0
+        return None if self._driver.has_ended else _WAIT_S
+
+    def stop(self) -> None:
+        """Leave the rest unread."""
+        if not self.has_ended:
+            self.has_ended = True
+            self._stopped_s = self._clock()
+
+
+def open_feed(
+    db: Connection, files: Sequence[tuple[str, str, str | None]], speed: float | None, clock: Callable[[], float]
+) -> Feed:
+    """A feed of files. files: (stream or relation, path, format or None).
+
+    Error where there is no such input, it has a source of its own, or the file does not fit.
+    """
+    from minidsms.inputs.relation_input import RelationInput
+    from minidsms.sources import open_source
+    from minidsms.sources.replay import Replay
+
+    entries = []
+    for name, path, format_ in files:
+        target = db.stream_input(name)
+        if target.ended and not isinstance(target, RelationInput):
+            raise Error(f"{name} has ended: the source it was declared with has been read to its end")
+        source = open_source(path, format_, target.schema, relation=isinstance(target, RelationInput))
+        entries.append((source, target))
+    return Feed(db, Replay(entries), [target.definition.name for _, target in entries], speed, clock)

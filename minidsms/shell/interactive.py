@@ -1,0 +1,290 @@
+"""The interactive shell: a prompt, and a worker beside it.
+
+The prompt stands before the engine is loaded; the engine loads while the user thinks.
+
+Invariant: nothing that happens in a statement, a command or the background ends the shell but `.quit` and Ctrl-D.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.cursor_shapes import ModalCursorShapeConfig
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.styles import Style
+
+from minidsms import __version__
+from minidsms.cql.errors import Error
+from minidsms.shell.configuration import Configuration
+from minidsms.shell.harmless import harmless
+from minidsms.shell.keys import key_bindings
+from minidsms.shell.live_screen import LiveScreen
+from minidsms.shell.screen import cut_to
+from minidsms.shell.styles import Styles, wants_colour
+from minidsms.shell.typing_aids import Aids
+
+if TYPE_CHECKING:
+    from minidsms.shell.safety import Safety
+    from minidsms.shell.session import Session
+    from minidsms.shell.worker import Worker
+
+_STYLE = {
+    "prompt": "bold",
+    "picture": "",
+    "bottom-toolbar": "noreverse bg:#303030 #d0d0d0",
+    "toolbar.feed": "#87d7ff",
+    "toolbar.watch": "#afd787",
+    "toolbar.problem": "bold #ff8787",
+    "toolbar.hint": "#a8a8a8",
+    "cql.keyword": "bold ansiblue",
+    "cql.operator": "bold ansimagenta",
+    "cql.number": "ansicyan",
+    "cql.text": "ansigreen",
+    "cql.comment": "ansibrightblack",
+    "cql.command": "bold ansicyan",
+    "cql.symbol": "",
+    "cql.name": "",
+}
+_MENU_LINES = 8
+_BARE_COMMANDS = frozenset({"help", "quit", "exit", "?"})
+
+
+def run_interactive(configuration: Configuration, safety: Safety) -> int:
+    """Run the shell until the user leaves it; the exit code."""
+    return InteractiveShell(configuration, safety).run()
+
+
+class InteractiveShell:
+    """See the module."""
+
+    def __init__(self, configuration: Configuration, safety: Safety) -> None:
+        self._configuration = configuration
+        self._safety = safety
+        self._styles = Styles(wants_colour(configuration.color, sys.stdout))
+        self._screen = LiveScreen(self._styles)
+        self.session: Session | None = None
+        self.worker: Worker | None = None
+        self._loaded = threading.Event()
+        self._load_failure: BaseException | None = None
+        self._loading: threading.Thread | None = None
+        self._aids = Aids(lambda: self.session, safety)
+        self._prompt = self._make_prompt()
+
+    def _make_prompt(self) -> PromptSession[str]:
+        configuration = self._configuration
+        colour = self._styles.colour
+        prompt: PromptSession[str] = PromptSession(
+            message=self._message,
+            multiline=True,
+            prompt_continuation=self._continuation,
+            history=self._history(),
+            auto_suggest=AutoSuggestFromHistory() if configuration.suggestions else None,
+            completer=self._aids,
+            complete_while_typing=configuration.completion,
+            lexer=self._aids if colour else None,
+            key_bindings=key_bindings(self.interrupt),
+            editing_mode=EditingMode.VI if configuration.keys == "vi" else EditingMode.EMACS,
+            cursor=ModalCursorShapeConfig() if configuration.keys == "vi" else None,
+            bottom_toolbar=self._toolbar if configuration.toolbar else None,
+            style=Style.from_dict(_STYLE if colour else {"bottom-toolbar": "reverse"}),
+            reserve_space_for_menu=_MENU_LINES if configuration.completion else 4,
+            include_default_pygments_style=False,
+            enable_open_in_editor=not self._safety.is_safe,
+            enable_suspend=not self._safety.is_safe,
+        )
+        prompt.app.after_render += self._load_behind
+        return prompt
+
+    def _history(self) -> History:
+        """The file of the configuration, or the memory where it cannot be written or must not be."""
+        path = os.path.expanduser(self._configuration.history)
+        if not path or not self._safety.allows(path):
+            return InMemoryHistory()
+        try:
+            os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        except OSError as error:
+            self._screen.note(harmless(f"no history is kept: {path}: {error.strerror}"))
+            return InMemoryHistory()
+        return FileHistory(path)
+
+    # --------------------------------------------------------------------------------------------------- loading
+
+    def _load_behind(self, app: Any) -> None:
+        """The prompt stands: load the engine."""
+        if self._loading is None:
+            self._loading = threading.Thread(target=self._load, name="minidsms-shell-load", daemon=True)
+            self._loading.start()
+
+    def _load(self) -> None:
+        try:
+            from minidsms.shell.session import Session
+            from minidsms.shell.worker import Turn, Worker
+
+            session = Session(self._screen, self._configuration, self._safety, is_interactive=True)
+            self.turn = Turn()
+            self.worker = Worker(session, self.turn, self._prompt.app.invalidate, self._picture_room)
+            self.session = session
+            self.worker.start()
+        except BaseException as error:
+            self._load_failure = error
+        finally:
+            self._loaded.set()
+
+    # --------------------------------------------------------------------------------------------------- drawing
+
+    def _message(self) -> StyleAndTextTuples:
+        """Pictures, then the prompt."""
+        message: StyleAndTextTuples = []
+        worker = self.worker
+        # What was drawn in place does not stay behind when the line is done.
+        if worker is not None and not self._prompt.app.is_done:
+            width = self._prompt.app.output.get_size().columns - 1
+            for picture in worker.pictures:
+                message += [("class:picture", cut_to(line, width) + "\n") for line in picture]
+        return [*message, ("class:prompt", self._configuration.prompt)]
+
+    def _continuation(self, width: int, line: int, wraps: int) -> str:
+        return ("..." if width > 3 else ".").rjust(width - 1) + " "
+
+    def _picture_room(self) -> int:
+        """Lines pictures may take, so that prompt, menu and toolbar have theirs."""
+        typed = self._prompt.default_buffer.document.line_count
+        return max(4, self._prompt.app.output.get_size().rows - _MENU_LINES - 2 - typed)
+
+    def _toolbar(self) -> StyleAndTextTuples:
+        session, worker = self.session, self.worker
+        if session is None or worker is None:
+            return [("class:toolbar.hint", " loading ..")]
+        from minidsms.shell.toolbar import fitted, toolbar_parts
+
+        parts = toolbar_parts(session, worker.activity, worker.rates)
+        room = self._prompt.app.output.get_size().columns
+        shown: StyleAndTextTuples = []
+        for kind, text in fitted(parts, room):
+            shown += [("", " \u2502 " if shown else " "), (f"class:toolbar.{kind}", text)]
+        return shown
+
+    # ------------------------------------------------------------------------------------------------ interrupts
+
+    def interrupt(self, typed: str) -> bool:
+        """Ctrl-C: stop what is watched, else clear what is typed, else stop what is fed. Whether to clear the line."""
+        session, worker = self.session, self.worker
+        if session is None or worker is None:
+            return True
+        if len(session.watches) or session.plan_shown is not None:
+            worker.ask(_stop_watching)
+            return False
+        if typed:
+            return True
+        if session.feeds:
+            worker.ask(_stop_feeding)
+            return False
+        self._screen.note(".quit or Ctrl-D leaves")
+        return True
+
+    # -------------------------------------------------------------------------------------------------- the loop
+
+    def run(self) -> int:
+        """Read and run until the user leaves."""
+        bold = self._styles("bold", "minidsms")
+        print(f"{bold} {__version__}: continuous queries in CQL. Statements end with a semicolon, commands begin")
+        print("with a dot: .help start for the first five minutes, .demo for something to see.")
+        if self._safety.is_safe:
+            folders = ", ".join(self._safety.folders) or "no folder"
+            print(harmless(f"Safe mode: files may be in {folders}."))
+        is_first = True
+        try:
+            while True:
+                text = self._read()
+                if text is None:
+                    break
+                self._loaded.wait()
+                if self._load_failure is not None:
+                    raise self._load_failure
+                if is_first and self._configuration.init and not self._run(self._configuration.init):
+                    break
+                is_first = False
+                if not self._run(text):
+                    break
+        finally:
+            self._end()
+        return 0
+
+    def _read(self) -> str | None:
+        """What is typed next; None at the end."""
+        try:
+            text = self._prompt.prompt(pre_run=lambda: self._screen.prompt_begins(self._prompt.app))
+        except EOFError:
+            return None
+        except KeyboardInterrupt:
+            return ""
+        finally:
+            self._screen.prompt_ends()
+        word = text.strip().lower().removesuffix(";")
+        return f".{word}" if word in _BARE_COMMANDS else text
+
+    def _run(self, text: str) -> bool:
+        """Run what was typed; False to leave."""
+        from minidsms.shell.session import Quit
+
+        assert self.session is not None and self.worker is not None
+        try:
+            with self.turn.foreground():
+                self.session.run_text(text)
+        except Quit:
+            return False
+        except KeyboardInterrupt:
+            self._screen.note("interrupted")
+        except Error as error:
+            said = str(error)
+            self._screen.error(harmless(said if said.startswith("error:") else f"error: {said}"))
+        except Exception as error:
+            if "MINIDSMS_DEBUG" in os.environ:
+                self._screen.write(harmless(traceback.format_exc()))
+            self._screen.error(harmless(f"error: {type(error).__name__}: {error}"))
+        self.worker.wake()
+        return True
+
+    def _end(self) -> None:
+        if self._loading is not None:
+            self._loaded.wait()
+        if self.worker is not None:
+            self.worker.end()
+        if self.session is not None:
+            self.session.close()
+            for name, sink in self.session.written():
+                self._screen.note(harmless(f"{name}: {sink.rows:,} rows written to {sink.path}"))
+        self._screen.flush()
+
+
+def _stop_watching(session: Session) -> None:
+    """Print the last picture of what is watched, and watch no more."""
+    pictures = session.watches.pictures(10_000)
+    names = session.watches.names()
+    for name in names:
+        session.watches.unwatch(name)
+    for picture in pictures:
+        session.results.lines(picture)
+    if session.plan_shown is not None:
+        session.results.lines(session.plan_shown[1].draw())
+        session.plan_shown = None
+    if names:
+        runs = "runs on" if len(names) == 1 else "run on"
+        session.screen.note(harmless(f"no longer watched: {', '.join(names)}, which {runs}; .watch shows again"))
+
+
+def _stop_feeding(session: Session) -> None:
+    from minidsms.shell.session import said_of
+
+    for feed in session.feeds:
+        session.screen.note(harmless(f"{said_of(feed)}; the rest is left unread"))
+    session.stop_feeds()

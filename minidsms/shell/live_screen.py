@@ -1,0 +1,103 @@
+"""The screen of the interactive shell: what is written while a prompt stands appears above it.
+
+Any thread may write. While no prompt stands the text goes out at once; while one stands it waits for the prompt's event
+loop, which lifts the prompt for a moment. What is being typed is not disturbed.
+
+Invariant: texts appear whole, in the order in which they were written.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from minidsms.shell.harmless import harmless
+from minidsms.shell.styles import Styles
+
+if TYPE_CHECKING:
+    from prompt_toolkit.application import Application
+
+
+class LiveScreen:
+    """A `Screen` (see `screen.py`)."""
+
+    def __init__(self, styles: Styles) -> None:
+        self.styles = styles
+        self._lock = threading.Lock()
+        self._waiting: list[str] = []
+        self._app: Application[Any] | None = None
+        self._is_scheduled = False
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal."""
+        return shutil.get_terminal_size().columns
+
+    # ------------------------------------------------------------------------------------------- around a prompt
+
+    def prompt_begins(self, app: Application[Any]) -> None:
+        """From now on texts wait for the prompt's event loop."""
+        with self._lock:
+            self._app = app
+            self._is_scheduled = False
+
+    def prompt_ends(self) -> None:
+        """Texts go out at once again; those that waited go first."""
+        with self._lock:
+            self._app = None
+            self._put_out()
+
+    # --------------------------------------------------------------------------------------------------- writing
+
+    def write(self, text: str) -> None:
+        """Results, above the prompt."""
+        with self._lock:
+            self._waiting.append(text)
+            if self._app is None:
+                self._put_out()
+            elif not self._is_scheduled and self._app.loop is not None:
+                self._is_scheduled = True
+                self._app.loop.call_soon_threadsafe(self._show)
+
+    def raw(self, text: str) -> None:
+        """Lines for other programs, made harmless: a person reads them here."""
+        self.write(harmless(text))
+
+    def note(self, text: str) -> None:
+        """A dim line for each line of the text."""
+        self.write("".join(self.styles("dim", line) + "\n" for line in text.split("\n")))
+
+    def warn(self, text: str) -> None:
+        """A line that begins with "warning: "."""
+        self.write(self.styles.error(f"warning: {text}") + "\n")
+
+    def error(self, text: str) -> None:
+        """An error, its first word in red."""
+        self.write(self.styles.error(text) + "\n")
+
+    def flush(self) -> None:
+        """Nothing waits that could go out."""
+        with self._lock:
+            if self._app is None:
+                self._put_out()
+
+    def _show(self) -> None:
+        """In the prompt's event loop: lift the prompt, put out what waits, draw it again."""
+        from prompt_toolkit.application import run_in_terminal
+
+        run_in_terminal(self._put_out_waiting)
+
+    def _put_out_waiting(self) -> None:
+        with self._lock:
+            self._is_scheduled = False
+            self._put_out()
+
+    def _put_out(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            text = "".join(waiting)
+            # A prompt begins at the left.
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            sys.stdout.flush()

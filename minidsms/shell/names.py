@@ -1,0 +1,90 @@
+"""The names of a session, for completion: what is declared, with its columns, functions, settings.
+
+Everything is read without the engine's lock, from dictionaries that other threads may change: a name may come or go
+between two looks, and nothing waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minidsms.cql.errors import Error
+from minidsms.cql.lexer import RESERVED
+from minidsms.elements import Schema
+from minidsms.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from minidsms.shell.session import Session
+
+
+class Names:
+    """See the module."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def tables(self) -> list[tuple[str, str]]:
+        """(name, kind) of what FROM may name."""
+        catalog = self._session.db.catalog
+        found = [(stream.name, "stream") for stream in list(catalog.streams.values())]
+        found += [(relation.name, "relation") for relation in list(catalog.relations.values())]
+        return [*found, *((view.name, "view") for view in list(catalog.views.values()))]
+
+    def inputs(self) -> list[tuple[str, str]]:
+        """(name, kind) of what takes data."""
+        return [(name, kind) for name, kind in self.tables() if kind != "view"]
+
+    def queries(self) -> list[tuple[str, str]]:
+        """(name, kind) of the running queries."""
+        return [(query.name, query.kind) for query in list(self._session.db.queries.values())]
+
+    def columns(self, table: str) -> Schema | None:
+        """The columns of what FROM may name; None where nothing bears the name."""
+        catalog = self._session.db.catalog
+        key = table.lower()
+        declared = catalog.streams.get(key) or catalog.relations.get(key)
+        if declared is not None:
+            return declared.schema
+        if key not in catalog.views:
+            return None
+        from minidsms.cql.binder import bind
+        from minidsms.cql.parser import parse_query
+
+        try:
+            return bind(parse_query(f"SELECT * FROM `{key.replace('`', '``')}`"), catalog, "").node.schema
+        except Error:
+            return None
+
+    def functions(self) -> list[tuple[str, str]]:
+        """(name, what it is) of functions and aggregates."""
+        from minidsms.cql.functions import AGGREGATES, FUNCTIONS
+
+        catalog = self._session.db.catalog
+        named = {name.upper(): "function" for name in FUNCTIONS if _is_called(name)} | {
+            name.upper(): "aggregate" for name in AGGREGATES
+        }
+        own = [(f.name, "your function") for f in list(catalog.functions.values())]
+        own += [(a.name, "your aggregate") for a in list(catalog.aggregates.values())]
+        return [*own, *sorted(named.items())]
+
+    def settings(self) -> list[tuple[str, str]]:
+        """(name, meaning)."""
+        return [(setting.name, setting.meaning) for setting in SETTINGS.values()]
+
+    def values_of(self, setting: str) -> list[str]:
+        """The words a setting may be set to, where it is a choice of words."""
+        known = SETTINGS.get(setting.lower())
+        if known is None:
+            return []
+        try:
+            known.check("\0")
+        except ValueError as error:
+            _, found, words = str(error).partition("choose one of: ")
+            if found:
+                return words.split(", ")
+        return []
+
+
+def _is_called(function: str) -> bool:
+    """It is written name(..), rather than being an operator."""
+    return function.isidentifier() and function.upper() not in RESERVED

@@ -1,0 +1,22 @@
+"""A bar on the standard error while files are read, where that is a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def progress_bar(is_wanted: bool = True) -> Iterator[Callable[[float], None]]:
+    """Takes the fraction done."""
+    if not is_wanted or not sys.stderr.isatty():
+        yield lambda fraction: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda fraction: progress.update(task, completed=fraction)

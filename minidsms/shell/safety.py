@@ -1,0 +1,71 @@
+"""Safe mode: no file outside the folders allowed, nothing from outside but files, no code of the user's.
+
+Invariant: what a statement or command wants to touch is checked here before it is done, by where it really is (links
+followed); a clause that names a place and is not known here is refused. Safe mode is set when the shell starts; there
+is no way to leave it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import fields
+
+from minidsms.cql import syntax
+from minidsms.cql.errors import Error
+
+_SCHEMES = ("tcp:", "udp:", "unix:", "kafka:", "http:", "https:", "ftp:", "s3:", "gs:", "hdfs:", "spark:")
+_STANDARD = ("-", "stdin", "stdin:", "stdout", "stdout:")
+
+
+class Safety:
+    """What may be touched. folders: where files may be, in safe mode."""
+
+    def __init__(self, is_safe: bool, folders: Sequence[str] = ()) -> None:
+        self._is_safe = is_safe
+        self._folders = tuple(os.path.realpath(os.path.expanduser(folder)) for folder in folders)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether safe mode is on."""
+        return self._is_safe
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders files may be in, in safe mode."""
+        return self._folders
+
+    def allows(self, path: str) -> bool:
+        """A file or folder may be read and written there."""
+        if not self._is_safe:
+            return True
+        if "\0" in path:
+            return False
+        place = os.path.realpath(os.path.expanduser(path))
+        return any(os.path.commonpath((place, folder)) == folder for folder in self._folders)
+
+    def check_path(self, path: str) -> None:
+        """Error where a file there may not be touched."""
+        if self.allows(path):
+            return
+        allowed = f"allowed are files in {', '.join(self._folders)}" if self._folders else "no folder is allowed"
+        raise Error(f"safe mode: {path!r} may not be touched; {allowed}\nhelp: minidsms --safe --allow FOLDER")
+
+    def check_place(self, place: str) -> None:
+        """Error where a source or sink there is no file that may be touched: a socket, a broker, a wrong folder."""
+        if not self._is_safe or place.lower() in _STANDARD:
+            return
+        if "://" in place or place.lower().startswith(_SCHEMES):
+            raise Error(f"safe mode: {place!r} is no file, and only files may be touched")
+        self.check_path(place)
+
+    def check_statement(self, statement: syntax.Statement) -> None:
+        """Error where a statement touches what may not be touched."""
+        if not self._is_safe:
+            return
+        for f in fields(statement):
+            value = getattr(statement, f.name)
+            if isinstance(value, syntax.Source):
+                self.check_place(value.path)
+            elif isinstance(value, str) and f.name in ("into", "archive", "backfill", "path", "folder"):
+                self.check_place(value)

@@ -1,0 +1,266 @@
+"""A session of the shell: a connection, what is shown of it and how, and what has been said so far.
+
+The session knows nothing of terminals: the interactive shell and the one that reads from a pipe share it.
+
+Invariant: whatever a statement or command does, it is done when the call returns, or the Error says why not; only
+feeds go on by themselves, in steps that the caller takes (`step_feeds`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from minidsms.cql.errors import Error
+from minidsms.shell.harmless import harmless
+from minidsms.shell.instants import Instants, duration, number
+from minidsms.shell.modes.mode import Look, ModeSpec
+from minidsms.shell.results import Results
+from minidsms.shell.screen import Screen
+from minidsms.shell.splitting import Input, split
+from minidsms.shell.statement_log import StatementLog
+from minidsms.shell.watching import Watches
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+    from minidsms.cql import syntax
+    from minidsms.query import Query
+    from minidsms.shell.configuration import Configuration
+    from minidsms.shell.feed import Feed
+    from minidsms.shell.plan_drawing import PlanDrawing
+    from minidsms.shell.safety import Safety
+    from minidsms.sinks.sink import Sink
+
+
+class Quit(Exception):
+    """The session is to end."""
+
+
+class Session:
+    """See the module.
+
+    is_interactive: somebody is there to ask for what they want to see; otherwise every query is watched, feeds run to
+    their ends at once, and errors end the session.
+    """
+
+    def __init__(
+        self,
+        screen: Screen,
+        configuration: Configuration,
+        safety: Safety,
+        is_interactive: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.screen = screen
+        self.results = Results(screen)
+        self.configuration = configuration
+        self.safety = safety
+        self.is_interactive = is_interactive
+        self.clock = clock
+        self.mode: ModeSpec = configuration.mode
+        self.limit: int = configuration.limit if is_interactive else 0
+        self.timer: bool = configuration.timer
+        self.feeds: list[Feed] = []
+        self.plan_shown: tuple[Query, PlanDrawing] | None = None
+        self.on_step: Callable[[Feed], object] = lambda feed: None
+        self._sinks: list[tuple[str, Sink]] = []
+        self._reading: list[str] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        from minidsms.connection import connect
+
+        self.db: Connection = connect(**self.configuration.settings)
+        self.instants = Instants(self.db)
+        self.log = StatementLog()
+        self.watches = Watches(self.db, self.results, one_by_one=not self.is_interactive)
+
+    def begin_anew(self) -> None:
+        """Close the connection and go on with an empty one."""
+        self.stop_feeds()
+        self.plan_shown = None
+        self.db.close()
+        self._begin()
+
+    def close(self) -> None:
+        """End everything; files that queries write stand in their places afterwards."""
+        self.stop_feeds()
+        try:
+            self.results.redirect(None)
+        finally:
+            self.db.close()
+
+    def abandon(self) -> None:
+        """End everything after an error: files that queries were writing are left as they were."""
+        self.stop_feeds()
+        for query in list(self.db.queries.values()):
+            query.discard_sink()
+        self.close()
+
+    def written(self) -> list[tuple[str, Sink]]:
+        """The sinks that queries of this session were given by INTO, by the query's name."""
+        return self._sinks
+
+    # ----------------------------------------------------------------------------------------------------- input
+
+    def run_text(self, text: str) -> None:
+        """Run every input of a text. Raises Error at the first that fails; lines in errors are those of the text."""
+        for each in split(text):
+            self.run_input(each, text)
+
+    def run_input(self, each: Input, text: str) -> None:
+        """Run one input of a text."""
+        started = self.clock()
+        if each.is_command:
+            from minidsms.shell.commands import run_command
+
+            run_command(self, each.text)
+        else:
+            # As many lines before it as in the whole: an error then names the line the reader sees.
+            self.execute("\n" * text.count("\n", 0, each.start) + each.text)
+        if self.timer:
+            self.results.write(f"Run Time: {duration(self.clock() - started)}\n")
+
+    def run_file(self, path: str) -> None:
+        """Run the inputs of a file. Error where it cannot be read, or reads itself."""
+        import os
+
+        from minidsms.cql.stream_script import is_stream_script
+        from minidsms.shell.reading import read_text
+
+        self.safety.check_path(path)
+        place = os.path.realpath(path)
+        if place in self._reading:
+            raise Error(f"{path!r} reads itself")
+        text = read_text(path)
+        if is_stream_script(text):
+            raise Error(f"{path!r} is a STREAM script\nhelp: minidsms run {path}")
+        self._reading.append(place)
+        try:
+            self.run_text(text)
+        finally:
+            self._reading.pop()
+
+    def execute(self, cql: str) -> None:
+        """Carry out statements and show what they give."""
+        from minidsms.cql.parser import parse
+
+        for statement in parse(cql):
+            self.safety.check_statement(statement)
+            start, end = statement.span
+            with self.db.lock:
+                warned = len(self.db.warnings)
+                known = set(self.db.queries)
+                result = self.db.execute("\n" * cql.count("\n", 0, start) + cql[start:end])
+                new = [query for key, query in self.db.queries.items() if key not in known]
+                for query in new:
+                    if not self.watches.adopt(query) and query.sink is not None:
+                        self._sinks.append((query.name, query.sink))
+                self.watches.forget_closed()
+                self.log.note(statement, new[0].name if new else "")
+            for warning in self.db.warnings[warned:]:
+                self.screen.warn(harmless(warning))
+            self._show(statement, result, new)
+
+    def _show(self, statement: syntax.Statement, result: object, new: list[Query]) -> None:
+        """What a statement has given."""
+        from minidsms.cql import syntax
+        from minidsms.statements import Table
+
+        if isinstance(result, Table):
+            self.results.table(result, self.mode)
+            return
+        for query in new:
+            if query.sink is not None and query.sink.path != "-":
+                self.screen.note(harmless(f"{query.name} runs and writes {query.sink.path}"))
+            elif isinstance(statement, syntax.QueryStatement) or not self.is_interactive:
+                self.watches.watch(query, self.mode, None, self.look())
+                self._hint_at_feed()
+            else:
+                self.screen.note(harmless(f"{query.name} runs; .watch {query.name} shows its answers"))
+                self._hint_at_feed()
+        if isinstance(statement, syntax.CreateStream | syntax.CreateRelation) and statement.source is not None:
+            self.screen.note("its source waits: register queries, then .feed begins to read")
+
+    def _hint_at_feed(self) -> None:
+        driver = self.db.source_driver
+        if driver is not None and not driver.has_ended and not self.feeds:
+            self.screen.note("the sources wait: .feed begins to read")
+
+    # ------------------------------------------------------------------------------------------------- watching
+
+    def look(self) -> Look:
+        """How results are shown now."""
+        return Look(self.screen.styles, self.instants, self.limit)
+
+    def query_named(self, name: str) -> Query:
+        """A running query. Error with those there are."""
+        query = self.db.queries.get(name.lower())
+        if query is None:
+            names = ", ".join(q.name for q in self.db.queries.values())
+            there = f"there are: {names}" if names else "no query is running; write a SELECT .. ;"
+            raise Error(f'no query "{name}"\nhelp: {there}')
+        return query
+
+    # --------------------------------------------------------------------------------------------------- feeding
+
+    def begin_feed(self, feed: Feed) -> None:
+        """Let a feed run: to its end where nobody is at the keyboard, else in steps."""
+        self.feeds.append(feed)
+        if not self.is_interactive:
+            self.finish_feeds()
+
+    def finish_feeds(self) -> None:
+        """Take steps until every feed has ended."""
+        while self.feeds:
+            rest = self.step_feeds()
+            self.watches.tell()
+            if rest:
+                time.sleep(rest)
+
+    def step_feeds(self) -> float:
+        """One step of every feed. Seconds until the next is due."""
+        rests = []
+        for feed in list(self.feeds):
+            try:
+                rest = feed.step()
+            except Error as error:
+                self.feeds.remove(feed)
+                if not self.is_interactive:
+                    raise
+                self.screen.error(harmless(_with_error(str(error))))
+                continue
+            self.on_step(feed)
+            if rest is None:
+                self.feeds.remove(feed)
+                self.screen.note(harmless(said_of(feed)))
+                self._tell_losses(feed)
+            else:
+                rests.append(rest)
+        return min(rests, default=0.0)
+
+    def _tell_losses(self, feed: Feed) -> None:
+        for name in feed.names:
+            lost = feed.lost(name)
+            if lost:
+                first = next(iter(self.db.stream_input(name).rejected), None)
+                example = "" if first is None else f", for example: {first[1]}"
+                self.screen.warn(harmless(f"{name}: {lost:,} row{'s' if lost > 1 else ''} left out{example}"))
+
+    def stop_feeds(self) -> None:
+        """Leave the rest of all feeds unread."""
+        for feed in self.feeds:
+            feed.stop()
+        self.feeds.clear()
+
+
+def said_of(feed: Feed) -> str:
+    """What a feed has done, in words."""
+    rate = feed.rows / feed.took_s if feed.took_s > 0 else 0.0
+    rows = "1 row" if feed.rows == 1 else f"{feed.rows:,} rows"
+    return f"fed {rows} into {', '.join(feed.names)} in {duration(feed.took_s)} ({number(rate)}/s)"
+
+
+def _with_error(text: str) -> str:
+    return text if text.startswith("error:") else f"error: {text}"

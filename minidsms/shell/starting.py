@@ -1,0 +1,43 @@
+"""From the command line to a shell: configuration, safety, and whether somebody is at the keyboard."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+
+from minidsms.cql.errors import Error
+
+
+def start(options: argparse.Namespace) -> int:
+    """Run the shell that the command line asks for; the exit code."""
+    from minidsms.shell import configuration as configurations
+    from minidsms.shell.modes.mode import read_mode
+    from minidsms.shell.safety import Safety
+    from minidsms.shell.words import words_of
+
+    if options.print_config:
+        print(configurations.EXAMPLE, end="")
+        return 0
+    if options.allow and not (options.safe or os.environ.get("MINIDSMS_SAFE")):
+        raise Error("--allow goes with --safe: without it files may be anywhere")
+    path = os.devnull if options.no_config else options.config
+    configuration = configurations.load_configuration(path, os.environ)
+    changes: dict[str, object] = {}
+    if options.mode:
+        changes["mode"] = read_mode(words_of(options.mode))
+    if options.tick:
+        changes["settings"] = {**configuration.settings, "time_unit": options.tick}
+    if options.safe or configuration.safe:
+        changes["safe"] = True
+        changes["allow"] = (*configuration.allow, *(options.allow or ()))
+    configuration = replace(configuration, **changes)  # type: ignore[arg-type]
+    safety = Safety(configuration.safe, configuration.allow)
+    if options.inputs or not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+        from minidsms.shell.batch import run_batch
+
+        return run_batch(options.inputs or [("file", "-")], configuration, safety)
+    from minidsms.shell.interactive import run_interactive
+
+    return run_interactive(configuration, safety)

@@ -1,0 +1,69 @@
+"""The line below the prompt: what is declared, rates, lag, memory, feeds, watches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minidsms.shell.harmless import harmless
+from minidsms.shell.instants import number
+
+if TYPE_CHECKING:
+    from minidsms.activity import Activity, Rates
+    from minidsms.shell.feed import Feed
+    from minidsms.shell.session import Session
+
+_BAR = 16
+
+
+def toolbar_parts(session: Session, activity: Activity, rates: Rates) -> list[tuple[str, str]]:
+    """(kind, text) of each part, in order. kind: counts, figures, size, feed, watch, problem or hint."""
+    queries = list(activity.queries.values())
+    streams = len(activity.inputs)
+    if not streams and not queries:
+        return [("hint", ".help start: the first five minutes    .demo: something to see    .quit: leave")]
+    failed = [q.name for q in queries if q.state == "failed"]
+    parts = [("counts", f"{_counted(streams, 'input')}  {_counted(len(queries), 'query', 'queries')}")]
+    coming, going = sum(rates.inputs.values()), sum(rates.queries.values())
+    parts.append(("figures", f"in {number(coming)}/s  out {number(going)}/s"))
+    if queries:
+        parts.append(("figures", f"lag {session.instants.length(activity.lag)}"))
+    parts.append(("size", _size(activity.nbytes)))
+    parts += [("feed", feed_bar(feed)) for feed in list(session.feeds)]
+    if failed:
+        parts.append(("problem", harmless(f"failed: {', '.join(failed)}")))
+    watched = session.watches.names()
+    if watched or session.plan_shown is not None:
+        what = ", ".join(watched) if len(watched) < 4 else f"{len(watched)} queries"
+        parts.append(("watch", harmless(f"Ctrl-C stops watching {what or 'the plan'}")))
+    return parts
+
+
+def fitted(parts: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
+    """As many of the parts as fit beside each other: what matters least goes first."""
+    kept = list(parts)
+    for kind in ("size", "counts", "watch", "figures"):
+        for part in [p for p in kept if p[0] == kind]:
+            if sum(len(text) + 3 for _, text in kept) > room:
+                kept.remove(part)
+    return kept
+
+
+def feed_bar(feed: Feed) -> str:
+    """A feed's progress: name, bar, share, speed."""
+    done = round(feed.fraction * _BAR)
+    speed = "" if feed.speed is None else f" {feed.speed:g}x"
+    bar = "\u2588" * done + "\u2591" * (_BAR - done)
+    return harmless(f"{', '.join(feed.names)} {bar} {100 * feed.fraction:.0f} %{speed}")
+
+
+def _counted(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+def _size(nbytes: int) -> str:
+    size = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return ""

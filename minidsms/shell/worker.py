@@ -1,0 +1,157 @@
+"""What goes on while the user types: feeds go in, answers come out, figures are taken.
+
+One thread does all of it, in small steps. Whoever types a statement has the session to himself meanwhile: the worker
+stands back as soon as it has finished its step.
+
+Invariant: session and connection are touched by one thread at a time, the one that holds the turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from minidsms.activity import Activity, Rates, measure
+from minidsms.cql.errors import Error
+from minidsms.shell.harmless import harmless
+from minidsms.shell.session import Session
+
+BEAT_S = 0.1
+"""How often answers are printed and pictures drawn, at most."""
+_MEASURE_S = 0.5
+_SHARE = 0.2
+"""Of the time, that drawing pictures may take."""
+
+
+class Turn:
+    """Who may touch the session. The foreground goes first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted = 0
+
+    @contextlib.contextmanager
+    def foreground(self) -> Iterator[None]:
+        """Take the turn as soon as the present step is done."""
+        self._wanted += 1
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._wanted -= 1
+
+    @contextlib.contextmanager
+    def background(self) -> Iterator[None]:
+        """Take the turn when nobody else wants it."""
+        while self._wanted:
+            time.sleep(0.001)
+        with self._lock:
+            yield
+
+
+class Worker(threading.Thread):
+    """See the module.
+
+    changed: called when there is something new to draw.  height: gives the lines that pictures may take.
+    """
+
+    def __init__(self, session: Session, turn: Turn, changed: Callable[[], None], height: Callable[[], int]) -> None:
+        super().__init__(name="minidsms-shell-worker", daemon=True)
+        self.pictures: list[list[str]] = []
+        self.activity = Activity(session.clock())
+        self.rates = Rates()
+        self._session = session
+        self._turn = turn
+        self._changed = changed
+        self._height = height
+        self._requests: deque[Callable[[Session], None]] = deque()
+        self._wake = threading.Event()
+        self._is_over = False
+        self._beat_at = 0.0
+        self._draw_at = 0.0
+
+    def ask(self, request: Callable[[Session], None]) -> None:
+        """Have something done to the session at the next step."""
+        self._requests.append(request)
+        self._wake.set()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def end(self) -> None:
+        """Stop after the present step, and wait for it."""
+        self._is_over = True
+        self._wake.set()
+        self.join()
+
+    def run(self) -> None:
+        """Take steps until the end."""
+        while not self._is_over:
+            self._wake.clear()
+            with self._turn.background():
+                rest = self._step()
+            if rest > 0:
+                self._wake.wait(rest)
+
+    def _step(self) -> float:
+        """Seconds until the next step."""
+        session = self._session
+        try:
+            while self._requests:
+                self._requests.popleft()(session)
+                self._beat_at = self._draw_at = 0.0
+            rest = session.step_feeds() if session.feeds else BEAT_S * 2
+        except Error as error:
+            session.screen.error(harmless(_said(error)))
+            rest = 0.0
+        except Exception as error:
+            session.stop_feeds()
+            session.screen.error(harmless(f"error: {type(error).__name__}: {error}"))
+            rest = 0.0
+        now = session.clock()
+        if now >= self._beat_at:
+            self._beat_at = now + BEAT_S
+            self._beat()
+        return min(rest, max(0.0, self._beat_at - session.clock())) if session.feeds else rest
+
+    def _beat(self) -> None:
+        """Print, draw, measure."""
+        session = self._session
+        try:
+            session.watches.tell()
+            self._draw()
+        except Error as error:
+            session.screen.error(harmless(_said(error)))
+        now = session.clock()
+        if now - self.activity.at_s >= _MEASURE_S:
+            activity = measure(session.db, session.clock)
+            self.rates = Rates.between(self.activity, activity)
+            self.activity = activity
+        self._changed()
+
+    def _draw(self) -> None:
+        """Draw pictures, unless drawing takes too much of the time."""
+        session = self._session
+        started = session.clock()
+        if started < self._draw_at:
+            return
+        count = session.watches.drawn() + (session.plan_shown is not None)
+        height = self._height() // max(1, count)
+        pictures = session.watches.pictures(height)
+        if session.plan_shown is not None:
+            query, drawing = session.plan_shown
+            if session.db.queries.get(query.name.lower()) is query:
+                pictures.append(drawing.draw()[:height])
+            else:
+                session.plan_shown = None
+        self.pictures = pictures
+        self._draw_at = started + (session.clock() - started) / _SHARE
+
+
+def _said(error: Error) -> str:
+    text = str(error)
+    return text if text.startswith("error:") else f"error: {text}"
