@@ -39,7 +39,8 @@ class QueryActivity:
     """One query.
 
     results: changes delivered.  closed_until: the last answered instant.  lag: ticks from there to the newest instant
-    its inputs have seen, or None before there is one.  state: running, failed or ended (its inputs have).
+    its inputs have seen, or None before there is one.  state: running, paused, failed or ended (its inputs
+    have).
     """
 
     name: str
@@ -52,7 +53,11 @@ class QueryActivity:
 
 @dataclass(frozen=True)
 class Activity:
-    """A measurement. at_s: when, of a clock that never falls.  nbytes: held by streams, relations and operators."""
+    """A measurement.
+
+    at_s: when, of a clock that never falls.  nbytes: held by streams, relations and operators.  Streams that the engine
+    writes itself are left out.
+    """
 
     at_s: float
     inputs: Mapping[str, InputActivity] = field(default_factory=dict)
@@ -111,6 +116,8 @@ def _inputs(db: Connection) -> dict[str, InputActivity]:
     inputs = {}
     for kind, table in (("stream", db.catalog.streams), ("relation", db.catalog.relations)):
         for key, definition in table.items():
+            if key in db.system_streams.definitions():
+                continue
             taken = db.stream_input(key)
             counters = taken.counters
             inputs[key] = InputActivity(
@@ -131,6 +138,8 @@ def _query(query: Query) -> QueryActivity:
     lag = None
     if latest is not None:
         lag = 0 if closed == MAX_INSTANT else latest - closed if closed > MIN_INSTANT else None
-    state = "failed" if query.failure is not None else "ended" if query.inputs_ended else "running"
+    state = query.state
+    if state == "running" and query.inputs_ended:
+        state = "ended"
     lag = None if lag is None else max(0, lag)
     return QueryActivity(query.name, query.kind, query.results, closed, lag, state)

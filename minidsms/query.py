@@ -188,8 +188,7 @@ class Query:
     @property
     def latest_seen(self) -> int | None:
         """The greatest instant its streams and relations have seen, or None; `closed_until` lags behind it."""
-        assert self._network is not None
-        seen = [i.greatest_ts for i in (*self._network.streams, *self._network.relations)]
+        seen = [i.greatest_ts for i in (*self.network.streams, *self.network.relations)]
         return max((ts for ts in seen if ts is not None), default=None)
 
     @property
@@ -351,8 +350,7 @@ class Query:
         from minidsms.plan.operator_tree import operator_tree
 
         self._check()
-        assert self._network is not None
-        return operator_tree(self._network)
+        return operator_tree(self.network)
 
     def stats(self) -> dict[str, Any]:
         """Figures: results delivered, closed instant, and per operator elements in and out, time and state."""

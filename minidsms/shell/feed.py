@@ -24,7 +24,7 @@ class Feed:
     """One run over some sources.
 
     driver: reads them.  names: the streams and relations fed.  speed: seconds of event time per second, None for as
-    fast as possible.
+    fast as possible.  is_stalled: what could come waits for a stream that is paused.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class Feed:
         self.names = list(names)
         self.speed = speed
         self.has_ended = False
+        self.is_stalled = False
         self._db = db
         self._driver = driver
         self._clock = clock
@@ -92,18 +93,25 @@ class Feed:
 
     def _go_on(self) -> float | None:
         if self.speed is None:
-            return 0.0 if self._db.drive(self._driver) else None
+            return self._push(None)
         if self._first is None:
             with self._db.lock:
                 self._first = self._driver.next_instant()
             self._started_s = self._clock()
         if self._first is None:
-            return 0.0 if self._db.drive(self._driver) else None
+            return self._push(None)
         passed_s = self._clock() - self._started_s
         until = self._first + int(passed_s * self.speed * 1e9 / self._db.tick_ns)
+        return self._push(until)
+
+    def _push(self, until: int | None) -> float | None:
         if self._db.drive(self._driver, until):
             return 0.0
-        return None if self._driver.has_ended else _WAIT_S
+        if self._driver.has_ended:
+            return None
+        # Nothing is due yet; or, where everything is due, a stream has been paused.
+        self.is_stalled = until is None
+        return _WAIT_S
 
     def stop(self) -> None:
         """Leave the rest unread."""

@@ -24,7 +24,7 @@ class Instants:
     @property
     def are_calendar(self) -> bool:
         """Whether instants are shown as times in UTC."""
-        streams = list(self._db.catalog.streams.values())
+        streams = [s for s in list(self._db.catalog.streams.values()) if not s.is_system]
         return any(s.timestamp_by is not None and s.schema.types[s.timestamp_by] is Type.TIMESTAMP for s in streams)
 
     def show(self, ts: int) -> str:

@@ -26,13 +26,15 @@ class Names:
     def tables(self) -> list[tuple[str, str]]:
         """(name, kind) of what FROM may name."""
         catalog = self._session.db.catalog
-        found = [(stream.name, "stream") for stream in list(catalog.streams.values())]
+        streams = list(catalog.streams.values())
+        found = [(stream.name, "stream") for stream in streams if not stream.is_system]
         found += [(relation.name, "relation") for relation in list(catalog.relations.values())]
-        return [*found, *((view.name, "view") for view in list(catalog.views.values()))]
+        found += [(view.name, "view") for view in list(catalog.views.values())]
+        return [*found, *((stream.name, "system stream") for stream in streams if stream.is_system)]
 
     def inputs(self) -> list[tuple[str, str]]:
         """(name, kind) of what takes data."""
-        return [(name, kind) for name, kind in self.tables() if kind != "view"]
+        return [(name, kind) for name, kind in self.tables() if kind in ("stream", "relation")]
 
     def queries(self) -> list[tuple[str, str]]:
         """(name, kind) of the running queries."""

@@ -45,6 +45,8 @@ class StatementLog:
             case syntax.QueryStatement():
                 kind, name = "query", query_name
                 statement = syntax.CreateQuery(query_name, statement.query)
+            case syntax.AlterQuery(action="set"):
+                kind, name = "query", statement.name
             case syntax.SetSetting():
                 kind, name = "setting", statement.name
                 self._forget(kind, name)

@@ -128,6 +128,9 @@ class Worker(threading.Thread):
             session.screen.error(harmless(_said(error)))
         now = session.clock()
         if now - self.activity.at_s >= _MEASURE_S:
+            if session.db.system_streams.is_read:
+                # What the engine tells of itself is told though nothing else happens.
+                session.db.process()
             activity = measure(session.db, session.clock)
             self.rates = Rates.between(self.activity, activity)
             self.activity = activity
