@@ -1,0 +1,189 @@
+"""The pages of results: for each figure the thesis' shape, what was measured, and where they differ and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from experiments.filter_ordering import adaptivity, convergence, operator_runs, overhead, plots, remarks
+from experiments.filter_ordering.measuring import Measured, Points, Samples
+from experiments.filter_ordering.plots import STYLES, sample_of
+
+RESULTS = Path(__file__).parent.parent / "results"
+TIMELINE_SEED = 0
+"""Of figures 4.19 to 4.21."""
+RATE, TIME, EVALUATED, PROBES = "M tuples/s", "CPU s", "filters per tuple", "probes per tuple"
+
+
+def table(points: Points, x: str, results: Sequence[tuple[str, str]]) -> str:
+    """A row per x; for every algorithm the results, each (name, heading): mean and half of the confidence interval."""
+    names = [name for name in STYLES if any(name in found for found in points.values())]
+    titles = [f"{name}, {heading}" for _, heading in results for name in names]
+    rows = [
+        [f"{at:,g}", *(_cell(found, name, result) for result, _ in results for name in names)]
+        for at, found in points.items()
+    ]
+    return _table([x, *titles], rows)
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, *rows)]
+    lines.insert(1, "|---" * len(titles) + "|")
+    return "\n".join(lines)
+
+
+def _cell(found: Mapping[str, Measured], name: str, result: str) -> str:
+    return str_of(sample_of(found[name], result)) if name in found else ""
+
+
+def str_of(samples: Samples, digits: int = 2) -> str:
+    """Mean and half of the confidence interval."""
+    return f"{samples.mean:,.{digits}f} ± {samples.margin:,.{digits}f}"
+
+
+def section(title: str, measured: str) -> str:
+    """A figure: what the thesis shows, what was measured, and what is to be said of it."""
+    thesis, beside = remarks.beside(title)
+    return f"## {title}\n\n{thesis}\n\n{measured}\n\n{beside}\n"
+
+
+def write(name: str, heading: str, sections: Sequence[str]) -> str:
+    """Write a page; where it is."""
+    path = RESULTS / f"filter_ordering_{name}.md"
+    path.write_text("\n".join([f"# {heading}\n\n{remarks.setting()}\n", *sections]), encoding="utf-8")
+    return str(path)
+
+
+def picture(name: str) -> Path:
+    """Where a picture goes."""
+    RESULTS.mkdir(exist_ok=True)
+    return RESULTS / f"filter_ordering_{name}.png"
+
+
+def shown(name: str) -> str:
+    """A picture on a page."""
+    return f"![](filter_ordering_{name}.png)\n"
+
+
+def report_convergence(seeds: int) -> str:
+    """Figures 4.11 to 4.14."""
+    found = {
+        "4.11: number of filters": (convergence.number_of_filters(seeds), "filters"),
+        "4.12: selectivity": (convergence.selectivity(seeds), "selectivity"),
+        "4.13: correlation, 3 filters": (convergence.correlation(3, seeds), "correlation factor"),
+        "4.14: correlation, 8 filters": (convergence.correlation(8, seeds), "correlation factor"),
+    }
+    plots.grid(
+        [
+            [(points, result, title, x, label, False) for title, (points, x) in found.items()]
+            for result, label in (("rate", RATE), ("evaluated", EVALUATED))
+        ],
+        picture("convergence"),
+    )
+    results = (("evaluated", EVALUATED), ("rate", RATE))
+    sections = [section(title, table(points, x, results)) for title, (points, x) in found.items()]
+    return write("convergence", "Filter ordering: convergence", [shown("convergence"), *sections])
+
+
+def report_overhead(seeds: int) -> str:
+    """Table 4.2, figures 4.15 to 4.18."""
+    parts = overhead.breakdown(seeds)
+    titles = ["% of A-Greedy's time", *(f"n = {n}, p = {rate}" for n, rate in parts)]
+    rows = [[name, *(str_of(column[name]) for column in parts.values())] for name in overhead.COMPONENTS]
+    by_number, by_cost = overhead.number_of_filters(seeds), overhead.filter_costs(seeds)
+    plots.grid(
+        [
+            [
+                (by_number, "rate", "4.15: number of filters, p = 0.05", "filters", RATE, False),
+                (by_number, "evaluated", "as filters evaluated", "filters", EVALUATED, False),
+            ],
+            [
+                (by_cost, "rate", "4.17: filter costs, p = 0.05", "cost of four of eight filters", RATE, False),
+                (by_cost, "probes", "as probes", "cost of four of eight filters", PROBES, False),
+            ],
+        ],
+        picture("overhead"),
+    )
+    bars = (
+        ("4.16: where the time goes (O, A, S, L, I)", "filters", by_number),
+        ("4.18: where the time goes", "cost of four of eight filters", by_cost),
+    )
+    plots.shares(bars, picture("overhead_shares"))
+    spent = (("profiling", "profiling share"), ("reoptimizing", "re-optimizing share"))
+    return write(
+        "overhead",
+        "Filter ordering: run-time overhead",
+        [
+            section("Table 4.2: where A-Greedy's time goes", _table(titles, rows)),
+            shown("overhead"),
+            shown("overhead_shares"),
+            section("4.15: all algorithms", table(by_number, "filters", (("rate", RATE), ("evaluated", EVALUATED)))),
+            section("4.16: where the time goes", table(by_number, "filters", spent)),
+            section("4.17: filter costs", table(by_cost, "cost", (("rate", RATE), ("probes", PROBES)))),
+            section("4.18: where the time goes", table(by_cost, "cost", spent)),
+        ],
+    )
+
+
+def report_adaptivity(seeds: int) -> str:
+    """Figures 4.19 to 4.24."""
+    plots.timelines(adaptivity.timelines(TIMELINE_SEED), picture("timelines"))
+    rows = [
+        [name, str_of(found, 0) if found.values else "", str(never)]
+        for name, (found, never) in adaptivity.speeds(3 * seeds).items()
+    ]
+    speeds = _table(["", "tuples from the change until the order is good", "never in 600,000"], rows)
+    by_period = adaptivity.period(seeds)
+    often, seldom = adaptivity.cost_at(100_000, seeds), adaptivity.cost_at(1_000_000, seeds)
+    cost, period = "cost of four of eight filters", "tuples between changes"
+    plots.grid(
+        [
+            [
+                (by_period, result, "4.22: rate of change", period, label, True),
+                (often, result, "4.23: costs, change every 100,000", cost, label, False),
+                (seldom, result, "4.24: costs, change every 1,000,000", cost, label, False),
+            ]
+            for result, label in (("seconds", TIME), ("probes", PROBES))
+        ],
+        picture("changes"),
+    )
+    results = (("seconds", TIME), ("probes", PROBES))
+    return write(
+        "adaptivity",
+        "Filter ordering: speed of adaptivity",
+        [
+            shown("timelines"),
+            section("4.19 to 4.21: a change", speeds),
+            shown("changes"),
+            section("4.22: rate of change", table(by_period, period, results)),
+            section("4.23: filter costs at a change every 100,000 tuples", table(often, "cost", results)),
+            section("4.24: filter costs at a change every 1,000,000 tuples", table(seldom, "cost", results)),
+        ],
+    )
+
+
+def report_operator(seeds: int) -> str:
+    """The workloads of figures 4.11, 4.17 and 4.22 through the engine."""
+    found = {
+        "Number of filters, through the engine": (operator_runs.number_of_filters(seeds), "filters", False),
+        "Filter costs, through the engine": (operator_runs.filter_costs(seeds), "cost of four of eight filters", False),
+        "Rate of change, through the engine": (operator_runs.period(seeds), "tuples between changes", True),
+    }
+    plots.grid(
+        [
+            [(points, result, title, x, label, log) for title, (points, x, log) in found.items()]
+            for result, label in (("rate", RATE), ("probes", PROBES))
+        ],
+        picture("operator"),
+    )
+    results = (("rate", RATE), ("probes", PROBES))
+    sections = [section(title, table(points, x, results)) for title, (points, x, _) in found.items()]
+    return write("operator", "Filter ordering: the select operator", [shown("operator"), *sections])
+
+
+PARTS: dict[str, Callable[[int], str]] = {
+    "convergence": report_convergence,
+    "overhead": report_overhead,
+    "adaptivity": report_adaptivity,
+    "operator": report_operator,
+}
