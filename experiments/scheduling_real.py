@@ -12,7 +12,7 @@ from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.parser import parse_query
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Field, Int64Array, Schema, Type
-from minidsms.engine import Network
+from minidsms.engine import Group
 from minidsms.expressions import Context
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.stream_source import StreamSource
@@ -40,8 +40,8 @@ def queued(scheduler_name: str, seed: int) -> list[int]:
     catalog = Catalog(tick_ns=TICK_NS)
     catalog.streams["s"] = StreamDef("S", schema)
     stream = StreamInput(catalog.streams["s"], TextDictionary(), TICK_NS)
-    networks = [_network(text, catalog, stream) for text in QUERIES]
-    operators = [op for network in networks for op in network.operators]
+    groups = [_group(text, catalog, stream) for text in QUERIES]
+    operators = [op for group in groups for op in group.operators]
     sources = [op for op in operators if isinstance(op, StreamSource)]
     others = [op for op in operators if not isinstance(op, StreamSource)]
     scheduler = SCHEDULERS[scheduler_name](BLOCK)
@@ -51,8 +51,8 @@ def queued(scheduler_name: str, seed: int) -> list[int]:
         if arrival % (BURST + PAUSE) < BURST:
             instants: Int64Array = arrival * BLOCK + np.arange(BLOCK, dtype=np.int64)
             stream.push({"k": rng.integers(0, 20, BLOCK), "v": rng.integers(0, 1000, BLOCK)}, instants)
-            for network in networks:
-                network.release(MIN_INSTANT, 1 << 20)
+            for group in groups:
+                group.release(MIN_INSTANT, 1 << 20)
             for source in sources:
                 source.run(BLOCK)
         for _ in range(RUNS):
@@ -63,12 +63,15 @@ def queued(scheduler_name: str, seed: int) -> list[int]:
     return sizes
 
 
-def _network(text: str, catalog: Catalog, stream: StreamInput) -> Network:
+def _group(text: str, catalog: Catalog, stream: StreamInput) -> Group:
     node = bind(parse_query(text), catalog, text).node
     inputs = Inputs(lambda _: (stream.store, stream, stream.waiting_instants()), _no_relation)
     context = Context(TextDictionary(), TICK_NS, {})
     planner = PhysicalPlanner(inputs, catalog, context, 1 << 40, MIN_INSTANT)
-    return planner.network(plan(node, text).root, lambda batch: None)
+    network = planner.network(plan(node, text).root, lambda batch: None)
+    group = Group(network.streams, network.relations, network.is_immediate)
+    group.add(network)
+    return group
 
 
 def _no_relation(name: str) -> tuple:  # type: ignore[type-arg]

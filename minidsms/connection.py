@@ -21,7 +21,8 @@ from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
-from minidsms.engine import Engine, InputProgress, Network
+from minidsms.engine import Engine, Group, InputProgress, Network
+from minidsms.groups import Groups
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
@@ -79,8 +80,8 @@ class Connection(Archiving):
         self._clock = clock or (lambda: time.time_ns() // self.tick_ns)
         self._streams: dict[str, StreamInput] = {}
         self._relations: dict[str, RelationInput] = {}
+        self.groups = Groups(self.settings["sharing"] == "on")
         self._networks: dict[str, Network] = {}
-        self._readers: dict[str, list[Network]] = {}
         self.streamon = StreaMon(self.settings)
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
         self._sources: list[tuple[Source, StreamInput | RelationInput]] = []
@@ -375,8 +376,8 @@ class Connection(Archiving):
 
     def readers_of(self, name: str) -> list[str]:
         """The names of the queries that read a stream or relation."""
-        networks = self._readers.get(name.lower(), [])
-        return [q for q, network in self._networks.items() if any(n is network for n in networks)]
+        groups = self.groups.reading(name.lower())
+        return [q for q, network in self._networks.items() if any(network.group is group for group in groups)]
 
     def next_name(self) -> str:
         """A name for a query that was given none."""
@@ -407,23 +408,19 @@ class Connection(Archiving):
 
     def frontier(self, streams: Iterable[str], relations: Iterable[str]) -> int:
         """The greatest instant closed for a query over these inputs."""
-        network = Network(
-            (),
-            None,
+        of_streams, of_relations = (
             [self._streams[s.lower()] for s in streams],
             [self._relations[r.lower()] for r in relations],
-            False,
         )
-        return network.frontier(self._engine.heartbeat)
+        return Group(of_streams, of_relations, False).frontier(self._engine.heartbeat)
 
-    def start(self, query: Query, network: Network, inputs: Sequence[str], frontier: int) -> None:
-        """Let a planned query run. frontier: what was closed before it; it answers later instants."""
-        network.progress = frontier
+    def start(self, query: Query, network: Network, group: Group, inputs: Sequence[str]) -> None:
+        """Let a planned query run in a group; it answers the instants after those the group has closed."""
         self.queries[query.name.lower()] = query
         self._networks[query.name.lower()] = network
-        for name in inputs:
-            self._readers.setdefault(name.lower(), []).append(network)
-        self._process([network])
+        group.add(network)
+        self.groups.add(group, inputs)
+        self._process([group])
         self._rest()
 
     def forget(self, query: Query) -> None:
@@ -434,10 +431,7 @@ class Connection(Archiving):
                 return
             del self.queries[key]
             self.stop_archiving(query)
-            network = self._networks.pop(key)
-            for readers in self._readers.values():
-                readers[:] = [n for n in readers if n is not network]
-            network.close()
+            self.groups.remove(self._networks.pop(key))
             self._rest()
             self.system_streams.close_unread(self.readers_of)
 
@@ -454,6 +448,7 @@ class Connection(Archiving):
         self.catalog.rstream_ticks = self.settings["rstream"] == "ticks"
         for query in self.queries.values():
             query.apply_settings()
+        self.groups.switch(self.settings["sharing"] == "on")
 
     def _scheduler(self) -> Scheduler:
         """The scheduler that the settings name."""
@@ -465,25 +460,25 @@ class Connection(Archiving):
 
     def _step(self, name: str | None) -> bool:
         """Process what is due after news of one input (None: of any); whether callbacks have something to be told."""
-        networks = list(self._networks.values()) if name is None else self._readers.get(name, [])
-        if networks:
-            self._process(networks)
+        groups = self.groups.all if name is None else self.groups.reading(name)
+        if groups:
+            self._process(groups)
         self._rest(name)
         if self.system_streams.is_read:
             for key in self.system_streams.publish():
-                self._process(self._readers.get(key, []))
+                self._process(self.groups.reading(key))
                 self._rest(key)
         self._drain()
         return any(q.callbacks() for q in self.queries.values())
 
-    def _process(self, networks: Sequence[Network]) -> None:
+    def _process(self, groups: Sequence[Group]) -> None:
         """A step of the engine. A query that is interrupted midway has lost its place and fails; the others go on."""
         self._is_stepping = True
         try:
-            self._engine.step(networks)
+            self._engine.step(groups)
         except BaseException as error:
-            for network in networks:
-                network.interrupt(type(error).__name__)
+            for group in groups:
+                group.interrupt(type(error).__name__)
             raise
         finally:
             self._is_stepping = False
@@ -502,11 +497,11 @@ class Connection(Archiving):
 
     def _step_chunk(self, name: str, stream: StreamInput) -> None:
         """Process a part of one push."""
-        networks = self._readers.get(name)
-        if networks:
-            self._process(networks)
-            for network in networks:
-                network.rest()
+        groups = self.groups.reading(name)
+        if groups:
+            self._process(groups)
+            for group in groups:
+                group.rest()
         stream.store.free()
 
     def _rest(self, name: str | None = None) -> None:
@@ -514,12 +509,12 @@ class Connection(Archiving):
         if name is None:
             for source in self.inputs:
                 source.store.free()
-            networks: Iterable[Network] = self._networks.values()
+            groups: Iterable[Group] = self.groups.all
         else:
             self.stream_input(name).store.free()
-            networks = self._readers.get(name, ())
-        for network in networks:
-            network.rest()
+            groups = self.groups.reading(name)
+        for group in groups:
+            group.rest()
         self._memory.sweep()
 
     @property
@@ -539,7 +534,7 @@ class Connection(Archiving):
 
     def _closed_for(self, relation: str) -> int:
         """The greatest instant closed for a query that reads the relation."""
-        return max((n.closed(self._engine.heartbeat) for n in self._readers.get(relation, ())), default=MIN_INSTANT)
+        return max((g.closed(self._engine.heartbeat) for g in self.groups.reading(relation)), default=MIN_INSTANT)
 
     def _unknown(self, name: str) -> Error:
         if name.lower() in self.system_streams.definitions():

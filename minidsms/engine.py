@@ -1,8 +1,9 @@
 """The engine: takes what the input manager has released through the plans of the queries, slice by slice.
 
-A slice is a range of whole instants, about `batch_size` elements. For each query it ends at the query's frontier: the
-instant up to which every stream it reads has told all (docs/semantics T4). So operators never wait for another
-input's time; what waits stays in the streams' stores (docs/design, point 10).
+Queries that read the same inputs form a group: they have one frontier, the instant up to which every stream they read
+has told all (docs/semantics T4), so they go through the same slices, and may share operators (`plan/sharing.py`). A
+slice is a range of whole instants, about `batch_size` elements, and ends at the frontier. So operators never wait for
+another input's time; what waits stays in the streams' stores (docs/design, point 10).
 
 Invariant: when `step` returns, the engine is at rest: no operator has work, no queue holds an element, every query has
 processed every closed instant.
@@ -10,14 +11,16 @@ processed every closed instant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
-from minidsms.operators.contents import Contents
+from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
+from minidsms.plan.sharing import RunningOperators
+from minidsms.queues import Queue
 from minidsms.scheduler import Scheduler
 from minidsms.synopses.stream_store import StreamStore
 
@@ -65,36 +68,181 @@ class OwnsStore(Protocol):
 
 
 class Network:
-    """The running plan of a query: operators in an order in which producers stand before consumers.
+    """The running plan of a query: its operators, in an order in which producers stand before consumers.
 
-    output: the last operator; None only where a frontier is asked for.  streams, relations: the inputs read.
-    is_immediate: see `Operator.is_immediate`.  is_paused: what comes waits in the stores.  batch_size: the query's own,
-    or None.
+    output: the last operator, this query's alone; the others may serve other queries of the group too.
+    streams, relations: the inputs read.  is_immediate: see `Operator.is_immediate`.
+    links: queues out of operators that run already; they are joined to them by `Group.add`, so that a plan that is
+    given up leaves nothing behind.
     """
 
     def __init__(
         self,
         operators: Sequence[Operator],
-        output: Output | None,
+        output: Output,
         streams: Sequence[InputProgress],
         relations: Sequence[InputProgress],
         is_immediate: bool,
+        links: Sequence[Queue] = (),
     ) -> None:
         self.operators = list(operators)
         self.output = output
         self.streams = list(streams)
         self.relations = list(relations)
         self.is_immediate = is_immediate
-        self.contents: Contents | None = None
+        self.links = list(links)
         self.sources = [op for op in operators if isinstance(op, Entrance)]
-        self._stubs = [s for op in self.operators for s in op.synopses() if isinstance(s, OwnsStore)]
-        self.progress = MIN_INSTANT
-        self.is_paused = False
-        self.batch_size: int | None = None
-        self._until = MIN_INSTANT
+        self.contents: PresentContents | None = None
         self.failure: Failure | None = None
+        self.group: Group | None = None
+
+    @property
+    def progress(self) -> int:
+        """The greatest instant whose answer is known."""
+        if self.failure is not None:
+            return self.failure.ts - 1
+        return MIN_INSTANT if self.group is None else self.group.progress
+
+    @property
+    def is_paused(self) -> bool:
+        """What comes waits in the stores. Only of a network that is alone in its group (`Groups.part`)."""
+        return self.group is not None and self.group.is_paused
+
+    @is_paused.setter
+    def is_paused(self, value: bool) -> None:
+        if self.group is not None:
+            self.group.is_paused = value
+
+    @property
+    def batch_size(self) -> int | None:
+        """Elements in a slice, or None. Only of a network that is alone in its group."""
+        return None if self.group is None else self.group.batch_size
+
+    @batch_size.setter
+    def batch_size(self, value: int | None) -> None:
+        if self.group is not None:
+            self.group.batch_size = value
+
+    def replace(self, copies: Mapping[int, Operator]) -> None:
+        """Take other operators for those below the output, by the ids of the old ones. It is in no group meanwhile."""
+        before = self.output.inputs[0]
+        producer = copies[id(before.producer)]
+        queue = Queue(before.schema, before.bound, before.name)
+        queue.producer, queue.progress = producer, producer.progress
+        producer.outputs.append(queue)
+        self.output.inputs = [queue]
+        self.operators = [*(copies[id(op)] for op in self.operators[:-1]), self.output]
+        self.sources = [op for op in self.operators if isinstance(op, Entrance)]
+        if self.contents is not None:
+            known = copies[id(self.contents.operator)]
+            assert isinstance(known, KnowsContents)
+            self.contents.operator = known
+
+    def close(self) -> None:
+        """Give up a plan that no group has taken: its operators' claims on stores."""
+        for operator in self.operators:
+            if operator.failures is None:  # no group runs it
+                close_operator(operator)
+
+
+def close_operator(operator: Operator) -> None:
+    """End what an operator claims of shared stores."""
+    close = getattr(operator, "close", None)
+    if close is not None:
+        close()
+
+
+class Group:
+    """The networks over the same inputs, run as one. progress: what was closed before the first of them.
+
+    is_apart: it holds one query that has settings of its own or is paused, and takes no other.  is_paused: what comes
+    waits in the stores.  batch_size: its own, or None.
+
+    Invariant: `operators` are those of the networks that have not failed, each once, producers before consumers.
+    """
+
+    def __init__(
+        self,
+        streams: Sequence[InputProgress],
+        relations: Sequence[InputProgress],
+        is_immediate: bool,
+        progress: int = MIN_INSTANT,
+        is_sharing: bool = False,
+    ) -> None:
+        self.streams = list(streams)
+        self.relations = list(relations)
+        self.is_immediate = is_immediate
+        self.progress = progress
+        self.is_paused = False
+        self.is_apart = False
+        self.batch_size: int | None = None
+        self.networks: list[Network] = []
+        self.operators: list[Operator] = []
+        self.sources: list[Entrance] = []
+        self.running = RunningOperators(is_sharing)
+        self._users: dict[int, int] = {}
+        self._failed: list[Operator] = []
+        self._stubs: list[OwnsStore] = []
+        self._until = MIN_INSTANT
         self._in_flight = False
-        self._is_closed = False
+
+    # ---------------------------------------------------------------------------------------------------- members
+
+    def add(self, network: Network) -> None:
+        """Run one more network. The engine is at rest."""
+        network.group = self
+        self.networks.append(network)
+        for queue in network.links:
+            assert queue.producer is not None
+            queue.progress = queue.producer.progress
+            queue.producer.outputs.append(queue)
+        network.links = []
+        self._use(network.operators)
+
+    def remove(self, network: Network) -> None:
+        """Forget a network, and free what only it used."""
+        self.networks.remove(network)
+        if network.failure is None:
+            self._leave(network.operators)
+
+    def users(self, operator: Operator) -> int:
+        """How many queries an operator serves."""
+        return self._users.get(id(operator), 0)
+
+    def _use(self, operators: Sequence[Operator]) -> None:
+        for operator in operators:
+            users = self._users.get(id(operator), 0)
+            self._users[id(operator)] = users + 1
+            if users == 0:
+                operator.failures = self._failed
+                self.operators.append(operator)
+                self.running.add(operator)
+                if isinstance(operator, Entrance):
+                    self.sources.append(operator)
+                self._stubs += [s for s in operator.synopses() if isinstance(s, OwnsStore)]
+
+    def _leave(self, operators: Sequence[Operator]) -> None:
+        gone: dict[int, Operator] = {}
+        for operator in operators:
+            self._users[id(operator)] -= 1
+            if self._users[id(operator)] == 0:
+                del self._users[id(operator)]
+                gone[id(operator)] = operator
+        if not gone:
+            return
+        for operator in gone.values():
+            for queue in operator.inputs:
+                producer = queue.producer
+                if producer is not None and id(producer) not in gone:
+                    producer.outputs = [q for q in producer.outputs if q is not queue]
+            self.running.remove(operator)
+            close_operator(operator)
+        stubs = {id(s) for operator in gone.values() for s in operator.synopses()}
+        self.operators = [op for op in self.operators if id(op) not in gone]
+        self.sources = [op for op in self.sources if id(op) not in gone]
+        self._stubs = [s for s in self._stubs if id(s) not in stubs]
+
+    # --------------------------------------------------------------------------------------------------- progress
 
     def frontier(self, heartbeat: int) -> int:
         """The greatest closed instant. heartbeat: of the whole connection; it moves queries that read relations
@@ -120,7 +268,7 @@ class Network:
 
     def release(self, heartbeat: int, batch_size: int) -> bool:
         """Let the sources hand on the next slice; False when there is nothing to do."""
-        if self.failure is not None or self.is_paused:
+        if not self.operators or self.is_paused:
             return False
         batch_size = self.batch_size or batch_size
         until = self.frontier(heartbeat)
@@ -144,69 +292,78 @@ class Network:
     def finish(self) -> None:
         """The slice has passed."""
         self._in_flight = False
-        failures = [op.failure for op in self.operators if op.failure is not None]
-        if failures:
-            self.failure = min(failures, key=lambda f: f.ts)
-            self.progress = self.failure.ts - 1
-        else:
-            self.progress = self._until
+        self.progress = self._until
+        if self._failed:
+            failed = {id(op) for op in self._failed}
+            self._failed.clear()
+            for network in [n for n in self.networks if n.failure is None]:
+                failures = [op.failure for op in network.operators if id(op) in failed and op.failure is not None]
+                if failures:
+                    self._fail(network, min(failures, key=lambda f: f.ts))
+            self._stop_at_failures()
 
     def interrupt(self, reason: str) -> None:
         """An exception has cut a step short: what was in flight is lost, and with it the answers from there on."""
-        if self._in_flight and self.failure is None:
+        if self._in_flight:
             self._in_flight = False
-            self.failure = Failure(self.progress + 1, f"interrupted by {reason}")
+            self._failed.clear()
+            for network in [n for n in self.networks if n.failure is None]:
+                self._fail(network, Failure(self.progress + 1, f"interrupted by {reason}"))
+
+    def _fail(self, network: Network, failure: Failure) -> None:
+        """A query has come to its end; what only it used computes nothing more, and holds nothing back."""
+        network.failure, network.sources = failure, []
+        self._leave(network.operators)
+
+    def _stop_at_failures(self) -> None:
+        """Where every query has failed, nothing is closed beyond the last answers."""
+        if not self.operators:
+            self.progress = max((n.progress for n in self.networks), default=self.progress)
 
     def rest(self) -> None:
         """No reference is in flight: the stores that windows over derived streams own may free what they have
-        passed. A query that has failed computes nothing any more: it must not hold back what others have passed.
+        passed.
         """
-        if self.failure is not None:
-            self.close()
-            return
         for stub in self._stubs:
-            if stub.own_store is not None:
-                stub.own_store.free()
+            store = stub.own_store
+            if store is not None:
+                store.free()
 
     def live_codes(self) -> Iterator[Int64Array]:
-        """TEXT codes that wait in sources, outside any synopsis."""
-        if self._is_closed:
-            return
+        """TEXT codes that the synopses hold or that wait in sources."""
         for source in self.sources:
             if isinstance(source, RelationSource):
                 yield from source.live_codes()
-
-    def close(self) -> None:
-        """Give up what the operators claim of shared stores. Closing twice is no error."""
-        if self._is_closed:
-            return
-        self._is_closed = True
         for operator in self.operators:
-            close = getattr(operator, "close", None)
-            if close is not None:
-                close()
+            for synopsis in operator.synopses():
+                yield from synopsis.live_codes()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the operators."""
+        return sum(s.nbytes for op in self.operators for s in op.synopses())
 
 
 class Engine:
-    """Drives networks with a scheduler."""
+    """Drives groups of networks with a scheduler."""
 
     def __init__(self, scheduler: Scheduler, batch_size: int) -> None:
         self.scheduler = scheduler
         self.batch_size = batch_size
         self.heartbeat = MIN_INSTANT
 
-    def step(self, networks: Iterable[Network]) -> list[Network]:
-        """Process everything that is due in these networks; the networks that did something."""
-        moved: dict[int, Network] = {}
-        pending = list(networks)
+    def step(self, groups: Iterable[Group]) -> list[Group]:
+        """Process everything that is due in these groups; the groups that did something."""
+        moved: dict[int, Group] = {}
+        pending = list(groups)
         while pending:
-            released = [n for n in pending if n.release(self.heartbeat, self.batch_size)]
+            released = [g for g in pending if g.release(self.heartbeat, self.batch_size)]
             if len(released) == 1:
                 self.scheduler.run(released[0].operators)
             elif released:
-                self.scheduler.run([op for n in released for op in n.operators])
-            for network in released:
-                network.finish()
-                moved[id(network)] = network
+                self.scheduler.run([op for g in released for op in g.operators])
+            for group in released:
+                group.finish()
+                moved[id(group)] = group
             pending = released
         return list(moved.values())

@@ -30,9 +30,7 @@ class MemoryAccount:
     def nbytes(self) -> int:
         """Bytes held by streams, relations and operators."""
         held = sum(each.nbytes for each in self._db.inputs)
-        for query in self._db.queries.values():
-            held += sum(s.nbytes for op in query.network.operators for s in op.synopses())
-        return held
+        return held + sum(group.nbytes for group in self._db.groups.all)
 
     def admit(self, nbytes: int) -> None:
         """Refuse a push that would pass the limit: MemoryLimitError."""
@@ -64,11 +62,9 @@ class MemoryAccount:
         """Every array of TEXT codes that something still holds."""
         for each in self._db.inputs:
             yield from each.live_codes()
+        for group in self._db.groups.all:
+            yield from group.live_codes()
         for query in self._db.queries.values():
-            yield from query.network.live_codes()
-            for operator in query.network.operators:
-                for synopsis in operator.synopses():
-                    yield from synopsis.live_codes()
             for batch in query.live_batches():
                 for i, type_ in enumerate(query.schema.types):
                     if type_ is Type.TEXT:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
     from minidsms.connection import Connection
     from minidsms.engine import Network
-    from minidsms.operators.contents import Contents
+    from minidsms.operators.contents import PresentContents
     from minidsms.plan.explain import Plan
     from minidsms.plan.operator_tree import OperatorNode
     from minidsms.sinks.sink import Sink
@@ -81,7 +81,7 @@ class Query:
             self._present.add(batch)
 
     @property
-    def _contents(self) -> Contents | None:
+    def _contents(self) -> PresentContents | None:
         """What gives the present rows, where an operator knows them."""
         return None if self._network is None else self._network.contents
 
@@ -264,6 +264,8 @@ class Query:
         with self._connection.lock:
             self._check()
             self.settings.set(name, value)
+            if self.settings.own:
+                self._connection.groups.part(self.network)
             self.apply_settings()
 
     def apply_settings(self) -> None:
@@ -275,6 +277,7 @@ class Query:
         """Let what comes wait until `resume`; nothing is lost. Pausing twice is no error."""
         with self._connection.lock:
             self._check()
+            self._connection.groups.part(self.network)
             self.network.is_paused = True
 
     def resume(self) -> None:

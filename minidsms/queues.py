@@ -7,20 +7,25 @@ later. Babu 2005, section 2.2.2; docs/design, "Queue".
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minidsms.elements import MIN_INSTANT, Batch, Schema
+
+if TYPE_CHECKING:
+    from minidsms.operators.operator import Operator
 
 
 class Queue:
     """A FIFO of batches between one producer and one consumer.
 
     bound: elements above which the producer must stop before its next batch; a batch is never split to fit.
-    peak: the most elements it has held since somebody last set it back.
+    peak: the most elements it has held since somebody last set it back.  producer: the operator that fills it, once
+    known.
     """
 
-    __slots__ = ("_batches", "bound", "name", "peak", "progress", "schema", "size")
+    __slots__ = ("_batches", "bound", "name", "peak", "producer", "progress", "schema", "size")
 
     def __init__(self, schema: Schema, bound: int, name: str = "") -> None:
         self.schema = schema
@@ -28,6 +33,7 @@ class Queue:
         self.name = name
         self.size = 0
         self.peak = 0
+        self.producer: Operator | None = None
         self.progress = MIN_INSTANT
         self._batches: deque[Batch] = deque()
 

@@ -46,17 +46,6 @@ def _one_of(*words: str) -> Callable[[Any], str]:
     return check
 
 
-def _off(later: str) -> Callable[[Any], str]:
-    """A switch of a capability to come: it is off, and may be told so."""
-
-    def check(value: Any) -> str:
-        if value is False or str(value).lower() in ("off", "false"):
-            return "off"
-        raise ValueError(f"this version does not have {later} yet; it is off")
-
-    return check
-
-
 def _switch(value: Any) -> str:
     word = {"true": "on", "false": "off"}.get(str(value).lower(), str(value).lower())
     if word not in ("on", "off"):
@@ -154,7 +143,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("profile_window", None, _optional_count, "profile tuples remembered; none: as the algorithm likes"),
         Setting("thrashing_alpha", None, _optional_share, "how much better another order must be (4 / alpha bound)"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
-        Setting("sharing", "off", _off("sharing of operators"), "operators shared between queries"),
+        Setting("sharing", "on", _switch, "operators and stores shared between queries"),
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
         Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),
         Setting("archive_interval", "10 SECONDS", _interval, "longest wait of an element to be archived", live=False),

@@ -19,6 +19,7 @@ from minidsms.history import HistoryGate
 from minidsms.plan.explain import Plan
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
+from minidsms.plan.sharing import RunningOperators
 from minidsms.query import Query
 from minidsms.settings import SETTINGS
 from minidsms.streamon.framework import name_places
@@ -244,20 +245,23 @@ def register(db: Connection, tree: syntax.Query, text: str, name: str | None, wi
         db.codec(bound.node.schema),
     )
     start = frontier + 1 if frontier > MIN_INSTANT and not with_history else MIN_INSTANT
+    inputs = Inputs(db.stream_store, db.relation_store)
+    group = db.groups.for_plan(logical.root, inputs, frontier, with_history)
     planner = PhysicalPlanner(
-        Inputs(db.stream_store, db.relation_store),
+        inputs,
         db.catalog,
         context(db),
         db.settings["queue_size"],
         start,
         with_history,
         db.streamon,
+        group.running,
     )
     gate = HistoryGate(query.deliver, query.kind == "relation", db.codec(query.schema).net, frontier)
     network = planner.network(logical.root, gate if with_history else query.deliver)
     name_places(query.name, network.operators)
     query.attach(network, Plan(query.expanded, logical, network))
-    db.start(query, network, (*bound.streams, *bound.relations), MIN_INSTANT if with_history else frontier)
+    db.start(query, network, group, (*bound.streams, *bound.relations))
     gate.open()
     return query
 
@@ -283,9 +287,9 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format
     """The plan of a query that is not registered. rules, format: as `Query.explain`."""
     logical = plan(bound.node, text)
     db.system_streams.open(bound.streams)
-    planner = PhysicalPlanner(
-        Inputs(db.stream_store, db.relation_store), db.catalog, context(db), db.settings["queue_size"], MIN_INSTANT
-    )
+    running = RunningOperators(db.groups.is_sharing)
+    inputs = Inputs(db.stream_store, db.relation_store)
+    planner = PhysicalPlanner(inputs, db.catalog, context(db), db.settings["queue_size"], MIN_INSTANT, running=running)
     network = planner.network(logical.root, lambda batch: None)
     try:
         return Plan(print_query(bound.expanded), logical, network).render(format, rules=rules)

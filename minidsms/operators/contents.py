@@ -5,7 +5,7 @@ Invariant: while the engine is at rest, `contents` is the relation at the last c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from minidsms.elements import Batch
@@ -20,4 +20,19 @@ class KnowsContents(Protocol):
         ...
 
 
-Contents = Callable[[], Batch]
+class PresentContents:
+    """The present rows of a relation: those of an operator, through projections that only choose columns.
+
+    choices: the columns each projection chooses, the last one first.
+    """
+
+    def __init__(self, operator: KnowsContents, choices: Sequence[Sequence[int]] = ()) -> None:
+        self.operator = operator
+        self._choices = choices
+
+    def __call__(self) -> Batch:
+        """The rows, as insertions (ts of no meaning)."""
+        batch = self.operator.contents()
+        for chosen in reversed(self._choices):
+            batch = batch.select(chosen)
+        return batch

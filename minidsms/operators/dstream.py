@@ -18,6 +18,7 @@ class DStream(Operator):
     """The rows deleted at each instant, net, as a stream. Options as for `IStream`."""
 
     name = "DStream"
+    is_stateless = True
     acts_on_time = False
 
     def __init__(

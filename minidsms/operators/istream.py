@@ -23,6 +23,7 @@ class IStream(Operator):
     """
 
     name = "IStream"
+    is_stateless = True
     acts_on_time = False
 
     def __init__(

@@ -15,7 +15,7 @@ Invariants:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +74,12 @@ class Operator:
     """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
     quantum = MAX_INSTANT
     """Elements it takes in a turn, at most, whatever the scheduler grants."""
+    is_stateless = False
+    """Between two slices nothing is kept: what is put out depends on what comes in with it alone."""
+    lineage = 0
+    """What is put out, from now on: operators of one lineage put out the same (`plan.sharing`); 0 is no lineage."""
+    lineage_key: Hashable = None
+    """What gives the lineage: kind, parameters, the inputs' lineages."""
 
     def __init__(self, inputs: Sequence[Queue], schema: Schema, is_fifo: bool = False) -> None:
         self.inputs = list(inputs)
@@ -82,6 +88,8 @@ class Operator:
         self.is_fifo = is_fifo
         self.progress = MIN_INSTANT
         self.failure: Failure | None = None
+        self.failures: list[Operator] | None = None
+        """Where the engine looks for operators that have failed; set when it takes the plan."""
         self.is_immediate = False
         self.counters = Counters()
         self._emission: Iterator[Batch] | None = None
@@ -111,6 +119,8 @@ class Operator:
         """No answer exists at ts or later; the earliest failure counts."""
         if self.failure is None or ts < self.failure.ts:
             self.failure = Failure(int(ts), reason)
+            if self.failures is not None:
+                self.failures.append(self)
 
     # --------------------------------------------------------------------------------------------- for the engine
 
@@ -131,6 +141,11 @@ class Operator:
             if queue.progress <= progress:
                 return self.is_immediate and queue.size > 0
         return True
+
+    @property
+    def is_fresh(self) -> bool:
+        """Nothing has come in yet: the state is that of a new operator, however much time has passed."""
+        return self.counters.elements_in == 0
 
     def is_blocked(self) -> bool:
         """A reader has not made room."""

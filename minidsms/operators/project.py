@@ -19,6 +19,7 @@ class Project(Operator):
     """Computes the columns of its schema; a projection that only chooses columns keeps references to the store."""
 
     name = "Project"
+    is_stateless = True
     acts_on_time = False
 
     def __init__(

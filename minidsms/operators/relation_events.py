@@ -29,9 +29,15 @@ class RelationEvents(Operator):
         super().__init__((), NO_COLUMNS)
         self.relation = relation
         self.store = store
+        self.start = start
         self.reader = store.reader()
         self._present: Int64Array = np.maximum(store.present().ts, start)
         self._allowed = MIN_INSTANT
+
+    def is_as_new(self, start: int) -> bool:
+        """A source made now, with this argument, would tell the same."""
+        is_at_start = not len(self._present) or self.start == start
+        return self.is_fresh and is_at_start and self.reader.lo == self.store.head
 
     def waiting(self) -> int:
         """Changes that have not been told."""

@@ -23,11 +23,17 @@ class RelationSource(Operator):
         super().__init__((), store.schema)
         self.relation = relation
         self.store = store
+        self.start = start
         self.reader = store.reader()
         present = store.present()
         ts = np.maximum(present.ts, start)
         self._present: Batch | None = Batch(ts, None, present.columns) if len(present) else None
         self._allowed = MIN_INSTANT
+
+    def is_as_new(self, start: int) -> bool:
+        """A source made now, with this argument, would hand on the same."""
+        is_at_start = self._present is None or self.start == start
+        return self.is_fresh and is_at_start and self.reader.lo == self.store.head
 
     def waiting(self) -> int:
         """Changes that have not been handed on."""

@@ -23,6 +23,7 @@ class Select(Operator):
     """
 
     name = "Select"
+    is_stateless = True
     acts_on_time = False
 
     def __init__(self, input: Queue, condition: Conjunction, explain: Explain, detail: str, is_fifo: bool) -> None:

@@ -6,13 +6,53 @@ The input manager keeps what has been released; the source hands on, as referenc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Int64Array
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Column, Int64Array, Type
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.stream_store import StreamStore
+
+
+class OwnRows:
+    """The rows of a stream that one query keeps for itself, where queries share nothing."""
+
+    def __init__(self, store: StreamStore) -> None:
+        self.own_store = store
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return self.own_store.nbytes
+
+    def live_codes(self) -> Iterator[Int64Array]:
+        """The TEXT codes held (0 stands for NULL)."""
+        store = self.own_store
+        seq = np.arange(store.tail, store.head, dtype=np.int64)
+        for i, type_ in enumerate(store.schema.types):
+            if type_ is Type.TEXT:
+                yield store.gather(i, seq).words()
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """The rows, and the sequence number of the first."""
+        ts, columns = self.own_store.arrays()
+        state: dict[str, AnyArray] = {"first": np.array([self.own_store.tail], np.int64), "ts": ts.copy()}
+        for i, column in enumerate(columns):
+            state[f"values{i}"] = column.values.copy()
+            if column.valid is not None:
+                state[f"valid{i}"] = column.valid.copy()
+        return state
+
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
+        """Take back what `arrays` gave, into an empty store."""
+        store = self.own_store
+        store.start_at(int(state["first"][0]))
+        columns = []
+        for i in range(len(store.schema)):
+            valid = state.get(f"valid{i}")
+            columns.append(Column(state[f"values{i}"], None if valid is None else valid.astype(np.bool_)))
+        store.append(state["ts"].astype(np.int64), columns)
 
 
 class StreamSource(Operator):
@@ -20,18 +60,34 @@ class StreamSource(Operator):
 
     earlier: ascending instants of elements that came before the query but are released only now (they waited for
         slack); of each instant that many elements come first, and are not for this query (docs/semantics T7).
+    own: a store for this query alone, into which the elements are copied under their numbers, and to which what is
+        handed on refers; None: it refers to the stream's store.
     """
 
     name = "Stream"
     is_append_only = True
 
-    def __init__(self, stream: str, store: StreamStore, earlier: Int64Array, with_history: bool = False) -> None:
+    def __init__(
+        self,
+        stream: str,
+        store: StreamStore,
+        earlier: Int64Array,
+        with_history: bool = False,
+        own: StreamStore | None = None,
+    ) -> None:
         super().__init__((), store.schema, is_fifo=True)
         self.stream = stream
         self.store = store
         self.reader = store.reader(store.tail if with_history else None)
         self._allowed = MIN_INSTANT
         self._earlier = earlier
+        self.own = own
+        if own is not None:
+            own.start_at(self.reader.lo)
+
+    def is_as_new(self, earlier: Int64Array) -> bool:
+        """A source made now, with this argument, would hand on the same."""
+        return self.reader.lo == self.store.head and np.array_equal(self._earlier, earlier)
 
     def waiting(self) -> int:
         """Elements in the store that have not been handed on."""
@@ -62,6 +118,9 @@ class StreamSource(Operator):
             self.counters.elements_in += hi - lo
             self.reader.lo = hi
             batch = self.store.batch(lo, hi)
+            if self.own is not None:
+                self.own.append(batch.ts, batch.columns)
+                batch = self.own.batch(lo, hi)
             yield batch if not len(self._earlier) else self._without_earlier(batch)
 
     def _without_earlier(self, batch: Batch) -> Batch:
@@ -81,6 +140,9 @@ class StreamSource(Operator):
     def close(self) -> None:
         """Give up the claim on the store."""
         self.store.release(self.reader)
+
+    def synopses(self) -> tuple[OwnRows, ...]:
+        return () if self.own is None else (OwnRows(self.own),)
 
     def describe(self) -> Description:
         return Description(self.name, self.stream, {"waiting": self.waiting()})

@@ -19,6 +19,7 @@ class UnboundedWindow(Operator):
     """numbers: count the arrivals anew even where batches have numbers (a derived stream's may be out of order)."""
 
     name = "UnboundedWindow"
+    is_stateless = True
     is_append_only = True
 
     def __init__(self, input_: Queue, numbers: bool = False) -> None:

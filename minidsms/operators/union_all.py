@@ -21,6 +21,7 @@ class UnionAll(Operator):
     """Both inputs, of equal column types. The arrival numbers of two streams have nothing in common: none come out."""
 
     name = "UnionAll"
+    is_stateless = True
     acts_on_time = False
 
     def __init__(self, left: Queue, right: Queue, schema: Schema | None = None) -> None:

@@ -202,12 +202,11 @@ def physical_text(network: Network, analyze: bool, readers: Readers | None = Non
     """The operators as an indented tree; analyze adds elements in and out, time and share of time, state, and, given
     readers, whom they serve.
     """
-    producers = {id(queue): op for op in network.operators for queue in op.outputs}
     total = sum(op.counters.time_ns for op in network.operators) or 1
 
     def inputs(op: object) -> list[Operator]:
         assert isinstance(op, Operator)
-        return [producers[id(queue)] for queue in op.inputs]
+        return [queue.producer for queue in op.inputs if queue.producer is not None]
 
     def line(op: object) -> Sequence[str]:
         assert isinstance(op, Operator)

@@ -32,7 +32,6 @@ def operator_tree(network: Network) -> OperatorNode:
     """The tree from the output operator down."""
     assert network.output is not None, "a query that runs has an output"
     nodes: dict[int, OperatorNode] = {}
-    producers = {id(queue): op for op in network.operators for queue in op.outputs}
     # Producers stand before consumers.
     for op in network.operators:
         description = op.describe()
@@ -43,6 +42,6 @@ def operator_tree(network: Network) -> OperatorNode:
             op.counters.elements_out,
             op.counters.time_ns,
             description.figures,
-            [nodes[id(producers[id(queue)])] for queue in op.inputs],
+            [nodes[id(queue.producer)] for queue in op.inputs],
         )
     return nodes[id(network.output)]

@@ -7,15 +7,15 @@ readers has one queue to each. Operator modules are imported when first needed, 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
-from minidsms.elements import Batch, Int64Array
-from minidsms.engine import InputProgress, Network
+from minidsms.elements import Batch, Int64Array, Schema
+from minidsms.engine import InputProgress, Network, close_operator
 from minidsms.expressions import (
     Context,
     compile_expression,
@@ -26,7 +26,7 @@ from minidsms.expressions import (
 )
 from minidsms.expressions.predicate import filters_of
 from minidsms.operators import arrival
-from minidsms.operators.contents import Contents, KnowsContents
+from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Operator
 from minidsms.operators.output import Output
 from minidsms.operators.project import Project
@@ -52,6 +52,7 @@ from minidsms.plan.logical import (
     rewrite,
 )
 from minidsms.plan.rules.expand_outer_joins import equal_pair
+from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind, shape_of
 from minidsms.queues import Queue
 from minidsms.settings import Settings
 from minidsms.streamon.pipelined_filters.conjunction import Conjunction
@@ -82,13 +83,15 @@ class PhysicalPlanner:
         start: int,
         with_history: bool = False,
         streamon: StreaMon | None = None,
+        running: RunningOperators | None = None,
     ) -> None:
         """queue_size: bound of each queue, in elements.  start: the query's first instant (docs/semantics T7).
 
         with_history: streams are read from what their stores still hold.  streamon: the connection's; without it plans
-        stay as they are made.
+        stay as they are made.  running: the operators of the group the network will join.
         """
         self._streamon = streamon or StreaMon(Settings(adaptive="off"))
+        self._running = running or RunningOperators(True)
         self._with_history = with_history
         self._inputs = inputs
         self._catalog = catalog
@@ -96,72 +99,141 @@ class PhysicalPlanner:
         self._queue_size = queue_size
         self._start = start
         self._operators: dict[int, Operator] = {}
-        self._order: list[Operator] = []
+        self._made: list[Operator] = []
+        self._links: list[Queue] = []
+        self._by_key: dict[Hashable, Operator] = {}
+        self._sources: set[Hashable] = set()
         self._kept: list[Node] = []
         self._streams: dict[str, InputProgress] = {}
         self._relations: dict[str, InputProgress] = {}
 
     def network(self, root: Stop, deliver: Callable[[Batch], None]) -> Network:
         """The running plan of a query."""
+        try:
+            return self._network(root, deliver)
+        except BaseException:
+            for operator in self._made:
+                close_operator(operator)
+            raise
+
+    def _network(self, root: Stop, deliver: Callable[[Batch], None]) -> Network:
         for node in nodes(root):  # inputs first: no deep recursion for long chains of views
             if not isinstance(node, Stop):
                 self._operator(node)
-        queue = self._queue(root.input)
+        last = self._operator(root.input)
         contents = self._contents(root.input) if root.is_relation else None
-        if root.is_relation and not self._operator(root.input).is_netted:
-            from minidsms.operators.net import Net
-
-            net = Net(queue, keeps=contents is None and self._recalls(root.input))
-            contents = net.contents if net.keeps else contents
-            queue = self._after(net)
-        output = Output(queue, deliver)
-        self._order.append(output)
-        is_immediate = _is_immediate(root, self._order)
-        for operator in self._order:
-            operator.is_immediate = is_immediate
+        if root.is_relation and not last.is_netted:
+            keeps = contents is None and self._recalls(root.input)
+            last = self._found_or_made(("net", keeps), root.schema, [last], lambda: self._net(root.input, keeps))
+            if keeps and isinstance(last, KnowsContents):
+                contents = PresentContents(last)
+        output = Output(self._connect(last), deliver)
+        operators = operators_behind(output)
+        self._drop_all_but(operators)
+        immediate = is_immediate(root)
+        for operator in self._made:
+            operator.is_immediate = immediate
+        output.is_immediate = immediate
         streams, relations = list(self._streams.values()), list(self._relations.values())
-        network = Network(self._order, output, streams, relations, is_immediate)
+        network = Network(operators, output, streams, relations, immediate, self._links)
         network.contents = contents
         return network
 
-    def _contents(self, node: Node) -> Contents | None:
+    def _drop_all_but(self, used: Sequence[Operator]) -> None:
+        """Take away what was made for a node and is read by nobody, another operator having reached below it."""
+        kept = {id(operator) for operator in used}
+        unread = {id(queue) for op in self._made if id(op) not in kept for queue in op.inputs}
+        self._links = [queue for queue in self._links if id(queue) not in unread]
+        for operator in self._made:
+            if id(operator) in kept:
+                operator.outputs = [queue for queue in operator.outputs if id(queue) not in unread]
+            else:
+                close_operator(operator)
+        self._made = [operator for operator in self._made if id(operator) in kept]
+
+    def _net(self, node: Node, keeps: bool) -> Operator:
+        from minidsms.operators.net import Net
+
+        return Net(self._queue(node), keeps)
+
+    def _contents(self, node: Node) -> PresentContents | None:
         """What gives the present rows of a relation, where the operator that makes them knows them."""
         choices: list[list[int]] = []
         operator = self._operator(node)
+        # By operator, not by node: a semijoin may end in a projection, and what it reads is not what it shows.
         while isinstance(operator, Project) and operator.chosen is not None:
             choices.append(operator.chosen)
-            node = node.inputs[0]
-            operator = self._operator(node)
+            producer = operator.inputs[0].producer
+            assert producer is not None
+            operator = producer
         if not isinstance(operator, KnowsContents):
             return None
-        known = operator
-
-        def contents() -> Batch:
-            batch = known.contents()
-            for chosen in reversed(choices):
-                batch = batch.select(chosen)
-            return batch
-
-        return contents
+        return PresentContents(operator, choices)
 
     # --------------------------------------------------------------------------------------------------- wiring
 
     def _operator(self, node: Node) -> Operator:
         key = id(node)
         if key not in self._operators:
-            operator = self._make(node)
-            # By node, not by operator: a semijoin may end in a projection, and takes rows back.
-            if isinstance(node, bound.Filter | bound.Project | KeepArrival):
-                operator.is_append_only = self._operator(node.inputs[0]).is_append_only
-            if isinstance(node, bound.Filter | bound.Project):
-                source = self._operator(node.inputs[0])
-                # Rows that differ still do unless a projection leaves out a column.
-                chosen = operator.chosen if isinstance(operator, Project) else range(len(source.schema))
-                operator.is_netted = source.is_netted and set(chosen or ()) >= set(range(len(source.schema)))
-            self._operators[key] = operator
+            inputs = [self._operator(child) for child in node.inputs]
+            self._note_input(node)
+            shape = shape_of(node)
+            self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._marked(node))
             self._kept.append(node)
-            self._order.append(operator)
         return self._operators[key]
+
+    def _note_input(self, node: Node) -> None:
+        """What the query reads counts for its progress, whether a source is made for it or runs already."""
+        match node:
+            case bound.BaseStream():
+                self._streams[node.name.lower()] = self._inputs.stream(node.name)[1]
+            case bound.BaseRelation():
+                self._relations[node.name.lower()] = self._inputs.relation(node.name)[1]
+            case RelationEvents():
+                self._relations[node.relation.lower()] = self._inputs.relation(node.relation)[1]
+
+    def _found_or_made(
+        self, shape: Hashable, schema: Schema, inputs: Sequence[Operator], make: Callable[[], Operator]
+    ) -> Operator:
+        """A running operator that puts out what the new one would, where operators are shared; else the new one."""
+        key = lineage_key(shape, schema, inputs)
+        like = self._by_key.get(key) or self._running.find(key, self._is_as_new)
+        if like is not None and (self._running.is_sharing or key in self._sources):
+            return like
+        operator = make()
+        self._made.append(operator)
+        if not inputs:
+            self._sources.add(key)  # one for each input, so that a query reads a stream in one place
+        if shape is None:
+            name_lineage(operator, None, None)
+        else:
+            name_lineage(operator, key, like)
+            self._by_key.setdefault(key, operator)
+        return operator
+
+    def _is_as_new(self, operator: Operator) -> bool:
+        """A running operator is in the state of one made now."""
+        if isinstance(operator, StreamSource):
+            _, _, earlier = self._inputs.stream(operator.stream)
+            return not self._with_history and operator.is_as_new(earlier)
+        if isinstance(operator, RelationSource):
+            return operator.is_as_new(self._start)
+        if not operator.inputs:
+            return getattr(operator, "is_as_new", lambda _: False)(self._start)
+        return operator.is_stateless or operator.is_fresh
+
+    def _marked(self, node: Node) -> Operator:
+        """A new operator for the node, with what is known of its output."""
+        operator = self._make(node)
+        # By node, not by operator: a semijoin may end in a projection, and takes rows back.
+        if isinstance(node, bound.Filter | bound.Project | KeepArrival):
+            operator.is_append_only = self._operator(node.inputs[0]).is_append_only
+        if isinstance(node, bound.Filter | bound.Project):
+            source = self._operator(node.inputs[0])
+            # Rows that differ still do unless a projection leaves out a column.
+            chosen = operator.chosen if isinstance(operator, Project) else range(len(source.schema))
+            operator.is_netted = source.is_netted and set(chosen or ()) >= set(range(len(source.schema)))
+        return operator
 
     def _queue(self, node: Node) -> Queue:
         """A new queue from the node's operator to one more reader."""
@@ -169,35 +241,30 @@ class PhysicalPlanner:
 
     def _connect(self, operator: Operator) -> Queue:
         queue = Queue(operator.schema, self._queue_size)
-        operator.outputs.append(queue)
+        queue.producer = operator
+        if any(operator is made for made in self._made):
+            operator.outputs.append(queue)
+        else:
+            self._links.append(queue)  # it runs; `Group.add` joins them
         return queue
-
-    def _after(self, operator: Operator) -> Queue:
-        """The queue behind an operator that stands for no logical node."""
-        self._order.append(operator)
-        return self._connect(operator)
 
     def _recalls(self, node: Node) -> bool:
         """The node's rows leave, in the order in which they came."""
         operator = self._operator(node)
         return operator.is_fifo and not operator.is_append_only
 
-    def _ranks(self, codes: Int64Array) -> Int64Array:
-        return self._context.dictionary.ranks(codes)
-
     # ------------------------------------------------------------------------------------------------ operators
 
     def _make(self, node: Node) -> Operator:
         match node:
             case bound.BaseStream():
-                stream_store, progress, earlier = self._inputs.stream(node.name)
-                self._streams[node.name] = progress
+                stream_store, _, earlier = self._inputs.stream(node.name)
+                own = None if self._running.is_sharing else StreamStore(stream_store.schema)
                 if self._with_history:
-                    return StreamSource(node.name, stream_store, earlier[:0], with_history=True)
-                return StreamSource(node.name, stream_store, earlier)
+                    earlier = earlier[:0]
+                return StreamSource(node.name, stream_store, earlier, self._with_history, own)
             case bound.BaseRelation():
-                relation_store, progress = self._inputs.relation(node.name)
-                self._relations[node.name] = progress
+                relation_store, _ = self._inputs.relation(node.name)
                 return RelationSource(node.name, relation_store, self._start)
             case bound.Filter():
                 return self._select(node)
@@ -236,8 +303,7 @@ class PhysicalPlanner:
             case RelationEvents():
                 from minidsms.operators.relation_events import RelationEvents as RelationEventsSource
 
-                relation_store, progress = self._inputs.relation(node.relation)
-                self._relations[node.relation] = progress
+                relation_store, _ = self._inputs.relation(node.relation)
                 return RelationEventsSource(node.relation, relation_store, self._start)
             case _:
                 raise AssertionError(f"no operator for {type(node).__name__}")
@@ -373,19 +439,23 @@ class PhysicalPlanner:
         left, left_keys = self._keyed(node.left, [a for a, _ in node.pairs])
         keys = [b for _, b in node.pairs]
         right = projected(node.right, keys, [f"key{i + 1}" for i in range(len(keys))])
-        joined = SemiJoinOperator(
-            self._queue(left),
-            self._queue(right),
-            left_keys,
-            list(range(len(keys))),
-            anti=node.anti,
-            null_safe=node.null_safe,
-            left_fifo=self._operator(left).is_fifo,
-        )
+
+        def made() -> Operator:
+            return SemiJoinOperator(
+                self._queue(left),
+                self._queue(right),
+                left_keys,
+                list(range(len(keys))),
+                anti=node.anti,
+                null_safe=node.null_safe,
+                left_fifo=self._operator(left).is_fifo,
+            )
+
         if left is node.left:
-            return joined
+            return made()
         width = len(node.schema)
-        self._order.append(joined)
+        sides = [self._operator(left), self._operator(right)]
+        joined = self._found_or_made(("wide", shape_of(node)), left.schema, sides, made)
 
         def no_failure(batch: Batch, row: int) -> str:
             return ""
@@ -459,7 +529,7 @@ class PhysicalPlanner:
         return Intersect(left, right, node.all, node.schema, fifo)
 
     def _to_stream(self, node: ToStream) -> Operator:
-        ranks = self._ranks if node.ordered else None
+        ranks = self._context.dictionary.ranks if node.ordered else None
         queue = self._queue(node.input)
         is_netted = self._operator(node.input).is_netted
         if node.op is StreamKind.ISTREAM:
@@ -485,7 +555,7 @@ def _refers_to_store(node: Node) -> bool:
     return isinstance(node, bound.BaseStream)
 
 
-def _is_immediate(root: Stop, operators: Sequence[Operator]) -> bool:
+def is_immediate(root: Stop) -> bool:
     """Only filters and projections of one stream, none of which can fail: what passes can never be taken back."""
     node = root.input
     while isinstance(node, bound.Filter | bound.Project):
@@ -493,3 +563,18 @@ def _is_immediate(root: Stop, operators: Sequence[Operator]) -> bool:
             return False
         node = node.inputs[0]
     return isinstance(node, bound.BaseStream)
+
+
+def inputs_of(root: Node) -> tuple[list[str], list[str]]:
+    """The streams and the relations that a plan reads, by lower-case name."""
+    streams: dict[str, None] = {}
+    relations: dict[str, None] = {}
+    for node in nodes(root):
+        match node:
+            case bound.BaseStream():
+                streams[node.name.lower()] = None
+            case bound.BaseRelation():
+                relations[node.name.lower()] = None
+            case RelationEvents():
+                relations[node.relation.lower()] = None
+    return list(streams), list(relations)

@@ -81,7 +81,6 @@ def plan_graph(network: Network, query: str = "", readers: Readers | None = None
     nodes: list[PlanNode] = []
     edges: list[PlanEdge] = []
     numbers: dict[int, int] = {}
-    producers: dict[int, int] = {}
     stores: list[tuple[Operator, StreamStore | RelationStore]] = []
     for number, operator in enumerate(network.operators, 1):
         description = operator.describe()
@@ -90,11 +89,9 @@ def plan_graph(network: Network, query: str = "", readers: Readers | None = None
         parts = tuple(part.strip() for part in description.parts) if analyze else ()
         nodes.append(PlanNode(number, "operator", description.name, description.detail, served, figures, parts))
         numbers[id(operator)] = number
-        for queue in operator.outputs:
-            producers[id(queue)] = number
         for i, queue in enumerate(operator.inputs):
             known = {"elements": queue.size, "peak": queue.peak, "bound": queue.bound} if analyze else {}
-            edges.append(PlanEdge(producers[id(queue)], number, i, known))
+            edges.append(PlanEdge(numbers[id(queue.producer)], number, i, known))
         store = getattr(operator, "store", None)
         if not operator.inputs and isinstance(store, StreamStore | RelationStore):
             stores.append((operator, store))

@@ -30,10 +30,11 @@ class Reader:
     `release`.
     """
 
-    __slots__ = ("lo",)
+    __slots__ = ("lo", "store")
 
-    def __init__(self, lo: int) -> None:
+    def __init__(self, lo: int, store: StreamStore) -> None:
         self.lo = lo
+        self.store = store
 
 
 class StreamStore:
@@ -69,17 +70,7 @@ class StreamStore:
         first = self.head
         if n > self._mask + 1 - len(self):
             self._grow(len(self) + n)
-        start = first & self._mask
-        self._write(self._ts, start, ts)
-        for i, column in enumerate(columns):
-            self._write(self._values[i], start, column.values)
-            valid = self._valid[i]
-            if column.valid is not None:
-                if valid is None:
-                    valid = self._valid[i] = np.ones(self._mask + 1, np.bool_)
-                self._write(valid, start, column.valid)
-            elif valid is not None:
-                self._write(valid, start, np.ones(n, np.bool_))
+        self._put(first & self._mask, ts, columns)
         self.head += n
         return first
 
@@ -147,7 +138,7 @@ class StreamStore:
 
     def reader(self, lo: int | None = None) -> Reader:
         """A new claim from `lo` (default: the next element to come) on."""
-        reader = Reader(self.head if lo is None else max(lo, self.tail))
+        reader = Reader(self.head if lo is None else max(lo, self.tail), self)
         self._readers.append(reader)
         return reader
 
@@ -155,10 +146,14 @@ class StreamStore:
         """End a claim."""
         self._readers.remove(reader)
 
+    def first_claimed(self) -> int:
+        """The first element that a reader claims; the next one to come where none does."""
+        return min((r.lo for r in self._readers), default=self.head)
+
     def free(self) -> None:
         """Give up what no reader claims. Called while the engine rests."""
         self._peak = max(self._peak, self.head - self.tail)
-        self.tail = max(self.tail, min((r.lo for r in self._readers), default=self.head))
+        self.tail = max(self.tail, self.first_claimed())
         self._frees += 1
         if self._frees >= _FREES_BEFORE_SHRINKING:
             # Only what has been too large for a while shrinks: a ring that fills and empties with every push keeps
@@ -173,7 +168,35 @@ class StreamStore:
         if capacity <= self._mask:
             self._resize(capacity)
 
+    def start_at(self, seq: int) -> None:
+        """Let an empty store begin with another sequence number than 0."""
+        self.tail = self.head = seq
+
+    def take_back(self, other: StreamStore, lo: int) -> None:
+        """Hold the elements [lo, tail) again, which another store has under the same numbers."""
+        if lo >= self.tail:
+            return
+        if self.head - lo > self._mask + 1:
+            self._grow(self.head - lo)
+        seq = np.arange(lo, self.tail, dtype=np.int64)
+        ts, columns = other.ts(lo, self.tail), [other.gather(i, seq) for i in range(len(self.schema))]
+        self._put(lo & self._mask, ts, columns)
+        self.tail = lo
+
     # ------------------------------------------------------------------------------------------------- the ring
+
+    def _put(self, start: int, ts: Int64Array, columns: Sequence[Column]) -> None:
+        """Write elements into the slots from start on, which are free."""
+        self._write(self._ts, start, ts)
+        for i, column in enumerate(columns):
+            self._write(self._values[i], start, column.values)
+            valid = self._valid[i]
+            if column.valid is not None:
+                if valid is None:
+                    valid = self._valid[i] = np.ones(self._mask + 1, np.bool_)
+                self._write(valid, start, column.valid)
+            elif valid is not None:
+                self._write(valid, start, np.ones(len(ts), np.bool_))
 
     def _write(self, array: AnyArray, start: int, values: AnyArray) -> None:
         first = min(len(values), self._mask + 1 - start)

@@ -1,0 +1,79 @@
+"""Switching sharing off and on while queries run: every query its own operators and rows, or one of each for all.
+
+Invariant: no answer changes. Operators that are divided keep their lineage, so those of one lineage have equal state
+whenever the engine is at rest, and one of them can take the place of all. The rows of a divided query stand in stores
+of its own under the numbers they have in the stream's store, so references are good in either.
+docs/design, points 3 and 10; Babu 2005, section 2.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from minidsms.engine import Group, Network
+from minidsms.operators.operator import Operator
+from minidsms.operators.stream_source import StreamSource
+from minidsms.plan.copying import CannotCopy, copied
+from minidsms.synopses.stream_store import StreamStore
+
+
+def divide(group: Group) -> None:
+    """Give every network of the group operators and stores of its own, where there are copies of what it has.
+
+    The engine is at rest; whoever calls frees the stores.
+    """
+    for network in _running(group):
+        stores: dict[int, StreamStore] = {}
+        for source in _sources(network.operators):
+            if source.own is None:
+                own = StreamStore(source.store.schema)
+                own.start_at(source.reader.lo)
+                stores[id(source.store)] = own
+        try:
+            copies = copied(network.operators[:-1], stores, {})
+        except CannotCopy:
+            continue  # it goes on sharing
+        for source in _sources(copies.values()):
+            if source.own is not None and id(source.store) in stores:
+                source.own.take_back(source.store, source.own.first_claimed())
+        group.remove(network)
+        network.replace(copies)
+        group.add(network)
+
+
+def share(group: Group) -> None:
+    """Let one operator of each lineage serve all networks of the group, over the streams' stores."""
+    taken: dict[int, Operator] = {}
+    stores: dict[int, StreamStore] = {}
+    divided: list[Network] = []
+    for network in _running(group):
+        own = [source for source in _sources(network.operators) if source.own is not None]
+        for source in own:
+            assert source.own is not None
+            source.store.take_back(source.own, source.own.tail)
+            stores[id(source.own)] = source.store
+        if own:
+            divided.append(network)
+        else:
+            for operator in network.operators[:-1]:
+                taken.setdefault(operator.lineage, operator)
+    for network in divided:
+        known = {id(op): taken[op.lineage] for op in network.operators[:-1] if op.lineage in taken}
+        missing = [op for op in network.operators[:-1] if id(op) not in known]
+        try:
+            copies = copied(missing, stores, known)
+        except CannotCopy:
+            continue  # it keeps its own
+        group.remove(network)
+        network.replace(copies)
+        group.add(network)
+        for operator in missing:
+            taken.setdefault(operator.lineage, copies[id(operator)])
+
+
+def _running(group: Group) -> list[Network]:
+    return [network for network in group.networks if network.failure is None]
+
+
+def _sources(operators: Iterable[Operator]) -> list[StreamSource]:
+    return [op for op in operators if isinstance(op, StreamSource)]
