@@ -28,6 +28,7 @@ from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.memory import MemoryAccount
 from minidsms.query import Change, Query
+from minidsms.reading import ReadsSources, SourceList
 from minidsms.results import ResultCodec
 from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.settings import UNIT_NS, Settings
@@ -39,8 +40,7 @@ from minidsms.user_definitions import define_aggregate, define_function
 
 if TYPE_CHECKING:
     from minidsms.sinks.sink import Sink
-    from minidsms.sources.driver import SourceDriver
-    from minidsms.sources.source import Source
+    from minidsms.sources.source import LiveSource, Source
 
 
 def connect(**options: Any) -> Connection:
@@ -63,7 +63,7 @@ def connect(**options: Any) -> Connection:
     return Connection(**options)
 
 
-class Connection(Archiving):
+class Connection(Archiving, ReadsSources):
     """See `connect`. A context manager: leaving it closes the connection and its queries."""
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
@@ -84,8 +84,7 @@ class Connection(Archiving):
         self._networks: dict[str, Network] = {}
         self.streamon = StreaMon(self.settings)
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
-        self._sources: list[tuple[Source, StreamInput | RelationInput]] = []
-        self._driver: SourceDriver | None = None
+        self.reading = SourceList(self.tick_ns)
         self._callbacks = Callbacks(self.lock, lambda: list(self.queries.values()))
         self._is_stepping = False
         self._unnamed = 0
@@ -219,57 +218,6 @@ class Connection(Archiving):
             return ts
         return Converter(call, Schema(()), self.dictionary, self.tick_ns).instant(ts)
 
-    def run(self, until: int | None = None, progress: Callable[[float], Any] | None = None) -> None:
-        """Read the sources that streams and relations were declared FROM, to their end or to an instant.
-
-        Sinks of queries whose streams have all ended are closed: their files stand in their places.
-        progress: called now and then with the fraction done.
-        """
-        while self.run_some(until):
-            if progress is not None and self._driver is not None:
-                progress(self._driver.fraction)
-        with self.lock:
-            for query in self.queries.values():
-                if query.sink is not None and query.inputs_ended:
-                    query.close_sink()
-        if progress is not None:
-            progress(1.0)
-
-    def run_some(self, until: int | None = None) -> bool:
-        """Read one more block of the sources; False when they have ended (or passed `until`)."""
-        driver = self.source_driver
-        return driver is not None and self.drive(driver, until)
-
-    @property
-    def source_driver(self) -> SourceDriver | None:
-        """What reads the sources that streams and relations were declared FROM; None where there are none."""
-        with self.lock:
-            self._check()
-            if self._driver is None and self._sources:
-                from minidsms.sources.driver import SourceDriver
-
-                self._driver = SourceDriver(self._sources)
-            return self._driver
-
-    def drive(self, driver: SourceDriver, until: int | None = None) -> bool:
-        """Let a driver push one more block, and answer; False when its sources tell nothing more up to `until`."""
-        with self.lock:
-            self._check()
-            if self.archiver is not None:
-                self.archiver.admit()
-            if until is not None:
-                until = self._instant("run", until)
-            went_on = driver.step(until)
-            told = self._step(None)
-        if told:
-            self._callbacks.tell()
-        return went_on
-
-    @property
-    def sources_read(self) -> float:
-        """How much of the sources has been read, 0 to 1."""
-        return 0.0 if self._driver is None else self._driver.fraction
-
     def process(self) -> None:
         """Process what is due: what a query that was paused has before it, what system streams owe."""
         with self.lock:
@@ -286,50 +234,27 @@ class Connection(Archiving):
         """`process`, but callbacks are told by the call that is under way, once it has released the lock."""
         self._is_told = self._step(None) or self._is_told
 
-    def pause(self, stream: str) -> None:
-        """Stop reading the source of a stream until `resume`; Error where it has none."""
-        self._source_of(stream).is_paused = True
-
-    def resume(self, stream: str) -> None:
-        """Go on reading the source of a stream."""
-        self._source_of(stream).is_paused = False
-
-    def _source_of(self, stream: str) -> StreamInput:
-        with self.lock:
-            self._check()
-            target = self._streams.get(name_of(stream).lower())
-            if target is None:
-                raise self._unknown(stream)
-            if not any(t is target for _, t in self._sources):
-                raise Error(f"stream {stream} has no source to pause: it takes what is pushed")
-            return target
-
     # ---------------------------------------------------------------------------------- registration, by statements
 
-    def add_stream(self, definition: StreamDef, source: Source | None = None) -> None:
+    def add_stream(self, definition: StreamDef, source: Source | LiveSource | None = None) -> None:
         """Declare a stream."""
         key = definition.name.lower()
         self.catalog.streams[key] = definition
         self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self._memory.admit)
         if source is not None:
-            self._add_source(source, self._streams[key])
+            self.reading.add(source, self._streams[key])
 
     def add_system_stream(self, publisher: Publisher) -> None:
         """Make a stream known that the engine writes itself (`minidsms.system_streams`)."""
         self.catalog.streams[publisher.name.lower()] = self.system_streams.add(publisher)
 
-    def add_relation(self, definition: RelationDef, source: Source | None = None) -> None:
+    def add_relation(self, definition: RelationDef, source: Source | LiveSource | None = None) -> None:
         """Declare a relation."""
         key = definition.name.lower()
         self.catalog.relations[key] = definition
         self._relations[key] = RelationInput(definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key))
         if source is not None:
-            self._add_source(source, self._relations[key])
-
-    def _add_source(self, source: Source, target: StreamInput | RelationInput) -> None:
-        self._sources.append((source, target))
-        if self._driver is not None:
-            self._driver.add(source, target)
+            self.reading.add(source, self._relations[key])
 
     def drop_input(self, name: str) -> None:
         """Forget a stream or relation that no query reads."""
@@ -338,9 +263,8 @@ class Connection(Archiving):
         self.stop_archiving(target)
         self.catalog.streams.pop(key, None)
         self.catalog.relations.pop(key, None)
-        self._sources = [(s, t) for s, t in self._sources if t is not target]
-        if self._driver is not None and target is not None:
-            self._driver.remove(target)
+        if target is not None:
+            self.reading.remove(target)
 
     def add_sink(self, query: Query, sink: Sink) -> None:
         """Let a query deliver into a sink instead of keeping its answers until they are fetched.
@@ -364,9 +288,8 @@ class Connection(Archiving):
         """End the streams that have no source, as nothing will come of them; their names."""
         with self.lock:
             self._check()
-            fed = [target for _, target in self._sources]
-            fed += [s for s in self._streams.values() if s.is_system or s.ended]
-            unfed = [s for s in self._streams.values() if not any(s is t for t in fed)]
+            done = [s for s in self._streams.values() if s.is_system or s.ended or self.reading.of(s)]
+            unfed = [s for s in self._streams.values() if not any(s is d for d in done)]
             for stream in unfed:
                 stream.finish()
             told = self._step(None)
@@ -560,12 +483,12 @@ class Connection(Archiving):
                 closing.callback(setattr, self, "_closed", True)
                 closing.callback(self._callbacks.forget)
                 closing.callback(self.close_archives)
-                for source, _ in self._sources:
-                    closing.callback(source.close)
+                for close in self.reading.closers:
+                    closing.callback(close)
                 # One sink that cannot be written must not keep the others from their ends.
                 for query in list(self.queries.values()):
                     closing.callback(query.close)
-            self._sources = []
+            self.reading.sources = []
 
     def __enter__(self) -> Connection:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from minidsms.plan.explain import Plan
     from minidsms.plan.operator_tree import OperatorNode
     from minidsms.sinks.sink import Sink
+
+_log = logging.getLogger("minidsms.sinks")
 
 
 class Change(NamedTuple):
@@ -57,6 +60,7 @@ class Query:
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
         self._sink: Sink | None = None
+        self._last_sink: tuple[Sink, str] | None = None
         self._network: Network | None = None
         self._plan: Plan | None = None
         self._closed = False
@@ -87,7 +91,7 @@ class Query:
 
     def set_sink(self, sink: Sink) -> None:
         """Let the answers, those waiting first, go to an open sink."""
-        self._sink = sink
+        self._sink, self._last_sink = sink, (sink, "writing")
         self.drain()
 
     def drain(self) -> None:
@@ -110,18 +114,46 @@ class Query:
         self.drain()
         sink, self._sink = self._sink, None
         if sink is not None:
+            self._last_sink = (sink, "failed")
             sink.close()
+            self._last_sink = (sink, "written")
+            _log.info("query %s: %s rows written to %s", self.name, f"{sink.rows:,}", sink.path)
 
     def discard_sink(self) -> None:
         """Give the sink up: its file is left as it was."""
         sink, self._sink = self._sink, None
         if sink is not None:
+            self._last_sink = (sink, "given up")
             sink.discard()
 
     @property
     def sink(self) -> Sink | None:
         """Where the answers go instead of waiting to be fetched, or None."""
         return self._sink
+
+    def into(self, target: Any, format: str | None = None, **options: Any) -> Sink:
+        """Write the answers somewhere instead of keeping them, as INTO does; those that wait go first.
+
+        target: a path or address, or a function that is given a pyarrow table of each step's elements. format, options:
+        as FORMAT and WITH (..). Error where the place cannot be written; then nothing has changed.
+        """
+        from minidsms.sinks import open_sink
+        from minidsms.sinks.function_sink import FunctionSink
+
+        self._check()
+        sink = FunctionSink(target) if callable(target) else open_sink(target, format, options)
+        self._connection.add_sink(self, sink)
+        return sink
+
+    @property
+    def written(self) -> dict[str, Any] | None:
+        """What the query's sink, present or last, has written: to, state, rows, bytes, note; None without one."""
+        if self._last_sink is None:
+            return None
+        sink, state = self._last_sink
+        notes = getattr(sink, "notes", None)
+        size = getattr(sink, "bytes", None)
+        return {"to": sink.path, "state": state, "rows": sink.rows, "bytes": size, "note": notes[-1] if notes else None}
 
     @property
     def inputs_ended(self) -> bool:

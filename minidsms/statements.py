@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minidsms.altering import alter_query, alter_stream
+from minidsms.connectors import open_declared, open_into, show_sinks, show_sources
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, relation_def, stream_def, view_def
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
-from minidsms.elements import MIN_INSTANT, Schema
+from minidsms.elements import MIN_INSTANT
 from minidsms.expressions import Context
 from minidsms.history import HistoryGate
 from minidsms.plan.explain import Plan
@@ -105,18 +106,16 @@ def _later(text: str, span: tuple[int, int] | None, what: str, way_out: str) -> 
 
 def _create_input(db: Connection, statement: syntax.CreateStream | syntax.CreateRelation, text: str) -> None:
     _check_new_name(db, statement.name, text, statement.name_span)
-    if isinstance(statement.source, syntax.Generator):
-        raise _later(text, statement.source.span, "FROM GENERATOR", "push the elements, or read them FROM a file")
     source = None
     if isinstance(statement, syntax.CreateStream):
         stream = stream_def(statement, db.catalog, text)
         if stream.source is not None:
-            source = _open(stream.source.path, stream.source.format, stream.schema, text, statement)
+            source = open_declared(db, stream.source, stream.schema, statement, text)
         db.add_stream(stream, source)
     else:
         relation = relation_def(statement, db.catalog, text)
         if relation.source is not None:
-            source = _open(relation.source.path, relation.source.format, relation.schema, text, statement)
+            source = open_declared(db, relation.source, relation.schema, statement, text)
         db.add_relation(relation, source)
     if statement.archive is not None:
         try:
@@ -124,13 +123,6 @@ def _create_input(db: Connection, statement: syntax.CreateStream | syntax.Create
         except Error:
             db.drop_input(statement.name)
             raise
-
-
-def _open(path: str, format_: str | None, schema: Schema, text: str, statement: syntax.Statement) -> Any:
-    from minidsms.sources import open_source
-
-    relation = isinstance(statement, syntax.CreateRelation)
-    return open_source(path, format_, schema, relation=relation)
 
 
 def _check_new_name(db: Connection, name: str, text: str, span: tuple[int, int]) -> None:
@@ -209,11 +201,7 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     if statement.name.lower() in db.queries:
         reason = f'there is a query "{statement.name}" already'
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {statement.name} first")
-    sink = None
-    if statement.into is not None:
-        from minidsms.sinks import open_sink
-
-        sink = open_sink(statement.into, statement.format)
+    sink = open_into(statement, text)
     query = register(db, statement.query, text, statement.name, statement.with_history)
     try:
         if statement.archive is not None:
@@ -309,6 +297,10 @@ def _show(db: Connection, what: str) -> Table:
             counters = db.stream_input(s.name).counters
             rows.append((s.name, str(s.schema), counters.accepted, counters.late_dropped, counters.rejected))
         return Table(("stream", "columns", "accepted", "late dropped", "rejected"), tuple(rows))
+    if what == "sources":
+        return Table(*show_sources(db))
+    if what == "sinks":
+        return Table(*show_sinks(db))
     if what == "system":
         system = tuple(
             (d.name, str(d.schema), len(db.readers_of(d.name))) for d in db.system_streams.definitions().values()

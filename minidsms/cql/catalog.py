@@ -11,10 +11,17 @@ from minidsms.elements import Schema, Type
 
 @dataclass(frozen=True)
 class SourceDef:
-    """FROM 'path' [FORMAT f] of a declaration; format None is told by the file's name."""
+    """FROM 'path' [FORMAT f] [WITH (..)] of a declaration; format None is told by the file's name.
+
+    options: values by lower-case name; lengths of time in seconds (float).  is_generator: path names a
+    generator, and args are its arguments: positional ones, then (name, value) pairs.
+    """
 
     path: str
     format: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+    is_generator: bool = False
+    args: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,23 @@ Invariant: a definition that leaves here can be entered in the catalog: its name
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, RelationDef, SourceDef, StreamDef, ViewDef
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scope import did_you_mean, listing
 from minidsms.cql.session import Session
+from minidsms.cql.times import UNIT_NS
 from minidsms.cql.views import bind_view
 from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 
 FORMATS = ("csv", "json", "parquet", "arrow")
+_LIVE = re.compile(r"-|(tcp|tcp-listen|kafka)://.*", re.IGNORECASE | re.DOTALL)
 
 
 def stream_def(statement: syntax.CreateStream, catalog: Catalog, text: str) -> StreamDef:
@@ -33,7 +38,7 @@ def stream_def(statement: syntax.CreateStream, catalog: Catalog, text: str) -> S
                 statement.timestamp_by.span,
             )
     source = _source(session, statement.source)
-    if source is not None and timestamp_by is None:
+    if source is not None and timestamp_by is None and not is_live(source):
         raise session.error(
             "a stream that is read FROM a file needs TIMESTAMP BY",
             statement.source.span if statement.source is not None else statement.span,
@@ -107,10 +112,14 @@ def _source(
     session: Session,
     source: syntax.Source | syntax.Generator | None,
 ) -> SourceDef | None:
-    if isinstance(source, syntax.Generator):
-        raise _not_yet(session, "FROM GENERATOR", source.span)
     if source is None:
         return None
+    options = option_values(source.options)
+    if isinstance(source, syntax.Generator):
+        if source.format is not None:
+            raise session.error("FORMAT describes a file, and this is a generator", source.span, "", "leave it out")
+        args = tuple(_argument(session, arg) for arg in source.args)
+        return SourceDef(source.name, None, options, True, args)
     if source.format is not None and source.format.lower() not in FORMATS:
         raise session.error(
             f'unknown format "{source.format}"',
@@ -118,7 +127,39 @@ def _source(
             f"there are: {listing(FORMATS)}",
             did_you_mean(source.format, FORMATS),
         )
-    return SourceDef(source.path, None if source.format is None else source.format.lower())
+    return SourceDef(source.path, None if source.format is None else source.format.lower(), options)
+
+
+def is_live(source: SourceDef) -> bool:
+    """Rows of the source come while it is read, so that they may take their instants from the clock."""
+    follows = dict(source.options).get("follow") is True
+    return not source.is_generator and (follows or _LIVE.fullmatch(source.path) is not None)
+
+
+def option_values(options: Sequence[syntax.Option]) -> tuple[tuple[str, Any], ...]:
+    """The options of WITH (..) by name; lengths of time in seconds."""
+    return tuple((o.name, _seconds(o.value) if isinstance(o.value, syntax.Duration) else o.value) for o in options)
+
+
+def _seconds(duration: syntax.Duration) -> float:
+    return float(Fraction(duration.number) * UNIT_NS[duration.unit or "nanosecond"] / 1_000_000_000)
+
+
+def _argument(session: Session, expr: syntax.Expr) -> Any:
+    """An argument of a generator: a literal, or name = literal as a pair."""
+    if isinstance(expr, syntax.Literal):
+        return expr.value
+    if isinstance(expr, syntax.Binary) and expr.op == "=" and isinstance(expr.left, syntax.Name):
+        if isinstance(expr.right, syntax.Literal):
+            return (expr.left.name.lower(), expr.right.value)
+        if isinstance(expr.right, syntax.Interval):
+            return (expr.left.name.lower(), _seconds(expr.right.duration))
+    raise session.error(
+        "an argument of a generator is a value or name = value",
+        expr.span,
+        "",
+        "for example: nexmark('bid', events = 10000, seed = 7)",
+    )
 
 
 def _not_yet(session: Session, what: str, span: tuple[int, int]) -> CqlError:

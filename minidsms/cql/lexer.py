@@ -75,7 +75,7 @@ _UNIT_WORDS = frozenset(u.upper() for u in UNITS) | frozenset(u.upper() + "S" fo
 STATEMENT_WORDS = frozenset({"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET"})
 """Words that are keywords where a statement begins."""
 KINDS = frozenset({"STREAM", "RELATION", "VIEW", "QUERY"})
-_DECLARATION_WORDS = frozenset({"TIMESTAMP", "SLACK", "LATE", "DROP", "KEY", "GENERATOR", "FORMAT", "ARCHIVE"})
+_DECLARATION_WORDS = frozenset({"TIMESTAMP", "SLACK", "LATE", "DROP", "KEY", "GENERATOR", "FORMAT", "ARCHIVE", "WITH"})
 _QUERY_WORDS = frozenset({"INTO", "WITH", "HISTORY", "ARCHIVE", "BACKFILL", "FORMAT"})
 
 _EXPLAIN_WORDS = frozenset({"ANALYZE", "FORMAT", "RULES"})
@@ -245,8 +245,10 @@ def _find_keywords(tokens: list[Token]) -> None:
             token.type = context.classify(i)
         elif token.type == "LPAR":
             context.depth += 1
+            context.in_options = i > 0 and tokens[i - 1].type == "WITH"
         elif token.type == "RPAR":
             context.depth -= 1
+            context.in_options = False
         elif token.type == "LSQB":
             context.in_window = True
         elif token.type == "RSQB":
@@ -261,6 +263,7 @@ class _Context:
         self.words = words
         self.depth = 0
         self.in_window = False
+        self.in_options = False
         second = words[1] if len(words) > 1 else ""
         self.declares = words[0] in ("CREATE", "REGISTER") and second in ("STREAM", "RELATION")
         self.creates_query = words[0] == "CREATE" and second == "QUERY"
@@ -289,6 +292,8 @@ class _Context:
             return word
         if self.in_window:
             return self._in_window(i, word)
+        if self.in_options:
+            return self._in_options(i, word)
         if self._is_unit(i, word):
             return "UNIT"
         if self.declares and self.depth == 0 and i > 2 and self._is_clause_of_declaration(i, word):
@@ -323,6 +328,13 @@ class _Context:
         if word in ("RANGE", "ROWS", "NOW", "UNBOUNDED", "SLIDE", "PARTITION", "BY"):
             return word
         return "IDENT"
+
+    def _in_options(self, i: int, word: str) -> str:
+        """Inside WITH (..) a name may be any word."""
+        before = self._type(i - 1)
+        if word in _UNIT_WORDS and before == "NUMBER":
+            return "UNIT"
+        return word if before == "EQUAL" and word in ("TRUE", "FALSE") else "IDENT"
 
     def _in_plain_statement(self, i: int, word: str) -> str:
         first = self.words[0]

@@ -356,19 +356,30 @@ def _declaration(statement: syntax.CreateStream | syntax.CreateRelation) -> str:
     elif source is not None:
         args = ", ".join(print_expression(a) for a in source.args)
         lines.append(f"FROM GENERATOR {print_name(source.name)}({args})")
-    if source is not None and source.format is not None:
-        lines.append(f"FORMAT {source.format}")
+    if source is not None:
+        lines += _format_and_options(source.format, source.options)
     if statement.archive is not None:
         lines.append(f"ARCHIVE {_text(statement.archive)}")
     return "\n".join(lines)
+
+
+def _format_and_options(format_: str | None, options: Sequence[syntax.Option]) -> list[str]:
+    lines = [] if format_ is None else [f"FORMAT {format_}"]
+    if options:
+        shown = ", ".join(f"{print_name(o.name)} = {_option_value(o.value)}" for o in options)
+        lines.append(f"WITH ({shown})")
+    return lines
+
+
+def _option_value(value: bool | int | float | str | syntax.Duration) -> str:
+    return print_duration(value) if isinstance(value, syntax.Duration) else _value(value)
 
 
 def _create_query(statement: syntax.CreateQuery) -> str:
     lines = [f"CREATE QUERY {print_name(statement.name)} AS", print_query(statement.query)]
     if statement.into is not None:
         lines.append(f"INTO {_text(statement.into)}")
-    if statement.format is not None:
-        lines.append(f"FORMAT {statement.format}")
+    lines += _format_and_options(statement.format, statement.options)
     if statement.archive is not None:
         lines.append(f"ARCHIVE {_text(statement.archive)}")
     if statement.with_history:

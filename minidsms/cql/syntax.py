@@ -369,20 +369,30 @@ class ColumnDef(Syntax):
 
 
 @dataclass(frozen=True)
+class Option(Syntax):
+    """name = value inside WITH (..); the name is lower-case."""
+
+    name: str
+    value: bool | int | float | str | Duration
+
+
+@dataclass(frozen=True)
 class Source(Syntax):
-    """FROM 'path' [FORMAT format]; format lower-case: csv, json, parquet or arrow."""
+    """FROM 'path' [FORMAT format] [WITH (options)]; format lower-case: csv, json, parquet or arrow."""
 
     path: str
     format: str | None = None
+    options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True)
 class Generator(Syntax):
-    """FROM GENERATOR name(args) [FORMAT format]."""
+    """FROM GENERATOR name(args) [FORMAT format] [WITH (options)]."""
 
     name: str
     args: tuple[Expr, ...] = ()
     format: str | None = None
+    options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -427,7 +437,7 @@ class CreateView(Statement):
 class CreateQuery(Statement):
     """CREATE QUERY name AS query, then INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL FROM folder.
 
-    Paths stand in quotes; the clauses behind the query are optional and in any order.
+    options: of WITH (..) behind INTO. Paths stand in quotes; the clauses are optional and in any order.
     """
 
     name: str
@@ -437,6 +447,7 @@ class CreateQuery(Statement):
     archive: str | None = None
     with_history: bool = False
     backfill: str | None = None
+    options: tuple[Option, ...] = ()
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
@@ -472,7 +483,7 @@ class AlterStream(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW what. what: 'streams', 'relations', 'queries', 'views', 'settings' or 'functions'."""
+    """SHOW what. what: 'streams', 'relations', 'queries', 'views', 'settings', 'functions', 'sources' or 'sinks'."""
 
     what: str
 

@@ -41,7 +41,7 @@ TYPES = {
 }
 """The names a type goes by."""
 _SIZED_TYPES = frozenset({"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"})
-SHOWN = ("streams", "relations", "queries", "views", "settings", "functions", "system")
+SHOWN = ("streams", "relations", "queries", "views", "settings", "functions", "sources", "sinks", "system")
 FORMATS = ("csv", "json", "parquet", "arrow")
 
 
@@ -230,6 +230,21 @@ class TreeBuilder(ExpressionBuilder):
             raise self.fail(f'unknown format "{word}"', word, f"formats are {formats}", self.near(word, FORMATS))
         return _Clause("format", "FORMAT", word.lower(), span=span_of(parts))
 
+    def option(self, parts: list[Part]) -> syntax.Option:
+        span = span_of(parts)
+        if len(parts) == 4:
+            value: Part = self.duration([parts[2], parts[3]])
+        else:
+            value = parts[2].value
+        return syntax.Option(str(parts[0]).lower(), value, span=span)
+
+    def options(self, parts: list[Part]) -> _Clause:
+        options = tuple(parts[2::2])
+        for i, option in enumerate(options):
+            if any(other.name == option.name for other in options[:i]):
+                raise self.fail(f'the option "{option.name}" is given twice', option, hint="leave one of them out")
+        return _Clause("options", "WITH", options, span=span_of(parts))
+
     def archive(self, parts: list[Part]) -> _Clause:
         return _Clause("archive", "ARCHIVE", str(parts[1]), span=span_of(parts))
 
@@ -259,12 +274,14 @@ class TreeBuilder(ExpressionBuilder):
 
     def _declaration(self, clauses: list[_Clause], refused: Sequence[str]) -> dict[str, Part]:
         given = self._clauses(clauses, refused)
-        format_ = given.pop("format", None)
-        if format_ is not None:
+        for field, keyword in (("format", "FORMAT"), ("options", "WITH (..)")):
+            value = given.pop(field, None)
+            if value is None:
+                continue
             if "source" not in given:
-                at = next(c for c in clauses if c.field == "format")
-                raise self.fail("FORMAT describes the file that FROM names", at, hint="add FROM 'path'")
-            given["source"] = dataclasses.replace(given["source"], format=format_)
+                at = next(c for c in clauses if c.field == field)
+                raise self.fail(f"{keyword} describes what FROM names", at, hint="add FROM 'path'")
+            given["source"] = dataclasses.replace(given["source"], **{field: value})
         return given
 
     def create_stream(self, parts: list[Part]) -> syntax.CreateStream:
@@ -283,9 +300,10 @@ class TreeBuilder(ExpressionBuilder):
 
     def create_query(self, parts: list[Part]) -> syntax.CreateQuery:
         given = self._clauses(parts[5:])
-        if "format" in given and "into" not in given:
-            at = next(c for c in parts[5:] if c.field == "format")
-            raise self.fail("FORMAT describes the file that INTO names", at, hint="add INTO 'path'")
+        for field, keyword in (("format", "FORMAT"), ("options", "WITH (..)")):
+            if field in given and "into" not in given:
+                at = next(c for c in parts[5:] if c.field == field)
+                raise self.fail(f"{keyword} describes what INTO names", at, hint="add INTO 'path'")
         return syntax.CreateQuery(str(parts[2]), parts[4], span=span_of(parts), name_span=part_span(parts[2]), **given)
 
     def drop(self, parts: list[Part]) -> syntax.Drop:

@@ -154,6 +154,10 @@ class StreamInput:
             self.progress = ts
             self._release()
 
+    def keep_pace(self) -> None:
+        """A heartbeat by the clock, for rows that take their instants from it: none comes before the present."""
+        self.advance(self._now() - 1)
+
     def finish(self) -> None:
         """The stream has ended: everything that waits is released, nothing more is taken."""
         self.ended = True

@@ -9,6 +9,7 @@ import numpy as np
 
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
+from minidsms.sources.source import Pace
 
 DECLARATIONS = (
     "CREATE STREAM Pos (at TIMESTAMP, car INTEGER, road TEXT, speed FLOAT) TIMESTAMP BY at",
@@ -36,6 +37,8 @@ START_S = 1_767_254_400
 
 class TrafficSource:
     """A source (see `minidsms.sources.source`). seconds: of event time.  tick_ns: length of a tick."""
+
+    pace = Pace()
 
     def __init__(self, seconds: int, tick_ns: int, seed: int = 1) -> None:
         self.path = "demo"

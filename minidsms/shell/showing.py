@@ -190,6 +190,7 @@ class StandardOutput:
         else:
             self._file.flush()
             self._file.buffer.write(data)
+            self._file.buffer.flush()  # whoever reads the pipe may wait for this line
 
     def publish(self) -> None:
         """Let it be seen."""

@@ -23,6 +23,7 @@ class ColumnarSink:
     def __init__(self, path: str, format: str) -> None:
         self.path = path
         self.rows = 0
+        self.bytes = 0
         self._format = format
         self._destination: Destination | None = None
         self._codec: ResultCodec | None = None
@@ -73,6 +74,7 @@ class ColumnarSink:
             if self._waiting_rows:
                 self._write(pa.concat_tables(self._waiting))
             self._writer.close()
+            self.bytes = destination.file.tell()
         except (OSError, pa.ArrowException) as error:
             self.discard()
             raise cannot_write(self.path, error) from None

@@ -7,8 +7,9 @@ format's matter.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,10 +44,18 @@ class Output(Protocol):
     def discard(self) -> None: ...
 
 
+@runtime_checkable
+class Greeter(Protocol):
+    """An output that others join later: each of them is told the header first."""
+
+    def greet(self, header: bytes, /) -> None: ...
+
+
 class LineSink:
     """A sink of lines in a format.
 
-    output: opened when the sink is; by default a file that appears whole at the path.
+    output: opened when the sink is; by default a file that appears whole at the path.  header: whether a format that
+    has a header writes it.
     """
 
     def __init__(
@@ -54,9 +63,13 @@ class LineSink:
         path: str,
         format: Callable[[Schema, ResultCodec], LineFormat],
         output: Callable[[str], Output] = Destination,
+        header: bool = True,
     ) -> None:
         self.path = path
         self.rows = 0
+        self.bytes = 0
+        self.notes: deque[str] = deque(maxlen=100)
+        self._header = header
         self._make_format = format
         self._make_output = output
         self._output: Output | None = None
@@ -66,15 +79,25 @@ class LineSink:
         """Open the output and write the header."""
         self._format = self._make_format(schema, codec)
         self._output = self._make_output(self.path)
-        self._output.write(self._format.header())
+        self.notes = getattr(self._output, "notes", self.notes)
+        self.path = getattr(self._output, "shown", self.path)
+        header = self._format.header() if self._header else b""
+        if isinstance(self._output, Greeter):
+            self._output.greet(header)
+        else:
+            self._send(self._output, header)
 
     def write(self, batch: Batch) -> None:
         """Append the elements."""
         assert self._output is not None and self._format is not None
         for start in range(0, len(batch), ROWS_AT_ONCE):
             part = batch.slice(start, min(start + ROWS_AT_ONCE, len(batch)))
-            self._output.write(self._format.lines(part))
+            self._send(self._output, self._format.lines(part))
             self.rows += len(part)
+
+    def _send(self, output: Output, data: bytes) -> None:
+        output.write(data)
+        self.bytes += len(data)
 
     def close(self) -> None:
         """Put the file in its place."""

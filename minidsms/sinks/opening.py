@@ -1,15 +1,20 @@
-"""Which sink writes a file: by the format asked for, else by its name."""
+"""Which sink writes what INTO names: an address by its scheme, a file by the format asked for, else by its name.
+docs/sinks.md.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.results import ResultCodec
 from minidsms.sinks.lines import LineFormat, LineSink
 from minidsms.sinks.sink import Sink
+from minidsms.sources.options import Options
 
 FORMATS = ("csv", "json", "parquet", "arrow", "stream")
 
@@ -26,26 +31,73 @@ _BY_SUFFIX = {
 }
 
 
-def open_sink(path: str, format: str | None = None) -> Sink:
-    """A sink for a file, not yet open. format: one of FORMATS in any case, or None to tell it by the suffix.
+def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] | None = None) -> Sink:
+    """A sink for a path or address, not yet open. format: one of FORMATS in any case, or None to tell it by the suffix.
 
-    Error where the format is unknown or cannot be told.
+    options: as in WITH (..). Error where the format is unknown or cannot be told; OptionError for an option that does
+    not exist here.
     """
     path = os.fspath(path)
-    if format is None:
-        chosen = _BY_SUFFIX.get(os.path.splitext(path.lower())[1])
-        if chosen is None:
-            hint = "write FORMAT csv, json, parquet or arrow"
-            raise Error(f"{path!r}: the format cannot be told by the name\nhelp: {hint}")
-    else:
-        chosen = format.lower()
-    if chosen in ("parquet", "arrow"):
+    chosen = None if format is None else format.lower()
+    if chosen is not None and chosen not in FORMATS:
+        raise Error(f'unknown format "{format}"\nhelp: formats are {", ".join(FORMATS)}')
+    given = Options(options or {}, "this sink")
+    sink = _open(path, chosen, given)
+    given.done()
+    return sink
+
+
+def _open(path: str, format: str | None, options: Options) -> Sink:
+    scheme = re.match(r"([a-z-]+)://", path, re.IGNORECASE)
+    if scheme is not None:
+        return _open_address(path, scheme[1].lower(), _lines_only(path, format or "json"), options)
+    if path == "-":
+        from minidsms.shell.showing import StandardOutput
+
+        return LineSink(path, line_format(_lines_only(path, format or "csv")), StandardOutput)
+    chosen = format or _BY_SUFFIX.get(os.path.splitext(path.lower())[1])
+    if chosen is None:
+        raise Error(f"{path!r}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow")
+    if options.flag("append"):
+        from minidsms.sinks.append_output import AppendOutput, is_empty
+
+        return LineSink(path, line_format(_lines_only(path, chosen)), AppendOutput, is_empty(path))
+    roll_rows, roll_after_s = options.count("roll_rows", None), options.seconds("roll_after", None)
+    if roll_rows is not None or roll_after_s is not None:
+        from minidsms.sinks.rolling_sink import RollingSink
+
+        return RollingSink(path, lambda part: _file_sink(part, chosen), roll_rows, roll_after_s)
+    return _file_sink(path, chosen)
+
+
+def _file_sink(path: str, format: str) -> Sink:
+    if format in ("parquet", "arrow"):
         from minidsms.sinks.columnar_sink import ColumnarSink
 
-        return ColumnarSink(path, chosen)
-    if chosen in FORMATS:
-        return LineSink(path, line_format(chosen))
-    raise Error(f'unknown format "{format}"\nhelp: formats are {", ".join(FORMATS)}')
+        return ColumnarSink(path, format)
+    return LineSink(path, line_format(format))
+
+
+def _open_address(path: str, scheme: str, format: str, options: Options) -> Sink:
+    from minidsms.sinks.tcp_output import TcpServer, TcpWriter
+    from minidsms.sources.addresses import tcp_address
+
+    if scheme not in ("tcp", "tcp-listen"):
+        raise Error(f'there is no sink "{scheme}://"\nhelp: there are tcp://, tcp-listen:// and the paths of files')
+    header = format == "csv" and options.flag("header")
+    address = tcp_address(path, options.flag("allow_remote"))
+    if address.listens:
+        bound = options.count("client_bytes", 16 << 20, 1 << 10)
+        assert bound is not None
+        return LineSink(path, line_format(format), lambda _: TcpServer(address, bound), header)
+    timeout_s = options.seconds("timeout", 30.0) or 30.0
+    return LineSink(path, line_format(format), lambda _: TcpWriter(address, timeout_s), header)
+
+
+def _lines_only(path: str, format: str) -> str:
+    if format in ("parquet", "arrow"):
+        raise Error(f"{path!r} takes lines, and {format} is none\nhelp: write FORMAT csv or FORMAT json")
+    return format
 
 
 def line_format(name: str) -> Callable[[Schema, ResultCodec], LineFormat]:

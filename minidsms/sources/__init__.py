@@ -1,9 +1,11 @@
-"""Bounded sources: files that streams and relations are declared FROM, and the driver that reads them in time order."""
+"""Where streams and relations come from: files, pipes, sockets, frames, generators; and the driver that reads them in
+time order.
+"""
 
 from __future__ import annotations
 
 from minidsms.sources.driver import SourceDriver
-from minidsms.sources.opening import open_source
-from minidsms.sources.source import Source
+from minidsms.sources.opening import open_definition, open_source
+from minidsms.sources.source import LiveSource, Pace, Source
 
-__all__ = ["Source", "SourceDriver", "open_source"]
+__all__ = ["LiveSource", "Pace", "Source", "SourceDriver", "open_definition", "open_source"]

@@ -122,7 +122,7 @@ class BlockReader:
 def _whole_records(data: bytes, at_end: bool, quotes: bool) -> int:
     """How many bytes are whole records; 0 where the first is not whole."""
     end = len(data) if at_end else data.rfind(b"\n") + 1
-    if not quotes or not end or b'"' not in data or _are_lines(data[:end]):
+    if not quotes or not end or b'"' not in data or are_lines(data[:end]):
         return end
     whole, outside = 0, 0
     for match in _QUOTED.finditer(data):
@@ -135,7 +135,7 @@ def _whole_records(data: bytes, at_end: bool, quotes: bool) -> int:
     return end if at_end else data.rfind(b"\n", outside, end) + 1 or whole
 
 
-def _are_lines(data: bytes) -> bool:
+def are_lines(data: bytes) -> bool:
     """No quoted field holds a newline: quotes pair up in every line, and open where fields begin. Quick, not for all
     data."""
     array = np.frombuffer(data, np.uint8)
@@ -149,6 +149,11 @@ def _are_lines(data: bytes) -> bool:
     begins = _BEFORE_FIELD[array[opening - 1]] | (opening == 0)
     begins[1:] |= opening[1:] == closing[:-1] + 1
     return bool(begins.all())
+
+
+def opens_unclosed(data: bytes) -> bool:
+    """A field begins with a quote that is not closed."""
+    return any(not match.group(1) for match in _QUOTED.finditer(data))
 
 
 def csv_rows(block: Block, quotes: bool) -> list[tuple[int, bytes, list[bytes | None]]]:

@@ -15,11 +15,13 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.blocks import cannot_read, open_file
-from minidsms.sources.source import BATCH_ROWS, FileColumn, choose_columns
+from minidsms.sources.source import BATCH_ROWS, FileColumn, Pace, choose_columns
 
 
 class ParquetSource:
     """Rows of a Parquet file."""
+
+    pace = Pace()
 
     def __init__(self, path: str, schema: Schema, relation: bool = False) -> None:
         from pyarrow import parquet
@@ -68,6 +70,8 @@ class ParquetSource:
 
 class ArrowSource:
     """Rows of an Arrow IPC file or stream."""
+
+    pace = Pace()
 
     def __init__(self, path: str, schema: Schema, relation: bool = False) -> None:
         from pyarrow import ipc

@@ -1,41 +1,22 @@
-"""CSV files, and the data files of the STREAM prototype, which are CSV with a line of types for a header.
-
-A block is parsed by Arrow straight into typed columns; a block that does not parse is read again as text, column by
-column, and the rows that cannot be read are counted and kept (`text_columns` says why both ways agree).
-
-CSV: the first line names the columns, in any order; others than the schema's are ignored. An empty field is NULL, and
-so is an empty quoted one unless the column is TEXT. STREAM data: `i,i,f,b,c4`, then rows; the first column is ts, a
-relation's second is + or -; texts are taken as they stand.
-"""
+"""CSV files, and the data files of the STREAM prototype, which are CSV with a line of types for a header."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import csv as arrow_csv
-
 from minidsms.cql.errors import Error
-from minidsms.elements import BoolArray, Schema, Type
+from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import BLOCK_BYTES, Block, BlockReader, csv_rows, open_file
-from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
-from minidsms.sources.text_columns import (
-    FALSE_TEXTS,
-    TRUE_TEXTS,
-    are_ticks,
-    arrow_type,
-    read_texts,
-    read_timestamps,
-)
+from minidsms.sources.blocks import BLOCK_BYTES, BlockReader, open_file
+from minidsms.sources.csv_rows import CsvRows
+from minidsms.sources.source import Pace
 
 
 class CsvSource:
     """Rows of a CSV file, or (types_line) of a STREAM data file."""
+
+    pace = Pace()
 
     def __init__(
         self,
@@ -51,14 +32,9 @@ class CsvSource:
         self.first_line: int | None = None
         self._file, self._raw, self.bytes_total = open_file(path)
         self._reader = BlockReader(path, self._file, not types_line, block_bytes)
-        self._has_types_line = types_line
-        self._ticks: dict[str, bool] = {}
+        self._rows = CsvRows(path, schema, self.rejected, types_line)
         try:
-            header = self._reader.header()
-            if types_line:
-                self._take_types(header, relation)
-            else:
-                self._take_names(header, relation)
+            self._rows.take_header(self._reader.header(), relation)
         except Error:
             self.close()
             raise
@@ -77,145 +53,7 @@ class CsvSource:
         """The rows, a batch per block."""
         for block in self._reader.blocks():
             self.first_line = block.first_line
-            try:
-                batch = self._salvage(block) if block.is_broken else self._parse(block)
-            except (pa.ArrowInvalid, UnicodeError):
-                batch = self._salvage(block)
+            batch = self._rows.read(block)
             if batch.num_rows:
                 yield batch
         self.close()
-
-    # -------------------------------------------------------------------------------------------------- headers
-
-    def _take_names(self, header: bytes, relation: bool) -> None:
-        try:
-            names = next(csv.reader([header.decode("utf-8")]), [])
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise Error(f"{self.path}: the first line cannot be read: {error}") from None
-        names = [name.strip() for name in names]
-        if not any(names):
-            raise Error(f"{self.path}: the first line is empty\nhelp: a CSV file begins with the names of its columns")
-        columns = choose_columns(self.path, names, self.schema, relation)
-        self._width = len(names)
-        self._positions = [c.position for c in columns]
-        self._names = [c.batch_name for c in columns]
-        self._types = [*self.schema.types, *_extra_types(self._names[len(self.schema) :])]
-
-    def _take_types(self, header: bytes, relation: bool) -> None:
-        extra = [TS_COLUMN, SIGN_COLUMN] if relation else [TS_COLUMN]
-        types = header.decode("latin-1").replace(" ", "").split(",")
-        width = len(extra) + len(self.schema)
-        if len(types) != width:
-            kind = "ts, sign" if relation else "ts"
-            raise Error(f"{self.path}: the first line has {len(types)} types, not {width} ({kind}, {self.schema})")
-        for found, field in zip(types[len(extra) :], self.schema):
-            if (found in ("i", "f")) != (field.type in (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL, Type.FLOAT)):
-                raise Error(
-                    f'{self.path}: the first line says {found} for column "{field.name}", which is {field.type}'
-                )
-        self._width = width
-        self._positions = [*range(len(extra), width), *range(len(extra))]
-        self._names = [*(f.name for f in self.schema), *extra]
-        self._types = [*self.schema.types, *_extra_types(extra)]
-
-    # -------------------------------------------------------------------------------------------------- parsing
-
-    def _table(self, block: Block) -> Any:
-        """The block's chosen columns, typed by Arrow."""
-        names = [str(i) for i in range(self._width)]
-        chosen = [names[i] for i in self._positions]
-        table = arrow_csv.read_csv(
-            pa.BufferReader(block.data),
-            read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(
-                quote_char=False if self._has_types_line else '"', newlines_in_values=True
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types={name: arrow_type(type_) for name, type_ in zip(chosen, self._types)},
-                include_columns=chosen,
-                null_values=[""],
-                strings_can_be_null=not self._has_types_line,
-                quoted_strings_can_be_null=False,
-                true_values=list(TRUE_TEXTS),
-                false_values=list(FALSE_TEXTS),
-            ),
-        )
-        return table.combine_chunks()
-
-    def _parse(self, block: Block) -> Any:
-        """The quick way: typed by Arrow."""
-        if not block.data.strip(b"\r\n"):
-            return self._batch([pa.nulls(0, arrow_type(t)) for t in self._types])
-        table = self._table(block)
-        columns = []
-        for i, type_ in enumerate(self._types):
-            column = _one_array(table.column(i))
-            if type_ is Type.TIMESTAMP:
-                column = read_timestamps(_empty_is_null(column), self._are_ticks(i, column))
-            columns.append(column)
-        return self._batch(columns)
-
-    def _salvage(self, block: Block) -> Any:
-        """The careful way: row by row, field by field, then column by column."""
-        rows = []
-        rejects: list[tuple[int, bytes, str]] = []
-        for line, text, fields in csv_rows(block, not self._has_types_line):
-            if block.is_broken:
-                rejects.append((line, text, "a quote is not closed"))
-            elif len(fields) != self._width:
-                rejects.append((line, text, f"{len(fields)} fields, not {self._width}"))
-            else:
-                rows.append((line, text, fields))
-        bad = np.zeros(len(rows), np.bool_)
-        reasons: dict[int, str] = {}
-        columns = []
-        for i, type_ in enumerate(self._types):
-            texts = pa.array([fields[self._positions[i]] for _, _, fields in rows], pa.binary())
-            if type_ is not Type.TEXT:
-                texts = _empty_is_null(texts)
-            elif self._has_types_line:
-                texts = texts.fill_null(b"")
-            ticks = self._are_ticks(i, texts) if type_ is Type.TIMESTAMP else None
-            column, wrong = read_texts(texts, type_, ticks)
-            for row in np.flatnonzero(wrong).tolist():
-                shown = texts[row].as_py()[:60].decode("utf-8", "replace")
-                reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} is no {type_}')
-            bad |= wrong
-            columns.append(column)
-        rejects += [(rows[row][0], rows[row][1], reason) for row, reason in reasons.items()]
-        for line, text, reason in sorted(rejects, key=lambda reject: reject[0]):
-            self._reject(line, text, reason)
-        return self._batch([column.filter(pa.array(~bad)) for column in columns])
-
-    def _reject(self, line: int, text: bytes, reason: str) -> None:
-        self.rejected.add(text[:1000].decode("utf-8", "replace"), f"{self.path}, line {line}: {reason}")
-
-    def _are_ticks(self, i: int, texts: Any) -> bool | None:
-        name = self._names[i]
-        if name not in self._ticks:
-            if pa.types.is_binary(texts.type):
-                texts = pa.array(
-                    [None if v is None else v.decode("utf-8", "replace") for v in texts.to_pylist()], pa.string()
-                )
-            ticks = are_ticks(texts)
-            if ticks is None:
-                return None
-            self._ticks[name] = ticks
-        return self._ticks[name]
-
-    def _batch(self, columns: list[Any]) -> Any:
-        return pa.RecordBatch.from_arrays(columns, names=self._names)
-
-
-def _extra_types(names: list[str]) -> list[Type]:
-    return [Type.TIMESTAMP if name == TS_COLUMN else Type.TEXT for name in names]
-
-
-def _one_array(column: Any) -> Any:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _empty_is_null(texts: Any) -> Any:
-    """Empty texts, quoted or not, as NULL: only TEXT knows an empty value."""
-    lengths: BoolArray = pc.fill_null(pc.equal(pc.binary_length(texts), 0), False)
-    return pc.if_else(lengths, pa.scalar(None, texts.type), texts)

@@ -1,8 +1,9 @@
-"""Drives bounded sources into their inputs, in the order of their timestamps as far as possible.
+"""Drives sources into their inputs, in the order of their timestamps as far as possible.
 
 One block of each source waits here. The stream whose waiting block begins earliest goes next, so that little waits in
 the inputs. Relations run ahead of the streams: their changes up to the last instant of a block are made before the
-block is pushed, since a change at a closed instant is refused (docs/semantics T4).
+block is pushed, since a change at a closed instant is refused (docs/semantics T4). A live source that has nothing to
+say holds nobody back here; its stream holds back the queries that read it, unless it is told to go on with the clock.
 
 A relation's file without a ts column is inserted whole, before anything else, at the first instant: the least ts in
 the first blocks of the other sources, 0 where they show none; never before what has been closed or changed already.
@@ -10,60 +11,48 @@ the first blocks of the other sources, 0 where they show none; never before what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minidsms.cql.errors import DataError
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
+from minidsms.cql.errors import DataError, MemoryLimitError
+from minidsms.elements import MIN_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
-from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, Source
+from minidsms.sources.driver_entry import Entry, Pacer
+from minidsms.sources.source import SIGN_COLUMN, LiveSource, Source
 
-
-@dataclass
-class _Entry:
-    """A source, its input, and the block that waits."""
-
-    source: Source
-    target: StreamInput | RelationInput
-    batches: Iterator[Any]
-    batch: Any = None
-    ts: Int64Array | None = None
-    first_line: int | None = None
-    rejected: int = field(default=0)
-    ended: bool = False
-
-    @property
-    def is_paused(self) -> bool:
-        """The source is not to be read for now."""
-        return isinstance(self.target, StreamInput) and self.target.is_paused
-
-    @property
-    def has_instants(self) -> bool:
-        """The waiting block says when."""
-        return self.ts is not None
+_IDLE_S = 0.1
+"""How long to wait for live sources before looking again."""
 
 
 class SourceDriver:
     """Reads sources a block at a time.
 
-    entries: (source, input) pairs.  pushed: called after each push.
+    entries: (source, input) pairs.  pushed: called after each push.  tick_ns: nanoseconds in a tick.
     """
 
     def __init__(
         self,
-        entries: Sequence[tuple[Source, StreamInput | RelationInput]],
+        entries: Sequence[tuple[Source | LiveSource, StreamInput | RelationInput]],
         pushed: Callable[[], None] | None = None,
+        tick_ns: int = 1_000_000,
     ) -> None:
-        self._entries = [_Entry(source, target, source.read()) for source, target in entries]
+        self._entries: list[Entry] = []
         self._pushed = pushed
+        self._pacer = Pacer(tick_ns)
+        self._bell = threading.Event()
+        self._wait_s: float | None = None
+        for source, target in entries:
+            self.add(source, target)
 
-    def add(self, source: Source, target: StreamInput | RelationInput) -> None:
+    def add(self, source: Source | LiveSource, target: StreamInput | RelationInput) -> None:
         """One more source."""
-        self._entries.append(_Entry(source, target, source.read()))
+        self._entries.append(Entry(source, target, self._finish))
+        if isinstance(source, LiveSource):
+            source.start(self._bell.set)
 
     def remove(self, target: StreamInput | RelationInput) -> None:
         """Forget the sources of an input that has been dropped."""
@@ -71,11 +60,10 @@ class SourceDriver:
 
     @property
     def fraction(self) -> float:
-        """How much of the files has been read, 0 to 1."""
-        total = sum(e.source.bytes_total for e in self._entries)
-        read = sum(
-            e.source.bytes_total if e.ended else min(e.source.bytes_read, e.source.bytes_total) for e in self._entries
-        )
+        """How much of the bounded sources has been read, 0 to 1."""
+        sizes = [(e.source.bytes_total, e.source.bytes_read, e.ended) for e in self._entries if e.bounded]  # type: ignore[union-attr]
+        total = sum(size for size, _, _ in sizes)
+        read = sum(size if ended else min(done, size) for size, done, ended in sizes)
         return read / total if total else 1.0
 
     def names(self) -> list[str]:
@@ -90,170 +78,157 @@ class SourceDriver:
     def next_instant(self) -> int | None:
         """The least instant that the waiting blocks begin at, or None where they show none."""
         for entry in self._entries:
-            self._fill(entry)
-        return min((self._begins(e) for e in self._entries if e.has_instants), default=None)
-
-    def run(self, until: int | None = None) -> None:
-        """Read everything, or up to an instant."""
-        while self.step(until):
-            pass
-
-    def step(self, until: int | None = None) -> bool:
-        """Push one more block; False when the sources have ended, or tell nothing more up to `until`.
-
-        Errors of the inputs name the file, and the line where it is known; the block that was refused stays.
-        """
-        for entry in self._entries:
-            if not entry.is_paused:
-                self._fill(entry)
-        chosen = self._next(until)
-        if chosen is None:
-            if until is not None:
-                for each in self._entries:
-                    if not each.ended and isinstance(each.target, StreamInput) and not each.is_paused:
-                        each.target.advance(until)
-            return False
-        self._push(chosen, until)
-        if self._pushed is not None:
-            self._pushed()
-        return True
-
-    # -------------------------------------------------------------------------------------------------- choosing
-
-    def _next(self, until: int | None) -> _Entry | None:
-        """Whose block goes next, or None."""
-        waiting = [e for e in self._entries if e.batch is not None and not e.is_paused]
-        whole = [e for e in waiting if not e.has_instants]
-        if whole:
-            return whole[0]
-        streams = [e for e in waiting if isinstance(e.target, StreamInput) and self._begins(e) <= self._limit(e, until)]
-        relations = [e for e in waiting if isinstance(e.target, RelationInput)]
-        if streams:
-            stream = min(streams, key=self._begins)
-            assert stream.ts is not None
-            last = int(stream.ts.max())
-            ahead = [e for e in relations if self._begins(e) <= last]
-            return min(ahead, key=self._begins) if ahead else stream
-        due = [e for e in relations if until is None or self._begins(e) <= until]
-        return min(due, key=self._begins) if due else None
-
-    @staticmethod
-    def _begins(entry: _Entry) -> int:
-        assert entry.ts is not None
-        return int(entry.ts[0])
-
-    @staticmethod
-    def _limit(entry: _Entry, until: int | None) -> int:
-        """Once a row beyond this was seen, no row with ts <= until can come in time."""
-        if until is None:
-            return MAX_INSTANT
-        slack = entry.target.definition.slack if isinstance(entry.target, StreamInput) else 0
-        return min(until + slack, MAX_INSTANT)
-
-    # --------------------------------------------------------------------------------------------------- reading
-
-    def _fill(self, entry: _Entry) -> None:
-        """Make a block wait, or end the input."""
-        while entry.batch is None and not entry.ended:
-            batch = next(entry.batches, None)
-            entry.first_line = entry.source.first_line
-            self._tell_rejected(entry)
-            if batch is None:
-                entry.ended = True
-                self._finish(entry.target)
-                return
-            self._take(entry, batch)
+            entry.fill()
+        return min((e.begins for e in self._entries if e.has_instants), default=None)
 
     def _finish(self, target: StreamInput | RelationInput) -> None:
         """A source has been read to its end, and nothing else feeds its input."""
         target.finish()
 
-    def _take(self, entry: _Entry, batch: Any) -> None:
-        """Set the waiting block and its instants; rows without a timestamp are malformed."""
-        column = self._ts_column(entry, batch)
-        if column is not None and column.null_count:
-            missing = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
-            for row in missing.tolist():
-                shown = tuple(batch.slice(row, 1).to_pylist()[0].values())
-                entry.target.reject(shown, f"{entry.source.path}: the timestamp is NULL")
-            kept = column.is_valid()
-            batch, column = batch.filter(kept), column.filter(kept)
-        if batch.num_rows:
+    def run(self, until: int | None = None) -> None:
+        """Read everything, or up to an instant."""
+        while self.step(until):
+            self.wait()
+
+    def wait(self) -> None:
+        """Where the last step found nothing to push: wait until a live source rings, or a while has passed."""
+        if self._wait_s is not None:
+            self._bell.wait(self._wait_s)
+
+    def wake(self) -> None:
+        """Let who waits look again; from any thread."""
+        self._bell.set()
+
+    def step(self, until: int | None = None) -> bool:
+        """Push one more block; False when the sources have ended, or tell nothing more up to `until`.
+
+        True without having pushed where something may still come: then `wait`. Errors of the inputs name the file,
+        and the line where it is known; the block that was refused stays.
+        """
+        self._bell.clear()
+        self._wait_s = None
+        if any([entry.fill() for entry in self._entries]):
+            return True
+        stalled: MemoryLimitError | None = None
+        while True:
+            chosen = self._next(until)
+            if chosen is None:
+                break
             try:
-                ts = None if column is None else entry.target.converter.instants(column, batch.num_rows)
-            except DataError as error:
-                raise self._placed(entry, error) from None
-            entry.batch, entry.ts = batch, ts
+                self._push(chosen, until)
+            except MemoryLimitError as error:
+                if not self._is_alone(chosen) and chosen.push_less():
+                    continue
+                # Back-pressure: what this source brings has to wait until another one has moved time on.
+                chosen.is_stalled, stalled = True, error
+                continue
+            for entry in self._entries:
+                entry.is_stalled, entry.most_rows = False, None
+            if self._pushed is not None:
+                self._pushed()
+            return True
+        return self._rest(until, stalled)
 
-    @staticmethod
-    def _ts_column(entry: _Entry, batch: Any) -> Any:
-        names = batch.schema.names
-        if TS_COLUMN in names[len(entry.target.schema) :]:
-            return batch.column(len(names) - 1 - names[::-1].index(TS_COLUMN))
-        if isinstance(entry.target, StreamInput):
-            by = entry.target.definition.timestamp_by
-            if by is None:
-                raise DataError(
-                    f"{entry.source.path}: nothing says when the rows of {entry.target.definition.name} come\n"
-                    "help: declare the stream with TIMESTAMP BY a column"
-                )
-            return batch.column(by)
-        return None
+    def _is_alone(self, entry: Entry) -> bool:
+        """No other source could make room by moving time on."""
+        return all(other is entry or other.ended for other in self._entries)
 
-    @staticmethod
-    def _tell_rejected(entry: _Entry) -> None:
-        """Pass the rows the source could not read on to the input's account."""
-        new = entry.source.rejected.count - entry.rejected
-        if new:
-            kept = list(entry.source.rejected)[-new:]
-            entry.target.counters.rejected += new - len(kept)
-            entry.target.rejected.skip(new - len(kept))
-            for row, reason in kept:
-                entry.target.reject(row, reason)
-            entry.rejected = entry.source.rejected.count
+    def _rest(self, until: int | None, stalled: MemoryLimitError | None) -> bool:
+        """Nothing is to be pushed now: move times on, and say whether more may come."""
+        may_come = [e for e in self._entries if e.may_bring(until)]
+        was_stalled = [e for e in self._entries if e.is_stalled]
+        for entry in was_stalled:
+            entry.is_stalled, entry.most_rows = False, None
+        if stalled is not None and not [e for e in may_come if e not in was_stalled]:
+            raise stalled
+        for entry in may_come:
+            entry.go_on_with_clock(self._pacer, self._entries)
+        if may_come:
+            self._wait_s = self._pause_s(may_come)
+            return True
+        if until is not None:
+            for each in self._entries:
+                if not each.ended and isinstance(each.target, StreamInput) and not each.is_paused:
+                    each.target.advance(until)
+        return False
+
+    def _pause_s(self, entries: Sequence[Entry]) -> float:
+        """How long nothing is due."""
+        due = [self._pacer.due_s(e.begins, e.source.pace.speed) for e in entries if e.is_paced and e.has_instants]
+        return max(0.001, min([_IDLE_S, *due]))
+
+    # -------------------------------------------------------------------------------------------------- choosing
+
+    def _next(self, until: int | None) -> Entry | None:
+        """Whose block goes next, or None."""
+        waiting = [e for e in self._entries if e.batch is not None and not e.is_paused and not e.is_stalled]
+        whole = [e for e in waiting if not e.has_instants]
+        if whole:
+            return whole[0]
+        streams = [e for e in waiting if isinstance(e.target, StreamInput) and e.begins <= self._limit(e, until)]
+        relations = [e for e in waiting if isinstance(e.target, RelationInput)]
+        if streams:
+            stream = min(streams, key=lambda e: e.begins)
+            assert stream.ts is not None
+            last = min(int(stream.ts.max()), self._limit(stream, until))
+            ahead = [e for e in relations if e.begins <= last]
+            return min(ahead, key=lambda e: e.begins) if ahead else stream
+        due = [e for e in relations if e.begins <= self._limit(e, until)]
+        return min(due, key=lambda e: e.begins) if due else None
+
+    def _limit(self, entry: Entry, until: int | None) -> int:
+        """Once a row beyond this was seen, no row with ts <= until can come in time; rows beyond are not due yet."""
+        limit = entry.limit(until)
+        if entry.is_paced:
+            limit = min(limit, self._pacer.instant(entry.begins, entry.source.pace.speed))
+        return limit
 
     # --------------------------------------------------------------------------------------------------- pushing
 
-    def _push(self, entry: _Entry, until: int | None) -> None:
-        """Push the waiting block, up to `until`."""
+    def _push(self, entry: Entry, until: int | None) -> None:
+        """Push the waiting block, up to `until` and to what is due."""
         batch, ts = entry.batch, entry.ts
         n = batch.num_rows
-        if ts is not None and until is not None:
+        if ts is not None and (until is not None or entry.is_paced):
             beyond = np.flatnonzero(ts > self._limit(entry, until))
             n = int(beyond[0]) if len(beyond) else n
+        n = n if entry.most_rows is None else min(n, entry.most_rows)
         k = len(entry.target.schema)
         # Positions, not names: a column of the schema may be called like one of ours.
         data = dict(zip(entry.target.schema.names, (c.slice(0, n) for c in batch.columns[:k])))
         try:
             if isinstance(entry.target, StreamInput):
-                assert ts is not None
-                entry.target.push(data, ts[:n])
+                entry.target.push(data, None if ts is None else ts[:n])
             else:
                 sign: Any = 1
                 if SIGN_COLUMN in batch.schema.names[k:]:
                     sign = batch.column(batch.num_columns - 1).slice(0, n)
-                entry.target.push(data, self._first_instant(entry.target) if ts is None else ts[:n], sign)
+                self._change(entry.target, entry, data, None if ts is None else ts[:n], sign)
         except DataError as error:
-            raise self._placed(entry, error) from None
-        rest = batch.num_rows - n
-        entry.batch = batch.slice(n) if rest else None
-        entry.ts = ts[n:] if rest and ts is not None else None
-        if entry.first_line is not None and rest:
-            entry.first_line += n
+            raise entry.placed(error) from None
+        entry.drop(n)
+
+    def _change(self, target: RelationInput, entry: Entry, data: dict[str, Any], ts: Any, sign: Any) -> None:
+        """Make changes of a relation. Of a live source, those that cannot be made are counted and kept."""
+        if entry.bounded:
+            target.push(data, self._first_instant(target) if ts is None else ts, sign)
+            return
+        try:
+            target.push(data, ts, sign)
+        except DataError:
+            n = len(next(iter(data.values())))
+            for row in range(n):
+                one = {name: column.slice(row, 1) for name, column in data.items()}
+                try:
+                    target.push(
+                        one, None if ts is None else ts[row : row + 1], sign if sign == 1 else sign.slice(row, 1)
+                    )
+                except DataError as error:
+                    shown = tuple(column[0].as_py() for column in one.values())
+                    target.reject(shown, f"{entry.source.path}: {error}")
 
     def _first_instant(self, target: RelationInput) -> int:
         """The instant at which a file without instants is inserted."""
         first = min((int(e.ts.min()) for e in self._entries if e.ts is not None), default=0)
         last = MIN_INSTANT if target.last_ts is None else target.last_ts
         return max(first, last, target.closed() + 1)
-
-    @staticmethod
-    def _placed(entry: _Entry, error: DataError) -> DataError:
-        """The error with the file, and the line: exact where no row before it in the block spans lines or was
-        malformed."""
-        line = ""
-        if error.row is not None and entry.first_line is not None:
-            line = f", about line {entry.first_line + error.row}"
-        placed = type(error)(f"{entry.source.path}{line}: {error}")
-        placed.row = error.row
-        return placed

@@ -1,18 +1,27 @@
-"""Which source reads a file: by the format asked for, else by its name, else by its first bytes."""
+"""Which source reads what FROM names: an address by its scheme, a generator by its name, a file by the format asked
+for, else by its name, else by its first bytes. docs/sources.md.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
 import re
+import stat
+from collections.abc import Mapping
+from typing import Any
 
+from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.sources.blocks import cannot_read, open_file
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.json_source import JsonSource
-from minidsms.sources.source import Source
+from minidsms.sources.line_rows import LINE_FORMATS
+from minidsms.sources.live_lines import LiveLines
+from minidsms.sources.options import OptionError, Options
+from minidsms.sources.source import LiveSource, Pace, Source
 
 FORMATS = ("csv", "json", "parquet", "arrow", "stream")
 
@@ -30,15 +39,67 @@ _BY_NAME = {
 _TYPES_LINE = re.compile(r"i(,(i|f|b|c[0-9]+))*")
 
 
-def open_source(path: str, format: str | None, schema: Schema, relation: bool = False) -> Source:
-    """The source for a file. format: one of FORMATS, in any case, or None to find out.
+def open_source(
+    path: str,
+    format: str | None,
+    schema: Schema,
+    relation: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> Source | LiveSource:
+    """The source for a path or address. format: one of FORMATS, in any case, or None to find out.
 
-    Error where there is no such file, the format is unknown, or a column of the schema is missing.
+    options: as in WITH (..). Error where there is no such file, the format is unknown, or a column of the schema is
+    missing; OptionError for an option that does not exist here.
     """
     path = os.fspath(path)
     chosen = format.lower() if format is not None else None
     if chosen is not None and chosen not in FORMATS:
         raise Error(f'unknown format "{format}"\nhelp: formats are {", ".join(FORMATS)}')
+    given = Options(options or {}, "this source")
+    source = _open(path, chosen, schema, relation, given)
+    try:
+        source.pace = Pace(given.number("speed", None, 0), None)
+        if isinstance(source, LiveSource):
+            source.pace = Pace(source.pace.speed, given.seconds("idle_after", None))
+            if source.pace.speed is not None:
+                raise OptionError("speed", "a live source comes at its own speed", "leave the option out")
+        given.done()
+    except Error:
+        source.close()
+        raise
+    return source
+
+
+def open_definition(definition: SourceDef, schema: Schema, relation: bool, tick_ns: int) -> Source | LiveSource:
+    """The source that a declaration names."""
+    if not definition.is_generator:
+        return open_source(definition.path, definition.format, schema, relation, dict(definition.options))
+    from minidsms.generators import open_generator
+
+    given = Options(dict(definition.options), "a generator")
+    generator = open_generator(definition.path, definition.args, schema, tick_ns)
+    generator.pace = Pace(given.number("speed", None, 0), None)
+    given.done()
+    return generator
+
+
+def _open(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> Source | LiveSource:
+    scheme = re.match(r"([a-z-]+)://", path, re.IGNORECASE)
+    if scheme is not None:
+        return _open_address(path, scheme[1].lower(), format, schema, relation, options)
+    if path == "-" or _is_pipe(path):
+        from minidsms.sources.pipe_source import PipeReader
+
+        chosen = _line_format(format, "csv" if path == "-" else _by_name(path) or "csv", path)
+        header = chosen == "csv" and options.flag("header", True)
+        return LiveLines(path, schema, relation, chosen, header, PipeReader(path))
+    if options.flag("follow"):
+        return _open_tail(path, format, schema, relation, options)
+    return _open_file(path, format, schema, relation)
+
+
+def _open_file(path: str, format: str | None, schema: Schema, relation: bool) -> Source:
+    chosen = format
     if chosen in (None, "csv"):
         # A STREAM script's data is often called .csv too; its line of types tells it.
         start = _start(path)
@@ -53,6 +114,55 @@ def open_source(path: str, format: str | None, schema: Schema, relation: bool = 
     if chosen == "json":
         return JsonSource(path, schema, relation)
     return CsvSource(path, schema, relation, types_line=chosen == "stream")
+
+
+def _open_address(
+    path: str, scheme: str, format: str | None, schema: Schema, relation: bool, options: Options
+) -> LiveLines:
+    from minidsms.sources.addresses import tcp_address
+    from minidsms.sources.tcp_source import TcpListener, TcpReader
+
+    if scheme not in ("tcp", "tcp-listen"):
+        raise Error(f'there is no source "{scheme}://"\nhelp: there are tcp://, tcp-listen:// and the paths of files')
+    chosen = _line_format(format, "csv", path)
+    header = chosen == "csv" and options.flag("header")
+    address = tcp_address(path, options.flag("allow_remote"))
+    if not address.listens:
+        reader = TcpReader(address, options.seconds("retry", None))
+        return LiveLines(path, schema, relation, chosen, header, reader)
+    listener = TcpListener(address, options.count("clients", None))
+    # The port that was taken, where it was left open.
+    shown = f"{scheme}://{path.split('://')[1].rsplit(':', 1)[0]}:{listener.address[1]}"
+    return LiveLines(shown, schema, relation, chosen, header, listener, is_lenient=True)
+
+
+def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> LiveLines:
+    from minidsms.sources.tail_source import Tail
+
+    chosen = _line_format(format, _by_name(path) or _by_content(path, _start(path)), path)
+    header = chosen == "csv" and options.flag("header", True)
+    tail = Tail(
+        path,
+        header,
+        options.flag("from_end"),
+        options.seconds("poll", 0.1) or 0.01,
+        options.seconds("stop_after", None),
+    )
+    return LiveLines(path, schema, relation, chosen, header, tail)
+
+
+def _line_format(format: str | None, otherwise: str, path: str) -> str:
+    chosen = format or otherwise
+    if chosen not in LINE_FORMATS or path.lower().endswith(".gz"):
+        raise Error(f"{path}: what grows or comes in lines is csv or json\nhelp: write FORMAT csv or FORMAT json")
+    return chosen
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _by_name(path: str) -> str | None:

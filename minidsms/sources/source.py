@@ -1,16 +1,17 @@
-"""What a bounded source is: typed record batches read from a file, a block at a time.
+"""What a source is: typed record batches, read a block at a time, or taken as they come.
 
-Invariants: memory is bounded by a block, whatever the file's size; a row that cannot be read is counted and kept with
-its line and reason, and does not stop the others; a batch has the schema's columns in its order, then `_ts` and
-`_sign` where the file has them.
+Invariants: memory is bounded, whatever the source's size; a row that cannot be read is counted and kept with its line
+and reason, and does not stop the others; a batch has the schema's columns in its order, then `_ts` and `_sign` where
+the source has them.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
@@ -22,6 +23,18 @@ SIGN_COLUMN = "_sign"
 
 BATCH_ROWS = 65_536
 """Rows of a batch of the columnar formats."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a source is read.
+
+    speed: event time against the clock on the wall: 1.0 is real time, None as fast as possible.  idle_after_s: after so
+    long without a row the stream's time goes on with the clock, None never.
+    """
+
+    speed: float | None = None
+    idle_after_s: float | None = None
 
 
 class Source(Protocol):
@@ -36,6 +49,7 @@ class Source(Protocol):
     rejected: RejectedRows
     first_line: int | None
     bytes_total: int
+    pace: Pace
 
     @property
     def bytes_read(self) -> int:
@@ -48,6 +62,48 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Give up the file. Closing twice is no error."""
+        ...
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """Said by a source between its rows: nothing at or before the instant comes any more."""
+
+    ts: int
+
+
+@runtime_checkable
+class LiveSource(Protocol):
+    """A source whose rows come when they come: a thread waits for them, and the reader polls.
+
+    What has come and has not been taken is bounded; beyond it the thread stops reading, and whoever sends has to wait.
+    notes: what happened to the source, newest last: a rotation, a client that came.  state: a word for people.
+    """
+
+    path: str
+    schema: Schema
+    rejected: RejectedRows
+    first_line: int | None
+    pace: Pace
+    notes: deque[str]
+    state: str
+    bytes_read: int
+
+    def start(self, bell: Callable[[], None]) -> None:
+        """Begin to wait for rows; bell is rung from the thread when there is something to poll."""
+        ...
+
+    def poll(self) -> Any:
+        """A pyarrow.RecordBatch, a Heartbeat, or None where nothing waits. Error where the source has failed."""
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """Nothing more will come, and nothing waits."""
+        ...
+
+    def close(self) -> None:
+        """Stop the thread and give up what it reads. Closing twice is no error."""
         ...
 
 

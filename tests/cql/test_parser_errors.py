@@ -79,6 +79,9 @@ def test_an_end_that_comes_too_soon_is_shown_behind_the_last_token() -> None:
         ("CREATE STREAM S (a INTEGER) FROM 'x' FORMAT cvs", 'did you mean "csv"'),
         ("CREATE RELATION R (a INTEGER) SLACK 5", "no slack"),
         ("CREATE STREAM S (a INTEGER) FORMAT csv", "FROM 'path'"),
+        ("CREATE STREAM S (a INTEGER) WITH (follow = true)", "FROM 'path'"),
+        ("CREATE QUERY q AS SELECT a FROM S WITH (append = true)", "INTO 'path'"),
+        ("CREATE STREAM S (a INTEGER) FROM 'x' WITH (n = 1, N = 2)", "leave one of them out"),
         ("SHOW STREMS", 'did you mean "streams"'),
         ("table : register stream S (A integer);", "STREAM script"),
     ],
@@ -98,6 +101,7 @@ def test_a_common_mistake_gets_its_own_hint(text: str, hint: str) -> None:
         ("SELECT a FROM S GROUP a", "expected BY"),
         ("SELECT a FROM S [RANGE x]", "a number or UNBOUNDED"),
         ("CREATE QUERY q AS SELECT a FROM S INTO path", "a text in quotes"),
+        ("CREATE STREAM S (a INTEGER) FROM 'x' WITH (n)", '"="'),
         ("SELECT a FROM", 'a name or "("'),
     ],
 )

@@ -181,6 +181,8 @@ def test_a_list_of_one_scalar_query_is_not_taken_for_a_query() -> None:
     [
         "CREATE STREAM `from` (day INTEGER, `a b` TEXT) TIMESTAMP BY day SLACK 1 SECOND LATE DROP KEY (day)",
         "CREATE STREAM S (a INTEGER) FROM 'x''y' FORMAT csv",
+        "CREATE STREAM S (a INTEGER) FROM 'x' WITH (follow = TRUE, wait = 5 SECONDS, `group` = 'it''s', n = -1.5)",
+        "CREATE QUERY q AS SELECT a FROM S INTO 'x' FORMAT json WITH (append = TRUE, with = off) WITH HISTORY",
         "CREATE RELATION slack (key INTEGER) FROM GENERATOR format(1, 'x') FORMAT json ARCHIVE 'y'",
         "CREATE VIEW view (by, slack) AS SELECT * FROM S",
         "DROP VIEW query",

@@ -1,0 +1,92 @@
+"""FROM and INTO: sources and sinks opened for statements, their errors with a place, and what SHOW tells of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minidsms.cql import syntax
+from minidsms.cql.catalog import SourceDef
+from minidsms.cql.declarations import option_values
+from minidsms.cql.errors import CqlError, Error
+from minidsms.elements import Schema
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+    from minidsms.sinks.sink import Sink
+    from minidsms.sources.source import LiveSource, Source
+
+
+def open_declared(
+    db: Connection,
+    definition: SourceDef,
+    schema: Schema,
+    statement: syntax.CreateStream | syntax.CreateRelation,
+    text: str,
+) -> Source | LiveSource:
+    """The source that a declaration names. CqlError at FROM, or at the option that is wrong."""
+    from minidsms.sources import open_definition
+
+    relation = isinstance(statement, syntax.CreateRelation)
+    assert statement.source is not None
+    try:
+        return open_definition(definition, schema, relation, db.tick_ns)
+    except CqlError:
+        raise
+    except Error as error:
+        raise _placed(error, text, statement.source.span, statement.source.options) from None
+
+
+def open_into(statement: syntax.CreateQuery, text: str) -> Sink | None:
+    """The sink that INTO names, not yet open, or None."""
+    if statement.into is None:
+        return None
+    from minidsms.sinks import open_sink
+
+    try:
+        return open_sink(statement.into, statement.format, dict(option_values(statement.options)))
+    except Error as error:
+        raise _placed(error, text, statement.span, statement.options) from None
+
+
+def _placed(error: Error, text: str, span: tuple[int, int], options: tuple[syntax.Option, ...]) -> CqlError:
+    """The error at its option, or at the clause."""
+    from minidsms.sources.options import OptionError
+
+    reason, _, hint = str(error).partition("\nhelp: ")
+    if isinstance(error, OptionError):
+        span = next((o.span for o in options if o.name == error.option), span)
+    return CqlError(reason, text, span, "", hint)
+
+
+# ------------------------------------------------------------------------------------------------------------- SHOW
+
+
+def show_sources(db: Connection) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """SHOW SOURCES: columns and rows."""
+    rows = []
+    for source, target in db.reading.sources:
+        notes = getattr(source, "notes", None)
+        rows.append(
+            (
+                target.definition.name,
+                source.path,
+                "ended"
+                if target.ended
+                else getattr(source, "state", "reading" if source.bytes_read else "waiting to run"),
+                source.bytes_read,
+                target.counters.accepted,
+                target.counters.rejected,
+                notes[-1] if notes else None,
+            )
+        )
+    return ("stream", "from", "state", "bytes", "rows", "rejected", "last note"), tuple(rows)
+
+
+def show_sinks(db: Connection) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """SHOW SINKS: columns and rows."""
+    rows = []
+    for query in db.queries.values():
+        told = query.written
+        if told is not None:
+            rows.append((query.name, told["to"], told["state"], told["bytes"], told["rows"], told["note"]))
+    return ("query", "into", "state", "bytes", "rows", "last note"), tuple(rows)

@@ -1,0 +1,239 @@
+"""One source under the driver: its input, the block that waits, and what the clock on the wall asks of it.
+
+Invariant: a stream's time goes on with the clock only by heartbeats that its source's options asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.cql.errors import DataError
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.sources.source import TS_COLUMN, Heartbeat, LiveSource, Source
+
+_LEAST_ROWS = 64
+"""Fewer rows than these are not pushed apart to make them fit in memory."""
+
+
+class Pacer:
+    """Event time against the clock: all paced sources of a driver begin together, at the first instant of the first.
+
+    clock: seconds, for tests.
+    """
+
+    def __init__(self, tick_ns: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.tick_ns = tick_ns
+        self.clock = clock
+        self._start_s = 0.0
+        self._start_ts: int | None = None
+
+    def instant(self, first: int, speed: float | None) -> int:
+        """The instant that is due now. first: where to begin, if nothing has begun."""
+        if self._start_ts is None:
+            self._start_ts, self._start_s = first, self.clock()
+        ticks = (self.clock() - self._start_s) * (speed or 0.0) * 1e9 / self.tick_ns
+        return min(self._start_ts + int(min(ticks, 2.0**62)), MAX_INSTANT - 1)
+
+    def due_s(self, ts: int, speed: float | None) -> float:
+        """Seconds until an instant is due."""
+        return (ts - self.instant(ts, speed)) * self.tick_ns / 1e9 / (speed or 1.0)
+
+
+class Entry:
+    """A source and its input. batch, ts: the rows that wait and their instants, ts None where they say none.
+
+    finish: what becomes of the input when the source has ended.
+    """
+
+    def __init__(
+        self,
+        source: Source | LiveSource,
+        target: StreamInput | RelationInput,
+        finish: Callable[[StreamInput | RelationInput], None],
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.bounded = not isinstance(source, LiveSource)
+        self._batches: Iterator[Any] = iter(()) if isinstance(source, LiveSource) else source.read()
+        self.batch: Any = None
+        self.ts: Int64Array | None = None
+        self.first_line: int | None = None
+        self.ended = False
+        self.is_stalled = False
+        self.most_rows: int | None = None
+        self._rejected = 0
+        self._finish = finish
+        self._heard_s: float | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        """The source is not to be read for now."""
+        return isinstance(self.target, StreamInput) and self.target.is_paused
+
+    @property
+    def has_instants(self) -> bool:
+        """The waiting block says when."""
+        return self.ts is not None
+
+    @property
+    def begins(self) -> int:
+        """The first instant of the waiting block."""
+        assert self.ts is not None
+        return int(self.ts[0])
+
+    @property
+    def is_paced(self) -> bool:
+        """Read no faster than its speed allows."""
+        return self.source.pace.speed is not None
+
+    def limit(self, until: int | None) -> int:
+        """Once a row beyond this was seen, no row with ts <= until can come in time."""
+        if until is None:
+            return MAX_INSTANT
+        slack = self.target.definition.slack if isinstance(self.target, StreamInput) else 0
+        return min(until + slack, MAX_INSTANT)
+
+    def may_bring(self, until: int | None) -> bool:
+        """More may come up to `until`, though nothing is to be pushed now."""
+        if self.ended or self.is_paused:
+            return False
+        if self.batch is not None:
+            # Stalled, or not due yet; without instants it would have been pushed.
+            return self.ts is None or self.begins <= self.limit(until)
+        return not self.bounded
+
+    # --------------------------------------------------------------------------------------------------- reading
+
+    def fill(self) -> bool:
+        """Make a block wait, or end the input. True for a heartbeat: it is to be answered before anything follows."""
+        while self.batch is None and not self.ended and not self.is_paused:
+            if isinstance(self.source, LiveSource):
+                batch = self.source.poll()
+                is_over = batch is None and self.source.has_ended
+            else:
+                batch = next(self._batches, None)
+                is_over = batch is None
+            self.first_line = self.source.first_line
+            self._tell_rejected()
+            if is_over:
+                self.ended = True
+                self._finish(self.target)
+                return False
+            if batch is None:
+                return False
+            self._heard_s = None
+            if isinstance(batch, Heartbeat):
+                if isinstance(self.target, StreamInput):
+                    self.target.advance(batch.ts)
+                return True
+            self._take(batch)
+        return False
+
+    def _take(self, batch: Any) -> None:
+        """Set the waiting block and its instants; rows without a timestamp are malformed."""
+        column = self._ts_column(batch)
+        if column is not None and column.null_count:
+            missing = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
+            for row in missing.tolist():
+                shown = tuple(batch.slice(row, 1).to_pylist()[0].values())
+                self.target.reject(shown, f"{self.source.path}: the timestamp is NULL")
+            kept = column.is_valid()
+            batch, column = batch.filter(kept), column.filter(kept)
+        if batch.num_rows:
+            try:
+                ts = None if column is None else self.target.converter.instants(column, batch.num_rows)
+            except DataError as error:
+                raise self.placed(error) from None
+            self.batch, self.ts = batch, ts
+
+    def _ts_column(self, batch: Any) -> Any:
+        names = batch.schema.names
+        if TS_COLUMN in names[len(self.target.schema) :]:
+            return batch.column(len(names) - 1 - names[::-1].index(TS_COLUMN))
+        if isinstance(self.target, StreamInput):
+            by = self.target.definition.timestamp_by
+            if by is not None:
+                return batch.column(by)
+            if self.bounded:
+                raise DataError(
+                    f"{self.source.path}: nothing says when the rows of {self.target.definition.name} come\n"
+                    "help: declare the stream with TIMESTAMP BY a column"
+                )
+        return None
+
+    def _tell_rejected(self) -> None:
+        """Pass the rows the source could not read on to the input's account."""
+        new = self.source.rejected.count - self._rejected
+        if new:
+            kept = list(self.source.rejected)[-new:]
+            self.target.counters.rejected += new - len(kept)
+            self.target.rejected.skip(new - len(kept))
+            for row, reason in kept:
+                self.target.reject(row, reason)
+            self._rejected = self.source.rejected.count
+
+    def drop(self, n: int) -> None:
+        """The first n waiting rows have been pushed."""
+        rest = self.batch.num_rows - n
+        self.batch = self.batch.slice(n) if rest else None
+        self.ts = self.ts[n:] if rest and self.ts is not None else None
+        if self.first_line is not None and rest:
+            self.first_line += n
+
+    def push_less(self) -> bool:
+        """What waits is too much at once: a part of it is to be pushed; False when it is small already."""
+        rows = self.batch.num_rows if self.most_rows is None else self.most_rows
+        self.most_rows = rows // 4
+        return bool(self.most_rows >= _LEAST_ROWS)
+
+    def placed(self, error: DataError) -> DataError:
+        """The error with the file, and the line: exact where no row before it in the block spans lines or was
+        malformed."""
+        line = ""
+        if error.row is not None and self.first_line is not None:
+            line = f", about line {self.first_line + error.row}"
+        placed = type(error)(f"{self.source.path}{line}: {error}")
+        placed.row = error.row
+        return placed
+
+    # ------------------------------------------------------------------------------------------------- the clock
+
+    def go_on_with_clock(self, pacer: Pacer, entries: Sequence[Entry]) -> None:
+        """Nothing is to be pushed now: a heartbeat, where the source's pace asks for one."""
+        if not isinstance(self.target, StreamInput) or self.is_stalled:
+            return
+        if self.is_paced and self.ts is not None:
+            # The next row has been seen, so that no earlier one can come but within the slack.
+            due = pacer.instant(self.begins, self.source.pace.speed)
+            self.target.advance(max(MIN_INSTANT + 2, min(due, self.begins - self.target.definition.slack - 1)))
+        elif self.batch is None and not self.bounded:
+            self._go_on_idle(self.target, pacer, entries)
+
+    def _go_on_idle(self, target: StreamInput, pacer: Pacer, entries: Sequence[Entry]) -> None:
+        """Nothing has come for a while."""
+        if target.definition.timestamp_by is None:
+            target.keep_pace()
+            return
+        idle_after_s = self.source.pace.idle_after_s
+        if idle_after_s is None:
+            return
+        now_s = pacer.clock()
+        if self._heard_s is None:
+            self._heard_s = now_s
+        over_s = now_s - self._heard_s - idle_after_s
+        if over_s < 0:
+            return
+        if target.greatest_ts is not None:
+            target.advance(target.greatest_ts + int(over_s * 1e9 / pacer.tick_ns))
+            return
+        # It has never said anything: it follows the streams that have.
+        others = [e.target.progress for e in entries if isinstance(e.target, StreamInput) and e.target is not target]
+        told = [p for p in others if MIN_INSTANT < p < MAX_INSTANT]
+        if told:
+            target.advance(min(told))

@@ -1,0 +1,102 @@
+"""Tables of pyarrow, polars and pandas as sources, whole or one after the other from an iterable.
+
+Columns are found by case-insensitive name, as in a Parquet file; nothing is copied that the engine need not copy, and
+an iterable is asked for its next table when the one before has been read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from minidsms.cql.errors import Error
+from minidsms.elements import Schema
+from minidsms.inputs.rejected import RejectedRows
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.sources.opening import open_source
+from minidsms.sources.options import Options
+from minidsms.sources.source import BATCH_ROWS, LiveSource, Pace, Source, choose_columns
+
+
+class FrameSource:
+    """Rows of one table, or of the tables that an iterable gives. name: as errors say it."""
+
+    def __init__(self, frames: Any, schema: Schema, relation: bool = False, name: str = "the table") -> None:
+        self.path = name
+        self.schema = schema
+        self.rejected = RejectedRows()
+        self.first_line: int | None = None
+        self.pace = Pace()
+        self._relation = relation
+        self._frames: Any = [frames] if is_frame(frames) else frames
+        # The size of one table is known; what an iterable still has is not, and then there is no fraction to tell.
+        self.bytes_total = _size(frames)
+        self.bytes_read = 0
+        if is_frame(frames):
+            choose_columns(self.path, self._reader(frames).schema.names, schema, relation)
+
+    def close(self) -> None:
+        """Forget the tables."""
+        self._frames = []
+
+    def read(self) -> Iterator[Any]:
+        """The rows, at most BATCH_ROWS at a time."""
+        for frame in self._frames:
+            if not is_frame(frame):
+                kinds = "tables of pyarrow, polars or pandas, or dicts of columns"
+                raise Error(f"{self.path}: an iterable source gives {kinds}, not {type(frame).__name__}")
+            reader = self._reader(frame)
+            columns = choose_columns(self.path, reader.schema.names, self.schema, self._relation)
+            names = [c.batch_name for c in columns]
+            for batch in reader:
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    part = batch.slice(start, BATCH_ROWS)
+                    arrays = [part.column(c.position) for c in columns]
+                    self.bytes_read = min(self.bytes_total, self.bytes_read + sum(a.nbytes for a in arrays))
+                    yield pa.RecordBatch.from_arrays(arrays, names=names)
+        self.close()
+
+    def _reader(self, frame: Any) -> Any:
+        """The table's batches, whatever it is."""
+        try:
+            if isinstance(frame, Mapping):
+                frame = pa.table(dict(frame))
+            elif type(frame).__module__.partition(".")[0] == "pandas":
+                # Without the index, which is no column here.
+                frame = pa.Table.from_pandas(frame, preserve_index=False)
+            return pa.RecordBatchReader.from_stream(frame)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise Error(f"{self.path} cannot be read as a table: {str(error)[:200]}") from None
+
+
+def is_frame(data: Any) -> bool:
+    """A table: of pyarrow, polars, pandas, or a dict of columns."""
+    return isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__")
+
+
+def _size(frame: Any) -> int:
+    size = getattr(frame, "nbytes", None)
+    return size if isinstance(size, int) else 0
+
+
+def open_anything(
+    source: Any, format: str | None, target: StreamInput | RelationInput, options: Mapping[str, Any]
+) -> Source | LiveSource:
+    """The source that `Connection.feed` was given."""
+    relation = isinstance(target, RelationInput)
+    if isinstance(source, str | os.PathLike):
+        return open_source(os.fspath(source), format, target.schema, relation, options)
+    name = f"the source of {target.definition.name}"
+    if not is_frame(source) and not isinstance(source, Iterable):
+        raise Error(f"{name} is a path, a table or an iterable of tables, not {type(source).__name__}")
+    if format is not None:
+        raise Error(f"{name}: a table has no format\nhelp: leave format out")
+    given = Options(options, "a table")
+    frames = FrameSource(source, target.schema, relation, name)
+    frames.pace = Pace(given.number("speed", None, 0), None)
+    given.done()
+    return frames

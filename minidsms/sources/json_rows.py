@@ -1,0 +1,146 @@
+"""Rows of JSON lines: one object per line; columns by case-insensitive name, others ignored, a missing one NULL.
+
+A block is parsed by Arrow into typed columns; a block that does not parse is read line by line, and the lines that
+cannot be read are counted and kept. Which spelling a name has, and whether a TIMESTAMP is ticks or an ISO text, the
+first object says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import json as arrow_json
+
+from minidsms.elements import Schema, Type
+from minidsms.inputs.rejected import RejectedRows
+from minidsms.inputs.values import ValueRefused, value_reader
+from minidsms.sources.blocks import Block, lines
+from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
+from minidsms.sources.text_columns import arrow_type, read_timestamps
+
+_LINE = re.compile(rb"\S[^\n]*")
+
+
+class JsonRows:
+    """Reads blocks of one file or connection. path: as errors name it.  rejected: where malformed lines go."""
+
+    def __init__(self, path: str, schema: Schema, rejected: RejectedRows, relation: bool = False) -> None:
+        self.path = path
+        self.schema = schema
+        self.rejected = rejected
+        self._relation = relation
+        self._names: list[str] | None = None
+        self._ticks: list[bool] = []
+        self._batch_names = list(schema.names)
+        self._types = list(schema.types)
+
+    def read(self, block: Block) -> Any:
+        """The rows of a block as a record batch; lines that cannot be read are counted and kept."""
+        if self._names is None:
+            self._learn(block)
+        try:
+            return self._parse(block)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError):
+            return self._salvage(block)
+
+    def _learn(self, block: Block) -> None:
+        """Names and kinds of time, from the first line that is an object."""
+        first: dict[str, Any] = {}
+        for _, text in lines(block):
+            first = _object(text) or {}
+            if first:
+                break
+        spelling = {name.lower(): name for name in reversed(first)}
+        self._names = [spelling.get(name.lower(), name) for name in self.schema.names]
+        own = {name.lower() for name in self.schema.names}
+        if self._relation:
+            for plain, name in (("ts", TS_COLUMN), ("sign", SIGN_COLUMN)):
+                key = name if name in spelling else plain
+                if key in spelling and key not in own:
+                    self._names.append(spelling[key])
+                    self._batch_names.append(name)
+                    value = first[spelling[key]]
+                    self._types.append(
+                        Type.TIMESTAMP if name == TS_COLUMN else Type.TEXT if isinstance(value, str) else Type.INTEGER
+                    )
+        self._ticks = [not isinstance(first.get(name), str) for name in self._names]
+
+    def _parse(self, block: Block) -> Any:
+        """The quick way: typed by Arrow."""
+        assert self._names is not None
+        if not block.data.strip():
+            return self._batch([pa.nulls(0, arrow_type(t)) for t in self._types])
+        fields = []
+        for name, type_, ticks in zip(self._names, self._types, self._ticks):
+            fields.append((name, pa.int64() if type_ is Type.TIMESTAMP and ticks else arrow_type(type_)))
+        table = arrow_json.read_json(
+            pa.BufferReader(block.data),
+            read_options=arrow_json.ReadOptions(block_size=len(block.data) + 1, use_threads=False),
+            parse_options=arrow_json.ParseOptions(
+                explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore", newlines_in_values=False
+            ),
+        ).combine_chunks()
+        if table.num_rows != len(_LINE.findall(block.data)):
+            # Arrow also takes objects over several lines, or several in one; where a block is cut must not decide.
+            raise pa.ArrowInvalid("not one object per line")
+        columns = []
+        for i, (name, type_) in enumerate(zip(self._names, self._types)):
+            column = table.column(name).combine_chunks()
+            column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+            if type_ is Type.TIMESTAMP and not self._ticks[i]:
+                column = read_timestamps(column, False)
+            columns.append(column)
+        return self._batch(columns)
+
+    def _salvage(self, block: Block) -> Any:
+        """The careful way: line by line."""
+        assert self._names is not None
+        readers = [value_reader(t, 1) for t in self._types]
+        kept: list[list[Any]] = [[] for _ in self._types]
+        for line, text in lines(block):
+            found = _object(text)
+            if found is None:
+                self._reject(line, text, "no JSON object")
+                continue
+            row = []
+            try:
+                for name, reader, type_, ticks in zip(self._names, readers, self._types, self._ticks):
+                    value = found.get(name)
+                    if type_ is Type.TIMESTAMP and value is not None and isinstance(value, str) == ticks:
+                        raise ValueRefused("ticks and ISO times in one column")
+                    if isinstance(value, str) and not value.isascii():
+                        value.encode()
+                    row.append(reader(value))
+            except UnicodeEncodeError:
+                self._reject(line, text, f'"{self._batch_names[len(row)]}": not valid Unicode')
+                continue
+            except ValueRefused as refused:
+                self._reject(line, text, f'"{self._batch_names[len(row)]}": {refused.reason}')
+                continue
+            for column, value in zip(kept, row):
+                column.append(value)
+        columns = []
+        for values, type_, ticks in zip(kept, self._types, self._ticks):
+            kind = arrow_type(type_)
+            if type_ is Type.TIMESTAMP:
+                kind = pa.int64() if ticks else pa.timestamp("ns", "UTC")
+            columns.append(pa.array(values, kind))
+        return self._batch(columns)
+
+    def _reject(self, line: int, text: bytes, reason: str) -> None:
+        self.rejected.add(text[:1000].decode("utf-8", "replace"), f"{self.path}, line {line}: {reason}")
+
+    def _batch(self, columns: list[Any]) -> Any:
+        return pa.RecordBatch.from_arrays(columns, names=self._batch_names)
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    """A line as a JSON object, or None."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

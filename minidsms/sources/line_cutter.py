@@ -1,0 +1,83 @@
+"""Bytes as they arrive to blocks of whole lines.
+
+Invariant: the blocks do not depend on how the bytes were cut when they came; every byte is in one block, and a block
+ends with its last line. A record is a line here: what opens a quote and does not close it in its line is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from minidsms.sources.blocks import Block, are_lines, opens_unclosed
+
+LONGEST_LINE = 1 << 20
+"""Bytes after which a line that does not end is given up."""
+
+
+class LineCutter:
+    """The lines of one connection or file, counted from `first_line`."""
+
+    def __init__(self, first_line: int = 1) -> None:
+        self._rest: list[bytes] = []
+        self._rest_bytes = 0
+        self._line = first_line
+        self._is_skipping = False
+
+    def feed(self, data: bytes) -> Block | None:
+        """The lines that are whole now, or None. A line too long is one broken block, its end left out."""
+        if self._is_skipping:
+            end = data.find(b"\n") + 1
+            if not end:
+                return None
+            self._is_skipping = False
+            data = data[end:]
+        end = data.rfind(b"\n") + 1
+        if not end:
+            self._rest.append(data)
+            self._rest_bytes += len(data)
+            if self._rest_bytes <= LONGEST_LINE:
+                return None
+            self._is_skipping = True
+            start = b"".join(self._rest)[:1000]
+            self._rest, self._rest_bytes = [], 0
+            return self._block(start + b"\n", True)
+        whole = b"".join([*self._rest, data[:end]])
+        rest = data[end:]
+        self._rest, self._rest_bytes = ([rest] if rest else []), len(rest)
+        return self._block(whole)
+
+    def end(self) -> Block | None:
+        """What is left when nothing more comes: a last line without its end."""
+        data = b"".join(self._rest)
+        self._rest, self._rest_bytes = [], 0
+        return self._block(data + b"\n") if data else None
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of the line that has not ended."""
+        return self._rest_bytes
+
+    def _block(self, data: bytes, is_broken: bool = False) -> Block:
+        block = Block(data, self._line, is_broken)
+        self._line += data.count(b"\n")
+        return block
+
+
+def lines_apart(block: Block) -> Iterator[Block]:
+    """The block, cut so that no quoted field reaches beyond its line; such lines are broken blocks of their own."""
+    if block.is_broken or b'"' not in block.data or are_lines(block.data):
+        yield block
+        return
+    line = first = block.first_line
+    whole: list[bytes] = []
+    for data in block.data.splitlines(keepends=True):
+        if b'"' in data and opens_unclosed(data):
+            if whole:
+                yield Block(b"".join(whole), first)
+            yield Block(data, line, True)
+            whole, first = [], line + data.count(b"\n")
+        else:
+            whole.append(data)
+        line += data.count(b"\n")
+    if whole:
+        yield Block(b"".join(whole), first)

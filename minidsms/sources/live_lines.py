@@ -1,0 +1,132 @@
+"""A source of lines that come when they come: a thread waits for them, and whoever polls reads them.
+
+Invariants: rows come in the order of their origin, whatever the sizes of what arrived; what waits is bounded by the
+inbox; when the source is closed the thread has ended, or ends at its next breath.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from minidsms.cql.errors import Error
+from minidsms.elements import Schema
+from minidsms.inputs.rejected import RejectedRows
+from minidsms.sources.inbox import Inbox
+from minidsms.sources.line_rows import LineRows
+from minidsms.sources.source import Pace
+
+_KEPT_NOTES = 100
+_log = logging.getLogger("minidsms.sources")
+
+
+class Feeder(Protocol):
+    """What waits for lines: runs in a thread of its own and puts them into the inbox."""
+
+    def run(self, source: LiveLines) -> None:
+        """Put blocks until there are no more, or the inbox is closed. An Error ends the source."""
+        ...
+
+    def stop(self) -> None:
+        """Wake `run` up, so that it returns; from another thread, and more than once."""
+        ...
+
+
+class LiveLines:
+    """Rows of lines that a feeder waits for.
+
+    format: "csv" or "json".  header: each origin begins with a line of names (CSV).  is_lenient: one origin among many
+    that does not fit is ignored, instead of ending the source.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        schema: Schema,
+        relation: bool,
+        format: str,
+        header: bool,
+        feeder: Feeder,
+        is_lenient: bool = False,
+    ) -> None:
+        self.path = path
+        self.schema = schema
+        self.rejected = RejectedRows()
+        self.first_line: int | None = None
+        self.pace = Pace()
+        self.notes: deque[str] = deque(maxlen=_KEPT_NOTES)
+        self.state = "waiting to run"
+        self.bytes_read = 0
+        self.inbox: Inbox[LineRows] = Inbox()
+        self.feeder = feeder
+        self._relation, self._format, self._header, self._is_lenient = relation, format, header, is_lenient
+        self._ready: deque[Any] = deque()
+        self._thread: threading.Thread | None = None
+
+    def rows(self, origin: str) -> LineRows:
+        """A reader for the lines of one origin; origin: as errors name it."""
+        return LineRows(
+            origin, self.schema, self.rejected, self._relation, self._format, self._header, self._is_lenient
+        )
+
+    def note(self, text: str) -> None:
+        """Tell what happened: kept for SHOW SOURCES, and logged."""
+        self.notes.append(text)
+        _log.info("%s: %s", self.path, text)
+
+    def start(self, bell: Callable[[], None]) -> None:
+        """Begin to wait."""
+        self.inbox.ring(bell)
+        if self._thread is None and not self.inbox.is_closed:
+            self.state = "running"
+            self._thread = threading.Thread(target=self._run, name=f"minidsms {self.path}"[:60], daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        failure: Error | None = None
+        try:
+            self.feeder.run(self)
+        except Error as error:
+            failure = error
+        except Exception as error:
+            failure = Error(f"{self.path}: {type(error).__name__}: {str(error)[:200]}")
+        if not self.inbox.is_closed:
+            self.state = "ended" if failure is None else "failed"
+        self.inbox.end(failure)
+
+    def poll(self) -> Any:
+        """The next batch or heartbeat, or None. Error where the source has failed, once what came before is taken."""
+        while not self._ready:
+            taken = self.inbox.take()
+            if taken is None:
+                failure = self.inbox.take_failure()
+                if failure is not None:
+                    raise failure
+                return None
+            rows, block = taken
+            self.bytes_read += len(block.data)
+            try:
+                self._ready.extend(rows.read(block))
+            except Error:
+                self.close()
+                self.state = "failed"
+                self.inbox.end()
+                raise
+        return self._ready.popleft()
+
+    @property
+    def has_ended(self) -> bool:
+        """Nothing more will come, and nothing waits."""
+        return not self._ready and self.inbox.has_ended
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self.inbox.close()
+        self.feeder.stop()
+        thread, self._thread = self._thread, None
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(2.0)
+        self.state = "closed"
