@@ -97,6 +97,11 @@ class PlanRegions(Generic[P]):
         plans = {r.plan for r in self.regions if r.contains(point, self._tolerances / 2)}
         return plans.pop() if len(plans) == 1 else None
 
+    def plans_near(self, statistics: Mapping[str, float]) -> tuple[P, ...]:
+        """The plans of all regions that these statistics fall into or lie within a tolerance of."""
+        point = self._point(statistics)
+        return tuple(dict.fromkeys(r.plan for r in self.regions if r.contains(point, self._tolerances)))
+
     def importance(self) -> dict[str, float]:
         """How much the changes of each statistic have to do with changes of the plan, from 0 to 1.
 

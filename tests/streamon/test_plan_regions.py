@@ -36,6 +36,8 @@ def test_statistics_seen_before_give_the_plan_that_was_picked_then() -> None:
     assert regions.plan_for({"d1": 0.24, "d2": 0.6}) == (1, 0)
     assert regions.plan_for({"d1": 0.69, "d2": 0.62}) == (0, 1)
     assert regions.plan_for({"d1": 0.5, "d2": 0.6}) is None
+    assert regions.plans_near({"d1": 0.37, "d2": 0.6}) == ((1, 0),)
+    assert regions.plans_near({"d1": 0.5, "d2": 0.6}) == ()
 
 
 @pytest.mark.parametrize("seed", range(5))
