@@ -12,11 +12,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import files, latency, memory, rates, starting, sweeps
+from benchmarks import adaptivity, files, latency, memory, rates, starting, sweeps
 from benchmarks.cases import CASES, filters10_kernel
 from benchmarks.feeds import Feeds
 
-PARTS = ("rates", "latency", "start", "memory", "sweeps", "files")
+PARTS = ("rates", "latency", "start", "memory", "sweeps", "files", "adaptivity")
 
 
 def main(arguments: list[str]) -> int:
@@ -51,6 +51,9 @@ def main(arguments: list[str]) -> int:
         ),
         "sweeps": lambda: _sweeps(options, console),
         "files": lambda: _files(options, console),
+        "adaptivity": lambda: _shown(
+            console, "adaptive filters: ratios of rates", adaptivity.measure(options.events, options.rounds)
+        ),
         "peers": lambda: _peers(options, console),
     }
     for part in parts:

@@ -70,6 +70,11 @@ def push(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
         return filtered(node, rest)
     safe, rest = _split(parts)
     below = _push_safe(node, safe, counts) if safe else node
+    if isinstance(below, bound.Filter) and rest:
+        # What went no deeper stays in one conjunction with what could not move, in the order written.
+        stayed = conjuncts(below.condition)
+        if all(part in safe for part in stayed):
+            return filtered(below.input, [part for part in parts if part in rest or part in stayed])
     return filtered(below, rest)
 
 

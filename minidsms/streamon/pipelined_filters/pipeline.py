@@ -6,6 +6,7 @@ altogether. Until then, and for a single filter, the order is the one written.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from minidsms.elements import Int64Array
@@ -25,6 +26,8 @@ from minidsms.streamon.stream_monitor import StreaMon
 
 WORTH_NS = 300_000_000
 """Time spent in the filters after which loading compiled code, about as long, has paid in the worst case by half."""
+SHARE = 0.01
+"""Of the time spent in the filters, what profiling takes where nothing has changed."""
 WORTH_TUPLES = 65_536
 """Tuples from which it pays if the compiler is in the process already: then it takes some 80 ms."""
 
@@ -47,6 +50,7 @@ class FilterPipeline:
             OrderReoptimizer("static", static),
             streamon,
         )
+        self.profiling_ns = 0
         self._can_adapt = len(filters) > 1 and self._algorithm_name != "static"
         self._schedule: SamplingSchedule | None = None
         self._profiler: FilterProfiler | None = None
@@ -61,15 +65,21 @@ class FilterPipeline:
             return self.executor.run(frame, rows, use_kernels)
         schedule = self._adapting(entering)
         if schedule is not None and self._profiler is not None:
-            sampled = schedule.due(entering)
+            sampled = schedule.due(entering, self._is_affordable())
             if sampled is not None:
+                start = time.perf_counter_ns()
                 self._profiler.profile(frame, rows, sampled, use_kernels)
                 schedule.profiled(self.adaptation.reconsider(instant))
+                self.profiling_ns += time.perf_counter_ns() - start
         result = self.executor.run(frame, rows, use_kernels)
         self.adaptation.passed(entering, instant)
-        if schedule is not None and self._drop_rates.have_changed(self.executor.reached):
+        if schedule is not None and self._drop_rates.have_changed(self.executor.plan, self.executor.reached):
             schedule.hurry()
         return result
+
+    def _is_affordable(self) -> bool:
+        """Profiling has taken its share of the time at most. Where time is not measured, it keeps to its plan."""
+        return not self._streamon.measures_time or self.profiling_ns < SHARE * self.executor.time_ns
 
     def _adapting(self, entering: int) -> SamplingSchedule | None:
         """When to profile; None while nothing may change or it could not pay."""

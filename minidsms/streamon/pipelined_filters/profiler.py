@@ -21,11 +21,10 @@ from minidsms.streamon.pipelined_filters.costs import FilterCosts
 
 
 class FilterProfiler:
-    """profiled: tuples evaluated for the profile since the beginning.  time_ns: what that took, costs included."""
+    """profiled: tuples evaluated for the profile since the beginning."""
 
     def __init__(self, filters: Sequence[Filter], algorithm: OrderingAlgorithm, costs: FilterCosts) -> None:
         self.profiled = 0
-        self.time_ns = 0
         self._filters = filters
         self._algorithm = algorithm
         self._costs = costs
@@ -45,7 +44,6 @@ class FilterProfiler:
 
         rows: what enters the filters, as in `narrow_by`.  sampled: positions among those.
         """
-        start = time.perf_counter_ns()
         algorithm = self._algorithm
         self._costs.calibrate(frame, rows, use_kernels)
         part = frame.subset(sampled if rows is None else rows[sampled])
@@ -54,7 +52,6 @@ class FilterProfiler:
         if len(dropped):
             algorithm.observe(dropped, self._costs.values)
         self.profiled += part.n
-        self.time_ns += time.perf_counter_ns() - start
 
     def _evaluate(self, part: Frame, wanted: Wanted, order: Order, use_kernels: bool) -> BoolArray:
         """(m, n), True where the filter drops the tuple; False where it was not asked."""

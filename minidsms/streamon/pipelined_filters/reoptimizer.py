@@ -9,7 +9,7 @@ from __future__ import annotations
 from minidsms.streamon.contracts import Order, OrderingAlgorithm
 from minidsms.streamon.framework import Proposal
 
-LEAST_GAIN = 0.02
+LEAST_GAIN = 0.03
 
 
 class OrderReoptimizer:

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.streamon.contracts import Order
 
 BULK = 256
 """Tuples worth a profile of their own, where a chunk has as many."""
@@ -23,11 +24,13 @@ FASTEST, SLOWEST = 4, 32
 """The share p is divided by the first while the order changes, and by up to the second while it does not: in columns a
 tuple passes in some ns, and p is meant for some us.
 """
+FORGETTING = 0.95
+"""Of the largest chunk, per chunk since."""
 LEAST_PATIENCE, MOST_PATIENCE = 131_072, 2_097_152
 """Tuples for which a change is not looked at, after one that did not change the order."""
 BURST_SHARE = 4
 """A burst takes at most one in so many tuples of a chunk."""
-ENOUGH = 4096
+ENOUGH = 50_000
 """Tuples over which drop rates are compared with earlier ones."""
 SURE = 5.0
 """Standard deviations by which two drop rates differ when something has changed ..."""
@@ -48,15 +51,30 @@ class SamplingSchedule:
         self._is_burst = not is_given
         self._patience = 0
         self._deaf_for = 0
+        self._usual = 0.0
+        self._allowed = 0.0
 
-    def due(self, tuples: int) -> Int64Array | None:
-        """Of the next `tuples` tuples, the positions to profile, ascending; None for none."""
+    def due(self, tuples: int, is_affordable: bool) -> Int64Array | None:
+        """Of the next `tuples` tuples, the positions to profile, ascending; None for none.
+
+        is_affordable: profiling has taken a small share of the time up to now; else only what is urgent is profiled.
+        """
         self._deaf_for -= tuples
         self._credit += tuples * self.rate / self.slowdown
-        if self._credit < min(BULK, tuples) or self._credit < 1:
+        # Small chunks among large ones are not worth a call.
+        self._usual = max(tuples, FORGETTING * self._usual)
+        if self._credit < max(1.0, min(BULK, self._usual)):
             return None
-        most = tuples if self._is_given else max(tuples // BURST_SHARE, 1)
-        count = min(int(self._credit), most)
+        if not (self._is_given or self._is_burst or is_affordable):
+            self._credit = min(self._credit, float(self._window))
+            return None
+        count = min(int(self._credit), tuples)
+        if not self._is_given:
+            self._allowed = min(self._allowed, tuples) + tuples / BURST_SHARE
+            count = min(count, int(self._allowed))
+            if not count:
+                return None
+            self._allowed -= count
         # What a small chunk cannot give is taken from the next ones, but not hoarded.
         self._credit = min(self._credit - count, float(self._window))
         step = tuples / count
@@ -90,19 +108,20 @@ class DropRates:
     """Drop rates by place, as execution counts them, against those of the time before."""
 
     def __init__(self, places: int) -> None:
+        self._order: Order | None = None
         self._reference: list[tuple[float, int]] | None = None
         self._counted = [0] * (places + 1)
 
-    def begin(self) -> None:
-        """The order is new: so are the rates."""
-        self._reference = None
-        self._counted = [0] * len(self._counted)
-
-    def have_changed(self, reached: Sequence[int]) -> bool:
+    def have_changed(self, order: Order, reached: Sequence[int]) -> bool:
         """reached: (n + 1,) tuples that reached each place and the end since the order is what it is.
 
         Compared over ENOUGH tuples at least; a change makes the rates of the time since it the new reference.
         """
+        if order is not self._order:
+            # Another order has other rates.
+            self._order = order
+            self._reference = None
+            self._counted = [0] * len(self._counted)
         if reached[0] - self._counted[0] < ENOUGH:
             return False
         counts = [now - then for now, then in zip(reached, self._counted)]
@@ -120,8 +139,8 @@ class DropRates:
 
 def _differ(rate: float, of: int, other: float, of_other: int) -> bool:
     """Two shares, each of so many tuples, differ by more than chance, and by enough to matter."""
-    if not of or not of_other:
+    if abs(rate - other) <= MATTERS or not of or not of_other:
         return False
     mean = (rate * of + other * of_other) / (of + of_other)
-    deviation = float(np.sqrt(max(mean * (1 - mean), 1 / (of + of_other)) * (1 / of + 1 / of_other)))
-    return abs(rate - other) > max(MATTERS, SURE * deviation)
+    variance = max(mean * (1 - mean), 1 / (of + of_other)) * (1 / of + 1 / of_other)
+    return (rate - other) ** 2 > SURE * SURE * variance
