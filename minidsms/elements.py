@@ -235,6 +235,12 @@ class Batch:
         return len(self._columns)
 
     @property
+    def row_nbytes(self) -> int:
+        """Bytes an element takes; the columns of references stand in their store. NULL masks are left out."""
+        columns = 0 if self._source is not None else 8 * len(self._columns)
+        return 8 + columns + (0 if self.seq is None else 8) + (0 if self.sign is None else 1)
+
+    @property
     def reference(self) -> tuple[ColumnSource, Sequence[int]] | None:
         """(store, column numbers in it) when the rows still stand in a store under `seq`, else None."""
         return None if self._source is None else (self._source, self._source_columns)

@@ -127,7 +127,7 @@ class Network:
         """Take other operators for those below the output, by the ids of the old ones. It is in no group meanwhile."""
         before = self.output.inputs[0]
         producer = copies[id(before.producer)]
-        queue = Queue(before.schema, before.bound, before.name)
+        queue = Queue(before.schema, before.bound, before.name, before.byte_bound)
         queue.producer, queue.progress = producer, producer.progress
         producer.outputs.append(queue)
         self.output.inputs = [queue]

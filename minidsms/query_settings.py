@@ -16,7 +16,7 @@ from minidsms.settings import SETTINGS, Settings, checked
 if TYPE_CHECKING:
     from minidsms.engine import Network
 
-ALTERABLE = ("batch_size", "queue_size", "quantum")
+ALTERABLE = ("batch_size", "queue_size", "queue_bytes", "quantum")
 """The settings a query may have of its own."""
 
 
@@ -50,7 +50,7 @@ class QuerySettings:
         for operator in network.operators:
             operator.quantum = quantum
             for queue in operator.inputs:
-                queue.bound = self["queue_size"]
+                queue.limit(self["queue_size"], self["queue_bytes"])
 
     def __str__(self) -> str:
         return ", ".join(f"{name} = {value}" for name, value in self.own.items())

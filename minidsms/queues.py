@@ -20,30 +20,68 @@ if TYPE_CHECKING:
 class Queue:
     """A FIFO of batches between one producer and one consumer.
 
-    bound: elements above which the producer must stop before its next batch; a batch is never split to fit.
-    peak: the most elements it has held since somebody last set it back.  producer: the operator that fills it, once
-    known.
+    bound, byte_bound: what it may hold, in elements and bytes (None: any). The producer keeps to them by `room`; only
+    where the plan would stand still otherwise does it put one instant more.
+    size, nbytes: what it holds.  is_full: no further element has room.  peak: the most elements it has held since
+    somebody last set it back.  producer: the operator that fills it, once known.
     """
 
-    __slots__ = ("_batches", "bound", "name", "peak", "producer", "progress", "schema", "size")
+    __slots__ = (
+        "_batches",
+        "bound",
+        "byte_bound",
+        "is_full",
+        "name",
+        "nbytes",
+        "peak",
+        "producer",
+        "progress",
+        "schema",
+        "size",
+    )
 
-    def __init__(self, schema: Schema, bound: int, name: str = "") -> None:
+    def __init__(self, schema: Schema, bound: int, name: str = "", byte_bound: int | None = None) -> None:
         self.schema = schema
         self.bound = bound
+        self.byte_bound = byte_bound
         self.name = name
         self.size = 0
+        self.nbytes = 0
         self.peak = 0
+        self.is_full = False
         self.producer: Operator | None = None
         self.progress = MIN_INSTANT
         self._batches: deque[Batch] = deque()
+
+    def limit(self, bound: int, byte_bound: int | None = None) -> None:
+        """Change the bounds; what it holds already stays."""
+        self.bound, self.byte_bound = bound, byte_bound
+        self._look()
+
+    def room(self, batch: Batch) -> int:
+        """How many elements of a batch fit."""
+        room = self.bound - self.size
+        if self.byte_bound is not None:
+            room = min(room, (self.byte_bound - self.nbytes) // batch.row_nbytes)
+        return max(0, room)
 
     def put(self, batch: Batch) -> None:
         """Append elements; their ts are above `progress` and not below any put before."""
         if len(batch):
             self._batches.append(batch)
             self.size += len(batch)
+            self.nbytes += len(batch) * batch.row_nbytes
             if self.size > self.peak:
                 self.peak = self.size
+            self._look()
+
+    def _look(self) -> None:
+        if self.byte_bound is None or not self._batches:
+            self.is_full = self.size >= self.bound
+        else:
+            # No room for one more like the last is no room.
+            row = self._batches[-1].row_nbytes
+            self.is_full = self.size >= self.bound or self.nbytes + row > self.byte_bound
 
     def first_ts(self) -> int | None:
         """The instant of the oldest element, or None."""
@@ -85,6 +123,8 @@ class Queue:
             break
         if not taken:
             return None
+        self.nbytes -= sum(len(b) * b.row_nbytes for b in taken)
         result = Batch.concat(taken)
         self.size -= len(result)
+        self._look()
         return result

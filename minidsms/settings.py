@@ -129,6 +129,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
         Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
+        Setting("queue_bytes", 2**28, _optional_bytes, "bound of a queue between operators, in bytes"),
         Setting("memory_limit", None, _optional_bytes, "bytes that stores may hold before a push is refused"),
         Setting("time_unit", "ms", _one_of(*UNIT_NS), "length of a tick", live=False),
         Setting("rstream", "events", _one_of("events", "ticks"), "when RSTREAM speaks (docs/semantics S2)"),

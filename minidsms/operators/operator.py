@@ -93,6 +93,7 @@ class Operator:
         self.is_immediate = False
         self.counters = Counters()
         self._emission: Iterator[Batch] | None = None
+        self._held: Batch | None = None
         self._until = MIN_INSTANT
 
     # ------------------------------------------------------------------------------------------ for subclasses
@@ -150,7 +151,7 @@ class Operator:
     def is_blocked(self) -> bool:
         """A reader has not made room."""
         for queue in self.outputs:
-            if queue.size >= queue.bound:
+            if queue.is_full:
                 return True
         return False
 
@@ -191,24 +192,45 @@ class Operator:
         return consumed
 
     def _emit(self) -> None:
-        """Put out what `process` yields until a queue is full or the slice is done."""
+        """Put out what `process` yields until a queue is full or the slice is done.
+
+        Whoever lets it run though a queue is full gets one instant put out all the same.
+        """
         assert self._emission is not None
-        for batch in self._emission:
+        while True:
+            batch, self._held = self._held or next(self._emission, None), None
+            if batch is None:
+                break
             if self.failure is not None:
                 batch = batch.slice(0, int(np.searchsorted(batch.ts, self.failure.ts)))
             if not len(batch):
                 continue
+            batch = self._fitting(batch)
             self.counters.elements_out += len(batch)
-            complete = int(batch.ts[-1]) - 1
+            complete = int(batch.ts[-1] if self._held is None else self._held.ts[0]) - 1
             for queue in self.outputs:
                 queue.put(batch)
                 if complete > queue.progress:
                     queue.progress = complete
-            if self.is_blocked():
+            if self._held is not None or self.is_blocked():
                 self.counters.stalls += 1
                 return
         self._emission = None
         self._complete()
+
+    def _fitting(self, batch: Batch) -> Batch:
+        """What the queues have room for; the rest is held. Where none has room for one, the first instant."""
+        n = len(batch)
+        room = n
+        for queue in self.outputs:
+            room = min(room, queue.room(batch))
+        if room == n:
+            return batch
+        if not room:
+            room = int(np.searchsorted(batch.ts, batch.ts[0], side="right"))
+        if room < n:
+            self._held = batch.slice(room, n)
+        return batch.slice(0, room)
 
     def _complete(self) -> None:
         """The slice is done: tell the readers."""

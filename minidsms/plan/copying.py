@@ -109,7 +109,7 @@ class _Memory:
             case MethodType():
                 return self._note(value, MethodType(value.__func__, self.copy(value.__self__)))
             case Queue():
-                queue = self._note(value, Queue(value.schema, value.bound, value.name))
+                queue = self._note(value, Queue(value.schema, value.bound, value.name, value.byte_bound))
                 queue.progress = value.progress
                 return queue
             case Reader():

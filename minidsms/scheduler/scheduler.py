@@ -93,10 +93,11 @@ def is_ready(operator: Schedulable) -> bool:
 def run_a_stalled_one(operators: Sequence[Schedulable], quantum: int) -> bool:
     """When nobody is ready, let an operator whose output queue is full run all the same; False if there is none.
 
-    It happens where two paths meet again: one is full, the reader waits for the other. The queue exceeds its bound by
-    one batch rather than the plan standing still.
+    It happens where two paths meet again, one being full while the reader waits for the other, and where an instant has
+    more elements than a queue may hold. The one nearest to the output is let: its readers wait for what it holds. The
+    queue exceeds its bound by an instant rather than the plan standing still.
     """
-    for operator in operators:
+    for operator in reversed(operators):
         if operator.has_work():
             operator.run(quantum)
             return True

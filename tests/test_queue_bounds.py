@@ -1,0 +1,80 @@
+"""Queues hold their bounds to the element and to the byte; answers do not depend on them. docs/semantics T5."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.queues import Queue
+from minidsms.scheduler import SCHEDULERS
+from minidsms.testing.compare import check
+from minidsms.testing.generators import random_case
+
+
+@pytest.fixture
+def most(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """The most elements and bytes any queue has held."""
+    seen = {"elements": 0, "bytes": 0}
+    put = Queue.put
+
+    def watched(queue: Queue, batch: Any) -> None:
+        put(queue, batch)
+        seen["elements"] = max(seen["elements"], queue.size)
+        seen["bytes"] = max(seen["bytes"], queue.nbytes)
+
+    monkeypatch.setattr(Queue, "put", watched)
+    return seen
+
+
+def run(**options: Any) -> list[minidsms.Change]:
+    """A chain of operators over 500 instants of one element, in one push."""
+    with minidsms.connect(**options) as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+        q = db.query("SELECT ISTREAM(k, SUM(v)) FROM S [RANGE 20] WHERE v > 3 GROUP BY k")
+        db.push("S", {"k": [i % 3 for i in range(500)], "v": range(500)}, ts=range(500))
+        return sorted(q.fetch(), key=repr)
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("bound", [4, 5, 64])
+def test_a_queue_never_holds_an_element_more_than_its_bound(bound: int, scheduler: str, most: dict[str, int]) -> None:
+    answer = run(queue_size=bound, scheduler=scheduler)
+    assert most["elements"] == bound
+    assert answer == run()
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("bound", [200, 4096])
+def test_a_queue_never_holds_a_byte_more_than_its_bound(bound: int, scheduler: str, most: dict[str, int]) -> None:
+    answer = run(queue_bytes=bound, scheduler=scheduler)
+    assert bound - 40 < most["bytes"] <= bound
+    assert answer == run()
+
+
+def test_an_instant_larger_than_the_bound_passes_whole(most: dict[str, int]) -> None:
+    with minidsms.connect(queue_size=10) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        q = db.query("SELECT k FROM S [RANGE 5]")
+        db.push("S", {"k": range(100)}, ts=[i // 50 for i in range(100)])
+        db.advance(100)
+        assert len(q.fetch()) == 200
+    assert most["elements"] == 50
+
+
+@pytest.mark.parametrize("queue_bytes", [1, 60])
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_the_answer_does_not_depend_on_the_bytes_a_queue_may_hold(scheduler: str, queue_bytes: int) -> None:
+    for seed in range(83_000, 83_006):
+        check(random_case(seed), batch_size=1 + seed % 3, queue_bytes=queue_bytes, scheduler=scheduler)
+
+
+def test_nothing_is_left_in_a_queue_and_its_bytes_come_back() -> None:
+    with minidsms.connect(queue_size=3) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        q = db.query("SELECT k, COUNT(*) FROM S [ROWS 3] GROUP BY k")
+        db.push("S", {"k": [i % 4 for i in range(50)]}, ts=range(50))
+        queues = [queue for op in q.network.operators for queue in op.inputs]
+        assert all(queue.size == 0 and queue.nbytes == 0 and not queue.is_full for queue in queues)
+        assert all(0 < queue.peak <= 4 for queue in queues)
