@@ -73,6 +73,7 @@ class Connection(Archiving, ReadsSources):
         self._memory = MemoryAccount(self)
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
         self.lock = threading.RLock()
+        super().__init__()
         self.dictionary = TextDictionary()
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
         self.queries: dict[str, Query] = {}
@@ -166,6 +167,7 @@ class Connection(Archiving, ReadsSources):
             if self.archiver is not None:
                 self.archiver.admit()
             key = name_of(name).lower()
+            self.await_replay(key)
             stream = self._streams.get(key)
             if stream is not None:
                 if sign is not None:
@@ -190,6 +192,7 @@ class Connection(Archiving, ReadsSources):
         """A heartbeat: no later element of the stream (default: of any) has a timestamp <= ts."""
         with self.lock:
             self._check()
+            self.await_replay(stream if stream is None else name_of(stream).lower())
             if self._callbacks.are_calling():
                 self._callbacks.defer(lambda: self.advance(ts, stream))
                 return

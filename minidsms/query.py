@@ -22,6 +22,7 @@ from minidsms.streamon.plan_log import Decision
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
     from minidsms.connection import Connection
+    from minidsms.cql.bound import Node
     from minidsms.engine import Network
     from minidsms.operators.contents import PresentContents
     from minidsms.plan.explain import Plan
@@ -341,6 +342,12 @@ class Query:
         return "failed" if self.failure is not None else "paused" if self.network.is_paused else "running"
 
     # ---------------------------------------------------------------------------------------------- introspection
+
+    @property
+    def logical(self) -> Node:
+        """The rewritten plan."""
+        assert self._plan is not None
+        return self._plan.logical.root
 
     @property
     def network(self) -> Network:

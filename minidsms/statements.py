@@ -222,6 +222,7 @@ def register(db: Connection, tree: syntax.Query, text: str, name: str | None, wi
     db.warnings.extend(bound.warnings)
     logical = plan(bound.node, text)
     db.system_streams.open(bound.streams)
+    db.check_registration(bound.streams, with_history)
     frontier = db.frontier(bound.streams, bound.relations)
     query = Query(
         db,

@@ -6,9 +6,10 @@ The archiver is made with the first archive; a connection without archives pays 
 from __future__ import annotations
 
 import os
+import threading
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.cql.errors import Error
 from minidsms.settings import interval_ticks
@@ -16,6 +17,7 @@ from minidsms.settings import interval_ticks
 if TYPE_CHECKING:
     from minidsms.archive.archiver import Archiver
     from minidsms.archive.recorder import Recorder
+    from minidsms.archive.replay import Replaying
     from minidsms.connection import Connection
     from minidsms.inputs.relation_input import RelationInput
     from minidsms.inputs.stream_input import StreamInput
@@ -25,7 +27,12 @@ if TYPE_CHECKING:
 class Archiving:
     """What `Connection` can do with archives."""
 
+    lock: threading.RLock
     archiver: Archiver | None = None
+    replaying: Replaying | None = None
+
+    def __init__(self) -> None:
+        self._replay_ended = threading.Condition(self.lock)
 
     def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
         """Write what a stream, relation or query brings from now on into a folder of archives; None: no longer.
@@ -53,6 +60,80 @@ class Archiving:
         """Return when all that has been pushed before is in the archives, on disk. Error where it cannot be written."""
         if self.archiver is not None:
             self.archiver.flush()
+
+    def replay(
+        self,
+        folder: str,
+        names: Sequence[str] | None = None,
+        *,
+        from_: int | str | None = None,
+        to: int | str | None = None,
+        speed: float | None = None,
+        engine: str = "local",
+        push_down: bool = True,
+        follow: bool = False,
+        progress: Callable[[float], Any] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> int:
+        """Push the elements of archives, in the order of event time; returns how many were pushed.
+
+        folder: an archive, or a folder of archives; names: which streams and relations (default: all that are
+        declared). from_, to: instants, both included; a relation is replayed from its beginning.  speed: times real
+        time (default: as fast as can be).  engine: "local" (pyarrow) or "spark".  push_down: leave out rows and columns
+        that no registered query needs.  follow: then go on with what the archives' writers add, until `stop()` is true.
+        progress: called now and then with the fraction done.
+
+        The streams go on afterwards: pushes of other threads wait for the end of the replay and follow without a seam.
+        Error where archive and declaration do not fit; DataError and LateElementError as `push` raises them.
+        """
+        from minidsms.archive.replay import Options, Replay
+
+        db = cast("Connection", self)
+        with db.lock:
+            db._check()
+            ends = [None if ts is None else db._instant("replay", ts) for ts in (from_, to)]
+        if speed is not None and not speed > 0:
+            raise Error("speed is a number above 0: how many times faster than real time")
+        options = Options(ends[0], ends[1], speed, engine, push_down, follow)
+        return Replay(db, os.fspath(folder), names, options, progress, stop).run()
+
+    def heartbeat(self, stream: StreamInput, ts: int) -> None:
+        """A heartbeat of a stream that is being replayed."""
+        db = cast("Connection", self)
+        with db.lock:
+            db._check()
+            stream.advance(ts)
+            told = db._step(stream.definition.name.lower())
+        if told:
+            db._callbacks.tell()
+
+    def await_replay(self, name: str | None) -> None:
+        """Wait, with the lock, until a replay into this stream or relation (None: into any) has ended."""
+        while self.replaying is not None and (name is None or name in self.replaying.names):
+            if self.replaying.thread == threading.get_ident():
+                raise Error(f"{name or 'a stream'} is being replayed; push and advance when the replay has ended")
+            self._replay_ended.wait()
+
+    def end_replay(self) -> None:
+        """Let the pushes that wait go on. Called with the lock."""
+        self.replaying = None
+        self._replay_ended.notify_all()
+
+    def check_registration(self, streams: Iterable[str], with_history: bool) -> None:
+        """Error where a query that begins now would miss what a replay leaves out for want of a reader."""
+        db = cast("Connection", self)
+        for name in streams:
+            if self.replaying is not None and self.replaying.pushes_down and name.lower() in self.replaying.names:
+                raise Error(
+                    f"{name} is being replayed with only what the queries registered before need\n"
+                    "help: register the query before the replay, or replay with push_down=False"
+                )
+            stream = db.stream_input(name)
+            if with_history and stream.store.tail < getattr(stream, "incomplete_until", 0):
+                raise Error(
+                    f"WITH HISTORY: {name} was replayed with only what the queries registered before need\n"
+                    "help: replay with push_down=False"
+                )
 
     def stop_archiving(self, target: StreamInput | RelationInput | Query | None) -> None:
         """Write what waits of one stream, relation or query, and archive it no longer."""

@@ -24,6 +24,7 @@ GROUP_ROWS = 131_072
 FILE_ROWS = 4_000_000
 """Rows of a file at most."""
 
+_FILES_AT_ONCE = 32
 _ORDER = [("_ts", "ascending"), ("_arrival", "ascending")]
 
 
@@ -98,13 +99,20 @@ def read(
     expression over the file's columns; what it rejects is not given, and where statistics tell, not read.  TEXT comes
     as dictionaries of strings.
     """
-    condition = where
-    for bound, limit in ((from_, ">="), (to, "<=")):
-        if bound is not None:
-            ts = pc.field("_ts")
-            within = ts >= bound if limit == ">=" else ts <= bound
-            condition = within if condition is None else condition & within
-    yield from read_files(archive, archive.files(from_, to), fields, condition)
+    return read_files(archive, archive.files(from_, to), fields, within("_ts", from_, to, where))
+
+
+def within(column: str, low: int | None, high: int | None, where: pc.Expression | None = None) -> pc.Expression | None:
+    """The condition that low <= column <= high, and `where`; None where nothing is asked."""
+    parts = [] if where is None else [where]
+    if low is not None:
+        parts.append(pc.field(column) >= low)
+    if high is not None:
+        parts.append(pc.field(column) <= high)
+    whole = None
+    for part in parts:
+        whole = part if whole is None else whole & part
+    return whole
 
 
 def read_files(
@@ -112,15 +120,25 @@ def read_files(
 ) -> Iterator[pa.Table]:
     """The elements of these files, which are ordered by first ts, in the order of (_ts, _arrival)."""
     columns = [*OWN_COLUMNS, *(archive.metadata.fields if fields is None else fields)]
+    # Files that follow one another are read as one, so that the next is fetched before it is needed.
+    row: list[str] = []
     for group in overlapping(files):
         if len(group) == 1:
-            yield from read_file(archive, group[0].path, columns, where)
+            row.append(group[0].path)
+            if len(row) == _FILES_AT_ONCE:
+                yield from read_file(archive, row, columns, where)
+                row = []
             continue
-        parts = [table for file in group for table in read_file(archive, file.path, columns, where)]
+        if row:
+            yield from read_file(archive, row, columns, where)
+            row = []
+        parts = list(read_file(archive, [file.path for file in group], columns, where))
         if parts:
             table = pa.concat_tables(parts).unify_dictionaries().sort_by(_ORDER)
             for start in range(0, len(table), GROUP_ROWS):
                 yield table.slice(start, GROUP_ROWS)
+    if row:
+        yield from read_file(archive, row, columns, where)
 
 
 def overlapping(files: Sequence[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
@@ -138,21 +156,19 @@ def overlapping(files: Sequence[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
         yield group
 
 
-def read_file(archive: Archive, path: str, columns: Sequence[str], where: Any = None) -> Iterator[pa.Table]:
-    """The elements of one file, in its order."""
+def read_file(
+    archive: Archive, paths: str | list[str], columns: Sequence[str], where: Any = None
+) -> Iterator[pa.Table]:
+    """The elements of a file, or of several one after the other, each in its order."""
     from pyarrow import dataset
 
-    texts = {f for f, t in zip(archive.metadata.fields, archive.metadata.schema.types) if t is Type.TEXT}
+    metadata = archive.metadata
+    texts = {f for f, t in zip(metadata.fields, metadata.schema.types) if t is Type.TEXT} & set(columns)
     # A text that repeats is then decoded once.
-    options = dataset.ParquetReadOptions(dictionary_columns=texts & set(columns))
-    format_ = dataset.ParquetFileFormat(read_options=options)
-    schema = pa.schema(
-        [
-            f if f.name not in texts or f.name not in columns else f.with_type(pa.dictionary(pa.int32(), pa.string()))
-            for f in archive.metadata.arrow_schema
-        ]
-    )
-    source = dataset.dataset(path, schema=schema, format=format_)
+    options = dataset.ParquetReadOptions(dictionary_columns=texts)
+    coded = pa.dictionary(pa.int32(), pa.string())
+    schema = pa.schema([f.with_type(coded) if f.name in texts else f for f in metadata.arrow_schema])
+    source = dataset.dataset(paths, schema=schema, format=dataset.ParquetFileFormat(read_options=options))
     for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
         if batch.num_rows:
             yield pa.Table.from_batches([batch])

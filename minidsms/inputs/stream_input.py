@@ -34,6 +34,7 @@ class StreamInput:
 
     store: what has been released.  progress: no later element has ts <= it.  greatest_ts: of what was taken, or None.
     clock: gives the instant of rows that come with none, where the stream has no TIMESTAMP BY.
+    incomplete_until: what the store holds below this number lacks rows or columns that nobody needed.
     recorder: writes what is taken into an archive.
     memory: asked before anything is stored, with the bytes the call brings; it may raise to refuse them.
     """
@@ -60,6 +61,7 @@ class StreamInput:
         self.counters = InputCounters()
         self.rejected = RejectedRows()
         self.recorder: Recorder | None = None
+        self.incomplete_until = 0
         self._clock = clock
         self._memory = memory
         # A slack beyond the range of instants holds everything back just as well, and does not overflow.
@@ -157,6 +159,13 @@ class StreamInput:
     def keep_pace(self) -> None:
         """A heartbeat by the clock, for rows that take their instants from it: none comes before the present."""
         self.advance(self._now() - 1)
+
+    def pass_over(self, ts: int) -> None:
+        """Elements up to ts have come that nobody needs: time passes as if they had been pushed."""
+        if self.greatest_ts is None or ts > self.greatest_ts:
+            self.greatest_ts = ts
+            self.progress = max(self.progress, ts - self._slack - 1)
+            self._release()
 
     def finish(self) -> None:
         """The stream has ended: everything that waits is released, nothing more is taken."""

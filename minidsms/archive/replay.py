@@ -1,0 +1,286 @@
+"""Replay: archives into the live engine, in the order of event time, and then on with what is live.
+
+Several archives are read at once, a block each; the block that begins earliest goes next (`sources.driver`). A
+relation's changes go before the streams reach their instants. The streams are not ended: behind the last element they
+have exactly the progress they would have had live, so that whatever is pushed next follows without a seam; pushes that
+come while the replay runs wait for its end.
+
+Invariant: rows and columns that no query needs are not read, but their instants pass all the same: the answers, and
+which instants are closed at the end, do not depend on what was pushed down.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from minidsms.archive.demand import Demand, demand
+from minidsms.archive.format import Archive, archives_in
+from minidsms.archive.progress import read_progress
+from minidsms.archive.replay_source import ReplaySource, Span, Tables, local_tables
+from minidsms.cql.errors import Error
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.sources.driver import SourceDriver
+from minidsms.sources.driver_entry import Entry
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+
+POLL_S = 0.2
+_SLICE_S = 0.01
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to replay: see `Connection.replay`."""
+
+    from_: int | None = None
+    to: int | None = None
+    speed: float | None = None
+    engine: str = "local"
+    push_down: bool = True
+    follow: bool = False
+
+
+@dataclass(eq=False)
+class Replaying:
+    """A replay that is under way: which inputs it feeds, and from which thread."""
+
+    names: frozenset[str]
+    pushes_down: bool
+    thread: int = field(default_factory=threading.get_ident)
+
+
+class ReplayDriver(SourceDriver):
+    """Drives archives into inputs that go on afterwards."""
+
+    def _finish(self, target: StreamInput | RelationInput) -> None:
+        """An archive has been read; its input goes on, from the archive's last instant."""
+        for entry in self._entries:
+            if entry.target is target and isinstance(target, StreamInput) and isinstance(entry.source, ReplaySource):
+                last = entry.source.last_ts
+                if last is not None:
+                    target.pass_over(last)
+
+    def _push(self, entry: Entry, until: int | None) -> None:
+        """Push the block; then tell the other streams how far they are, as what they lack may have been left out."""
+        super()._push(entry, until)
+        if not isinstance(entry.target, StreamInput) or entry.target.greatest_ts is None:
+            return
+        # Up to here the changes of relations have been made.
+        reached = entry.target.greatest_ts
+        for other in self._entries:
+            if other is not entry and other.batch is not None and isinstance(other.target, StreamInput):
+                other.target.pass_over(min(other.begins - 1, reached))
+
+
+class Replay:
+    """One replay of some archives into the inputs of a connection.
+
+    progress: called with the fraction done.  stop: asked between blocks; a replay that follows goes on until it says
+    so.  clock, sleep: of the wall, for speed.
+    """
+
+    def __init__(
+        self,
+        db: Connection,
+        folder: str,
+        names: Sequence[str] | None,
+        options: Options,
+        progress: Callable[[float], Any] | None = None,
+        stop: Callable[[], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._db = db
+        self._options = options
+        self._progress = progress or (lambda fraction: None)
+        self._stop = stop or (lambda: False)
+        self._clock = clock
+        self._sleep = sleep
+        self._pairs = _pairs(db, folder, names)
+        self._tables = _tables(options.engine)
+        self.rows = 0
+
+    def run(self) -> int:
+        """Replay to the end (or until told to stop); how many rows were pushed."""
+        self._begin()
+        try:
+            ends = [_settled(archive, self._options.follow) for archive, _ in self._pairs]
+            self._drive(
+                [Span(self._first(target), self._options.to, 0, end) for (_, target), end in zip(self._pairs, ends)]
+            )
+            self._progress(1.0)
+            if self._options.follow:
+                self._follow(ends)
+        finally:
+            self._end()
+        return self.rows
+
+    def _first(self, target: StreamInput | RelationInput) -> int | None:
+        """A relation is replayed from its beginning, so that it has its rows."""
+        return self._options.from_ if isinstance(target, StreamInput) else None
+
+    # --------------------------------------------------------------------------------------------- begin and end
+
+    def _begin(self) -> None:
+        db = self._db
+        if db.archiver is not None:
+            db.archiver.flush()
+        with db.lock:
+            if db.replaying is not None:
+                raise Error("a replay is under way already; replay several archives at once, or one after the other")
+            for archive, target in self._pairs:
+                if target.recorder is not None and target.recorder.archive.folder == archive.folder:
+                    # What is replayed is in the archive already.
+                    target.recorder.is_suspended = True
+            db.replaying = Replaying(
+                frozenset(t.definition.name.lower() for _, t in self._pairs), self._options.push_down
+            )
+
+    def _end(self) -> None:
+        db = self._db
+        with db.lock:
+            for archive, target in self._pairs:
+                recorder = target.recorder
+                if recorder is not None and recorder.archive.folder == archive.folder:
+                    recorder.is_suspended = False
+                    recorder.must_resume = recorder.must_resume and self._options.to is not None
+                if isinstance(target, StreamInput) and self._options.push_down:
+                    target.incomplete_until = target.store.head
+            db.end_replay()
+
+    # --------------------------------------------------------------------------------------------------- driving
+
+    def _drive(self, spans: Sequence[Span]) -> None:
+        """Read these parts of the archives."""
+        db = self._db
+        with db.lock:
+            sources = [
+                (ReplaySource(archive, target.schema, span, self._demand(target), self._tables), target)
+                for (archive, target), span in zip(self._pairs, spans)
+            ]
+        driver = ReplayDriver([*sources])
+        pace = self._pace([source for source, _ in sources])
+        before = self._taken()
+        until = None
+        while not self._stop():
+            if self._options.speed is not None:
+                until = next(pace)
+            if db.drive(driver, until):
+                self._progress(driver.fraction)
+            elif driver.has_ended:
+                break
+            else:
+                # The next elements' time has not come, or a stream is paused.
+                self._sleep(_SLICE_S)
+        for source, _ in sources:
+            source.close()
+        self.rows += self._taken() - before
+
+    def _taken(self) -> int:
+        return sum(target.counters.accepted for _, target in self._pairs)
+
+    def _pace(self, sources: Sequence[ReplaySource]) -> Iterator[int]:
+        """The instant that may be reached by now, at `speed` times real time."""
+        firsts = [ts for s in sources if s.is_stream and (ts := s.first_ts()) is not None]
+        first = min(firsts, default=0)
+        speed = self._options.speed or 1.0
+        begun = self._clock()
+        while True:
+            yield first + int((self._clock() - begun) * speed * 1e9 / self._db.tick_ns)
+
+    def _demand(self, target: StreamInput | RelationInput) -> Demand:
+        """What is read of an archive: for a relation, and where rows are archived again, everything."""
+        everything = Demand(frozenset(range(len(target.schema))), None)
+        archived = target.recorder is not None and not target.recorder.is_suspended
+        if not self._options.push_down or isinstance(target, RelationInput) or archived:
+            return everything
+        name = target.definition.name
+        queries = self._db.queries
+        return demand([queries[q].logical for q in self._db.readers_of(name)], name, len(target.schema))
+
+    def _follow(self, ends: list[int]) -> None:
+        """Read what the archives' writers add, until told to stop."""
+        while not self._stop():
+            # Read once: what is closed by then is in files by then.
+            told = [read_progress(archive.folder) for archive, _ in self._pairs]
+            grown = [end if progress is None else progress.arrivals for end, progress in zip(ends, told)]
+            if grown != ends:
+                first = [self._first(target) for _, target in self._pairs]
+                self._drive([Span(f, self._options.to, a, b) for f, a, b in zip(first, ends, grown)])
+                ends = grown
+            for (_, target), progress in zip(self._pairs, told):
+                if isinstance(target, StreamInput) and progress is not None and progress.closed is not None:
+                    self._db.heartbeat(target, min(progress.closed, self._limit()))
+            self._sleep(POLL_S)
+
+    def _limit(self) -> int:
+        return 2**62 if self._options.to is None else self._options.to
+
+
+def _settled(archive: Archive, follows: bool) -> int:
+    """The arrival below which everything is in files. Without a writer the archive is complete as it is."""
+    progress = read_progress(archive.folder) if follows else None
+    if progress is not None:
+        return progress.arrivals
+    return max((f.last_arrival + 1 for f in archive.files()), default=0)
+
+
+def _tables(engine: str) -> Tables:
+    if engine == "local":
+        return local_tables
+    if engine == "spark":
+        from minidsms.spark.reading import spark_tables
+
+        return spark_tables
+    raise Error(f'no replay engine "{engine}"; there are: local, spark')
+
+
+def _pairs(
+    db: Connection, folder: str, names: Sequence[str] | None
+) -> list[tuple[Archive, StreamInput | RelationInput]]:
+    """The archives of a folder with the inputs of their names."""
+    archives = {a.metadata.name.lower(): a for a in archives_in(folder)}
+    declared = {i.definition.name.lower(): i for i in db.inputs}
+    chosen = [n.lower() for n in names] if names is not None else [n for n in declared if n in archives]
+    for name in chosen:
+        if name not in archives:
+            there = ", ".join(a.metadata.name for a in archives.values()) or "none"
+            raise Error(f'{folder!r} has no archive "{name}"; there are: {there}')
+        if name not in declared:
+            raise Error(
+                f'no stream or relation "{name}" has been declared\nhelp: its archive has '
+                f"{archives[name].metadata.schema}"
+            )
+    if not chosen:
+        there = ", ".join(a.metadata.name for a in archives.values()) or "none"
+        raise Error(f"no stream or relation is named like an archive of {folder!r}; its archives are: {there}")
+    return [(_fitting(db, archives[name], declared[name]), declared[name]) for name in chosen]
+
+
+def _fitting(db: Connection, archive: Archive, target: StreamInput | RelationInput) -> Archive:
+    """The archive, if its elements can be the input's."""
+    metadata = archive.metadata
+    kind = "stream" if isinstance(target, StreamInput) else "relation"
+    if metadata.kind != kind:
+        raise Error(f"{metadata.name} is a {kind}, and its archive is one of a {metadata.kind}")
+    if metadata.tick_ns != db.tick_ns:
+        raise Error(
+            f"the archive {archive.folder!r} counts in {metadata.time_unit}, the connection in "
+            f"{db.settings['time_unit']}\nhelp: minidsms.connect(time_unit={metadata.time_unit!r})"
+        )
+    there = {f.name.lower(): f.type for f in metadata.schema}
+    for column in target.schema:
+        if column.name.lower() not in there:
+            raise Error(f'the archive {archive.folder!r} has no column "{column.name}"\nhelp: it has {metadata.schema}')
+        if there[column.name.lower()] is not column.type:
+            raise Error(
+                f"the archive {archive.folder!r} has {column.name} as {there[column.name.lower()]}, "
+                f"{metadata.name} as {column.type}"
+            )
+    return archive

@@ -1,0 +1,366 @@
+"""What is replayed is answered as it was live, whatever is pushed down, and the live goes on behind it."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.archive import replay_source
+from minidsms.archive.replay import Options, Replay
+from minidsms.cql.errors import CqlError, Error
+from minidsms.testing.archived import archive_feed, run_replayed
+from minidsms.testing.compare import difference_of, run_definition
+from minidsms.testing.generators import random_case
+from tests.archive.reading import elements
+
+DECLARE = "CREATE STREAM S (k INTEGER, t TEXT, f FLOAT, b BOOLEAN, at TIMESTAMP)"
+ROWS = [(i % 5, "abc"[i % 3] if i % 7 else None, i / 2, i % 2 == 0, i * 1000) for i in range(40)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """An archive of S, a row per tick, in partitions of 10 ticks."""
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        db.archive("S", str(tmp_path), partition=10)
+        for i in range(0, 40, 4):
+            db.push("S", ROWS[i : i + 4], ts=list(range(i, i + 4)))
+            db.flush()
+    return str(tmp_path)
+
+
+def test_a_replay_gives_the_defined_answer(tmp_path: Path) -> None:
+    _compare(tmp_path, range(24))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(1000, 2000, 100))
+def test_a_replay_gives_the_defined_answer_in_a_thousand_cases(tmp_path: Path, start: int) -> None:
+    _compare(tmp_path, range(start, start + 100))
+
+
+def _compare(tmp_path: Path, seeds: range) -> None:
+    for seed in seeds:
+        rng = random.Random(seed)
+        case = random_case(seed)
+        if case.registered:
+            continue
+        try:
+            expected = run_definition(case)
+        except CqlError:
+            continue
+        place = str(tmp_path / str(seed))
+        # Behind LATE DROP, rows are dropped or not by the heartbeats before them, which no archive has.
+        parts = [len(case.feed) - 1]
+        if "LATE DROP" not in str(case):
+            parts.append(rng.randrange(len(case.feed)))
+        for i, part in enumerate(parts):
+            archive_feed(case, case.feed[:part], f"{place}{i}", rng.choice((4, 1000)), rng.choice((5, 100)))
+            if not Path(f"{place}{i}").exists() or not any(Path(f"{place}{i}").iterdir()):
+                continue
+            for push_down, batch_size in ((True, 65_536), (False, 2)):
+                actual = run_replayed(
+                    case, f"{place}{i}", case.feed[part:], replay={"push_down": push_down}, batch_size=batch_size
+                )
+                difference = difference_of(expected, actual)
+                assert not difference, f"{difference}\nreplayed: {part} of the calls, {push_down=}\n{case}"
+
+
+def _replayed(folder: str, query: str, **options: Any) -> list[Any]:
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        q = db.query(query)
+        db.replay(folder, **options)
+        db.advance(100)
+        return [(c.ts, c.sign, *c.row) for c in q.fetch()]
+
+
+def test_from_and_to_bound_what_is_replayed(folder: str) -> None:
+    assert [ts for ts, *_ in _replayed(folder, "SELECT k FROM S", from_=8, to=21)] == list(range(8, 22))
+    assert _replayed(folder, "SELECT k FROM S", from_=50) == []
+    assert [ts for ts, *_ in _replayed(folder, "SELECT k FROM S", to="1970-01-01 00:00:00.003")] == [0, 1, 2, 3]
+
+
+def test_a_relation_is_replayed_from_its_beginning(tmp_path: Path) -> None:
+    declare = "CREATE STREAM S (k INTEGER); CREATE RELATION R (k INTEGER, n TEXT)"
+    with minidsms.connect() as db:
+        db.execute(declare)
+        for name in "SR":
+            db.archive(name, str(tmp_path))
+        db.push("R", [(1, "a"), (2, "b"), (1, "a")], ts=[0, 5, 8], sign=[1, 1, -1])
+        db.push("S", [(1,), (2,), (1,), (2,)], ts=[1, 4, 6, 9])
+    with minidsms.connect() as db:
+        db.execute(declare)
+        q = db.query("SELECT ISTREAM(n) FROM S [NOW], R WHERE S.k = R.k")
+        assert db.replay(str(tmp_path), from_=4) == 6
+        db.advance(100)
+        assert [(c.ts, *c.row) for c in q.fetch()] == [(6, "a"), (9, "b")]
+
+
+QUERIES = [
+    "SELECT ISTREAM(k) FROM S [NOW] WHERE t = 'a'",
+    "SELECT k FROM S [RANGE 5] WHERE f >= 3.5 AND 10.0 > f AND NOT b",
+    "SELECT k, t FROM S [RANGE 3] WHERE t IS NULL OR k IN (1, 3)",
+    "SELECT t, COUNT(*) FROM S [RANGE 3] WHERE k <> 2 AND t IS NOT NULL GROUP BY t",
+    "SELECT COUNT(*) FROM S [RANGE 3] WHERE t = 'none'",
+    "SELECT k FROM S [ROWS 3] WHERE t = 'a'",
+    "SELECT RSTREAM(k) FROM S [RANGE 6 SLIDE 4] WHERE t = 'a'",
+    "SELECT ISTREAM(x.k, y.f) FROM S [RANGE 3] x, S [RANGE 2] y WHERE x.k = y.k AND x.t = 'a' AND y.t = 'b'",
+    "SELECT k FROM S [NOW] WHERE at < TIMESTAMP '1970-01-01 00:00:11' AND NOT (k = 3)",
+    "SELECT k FROM S [NOW] WHERE f = k",
+    "SELECT t FROM S [RANGE 5] WHERE t > 'a' AND t LIKE '_'",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_is_pushed_down_does_not_show(folder: str, query: str) -> None:
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        q = db.query(query)
+        db.push("S", ROWS, ts=list(range(40)))
+        progress = q.closed_until
+        db.advance(100)
+        live = sorted(((c.ts, c.sign, *c.row) for c in q.fetch()), key=repr)
+    for push_down in (True, False):
+        assert sorted(_replayed(folder, query, push_down=push_down), key=repr) == live
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        q = db.query(query)
+        db.replay(folder)
+        assert q.closed_until == progress == 38
+
+
+def test_rows_and_columns_that_no_query_needs_are_not_read(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[list[str], int]] = []
+    real = replay_source.read_files
+
+    def spying(archive: Any, files: Any, fields: Any, where: Any) -> Iterator[Any]:
+        for table in real(archive, files, fields, where):
+            read.append((list(fields), len(table)))
+            yield table
+
+    monkeypatch.setattr(replay_source, "read_files", spying)
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        first = db.query("SELECT ISTREAM(f) FROM S [NOW] WHERE k = 1 AND t = 'a'")
+        second = db.query("SELECT t, COUNT(*) FROM S [RANGE 5] WHERE k = 2 GROUP BY t")
+        assert db.replay(folder) == sum(n for _, n in read)
+        wanted = [r for r in ROWS if (r[0] == 1 and r[1] == "a") or r[0] == 2]
+        assert sum(n for _, n in read) == len(wanted) < 15
+        assert all(fields == ["k", "t", "f"] for fields, _ in read)
+        assert [c.row[0] for c in first.fetch()] == [r[2] for r in ROWS if r[0] == 1 and r[1] == "a"]
+        assert second.fetch()
+
+
+def test_a_stream_that_is_archived_again_is_read_whole(folder: str, tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        db.query("SELECT ISTREAM(f) FROM S [NOW] WHERE k = 1")
+        db.archive("S", str(tmp_path / "copy"))
+        db.replay(folder)
+    assert elements(tmp_path / "copy", "S") == elements(folder, "S")
+
+
+def test_an_archive_that_is_replayed_into_its_own_stream_is_not_written_again(folder: str) -> None:
+    before = elements(folder, "S")
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        db.archive("S", folder)
+        q = db.query("SELECT COUNT(*) FROM S")
+        db.replay(folder)
+        db.push("S", ROWS[0], ts=40)
+        db.advance(40)
+        assert q.snapshot() == [(41,)]
+    assert elements(folder, "S") == [*before, (40, 1, *ROWS[0])]
+
+
+def test_a_relation_goes_on_with_its_archive_once_it_has_been_replayed(tmp_path: Path) -> None:
+    for run in range(3):
+        with minidsms.connect() as db:
+            db.execute(f"CREATE RELATION R (v INTEGER) ARCHIVE '{tmp_path}'")
+            if run:
+                db.replay(str(tmp_path))
+                db.push("R", (run - 1,), ts=run, sign=-1)
+            db.push("R", (run,), ts=run)
+    assert elements(tmp_path, "R") == [(0, 1, 0), (1, -1, 0), (1, 1, 1), (2, -1, 1), (2, 1, 2)]
+
+
+def test_pushes_of_other_threads_wait_and_follow(folder: str) -> None:
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        q = db.query("SELECT k, f FROM S")
+        started, pushed = threading.Event(), threading.Event()
+
+        def live() -> None:
+            started.wait()
+            db.push("S", (7, None, -1.0, None, None), ts=40)
+            pushed.set()
+
+        thread = threading.Thread(target=live)
+        thread.start()
+
+        def tell(fraction: float) -> None:
+            started.set()
+            assert fraction == 1.0 or not pushed.wait(0.02)
+
+        db.replay(folder, progress=tell)
+        thread.join()
+        db.advance(40)
+        assert [c.row[1] for c in q.fetch()] == [*(r[2] for r in ROWS), -1.0]
+
+
+def test_a_callback_cannot_push_into_what_is_being_replayed(folder: str) -> None:
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        seen: list[Exception] = []
+
+        def push(change: Any) -> None:
+            try:
+                db.push("S", ROWS[0], ts=100)
+            except Error as error:
+                seen.append(error)
+
+        db.query("SELECT k FROM S [NOW]").on_change(push)
+        db.replay(folder)
+        assert seen
+        assert "push and advance when the replay has ended" in str(seen[0])
+
+
+def test_a_query_registered_amid_a_replay_is_refused_or_sees_everything(folder: str) -> None:
+    for push_down in (True, False):
+        with minidsms.connect() as db:
+            db.execute(DECLARE)
+            db.query("SELECT k FROM S [NOW] WHERE k = 1")
+            refused: list[str] = []
+
+            def register(fraction: float, db: Any = db, refused: list[str] = refused) -> None:
+                try:
+                    db.query("SELECT t FROM S")
+                except Error as error:
+                    refused.append(str(error))
+
+            db.replay(folder, push_down=push_down, progress=register)
+            assert any("register the query before the replay" in r for r in refused) == push_down
+            db.query("SELECT t FROM S")
+
+
+def test_with_history_is_refused_where_the_history_is_incomplete(folder: str) -> None:
+    for push_down in (True, False):
+        with minidsms.connect() as db:
+            db.execute(DECLARE)
+            db.query("SELECT k FROM S [RANGE 5] WHERE k = 1")
+            db.replay(folder, push_down=push_down)
+            late = "CREATE QUERY late AS SELECT t FROM S [RANGE 5] WITH HISTORY"
+            if push_down:
+                with pytest.raises(Error, match="replay with push_down=False"):
+                    db.execute(late)
+            else:
+                db.execute(late)
+            db.push("S", ROWS[:6], ts=list(range(50, 56)))
+            db.advance(60)
+            db.execute(late.replace("late", "later"))
+
+
+class _Wall:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.seen: list[tuple[float, int]] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_speed_lets_time_pass_so_many_times_faster(folder: str) -> None:
+    wall = _Wall()
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        q = db.query("SELECT k FROM S")
+        q.on_change(lambda change: wall.seen.append((wall.now, change.ts)))
+        replay = Replay(db, folder, None, Options(speed=0.1), clock=wall.clock, sleep=wall.sleep)
+        assert replay.run() == 40
+        db.advance(100)
+    # A tick of a millisecond takes 10 at a tenth of the speed.
+    assert [ts for _, ts in wall.seen] == list(range(40))
+    assert all(abs(now - ts * 0.01) <= 0.021 for now, ts in wall.seen)
+
+
+def test_a_replay_that_follows_reads_what_is_added(folder: str) -> None:
+    with minidsms.connect() as db, minidsms.connect() as writer:
+        writer.execute(DECLARE)
+        writer.archive("S", folder)
+        db.execute(DECLARE)
+        q = db.query("SELECT f FROM S [RANGE 1000] WHERE k >= 0")
+        rounds = 0
+
+        def stop() -> bool:
+            nonlocal rounds
+            rounds += 1
+            if rounds % 4 == 0 and rounds <= 20:
+                ts = 40 + rounds
+                writer.push("S", (1, "x", float(ts), None, None), ts=ts)
+                writer.advance(ts)
+                writer.flush()
+            return rounds > 1000 or q.closed_until == 60
+
+        replay = Replay(db, folder, None, Options(follow=True), stop=stop, sleep=lambda seconds: None)
+        assert replay.run() == 45
+        assert [c.row[0] for c in q.fetch()][40:] == [44.0, 48.0, 52.0, 56.0, 60.0]
+        assert q.closed_until == 60
+
+
+@pytest.mark.parametrize(
+    ("declare", "options", "reason"),
+    [
+        ("CREATE STREAM T (k INTEGER)", {}, "no stream or relation is named like an archive"),
+        ("CREATE STREAM S (k INTEGER, z TEXT)", {}, 'has no column "z"'),
+        ("CREATE STREAM S (k FLOAT)", {}, "has k as INTEGER, S as FLOAT"),
+        ("CREATE RELATION S (k INTEGER)", {}, "S is a relation, and its archive is one of a stream"),
+        (DECLARE, {"names": ["T"]}, 'has no archive "t"'),
+        (DECLARE, {"speed": 0}, "above 0"),
+        (DECLARE, {"engine": "dask"}, 'no replay engine "dask"'),
+        (DECLARE, {"from_": "yesterday"}, "yesterday"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(folder: str, declare: str, options: dict[str, Any], reason: str) -> None:
+    with minidsms.connect() as db:
+        db.execute(declare)
+        with pytest.raises(Error, match=reason):
+            db.replay(folder, **options)
+        assert db.replaying is None
+
+
+def test_another_time_unit_is_refused(folder: str) -> None:
+    with minidsms.connect(time_unit="s") as db:
+        db.execute(DECLARE)
+        with pytest.raises(Error, match=r"connect\(time_unit='ms'\)"):
+            db.replay(folder)
+
+
+def test_columns_may_stand_in_another_order_or_be_fewer(folder: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM s (T TEXT, K INTEGER)")
+        q = db.query("SELECT t, k FROM S")
+        db.replay(folder)
+        db.advance(100)
+        assert [c.row for c in q.fetch()] == [(r[1], r[0]) for r in ROWS]
+
+
+def test_the_progress_rises_to_one(folder: str) -> None:
+    told: list[float] = []
+    tell: Callable[[float], None] = told.append
+    with minidsms.connect() as db:
+        db.execute(DECLARE)
+        db.replay(folder, progress=tell)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
