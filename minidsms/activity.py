@@ -106,7 +106,7 @@ def measure(db: Connection, clock: Callable[[], float] = time.monotonic) -> Acti
     2
     >>> activity = measure(db)
     >>> activity.inputs["s"].accepted, activity.queries["q1"].results, activity.queries["q1"].lag
-    (2, 3, 1)
+    (2, 1, 1)
     """
     with db.lock:
         return Activity(clock(), _inputs(db), {key: _query(query) for key, query in db.queries.items()}, db.nbytes)

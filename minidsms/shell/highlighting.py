@@ -71,7 +71,9 @@ def _statement(text: str, each: Input) -> list[Piece]:
             pieces.append((_kind(token.type), text[first:last]))
             at = last
     rest = text[at:end]
-    return [*pieces, *([("text" if rest.lstrip()[:1] in ("'", '"') else "", rest)] if rest else [])]
+    if rest.lstrip()[:1] in ("'", '"'):
+        return [*pieces, ("text", rest)]
+    return [*pieces, *_between(rest)]
 
 
 def _kind(type_: str) -> str:
