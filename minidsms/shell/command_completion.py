@@ -38,7 +38,7 @@ def complete_command(before: str, names: Names, allows: Callable[[str], bool]) -
     if kind == "file":
         return files(prefix, mark, allows)
     if mark:
-        return []
+        return files(prefix, mark, allows) if command.name == "schema" else []
     return _of_kind(kind, prefix, said, names)
 
 

@@ -7,10 +7,12 @@ Invariant: nothing that happens in a statement, a command or the background ends
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession
@@ -75,6 +77,7 @@ class InteractiveShell:
         self._loaded = threading.Event()
         self._load_failure: BaseException | None = None
         self._loading: threading.Thread | None = None
+        self._stopping: list[object] = []
         self._aids = Aids(lambda: self.session, safety)
         self._prompt = self._make_prompt()
 
@@ -99,6 +102,7 @@ class InteractiveShell:
             include_default_pygments_style=False,
             enable_open_in_editor=not self._safety.is_safe,
             enable_suspend=not self._safety.is_safe,
+            search_ignore_case=True,
         )
         prompt.app.after_render += self._load_behind
         return prompt
@@ -133,6 +137,7 @@ class InteractiveShell:
             self.turn = Turn()
             self.worker = Worker(session, self.turn, self._prompt.app.invalidate, self._picture_room)
             self.session = session
+            self._run(self._configuration.init)
             self.worker.start()
         except BaseException as error:
             self._load_failure = error
@@ -180,12 +185,17 @@ class InteractiveShell:
         session, worker = self.session, self.worker
         if session is None or worker is None:
             return True
-        if len(session.watches) or session.plan_shown is not None:
+        # What has been asked to stop a moment ago does not take a second Ctrl-C.
+        watched = [*session.watches.all(), *([session.plan_shown] if session.plan_shown is not None else [])]
+        if any(each not in self._stopping for each in watched):
+            self._stopping = watched
             worker.ask(_stop_watching)
             return False
         if typed:
             return True
-        if session.feeds:
+        feeds = list(session.feeds)
+        if any(each not in self._stopping for each in feeds):
+            self._stopping = [*watched, *feeds]
             worker.ask(_stop_feeding)
             return False
         self._screen.note(".quit or Ctrl-D leaves")
@@ -201,22 +211,19 @@ class InteractiveShell:
         if self._safety.is_safe:
             folders = ", ".join(self._safety.folders) or "no folder"
             print(harmless(f"Safe mode: files may be in {folders}."))
-        is_first = True
-        try:
-            while True:
-                text = self._read()
-                if text is None:
-                    break
-                self._loaded.wait()
-                if self._load_failure is not None:
-                    raise self._load_failure
-                if is_first and self._configuration.init and not self._run(self._configuration.init):
-                    break
-                is_first = False
-                if not self._run(text):
-                    break
-        finally:
-            self._end()
+        with unechoed():
+            try:
+                while True:
+                    text = self._read()
+                    if text is None:
+                        break
+                    self._loaded.wait()
+                    if self._load_failure is not None:
+                        raise self._load_failure
+                    if not self._run(text):
+                        break
+            finally:
+                self._end()
         return 0
 
     def _read(self) -> str | None:
@@ -264,6 +271,25 @@ class InteractiveShell:
             for name, sink in self.session.written():
                 self._screen.note(harmless(f"{name}: {sink.rows:,} rows written to {sink.path}"))
         self._screen.flush()
+
+
+@contextlib.contextmanager
+def unechoed() -> Iterator[None]:
+    """The terminal shows nothing by itself: what is typed while a statement runs appears in the next prompt."""
+    try:
+        import termios
+
+        before = termios.tcgetattr(sys.stdin)
+    except (ImportError, OSError, ValueError, termios.error):
+        yield
+        return
+    quiet = [*before]
+    quiet[3] &= ~termios.ECHO
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 
 
 def _stop_watching(session: Session) -> None:

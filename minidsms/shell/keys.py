@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from prompt_toolkit.application import get_app
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, get_common_complete_suffix
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -31,6 +33,10 @@ def key_bindings(interrupt: Callable[[str], bool]) -> KeyBindings:
         else:
             buffer.newline(copy_margin=True)
 
+    @bindings.add("tab", filter=is_typing)
+    def _(event: KeyPressEvent) -> None:
+        complete_now(event.current_buffer)
+
     @bindings.add("escape", "enter", filter=is_typing)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=True)
@@ -47,3 +53,22 @@ def key_bindings(interrupt: Callable[[str], bool]) -> KeyBindings:
         event.app.exit(exception=EOFError, style="class:exiting")
 
     return bindings
+
+
+def complete_now(buffer: Buffer) -> None:
+    """Take the only completion; else what all have in common, then the next one of the menu.
+
+    What is offered while one types comes a little later; the key does not wait for it, nor does it get lost.
+    """
+    state = buffer.complete_state
+    if state is not None and len(state.completions) == 1:
+        buffer.apply_completion(state.completions[0])
+    elif state is not None:
+        buffer.complete_next()
+    else:
+        offered = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
+        if len(offered) == 1:
+            buffer.apply_completion(offered[0])
+            return
+        buffer.insert_text(get_common_complete_suffix(buffer.document, offered))
+        buffer.start_completion(select_first=False)

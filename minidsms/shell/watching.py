@@ -55,6 +55,10 @@ class Watches:
     def __len__(self) -> int:
         return len(self._watches)
 
+    def all(self) -> list[Watch]:
+        """The watches themselves."""
+        return list(self._watches.values())
+
     def names(self) -> list[str]:
         """The names of the watched queries."""
         return [watch.query.name for watch in self._watches.values()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from minidsms.cql.errors import Error
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
@@ -12,6 +14,9 @@ def _schema(session: Session, arguments: Arguments) -> None:
     arguments.at_most(1)
     if arguments.words:
         name = arguments.words[0].text
+        if arguments.words[0].is_quoted:
+            _of_file(session, os.path.expanduser(name))
+            return
         entry = session.log.named(name)
         if entry is None:
             known = ", ".join(e.name for e in session.log.entries if e.kind != "setting")
@@ -24,12 +29,20 @@ def _schema(session: Session, arguments: Arguments) -> None:
     session.results.write(harmless("".join(f"{entry.text};\n" for entry in entries)))
 
 
+def _of_file(session: Session, path: str) -> None:
+    from minidsms.shell.file_schema import declaration_for
+
+    session.safety.check_path(path)
+    session.results.write(harmless(declaration_for(path)) + ";\n")
+
+
 SCHEMA = Command(
     "schema",
-    ".schema [name]",
-    "the statement behind a name, or all of them",
-    "DESCRIBE name; lists only the columns.",
+    ".schema [name | 'file']",
+    "the statement behind a name, or one that would fit a file",
+    "Without a name, all of them. Of a file, in quotes, it prints a declaration to copy: columns with the types its "
+    "first rows have, and TIMESTAMP BY the column that looks like their instant. DESCRIBE name; lists the columns.",
     _schema,
     ("any",),
-    (".schema Pos", ".schema"),
+    (".schema Pos", ".schema 'cars.csv'", ".schema"),
 )

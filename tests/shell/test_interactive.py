@@ -1,0 +1,272 @@
+"""The shell as a person drives it, through a pseudo-terminal: keys go in, and what matters is what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.shell.sessions import CARS, DECLARATIONS, JOIN, ROADS
+
+pytest.importorskip("pyte")
+pytest.importorskip("pty")
+
+from tests.shell.terminal import RIGHT, UP, Terminal
+
+TRAFFIC = "at,car,road,speed\n" + "".join(
+    f"2026-01-01 00:{i // 60:02d}:{i % 60:02d},{i % 5},A1,{40 + i % 7}\n" for i in range(3600)
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shell")
+    (folder / "cars.csv").write_text(CARS)
+    (folder / "roads.csv").write_text(ROADS)
+    (folder / "traffic.csv").write_text(TRAFFIC)
+    (folder / "evil.csv").write_text("t,a\n1,\x1b[2J\x1b]0;gone\x07<b>\n")
+    (folder / "long.cql").write_text("SHOW SETTINGS;\n" * 20_000)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shell(folder: Path) -> Iterator[Terminal]:
+    """A shell that several tests use one after the other."""
+    with begun(folder) as terminal:
+        yield terminal
+
+
+@pytest.fixture
+def terminal(shell: Terminal) -> Terminal:
+    """The same, with nothing declared, typed, watched or on the screen."""
+    shell.resize(30, 110)
+    shell.send("\x03" * 4)
+    shell.line(".mode changelog")
+    shell.line(".open")
+    shell.wait("an empty connection")
+    shell.send("\x0c")
+    shell.wait(lambda: "an empty connection" not in shell.text and shell.prompt == "cql>")
+    shell.screen.history.top.clear()
+    return shell
+
+
+@pytest.fixture
+def declared(terminal: Terminal) -> Terminal:
+    """The same, with the declarations of the tests."""
+    for statement in DECLARATIONS.strip().split("\n"):
+        terminal.line(statement)
+    terminal.line(".feed Roads FROM 'roads.csv'")
+    terminal.wait("fed 2 rows into Roads")
+    return terminal
+
+
+def begun(folder: Path, *arguments: str, **variables: str) -> Terminal:
+    """A shell that has loaded its engine."""
+    terminal = Terminal(folder, *arguments, **variables)
+    terminal.wait(".help start: the first five minutes")
+    return terminal
+
+
+def test_it_greets_and_leaves(folder: Path) -> None:
+    with begun(folder) as terminal:
+        assert ".help start" in terminal.lines[1] and terminal.prompt == "cql>"
+        terminal.line(".quit")
+        assert terminal.wait_end() == 0
+    with begun(folder) as terminal:
+        terminal.send("\x04")
+        assert terminal.wait_end() == 0
+
+
+def test_a_windowed_join_over_a_csv_file_in_the_five_steps_of_help_start(terminal: Terminal) -> None:
+    terminal.resize(60, 110)
+    terminal.line(".help start")
+    terminal.wait("No file at hand?")
+    terminal.line(".schema 'cars.csv'")
+    terminal.wait("TIMESTAMP BY at")
+    terminal.line(DECLARATIONS.strip().split("\n")[0])
+    terminal.line(DECLARATIONS.strip().split("\n")[1])
+    terminal.line(".feed Roads FROM 'roads.csv'")
+    for line in JOIN.strip().split("\n"):
+        terminal.line(line)
+    terminal.line(".feed Pos FROM 'cars.csv'")
+    terminal.wait("+  B7          1    30           70")
+    terminal.line(".mode table")
+    terminal.wait("q1 at 2026-01-01 00:00:40 (1 row)")
+
+
+def test_enter_runs_what_is_complete_and_else_begins_a_line(declared: Terminal) -> None:
+    declared.line("SELECT car")
+    declared.wait("...")
+    declared.line("FROM Pos;")
+    declared.wait("q1: instant, sign, car")
+
+
+def test_an_error_shows_the_place_and_the_shell_goes_on(declared: Terminal) -> None:
+    declared.line("SELECT caar FROM Pos;")
+    declared.wait('did you mean "car"?')
+    assert "^^^^" in declared.text
+    declared.line("DESCRIBE Roads;")
+    declared.wait("speed_limit  FLOAT")
+
+
+def test_windows_are_offered_behind_the_bracket_and_taken_with_tab(declared: Terminal) -> None:
+    declared.send("SELECT car FROM Pos [")
+    declared.wait("the last 30 seconds")
+    assert "PARTITION BY" in declared.text
+    declared.send("no\t")
+    declared.wait("cql> SELECT car FROM Pos [now]")
+    declared.send(";\r")
+    declared.wait("q1: instant, sign, car")
+
+
+def test_columns_are_offered_behind_select(declared: Terminal) -> None:
+    declared.send("SELECT sp")
+    declared.wait("Pos FLOAT")
+    assert "speed_limit" in declared.text
+
+
+def test_results_come_above_the_prompt_while_something_is_typed(declared: Terminal) -> None:
+    declared.line("SELECT car, speed FROM Pos;")
+    declared.line(".feed Pos FROM 'traffic.csv' SPEED 20")
+    declared.wait("00:00:03")
+    declared.send("SELECT half a stat")
+    declared.wait("00:00:30")
+    declared.wait(lambda: declared.prompt == "cql> SELECT half a stat")
+    declared.send("ement")
+    declared.wait("00:01:00")
+    declared.wait(lambda: declared.prompt == "cql> SELECT half a statement")
+    above = declared.lines[: declared.lines.index(declared.prompt)]
+    assert above[-1].startswith("q1  2026-01-01 00:0")
+
+
+def test_ctrl_c_stops_the_watch_then_clears_the_line_then_stops_the_feed_but_never_the_shell(
+    declared: Terminal,
+) -> None:
+    declared.line("SELECT car, speed FROM Pos;")
+    declared.line(".feed Pos FROM 'traffic.csv' SPEED 5")
+    declared.wait("00:00:01")
+    declared.send("half")
+    declared.wait("cql> half")
+    declared.send("\x03")
+    declared.wait("no longer watched: q1")
+    declared.wait(lambda: declared.prompt == "cql> half")
+    declared.send("\x03")
+    declared.wait(lambda: declared.prompt == "cql>")
+    assert "%" in declared.lines[-1]
+    declared.send("\x03")
+    declared.wait("the rest is left unread")
+    declared.line(".queries")
+    declared.wait("running")
+
+
+def test_a_table_is_redrawn_in_place(declared: Terminal) -> None:
+    declared.line(".mode table")
+    declared.line("SELECT road, COUNT(*) AS n FROM Pos [RANGE 1 MINUTE] GROUP BY road;")
+    declared.line(".feed Pos FROM 'traffic.csv' SPEED 40")
+    declared.wait("A1    60")
+    first = next(line for line in declared.lines if line.startswith("q1 at"))
+    declared.wait(lambda: not any(line == first for line in declared.lines))
+    assert sum(line.startswith("q1 at") for line in declared.everything.split("\n")) == 1
+
+
+def test_the_toolbar_tells_rates_lag_and_the_feed(declared: Terminal) -> None:
+    declared.line("CREATE QUERY all_cars AS SELECT car FROM Pos;")
+    declared.line(".feed Pos FROM 'traffic.csv' SPEED 30")
+    declared.wait(lambda: "in 30/s" in declared.lines[-1] or "in 29" in declared.lines[-1])
+    assert "lag" in declared.lines[-1] and "30x" in declared.lines[-1]
+
+
+def test_it_follows_the_size_of_the_terminal(declared: Terminal) -> None:
+    declared.line(".mode table")
+    declared.line("SELECT car, road, speed, speed * 2 AS twice FROM Pos;")
+    declared.line(".feed Pos FROM 'cars.csv'")
+    declared.wait("2026-01-01 00:00:40")
+    for rows, columns in ((12, 50), (40, 140), (24, 80)):
+        declared.resize(rows, columns)
+        declared.send("x")
+        declared.wait(lambda: declared.prompt.startswith("cql> x"))
+        assert all(len(line) <= columns for line in declared.lines)
+        declared.send("\x7f")
+    declared.send("\x03")
+    declared.wait("no longer watched")
+
+
+def test_history_comes_back_and_is_searched_also_by_the_next_shell(folder: Path) -> None:
+    with begun(folder) as terminal:
+        terminal.line("SHOW SETTINGS;")
+        terminal.wait("batch_size")
+        terminal.line("SHOW VIEWS;")
+        terminal.wait("view  query")
+        terminal.send(UP + UP)
+        terminal.wait("cql> SHOW SETTINGS;")
+        terminal.line("\x03.quit")
+        assert terminal.wait_end() == 0
+    with begun(folder) as terminal:
+        terminal.send("\x12settin")
+        terminal.wait("SHOW SETTINGS;")
+        terminal.send("\r")
+        terminal.wait(lambda: terminal.prompt.endswith("SHOW SETTINGS;") or "batch_size" in terminal.text)
+    kept = folder / ".local/state/minidsms/history"
+    assert "SHOW VIEWS;" in kept.read_text() and kept.stat().st_mode & 0o077 == 0
+
+
+def test_suggestions_from_the_history_are_taken_with_the_right_arrow(terminal: Terminal) -> None:
+    terminal.line("SHOW SETTINGS;")
+    terminal.wait("batch_size")
+    terminal.send("SHOW SE")
+    terminal.wait(lambda: terminal.prompt == "cql> SHOW SETTINGS;")
+    terminal.send(RIGHT + " -- again\r")
+    terminal.wait("cql> SHOW SETTINGS; -- again")
+
+
+def test_vi_keys_edit_as_vi_does(folder: Path) -> None:
+    with begun(folder, MINIDSMS_KEYS="vi") as terminal:
+        terminal.send("SHOW SETTINGSS;")
+        terminal.wait("SETTINGSS;")
+        terminal.send("\x1b")
+        terminal.send("hx")
+        terminal.wait(lambda: terminal.prompt == "cql> SHOW SETTINGS;")
+        terminal.send("\r")
+        terminal.wait("batch_size")
+
+
+def test_what_is_typed_is_coloured_by_the_grammar(terminal: Terminal) -> None:
+    terminal.send("SELECT range FROM S [RANGE 5]")
+    terminal.wait("[RANGE 5]")
+    row = terminal.lines.index(terminal.prompt)
+
+    def is_bold(word: str) -> bool:
+        return bool(terminal.screen.buffer[row][terminal.prompt.index(word)].bold)
+
+    terminal.wait(lambda: is_bold("SELECT"))
+    assert is_bold("RANGE") and not is_bold("range")
+
+
+def test_the_plan_is_drawn_live_until_ctrl_c(declared: Terminal) -> None:
+    declared.line("CREATE QUERY n AS SELECT COUNT(*) FROM Pos [RANGE 1 MINUTE];")
+    declared.line(".plan n")
+    declared.wait("Aggregate")
+    declared.line(".feed Pos FROM 'traffic.csv'")
+    declared.wait("3,600")
+    declared.send("\x03")
+    declared.wait(lambda: declared.text.count("Aggregate") == 1 and declared.prompt == "cql>")
+
+
+def test_data_cannot_drive_the_terminal(terminal: Terminal) -> None:
+    terminal.line("CREATE STREAM S (t INTEGER, a TEXT) TIMESTAMP BY t;")
+    terminal.line("SELECT a FROM S;")
+    for mode in ("changelog", "table", "csv"):
+        terminal.line(f".mode {mode}")
+    terminal.line(".feed S FROM 'evil.csv'")
+    terminal.wait("\\x1b[2J\\x1b]0;gone\\x07<b>")
+    assert "TIMESTAMP BY t;" in terminal.text and terminal.screen.title != "gone"
+
+
+def test_a_signal_while_a_statement_runs_ends_the_statement_alone(terminal: Terminal) -> None:
+    terminal.line(".read long.cql")
+    terminal.wait("batch_size")
+    terminal.send("\x03")
+    terminal.wait("interrupted")
+    terminal.line("SHOW VIEWS;")
+    terminal.wait("view  query")
