@@ -1,4 +1,46 @@
 """The same queries in batch: archives are read, and queries answered, by Apache Spark.
 
 Invariant: importing this package loads neither pyspark nor a Java machine; the first call that needs them does.
+docs/spark.md.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["explain", "run"]
+
+
+def run(
+    cql: str,
+    folder: str,
+    at: Sequence[int] | None = None,
+    until: int | None = None,
+    spark: SparkSession | None = None,
+) -> DataFrame:
+    """The answer of a query over archives: the changes that the live engine would give.
+
+    cql: one query, after the views it needs.  folder: a folder of archives, one per stream or relation, each named
+    after it.  at: instants; then the answer is what the query's relation holds at each.  until: the last closed
+    instant (default: the greatest in the archives that are read).  spark: a session, where it is not to be the
+    process's own.
+
+    Returns the columns `_ts` (long, ticks), `_sign` (1 or -1; not with `at`), then the query's: INTEGER, TIMESTAMP and
+    INTERVAL long (ticks), FLOAT double, TEXT string, BOOLEAN boolean. A name that repeats gets a number. The frame is
+    evaluated when it is asked for; where the query fails (docs/semantics R4), that raises with the instant and reason.
+    Raises CqlError for what is no query, Error for what cannot be read or run on Spark.
+    """
+    from minidsms.spark.running import prepare
+
+    return prepare(cql, folder, spark=spark).frame(at, until)
+
+
+def explain(cql: str, folder: str, spark: SparkSession | None = None) -> str:
+    """How `run` carries a query out: its plan, and whether Spark answers it itself or engines in its tasks."""
+    from minidsms.spark.running import prepare
+
+    return prepare(cql, folder, spark=spark).choice.text()

@@ -1,0 +1,200 @@
+"""Queries that Spark cannot say: the engine itself answers them, in many tasks, each a key range or a slice of time.
+
+Every input's elements travel in one frame; a task gets those of its part, runs the query over them from their first
+instant to the last closed one, and gives what belongs to its part. docs/spark.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+
+from minidsms.cql.binder import Bound
+from minidsms.cql.catalog import AggregateDef, FunctionDef
+from minidsms.elements import Schema, Type
+from minidsms.spark.computed import no_value, spark_type
+from minidsms.spark.frames import SIGN, TS, World, long, names, quotient
+from minidsms.spark.partitioning import ByKey, ByTime
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from minidsms.spark.offload import History
+
+PART, INPUT, FAILED_TS, REASON = "_part", "_input", "_failed_ts", "_reason"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an engine in a task is told before it is fed. inputs: (name, is a stream, schema), in the order of INPUT."""
+
+    inputs: tuple[tuple[str, bool, Schema], ...]
+    views: tuple[str, ...]
+    query: str
+    columns: tuple[Type, ...]
+    time_unit: str
+    ticks: bool
+    functions: tuple[FunctionDef, ...]
+    aggregates: tuple[AggregateDef, ...]
+
+
+def in_tasks(
+    world: World, query: Bound, setting: Setting, history: History, cut: ByKey | ByTime, parts: int
+) -> DataFrame:
+    """`_ts`, `_sign`, c0 .. of the query's answer; notes its failures in `world`."""
+    together = reduce(
+        lambda a, b: a.unionByName(b),
+        [_placed(world, setting, i, history.sources[name.lower()], cut, parts) for i, (name, _, _) in _all(setting)],
+    )
+    schema = query.node.schema
+    ddl = f"{TS} bigint, {SIGN} tinyint, {FAILED_TS} bigint, {REASON} string"
+    ddl += "".join(f", {c} {spark_type(t)}" for c, t in zip(names(len(schema)), schema.types))
+    length = None if isinstance(cut, ByKey) else _slice_ticks(world, cut, parts)
+    run = _runner(setting, world.first, world.until, length)
+    # Reused by the answer and by the failures: the engines run once.
+    answered = world.shared(together.groupBy(PART).applyInArrow(run, ddl))
+    failed = answered.where(F.col(REASON).isNotNull())
+    world.failures.append(failed.select(F.col(FAILED_TS).alias(TS), F.col(REASON)))
+    return answered.where(F.col(REASON).isNull()).select(TS, SIGN, *names(len(schema)))
+
+
+def _all(setting: Setting) -> list[tuple[int, tuple[str, bool, Schema]]]:
+    return list(enumerate(setting.inputs))
+
+
+def _slice_ticks(world: World, cut: ByTime, parts: int) -> int:
+    """The length of a slice: at least what it looks back, so that no element is given to more than two or three."""
+    return max(cut.lookback, -(-(world.until - world.first + 1) // parts), 1)
+
+
+def _placed(world: World, setting: Setting, index: int, frame: DataFrame, cut: ByKey | ByTime, parts: int) -> DataFrame:
+    """One input's elements with their parts, in columns beside those of the other inputs."""
+    _, is_stream, _ = setting.inputs[index]
+    columns = [F.lit(index).alias(INPUT), F.col(TS), F.col("_arrival"), F.col(SIGN)]
+    for i, (_, _, schema) in enumerate(setting.inputs):
+        for c, type_ in zip(names(len(schema)), schema.types):
+            columns.append((F.col(c) if i == index else no_value(type_)).alias(f"s{i}{c}"))
+    if isinstance(cut, ByKey):
+        key = F.col(f"c{cut.columns[setting.inputs[index][0].lower()]}")
+        return frame.select(F.pmod(F.xxhash64(key), long(parts)).alias(PART), *columns)
+    length = _slice_ticks(world, cut, parts)
+    last = quotient(long(world.until - world.first), length)
+    own = quotient(F.col(TS) - long(world.first), length)
+    if not is_stream:  # what is there stays: every later slice begins with it
+        return frame.select(F.explode(F.sequence(own, last)).alias(PART), *columns)
+    reaches = F.least(quotient(F.col(TS) - long(world.first) + long(cut.lookback), length), last)
+    near = frame.select(F.explode(F.sequence(own, reaches)).alias(PART), *columns)
+    # The very first element of the stream, for the slices that do not reach back to it.
+    first = frame.orderBy(TS, "_arrival").limit(1)
+    far = first.where(reaches < last).select(F.explode(F.sequence(reaches + long(1), last)).alias(PART), *columns)
+    return near.unionByName(far)
+
+
+def _runner(
+    setting: Setting, first: int, until: int, length: int | None
+) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+    """The function a task applies to a part. length: of the slices of time; None where parts are keys."""
+
+    def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+        if length is None:
+            return answer_part(setting, table, until, None, until)
+        begin = first + key[0].as_py() * length
+        end = min(begin + length - 1, until)
+        return answer_part(setting, table, end, begin, end)
+
+    return run
+
+
+def answer_part(setting: Setting, table: pa.Table, until: int, begin: int | None, end: int) -> pa.Table:
+    """The engine's answer over a part's elements, up to the closed instant `until`; of it begin <= ts <= end."""
+    from minidsms.connection import connect
+    from minidsms.cql.errors import QueryError
+
+    table = table.sort_by([(TS, "ascending"), ("_arrival", "ascending")])
+    failed: QueryError | None = None
+    with connect(time_unit=setting.time_unit, rstream="ticks" if setting.ticks else "events") as db:
+        for name, is_stream, schema in setting.inputs:
+            kind = "STREAM" if is_stream else "RELATION"
+            columns = ", ".join(f"{quoted(f.name)} {_declared(f.type)}" for f in schema)
+            db.execute(f"CREATE {kind} {quoted(name)} ({columns})")
+        for f in setting.functions:
+            db.create_function(f.name, f.function, list(f.arg_types), f.type, vectorized=f.vectorized)
+        for a in setting.aggregates:
+            db.create_aggregate(a.name, a.factory, list(a.arg_types), a.type)
+        for view in setting.views:
+            db.execute(view)
+        query = db.query(setting.query)
+        try:
+            _feed(db, setting, table)
+            db.advance(until)
+        except QueryError as error:
+            failed = error
+        tables = []
+        while True:
+            try:
+                fetched = query.fetch_arrow()
+            except QueryError as error:
+                failed = error
+                break
+            if not len(fetched):
+                break
+            tables.append(fetched)
+    return _result(setting, tables, failed, begin, end)
+
+
+def quoted(name: str) -> str:
+    """The name as CQL writes any word."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _declared(type_: Type) -> str:
+    """A column that is always NULL has no type of its own to be declared with."""
+    return str(Type.INTEGER if type_ is Type.NULL else type_)
+
+
+def _feed(db: Any, setting: Setting, table: pa.Table) -> None:
+    """Relations first: they never hold time back, and a change after a closed instant would be refused."""
+    order = sorted(_all(setting), key=lambda item: item[1][1])
+    for index, (name, is_stream, schema) in order:
+        mine = table.filter(pc.equal(table[INPUT], index))
+        data = pa.table({f.name: mine[f"s{index}c{i}"] for i, f in enumerate(schema)})
+        ts = mine[TS].to_numpy()
+        if not len(mine):
+            continue
+        if is_stream:
+            db.push(name, data, ts=ts)
+        else:
+            db.push(name, data, ts=ts, sign=mine[SIGN].to_numpy())
+
+
+def _result(setting: Setting, tables: Sequence[pa.Table], failed: Any, begin: int | None, end: int) -> pa.Table:
+    """The answers inside the part under Spark's types, and a row that tells of a failure."""
+    schema = pa.schema(
+        [(TS, pa.int64()), (SIGN, pa.int8()), (FAILED_TS, pa.int64()), (REASON, pa.string())]
+        + [(c, _arrow_type(t)) for c, t in zip(names(len(setting.columns)), setting.columns)]
+    )
+    parts = []
+    for table in tables:
+        ts = table["_ts"].cast(pa.int64())
+        n = len(table)
+        arrays = [ts, table["_sign"].cast(pa.int8()), pa.nulls(n, pa.int64()), pa.nulls(n, pa.string())]
+        arrays += [table.column(2 + i).cast(_arrow_type(t)) for i, t in enumerate(setting.columns)]
+        part = pa.table(arrays, schema=schema)
+        inside = pc.less_equal(part[TS], end)
+        if begin is not None:
+            inside = pc.and_(inside, pc.greater_equal(part[TS], begin))
+        parts.append(part.filter(inside))
+    if failed is not None:
+        row: Mapping[str, Any] = {FAILED_TS: max(failed.ts, begin or failed.ts), REASON: failed.reason}
+        parts.append(pa.Table.from_pylist([dict(row)], schema=schema))
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _arrow_type(type_: Type) -> pa.DataType:
+    return {Type.FLOAT: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.TEXT: pa.string()}.get(type_, pa.int64())

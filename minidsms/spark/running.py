@@ -1,0 +1,108 @@
+"""`minidsms.spark.run`: a CQL text over a folder of archives; and the same for what a connection has declared."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from minidsms.archive.format import archives_in
+from minidsms.cql import syntax
+from minidsms.cql.binder import Bound, bind, view_def
+from minidsms.cql.catalog import Catalog
+from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.parser import parse
+from minidsms.spark import archives
+from minidsms.spark.plan import Choice, carry_out, choose
+from minidsms.spark.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minidsms.connection import Connection
+
+
+@dataclasses.dataclass(frozen=True)
+class Offloaded:
+    """A query that is ready to run on Spark. places: (folder of archives, name) of everything it reads."""
+
+    spark: SparkSession
+    choice: Choice
+    query: Bound
+    catalog: Catalog
+    places: tuple[tuple[str, str], ...]
+
+    def frame(self, at: Sequence[int] | None = None, until: int | None = None, slices: int = 256) -> DataFrame:
+        """See `minidsms.spark.run`."""
+        history = archives.history(self.spark, self.places, until)
+        return carry_out(self.spark, self.choice, self.query, history, self.catalog, at, slices)
+
+
+def prepare(cql: str, folder: str, catalog: Catalog | None = None, spark: SparkSession | None = None) -> Offloaded:
+    """A query over the archives of a folder. The text may define views and set `rstream` before its one query.
+
+    catalog: views and user functions that the query may name.
+    """
+    there = archives_in(folder)
+    known = _copied(catalog) if catalog is not None else Catalog()
+    known.streams, known.relations = {}, {}
+    archives.declare(known, there)
+    tree = _query_of(cql, known)
+    query = bind(tree, known, cql)
+    return _ready(query, cql, known, lambda name: folder, spark)
+
+
+def prepare_connected(db: Connection, cql: str, folder: str | None, spark: SparkSession | None = None) -> Offloaded:
+    """A query over what a connection has declared. folder: where the archives are; None: where it writes them."""
+    if folder is not None:
+        return prepare(cql, folder, db.catalog, spark)
+    db.flush()
+    known = _copied(db.catalog)
+    query = bind(_query_of(cql, known), known, cql)
+
+    def place(name: str) -> str:
+        recorder = db.stream_input(name).recorder
+        if recorder is None:
+            raise Error(f'"{name}" is not archived\nhelp: say in which folder its archive is, or CREATE .. ARCHIVE')
+        return os.path.dirname(recorder.archive.folder)
+
+    return _ready(query, cql, known, place, spark)
+
+
+def _ready(
+    query: Bound, text: str, catalog: Catalog, place: Callable[[str], str], spark: SparkSession | None
+) -> Offloaded:
+    system = next((n for n in query.streams if catalog.streams[n.lower()].is_system), None)
+    if system is not None:
+        raise Error(f"{system} is written by the engine as it runs; it has no archive")
+    places = tuple((place(name), name) for name in (*query.streams, *query.relations))
+    spark = spark or session()
+    return Offloaded(spark, choose(query, text, catalog), query, catalog, places)
+
+
+def _copied(catalog: Catalog) -> Catalog:
+    """A catalog to add to without a trace in the other."""
+    streams, relations, views = dict(catalog.streams), dict(catalog.relations), dict(catalog.views)
+    return dataclasses.replace(catalog, streams=streams, relations=relations, views=views)
+
+
+def _query_of(cql: str, catalog: Catalog) -> syntax.Query:
+    """The one query of a text, after the views and settings before it have been taken into the catalog."""
+    found: list[syntax.Query] = []
+    for statement in parse(cql):
+        match statement:
+            case syntax.CreateView():
+                catalog.views[statement.name.lower()] = view_def(statement, catalog, cql)
+            case syntax.SetSetting(name="rstream", value=value) if value in ("ticks", "events"):
+                catalog.rstream_ticks = value == "ticks"
+            case syntax.QueryStatement():
+                found.append(statement.query)
+            case _:
+                hint = "the archives say what streams and relations there are"
+                raise CqlError(
+                    "only views, SET rstream and one query are carried out on Spark", cql, statement.span, "", hint
+                )
+    if len(found) != 1:
+        raise CqlError("one query is wanted" if not found else "there are several queries; run them one by one", cql)
+    return found[0]

@@ -1,0 +1,94 @@
+"""Sweeping over the ends of intervals: what is counted or summed, from each instant to the next at which it changes.
+
+A row adds its amounts at `_from` and takes them away at `_to`; running sums over the instants of a key give the totals
+of every segment of time. Without a key the instants are cut into slices that are summed apart and put together by what
+each slice begins with: no task sees them all.
+
+Invariant: of the result's segments those of one key touch and do not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from minidsms.spark.frames import FROM, NEVER, TO, Intervals, World, long
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+AT, _SLICE, _FIRST = "_at", "_slice", "_first"
+
+
+def ends(relation: Intervals, keys: Sequence[Column], amounts: Mapping[str, Column], until: int) -> DataFrame:
+    """The instants at which the relation changes, up to `until`: the keys, `_at`, and how the amounts change there."""
+    enter = F.struct(F.col(FROM).alias(AT), *(a.alias(name) for name, a in amounts.items()))
+    leave = F.struct(F.col(TO).alias(AT), *((-a).alias(name) for name, a in amounts.items()))
+    return relation.frame.select(*keys, F.inline(F.array(enter, leave))).where(F.col(AT) <= long(until))
+
+
+def running(world: World, changes: DataFrame, keys: Sequence[str], amounts: Sequence[str]) -> DataFrame:
+    """The keys, [`_from`, `_to`) and the totals of each segment, from a key's first change on.
+
+    changes: the keys, `_at` and by how much each amount changes there, in any number of rows.
+    """
+    if not keys:
+        return _running_over_all(world, changes, amounts)
+    at_instants = changes.groupBy(*keys, AT).agg(*(F.sum(a).alias(a) for a in amounts))
+    order = Window.partitionBy(*keys).orderBy(AT)
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return at_instants.select(
+        *keys,
+        F.col(AT).alias(FROM),
+        F.coalesce(F.lead(AT).over(order), long(NEVER)).alias(TO),
+        *(F.sum(a).over(so_far).alias(a) for a in amounts),
+    )
+
+
+def _running_over_all(world: World, changes: DataFrame, amounts: Sequence[str]) -> DataFrame:
+    at_instants = changes.groupBy(AT).agg(*(F.sum(a).alias(a) for a in amounts))
+    at_instants = at_instants.withColumn(_SLICE, world.slice_of(F.col(AT)))
+    totals = at_instants.groupBy(_SLICE).agg(F.min(AT).alias(_FIRST), *(F.sum(a).alias(a) for a in amounts))
+    by_slice = Window.orderBy(_SLICE)  # a row per slice: a few hundred
+    before = by_slice.rowsBetween(Window.unboundedPreceding, -1)
+    begins = totals.select(
+        F.col(_SLICE).alias("_begins"),
+        F.lead(_FIRST).over(by_slice).alias("_next"),
+        *(F.coalesce(F.sum(a).over(before), F.lit(0)).alias(f"_before_{a}") for a in amounts),
+    )
+    order = Window.partitionBy(_SLICE).orderBy(AT)
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return at_instants.join(F.broadcast(begins), F.col(_SLICE) == F.col("_begins")).select(
+        F.col(AT).alias(FROM),
+        F.coalesce(F.lead(AT).over(order), F.col("_next"), long(NEVER)).alias(TO),
+        *((F.sum(a).over(so_far) + F.col(f"_before_{a}")).alias(a) for a in amounts),
+    )
+
+
+def numbered(
+    world: World, frame: DataFrame, order: Sequence[str], instant: str, ahead: int = 0, most: int | None = None
+) -> DataFrame:
+    """The rows with `_number`, 1, 2, .. in their order: numbered inside slices of time, then moved by what came
+    before.
+
+    ahead: adds `_ahead`, the instant of the row so many further on in the same slice.  most: the first so many rows
+    of every slice alone.
+    """
+    sliced = frame.withColumn(_SLICE, world.slice_of(F.col(instant)))
+    before = Window.orderBy(_SLICE).rowsBetween(Window.unboundedPreceding, -1)
+    counts = sliced.groupBy(_SLICE).agg(F.count(F.lit(1)).alias("_count"))
+    offsets = counts.select(
+        F.col(_SLICE).alias("_begins"), F.coalesce(F.sum("_count").over(before), long(0)).alias("_offset")
+    )
+    inside = Window.partitionBy(_SLICE).orderBy(*order)
+    joined = sliced.join(F.broadcast(offsets), F.col(_SLICE) == F.col("_begins"))
+    joined = joined.withColumn("_place", F.row_number().over(inside))
+    if ahead:
+        joined = joined.withColumn("_ahead", F.lead(instant, ahead).over(inside))
+    if most is not None:
+        joined = joined.where(F.col("_place") <= F.lit(most))
+    number = F.col("_place").cast("bigint") + F.col("_offset")
+    return joined.withColumn("_number", number).drop(_SLICE, "_begins", "_offset", "_place")
