@@ -39,6 +39,8 @@ from minidsms.system_streams import Publisher, SysDecisions, SysStream, SystemSt
 from minidsms.user_definitions import define_aggregate, define_function
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from minidsms.sinks.sink import Sink
     from minidsms.sources.source import LiveSource, Source
 
@@ -119,6 +121,18 @@ class Connection(Archiving, ReadsSources):
             if name is not None and not name_of(name):
                 raise Error("the name of a query is empty; leave it out, and it gets one")
             return statements.register_text(self, text_of(cql), name)
+
+    def offload(
+        self, query: Query | str, folder: str | None = None, at: Sequence[int] | None = None, until: int | None = None
+    ) -> DataFrame:
+        """The answer of a query over archives, from Spark, as a Spark DataFrame (docs/spark.md).
+
+        query: a registered one, its name, or CQL.  folder: of archives; None: where this connection archives what the
+        query reads.  at, until, and what comes back: see `minidsms.spark.run`.
+        """
+        from minidsms.spark.running import offload
+
+        return offload(self, query, folder, at, until)
 
     def create_function(
         self,

@@ -15,12 +15,13 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.spark import archives
 from minidsms.spark.plan import Choice, carry_out, choose
-from minidsms.spark.session import session
+from minidsms.spark.session import prepared, session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from minidsms.connection import Connection
+    from minidsms.query import Query
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +78,17 @@ def _ready(
     if system is not None:
         raise Error(f"{system} is written by the engine as it runs; it has no archive")
     places = tuple((place(name), name) for name in (*query.streams, *query.relations))
-    spark = spark or session()
+    spark = prepared(spark or session())
     return Offloaded(spark, choose(query, text, catalog), query, catalog, places)
+
+
+def offload(
+    db: Connection, query: Query | str, folder: str | None, at: Sequence[int] | None, until: int | None
+) -> DataFrame:
+    """See `Connection.offload`."""
+    if isinstance(query, str):
+        query = db.queries.get(query.lower(), query)
+    return prepare_connected(db, query if isinstance(query, str) else query.expanded, folder).frame(at, until)
 
 
 def _copied(catalog: Catalog) -> Catalog:

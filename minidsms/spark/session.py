@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 STARTING = "starting Spark, a few seconds .."
+NEEDED = {
+    # What follows from filters is inferred anew at every node, in a time that doubles with each; over frames that are
+    # shared it can even fail, with a key that a union's constraints do not find.
+    "spark.sql.constraintPropagation.enabled": "false",
+}
+"""What queries need of a session, whoever has started it."""
 
 _lock = threading.Lock()
 
@@ -44,6 +50,16 @@ def session(master: str | None = None, config: Mapping[str, str] | None = None) 
         return active
 
 
+def prepared(spark: SparkSession) -> SparkSession:
+    """A session over the same Spark whose settings are what queries need; itself where they are."""
+    if all(spark.conf.get(name, None) == value for name, value in NEEDED.items()):
+        return spark
+    own = spark.newSession()
+    for name, value in NEEDED.items():
+        own.conf.set(name, value)
+    return own
+
+
 def settings(master: str) -> dict[str, str]:
     """The settings a session of ours starts with."""
     chosen = {
@@ -51,11 +67,14 @@ def settings(master: str) -> dict[str, str]:
         "spark.app.name": "minidsms",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Else every column that is made asks Java several times where in the program that was.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
         # A partition that turns out to hold most of the rows of a join is split; many small ones become few.
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.skewJoin.enabled": "true",
+        **NEEDED,
     }
     if master.startswith("local"):
         chosen |= {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minidsms.spark.session import session
+from minidsms.testing.spark_answers import SMALL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -14,6 +15,5 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
-    """Two cores, and few tasks: the tests' data is tiny, and a task costs milliseconds."""
-    few = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2", "spark.driver.memory": "1g"}
-    return session("local[2]", few)
+    """One core and one task a stage: the tests' data is tiny, and a task costs milliseconds."""
+    return session("local[1]", SMALL)

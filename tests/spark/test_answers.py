@@ -1,0 +1,104 @@
+"""Spark gives the changes that the definition gives: every kind of window, operator and failure, on few rows.
+
+The rows have NULLs, ties, a gap of years and streams of one row or none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minidsms.testing.feeds import Advance, Push
+from minidsms.testing.generators import Case, declaration, random_case
+from minidsms.testing.spark_answers import check_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+YEARS = 3 * 365 * 86_400_000
+SA = [
+    (0, 1, 2, 0.5, "a"),
+    (0, 1, None, 1.5, "b"),
+    (1, 2, 3, None, "a"),
+    (1, None, 3, -1.0, None),
+    (1, 2, 3, 0.1, "a"),
+    (4, 1, 1, 0.2, "c"),
+    (7, 1, 2, 0.5, "a"),
+    (YEARS, 2, 1, 2.5, "b"),
+    (YEARS, 1, None, 0.3, "b"),
+    (YEARS + 2, 2, 5, None, None),
+]
+SB = [(0, 1, 3, "a"), (2, 2, None, "a"), (2, 1, 2, "b"), (5, None, 1, "c"), (YEARS + 1, 2, 2, "b")]
+SC = [(3, 1, True)]
+REL = [(0, 1, 1, 5, "a"), (0, 1, 2, 6, "b"), (2, -1, 1, 5, "a"), (5, 1, 1, 7, None), (5, 1, 1, 7, None)]
+
+QUERIES = {
+    "sums and counts of groups": "SELECT k, COUNT(*), COUNT(v), SUM(v), AVG(x), SUM(x) FROM Sa [RANGE 3] GROUP BY k",
+    "an aggregate over all, from the first arrival on": "SELECT COUNT(*), SUM(v), MAX(x), MIN(t) FROM Sa [RANGE 2]",
+    "extremes, variance, first and last": (
+        "SELECT k, MIN(x), MAX(t), STDDEV(v), FIRST(v), LAST(t) FROM Sa [RANGE 5] GROUP BY k"
+    ),
+    "distinct aggregates": "SELECT COUNT(DISTINCT v), SUM(DISTINCT v), AVG(DISTINCT x) FROM Sa [ROWS 4]",
+    "ROWS by arrival": "ISTREAM (SELECT v, t FROM Sa [ROWS 2])",
+    "ROWS that slide": "SELECT k, v FROM Sa [ROWS 3 SLIDE 2]",
+    "PARTITION, within a RANGE": "DSTREAM (SELECT k, v FROM Sa [PARTITION BY k ROWS 1 RANGE 4])",
+    "RANGE that slides, over all": "RSTREAM (SELECT COUNT(*) FROM Sb [RANGE 4 SLIDE 1000000000])",
+    "a join of windows with a relation": (
+        "SELECT Sa.v, Sb.t, Rel.a FROM Sa [RANGE 3], Sb [ROWS 2], Rel "
+        "WHERE Sa.k = Sb.k AND Sb.k = Rel.k AND Rel.a > Sa.v"
+    ),
+    "an outer join": "SELECT Sa.k, Sb.v FROM Sa [RANGE 2] FULL JOIN Sb [RANGE 3] ON Sa.k = Sb.k",
+    "NOT IN, with NULLs": "SELECT k, v FROM Sa [RANGE 3] WHERE v NOT IN (SELECT v FROM Sb [RANGE 2])",
+    "EXISTS of a correlated query, over an unbounded window": (
+        "SELECT k FROM Sa [RANGE 3] WHERE EXISTS (SELECT * FROM Sb WHERE Sb.k = Sa.k AND Sb.t = 'b')"
+    ),
+    "a scalar query": "SELECT v, (SELECT MAX(a) FROM Rel WHERE Rel.k = Sa.k) FROM Sa [NOW]",
+    "set operators": ("SELECT k FROM Sa [RANGE 2] EXCEPT ALL SELECT k FROM Sb [RANGE 2] UNION SELECT a FROM Rel"),
+    "INTERSECT": "SELECT DISTINCT t FROM Sa [RANGE 3] INTERSECT ALL SELECT t FROM Sb [RANGE UNBOUNDED]",
+    "RSTREAM when a window or a relation changes": "RSTREAM (SELECT Sa.k, a FROM Sa [RANGE 2], Rel WHERE Sa.k = Rel.k)",
+    "a window over a derived stream": (
+        "SELECT k, n FROM (ISTREAM (SELECT k, COUNT(*) AS n FROM Sa [RANGE 3] GROUP BY k)) [PARTITION BY k ROWS 1]"
+    ),
+    "a stream that never says anything": "SELECT COUNT(*) FROM Sd [RANGE 3]",
+    "a stream of one row": "SELECT k, b FROM Sc [RANGE 2]",
+    "a failure, and the answers before it": "SELECT v * 4611686018427387904 FROM Sa [RANGE 1]",
+    "a failure hidden by another condition": "SELECT k FROM Sa [RANGE 1] WHERE v * 4611686018427387904 > 0 AND v < 2",
+    "a sum that overflows": "SELECT SUM(v * 3074457345618258602) FROM Sa [RANGE 1] GROUP BY t",
+}
+
+
+def case_of(query: str) -> Case:
+    """The rows above, and a query over them."""
+    names = ("Sa", "Sb", "Sc", "Sd", "Rel")
+    used = [name for name in names if name in query]
+    feed = {
+        "Sa": tuple((ts, 1, row) for ts, *row in SA),
+        "Sb": tuple((ts, 1, row) for ts, *row in SB),
+        "Sc": tuple((ts, 1, row) for ts, *row in SC),
+        "Rel": tuple((ts, sign, row) for ts, sign, *row in REL),
+    }
+    pushes = [
+        Push(name, tuple((ts, sign, tuple(row)) for ts, sign, row in feed[name]))
+        for name in ("Rel", "Sa", "Sb", "Sc")
+        if name in used
+    ]
+    return Case(tuple(declaration(name) for name in used), query, (*pushes, Advance(YEARS + 9)))
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_spark_answers_as_the_definition_says(spark: SparkSession, name: str) -> None:
+    assert check_spark(spark, case_of(QUERIES[name])) == "agreed"
+
+
+@pytest.mark.parametrize("seed", [3, 20])
+def test_spark_answers_a_generated_query(spark: SparkSession, seed: int) -> None:
+    assert check_spark(spark, random_case(seed)) == "agreed"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_spark_answers_generated_queries(spark: SparkSession, seed: int) -> None:
+    assert check_spark(spark, random_case(seed)).startswith(("agreed", "refused"))
