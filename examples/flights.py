@@ -1,4 +1,6 @@
-"""A year of departures from New York, replayed through nine continuous queries.
+"""What can be told of a year of departures from New York while it happens?
+
+The year is replayed through nine continuous queries, each of which opens with a question of its own.
 
     python examples/flights.py [--days N] [--plain]
 
@@ -155,7 +157,7 @@ def show_plan(console: Console, query: Query) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description="A year of departures from New York, replayed")
     parser.add_argument("--days", type=int, default=None, help="replay only the first N days of the year")
     parser.add_argument("--plain", action="store_true", help="no colours and no progress bar")
     options = parser.parse_args(arguments)
