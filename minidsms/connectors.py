@@ -29,6 +29,11 @@ def open_declared(
     relation = isinstance(statement, syntax.CreateRelation)
     assert statement.source is not None
     try:
+        if definition.format == "archive":
+            from minidsms.archive.declaring import source_of
+
+            kind = "relation" if relation else "stream"
+            return source_of(definition.path, statement.name, kind, schema, db.settings["time_unit"])
         return open_definition(definition, schema, relation, db.tick_ns)
     except CqlError:
         raise

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, archives_in
 from minidsms.archive.progress import read_progress
@@ -260,27 +261,8 @@ def _pairs(
     if not chosen:
         there = ", ".join(a.metadata.name for a in archives.values()) or "none"
         raise Error(f"no stream or relation is named like an archive of {folder!r}; its archives are: {there}")
-    return [(_fitting(db, archives[name], declared[name]), declared[name]) for name in chosen]
-
-
-def _fitting(db: Connection, archive: Archive, target: StreamInput | RelationInput) -> Archive:
-    """The archive, if its elements can be the input's."""
-    metadata = archive.metadata
-    kind = "stream" if isinstance(target, StreamInput) else "relation"
-    if metadata.kind != kind:
-        raise Error(f"{metadata.name} is a {kind}, and its archive is one of a {metadata.kind}")
-    if metadata.tick_ns != db.tick_ns:
-        raise Error(
-            f"the archive {archive.folder!r} counts in {metadata.time_unit}, the connection in "
-            f"{db.settings['time_unit']}\nhelp: minidsms.connect(time_unit={metadata.time_unit!r})"
-        )
-    there = {f.name.lower(): f.type for f in metadata.schema}
-    for column in target.schema:
-        if column.name.lower() not in there:
-            raise Error(f'the archive {archive.folder!r} has no column "{column.name}"\nhelp: it has {metadata.schema}')
-        if there[column.name.lower()] is not column.type:
-            raise Error(
-                f"the archive {archive.folder!r} has {column.name} as {there[column.name.lower()]}, "
-                f"{metadata.name} as {column.type}"
-            )
-    return archive
+    for name in chosen:
+        target = declared[name]
+        kind = "stream" if isinstance(target, StreamInput) else "relation"
+        check_fits(archives[name], target.definition.name, kind, target.schema, db.settings["time_unit"])
+    return [(archives[name], declared[name]) for name in chosen]

@@ -20,7 +20,7 @@ from minidsms.cql.views import bind_view
 from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 
-FORMATS = ("csv", "json", "parquet", "arrow")
+FORMATS = ("csv", "json", "parquet", "arrow", "archive")
 _LIVE = re.compile(r"-|(tcp|tcp-listen|kafka)://.*", re.IGNORECASE | re.DOTALL)
 
 
@@ -38,7 +38,7 @@ def stream_def(statement: syntax.CreateStream, catalog: Catalog, text: str) -> S
                 statement.timestamp_by.span,
             )
     source = _source(session, statement.source)
-    if source is not None and timestamp_by is None and not is_live(source):
+    if source is not None and timestamp_by is None and not is_live(source) and source.format != "archive":
         raise session.error(
             "a stream that is read FROM a file needs TIMESTAMP BY",
             statement.source.span if statement.source is not None else statement.span,

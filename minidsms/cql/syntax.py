@@ -378,7 +378,7 @@ class Option(Syntax):
 
 @dataclass(frozen=True)
 class Source(Syntax):
-    """FROM 'path' [FORMAT format] [WITH (options)]; format lower-case: csv, json, parquet or arrow."""
+    """FROM 'path' [FORMAT format] [WITH (options)]; format lower-case: csv, json, parquet, arrow or archive."""
 
     path: str
     format: str | None = None

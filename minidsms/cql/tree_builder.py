@@ -42,7 +42,7 @@ TYPES = {
 """The names a type goes by."""
 _SIZED_TYPES = frozenset({"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"})
 SHOWN = ("streams", "relations", "queries", "views", "settings", "functions", "sources", "sinks", "system")
-FORMATS = ("csv", "json", "parquet", "arrow")
+FORMATS = ("csv", "json", "parquet", "arrow", "archive")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 
@@ -18,3 +19,34 @@ def add_archive(commands: Any) -> None:
         sub.add_argument("folder", metavar="FOLDER", help="an archive, or a folder of archives")
         if action == "inspect":
             sub.add_argument("--files", action="store_true", help="show every file too")
+
+
+def add_replay(commands: Any) -> None:
+    """The command's part of the command line."""
+    meaning = "replay archives through queries"
+    parser = commands.add_parser("replay", help=meaning, description=meaning)
+    parser.add_argument("folder", metavar="FOLDER", help="an archive, or a folder of archives")
+    parser.add_argument("-q", "--query", metavar="CQL", action="append", default=[], help="a query; may be repeated")
+    parser.add_argument("-f", "--file", metavar="FILE", help="a file of statements")
+    parser.add_argument("--from", dest="from_", metavar="TS", help="begin at this instant: ticks, or an ISO time")
+    parser.add_argument("--to", metavar="TS", help="end after this instant")
+    parser.add_argument("--speed", type=_speed, metavar="X", help="times real time (default: as fast as possible)")
+    parser.add_argument("--engine", choices=("local", "spark"), default="local", help="what reads (default: local)")
+    parser.add_argument("--follow", action="store_true", help="then go on with what is added, until interrupted")
+    parser.add_argument("-o", "--output", metavar="PATH", help="write the answers to a file, or to a folder if several")
+    parser.add_argument(
+        "--format", choices=("table", "csv", "json", "stream"), help="of answers shown (default: table)"
+    )
+    parser.add_argument("--rows", type=int, default=100, metavar="N", help="most rows of a table; 0: all (default 100)")
+    parser.add_argument("--stats", action="store_true", help="show what every operator did, on the standard error")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no notes on what was written")
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no speed: give a number above 0")
+    return speed

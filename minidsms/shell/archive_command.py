@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minidsms.shell.progress import progress_bar
 from minidsms.shell.showing import cell, harmless, print_table, show_instant
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _compact(options: argparse.Namespace, archives: list[Archive]) -> int:
     from minidsms.archive.compacting import compact
 
     for each in archives:
-        with progress_bar(f"compacting {each.metadata.name}") as tell:
+        with progress_bar(what="compacting") as tell:
             done = compact(each, progress=tell)
         print(harmless(f"{each.metadata.name}: {done.before:,} files before, {done.after:,} after"))
     return 0
@@ -78,7 +78,7 @@ def _verify(options: argparse.Namespace, archives: list[Archive]) -> int:
 
     code = 0
     for each in archives:
-        with progress_bar(f"verifying {each.metadata.name}") as tell:
+        with progress_bar(what="verifying") as tell:
             problems = list(verify(each, tell))
         for problem in problems:
             print(harmless(f"error: {each.metadata.name}: {problem}"), file=sys.stderr)
@@ -89,18 +89,3 @@ def _verify(options: argparse.Namespace, archives: list[Archive]) -> int:
 
 def _instant(ts: int | None, tick_ns: int) -> str:
     return "" if ts is None else show_instant(ts, tick_ns)
-
-
-@contextlib.contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
-    """Takes the fraction done, and shows a bar where the standard error is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda fraction: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(harmless(what), total=1.0)
-        yield lambda fraction: progress.update(task, completed=fraction)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from minidsms.shell.archive_arguments import add_archive
+from minidsms.shell.archive_arguments import add_archive, add_replay
 
 _EPILOG = """examples:
   minidsms                                the shell; .help start shows how to begin
@@ -77,6 +77,10 @@ def _command(options: argparse.Namespace) -> int:
             from minidsms.shell.archive_command import archive
 
             return archive(options)
+        if options.command == "replay":
+            from minidsms.shell.replay_command import replay
+
+            return replay(options)
         from minidsms.shell.explain import explain
 
         return explain(options)
@@ -126,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--rules", action="store_true", help="show the plan after each rewrite rule")
     explain.add_argument("--time-unit", choices=_UNITS, help="length of a tick (default: ms)")
     add_archive(commands)
+    add_replay(commands)
     return parser
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Job:
+class Job:
     """What is to run: the queries in order, each with its sink, and which sinks are files."""
 
     db: Connection
@@ -40,12 +40,17 @@ def run(options: argparse.Namespace) -> int:
     """Run the file; the exit code."""
     job = _load(read_text(options.file), options)
     until = None if options.until is None else read_instant(options.until, job.db.tick_ns)
+    return drive_job(job, options, lambda: _drive(job, until, options))
+
+
+def drive_job(job: Job, options: argparse.Namespace, drive: Callable[[], None]) -> int:
+    """Open the places for the answers, let `drive` bring the elements, and report; the exit code."""
     with job.db:
         try:
             _open_sinks(job, options)
             _tell(job.warnings)
             started = time.perf_counter()
-            _drive(job, until, options)
+            drive()
             took_s = time.perf_counter() - started
             for query, _ in job.sinks:
                 query.close_sink()
@@ -59,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 # ---------------------------------------------------------------------------------------------------------- loading
 
 
-def _load(text: str, options: argparse.Namespace) -> _Job:
+def _load(text: str, options: argparse.Namespace) -> Job:
     from minidsms.cql.stream_script import is_stream_script
 
     if is_stream_script(text):
@@ -69,14 +74,14 @@ def _load(text: str, options: argparse.Namespace) -> _Job:
             raise Error("--time-unit: a tick of a STREAM script is a second")
         db = connect_for_script()
         loaded = load_script(db, text)
-        return _Job(db, True, loaded.queries, loaded.warnings)
+        return Job(db, True, loaded.queries, loaded.warnings)
     from minidsms.connection import connect
 
     db = connect(**({"time_unit": options.time_unit} if options.time_unit else {}))
-    return _Job(db, False, _carry_out(db, text), db.warnings)
+    return Job(db, False, carry_out(db, text), db.warnings)
 
 
-def _carry_out(db: Connection, text: str) -> list[tuple[Query, str | None]]:
+def carry_out(db: Connection, text: str) -> list[tuple[Query, str | None]]:
     """Carry out the statements; tables are printed at once. The queries that are left running."""
     from minidsms import statements
     from minidsms.cql.parser import parse
@@ -100,7 +105,7 @@ def _carry_out(db: Connection, text: str) -> list[tuple[Query, str | None]]:
     return [(query, None) for query in db.queries.values()]
 
 
-def _open_sinks(job: _Job, options: argparse.Namespace) -> None:
+def _open_sinks(job: Job, options: argparse.Namespace) -> None:
     """Give every query that has no file a place for its answers."""
     shown = [q for q, path in job.queries if path is None and q.sink is None]
     for query, path in job.queries:
@@ -126,7 +131,7 @@ def _file_sink(path: str, format: str | None) -> Sink:
     return open_sink(path, format)
 
 
-def _output_sink(query: Query, count: int, job: _Job, options: argparse.Namespace) -> Sink:
+def _output_sink(query: Query, count: int, job: Job, options: argparse.Namespace) -> Sink:
     """The sink that -o asks for."""
     if options.format == "table":
         raise Error("-o: a table is for reading; write csv, json, parquet, arrow or stream")
@@ -141,7 +146,7 @@ def _output_sink(query: Query, count: int, job: _Job, options: argparse.Namespac
     return _file_sink(path, options.format or ("stream" if job.is_script and not known_suffix else None))
 
 
-def _shown_sink(query: Query, shown: list[Query], job: _Job, options: argparse.Namespace) -> Sink:
+def _shown_sink(query: Query, shown: list[Query], job: Job, options: argparse.Namespace) -> Sink:
     """A sink that prints."""
     format_ = options.format or ("stream" if job.is_script else "table")
     if format_ == "table":
@@ -160,7 +165,7 @@ def _shown_sink(query: Query, shown: list[Query], job: _Job, options: argparse.N
 # ---------------------------------------------------------------------------------------------------------- running
 
 
-def _drive(job: _Job, until: int | None, options: argparse.Namespace) -> None:
+def _drive(job: Job, until: int | None, options: argparse.Namespace) -> None:
     """Read the sources, with a bar on a terminal."""
     unfed = job.db.finish_unfed()
     if unfed and not options.quiet:
@@ -178,7 +183,7 @@ def _tell(notes: list[str]) -> None:
         print(harmless(f"warning: {note}"), file=sys.stderr)
 
 
-def _report(job: _Job, options: argparse.Namespace, took_s: float) -> int:
+def _report(job: Job, options: argparse.Namespace, took_s: float) -> int:
     """Say what was written, what was left out and what failed; the exit code."""
     code = 0
     for query, sink in job.sinks:
@@ -211,7 +216,7 @@ def _report_losses(db: Connection, name: str) -> None:
         _tell([f"{name}: {lost:,} row{'s' if lost > 1 else ''} left out{example}"])
 
 
-def _show_stats(job: _Job, took_s: float) -> None:
+def _show_stats(job: Job, took_s: float) -> None:
     elements = sum(job.db.stream_input(name).counters.accepted for name in _inputs(job.db))
     rate = elements / took_s if took_s > 0 else 0.0
     print(f"{elements:,} elements read in {took_s:.3f} s ({rate:,.0f}/s)", file=sys.stderr)

@@ -1,0 +1,61 @@
+"""Archives as declarations: streams and relations declared like their archives, and read FROM them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minidsms.archive.demand import Demand
+from minidsms.archive.format import Archive, archives_in, find
+from minidsms.archive.replay_source import ReplaySource, Span, local_tables
+from minidsms.cql.catalog import RelationDef, StreamDef
+from minidsms.cql.errors import Error
+from minidsms.elements import Schema
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+
+
+def check_fits(archive: Archive, name: str, kind: str, schema: Schema, time_unit: str) -> None:
+    """Error where the archive's elements cannot be those of a stream or relation declared so."""
+    metadata = archive.metadata
+    if metadata.kind != kind:
+        raise Error(f"{name} is a {kind}, and its archive is one of a {metadata.kind}")
+    if metadata.time_unit != time_unit:
+        raise Error(
+            f"the archive {archive.folder!r} counts in {metadata.time_unit}, the connection in {time_unit}\n"
+            f"help: minidsms.connect(time_unit={metadata.time_unit!r})"
+        )
+    there = {f.name.lower(): f.type for f in metadata.schema}
+    for column in schema:
+        type_ = there.get(column.name.lower())
+        if type_ is None:
+            raise Error(f'the archive {archive.folder!r} has no column "{column.name}"\nhelp: it has {metadata.schema}')
+        if type_ is not column.type:
+            raise Error(f"the archive {archive.folder!r} has {column.name} as {type_}, {name} as {column.type}")
+
+
+def source_of(folder: str, name: str, kind: str, schema: Schema, time_unit: str) -> ReplaySource:
+    """FROM 'folder' FORMAT archive: everything the archive of this name holds now, as a bounded source."""
+    archive = find(folder, name)
+    check_fits(archive, name, kind, schema, time_unit)
+    end = max((f.last_arrival + 1 for f in archive.files()), default=0)
+    everything = Demand(frozenset(range(len(schema))), None)
+    return ReplaySource(archive, schema, Span(None, None, 0, end), everything, local_tables)
+
+
+def declare(db: Connection, folder: str, except_: frozenset[str] = frozenset()) -> list[str]:
+    """Declare the streams and relations of a folder of archives in a connection, but those named (in lower case);
+    their names. Archives of queries are declared too, where their columns have names of their own.
+    """
+    names = []
+    for archive in archives_in(folder):
+        metadata = archive.metadata
+        columns = [name.lower() for name in metadata.schema.names]
+        if metadata.name.lower() in except_ or not columns or len(set(columns)) < len(columns):
+            continue
+        if metadata.kind == "stream":
+            db.add_stream(StreamDef(metadata.name, metadata.schema, metadata.timestamp_by, key=metadata.key))
+        else:
+            db.add_relation(RelationDef(metadata.name, metadata.schema, metadata.key))
+        names.append(metadata.name)
+    return names
