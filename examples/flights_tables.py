@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from minidsms import Query
+from minidsms.streamon.plan_log import Decision
 
 AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "La Guardia"}
 SHADES = (" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█")
@@ -261,6 +262,49 @@ def standstill(query: Query) -> Table:
         place = shown(AIRPORTS.get(origin, origin))
         rows.add_row(place, shown(day_and_time(begin)), lasted, worst, bar(length, longest))
     return rows
+
+
+LATE_AND_LONG = ("from Kennedy", "over 1,000 miles", "late")
+"""The filters of question 10, as written."""
+
+
+def late_and_long(query: Query) -> Table:
+    """Per hour of the day the mean number of flights, and how often another filter came first. The line below tells
+    when and why, of the change that was expected to gain most.
+    """
+    flights: dict[int, list[int]] = {hour: [] for hour in range(24)}
+    for ts, _, (count,) in query.fetch():
+        flights[local(ts - 60).hour].append(count)
+    changes = [d for d in query.decisions() if _first(d.old_plan) != _first(d.new_plan)]
+    came = {hour: [0] * len(LATE_AND_LONG) for hour in range(24)}
+    for change in changes:
+        came[local(change.instant).hour][_first(change.new_plan)] += 1
+    rows = table("hour", "flights", *(f"{name} first" for name in LATE_AND_LONG))
+    for hour, counts in flights.items():
+        if counts:
+            mean = sum(counts) / len(counts)
+            rows.add_row(f"{hour:02d}:00", f"{mean:.1f}", *(shown(n or None) for n in came[hour]))
+    rows.caption = Text(_why(changes))
+    return rows
+
+
+def _first(plan: str) -> int:
+    """The first filter of an order such as F3, F1, F2, counted from 0."""
+    return int(plan.split(",")[0].removeprefix("F")) - 1
+
+
+def _why(changes: Sequence[Decision]) -> str:
+    """When and why another filter came first."""
+    if not changes:
+        return "another filter never came first"
+    change = max(changes, key=lambda d: d.expected_gain or 0.0)
+    order, rates, profiled = (change.statistics[name] for name in ("order", "drop_rates", "profile_tuples"))
+    shares = [f"{LATE_AND_LONG[f]!r} {100 * rate:.0f} %" for f, rate in zip(order, rates) if rate is not None]
+    return (
+        f"{len(changes):,} changes. {day_and_time(change.instant)}: {LATE_AND_LONG[_first(change.new_plan)]!r} before "
+        f"{LATE_AND_LONG[_first(change.old_plan)]!r}. Of the last {profiled} flights dropped "
+        f"{shares[0]}, of what is left {', '.join(shares[1:])}: {100 * (change.expected_gain or 0):.0f} % less to do"
+    )
 
 
 def _overlap(spans: list[tuple[int, int]], begin: int, end: int) -> int:

@@ -143,6 +143,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("profile_rate", None, _optional_share, "share of tuples profiled; none: as it pays"),
         Setting("profile_window", None, _optional_count, "profile tuples remembered; none: as the algorithm likes"),
         Setting("thrashing_alpha", None, _optional_share, "how much better another order must be (4 / alpha bound)"),
+        Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
         Setting("sharing", "on", _switch, "operators and stores shared between queries"),
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),

@@ -44,7 +44,8 @@ def replayed(demo: Any) -> Any:
         demo.replay(db, year)
         snapshots = {name: q.snapshot() for name, q in queries.items() if q.kind == "relation"}
         changes = {name: q.fetch() for name, q in queries.items()}
-    return SimpleNamespace(year=year, cut=cut, changes=changes, snapshots=snapshots)
+        decisions = {name: q.decisions() for name, q in queries.items()}
+    return SimpleNamespace(year=year, cut=cut, changes=changes, snapshots=snapshots, decisions=decisions)
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +198,27 @@ def test_an_alert_says_that_most_flights_due_have_not_left(known: Any, replayed:
                 expected.add((b, (origin, int(hi - lo), gone)))
     assert len(expected) > 50
     assert {(c.ts, c.row) for c in replayed.changes["standstill"]} == expected
+
+
+def test_long_and_late_flights_of_kennedy_are_counted_hour_by_hour(known: Any, replayed: Any) -> None:
+    left = known.left
+    chosen = left[(left.origin == "JFK") & (left.distance > 1000) & (left.dep_delay > 0)]
+    counts = chosen.groupby(chosen.departed.map(lambda t: -(-t // 60) * 60)).size().to_dict()
+    found = {c.ts: c.row[0] for c in replayed.changes["late_and_long"]}
+    assert len(found) > 24 * (DAYS - 2) and {ts: n for ts, n in found.items() if n} == {
+        ts: n for ts, n in counts.items() if ts in found
+    }
+
+
+def test_the_order_of_filters_changes_as_the_day_does(demo: Any, replayed: Any) -> None:
+    hours: dict[str, list[int]] = {"F1": [], "F2": [], "F3": []}
+    for decision in replayed.decisions["late_and_long"]:
+        if decision.old_plan[:2] != decision.new_plan[:2]:
+            hours[decision.new_plan[:2]].append(demo.tables.local(decision.instant).hour)
+    # In the morning the filter for late flights drops most, later in the day that for Kennedy.
+    assert len(hours["F1"]) > 10 and len(hours["F3"]) > 10
+    assert np.median(hours["F3"]) < np.median(hours["F1"])
+    assert sum(hour < 10 for hour in hours["F3"]) > sum(hour < 10 for hour in hours["F1"])
 
 
 def test_the_tables_docstrings_say_what_happens(demo: Any) -> None:

@@ -147,7 +147,8 @@ class Adaptation(Generic[P]):
         return tuples if forcing is None else min(tuples, forcing.left)
 
     def passed(self, tuples: int, instant: int) -> None:
-        """So many tuples were handed on under the plan. instant: of the next one, or the last."""
+        """So many tuples were handed on under the plan. instant: of the first of them."""
+        self._streamon.instant = instant
         forcing = self._forced()
         if forcing is not None and forcing.count(tuples):
             plan = forcing.next_plan(self.executor.random_plan)

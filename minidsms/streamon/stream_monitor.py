@@ -1,7 +1,7 @@
 """StreaMon of one connection: what all techniques share.
 
-Invariant: the settings are read when a decision is due, so that `SET adaptive = off` holds at once, for running queries
-too: their plans stay what they are.  Babu 2005, section 3.1.
+Invariant: whether plans may change is asked when a decision is due, so that `SET adaptive = off` holds at once, for
+running queries too: their plans stay what they are.  Babu 2005, section 3.1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from minidsms.streamon.forcing import ForcedSwitching
 from minidsms.streamon.plan_log import PlanLog
 
 
-class _Settings(Protocol):
+class SettingValues(Protocol):
+    """The settings of a connection."""
+
     def __getitem__(self, name: str) -> Any: ...
 
 
@@ -23,9 +25,9 @@ class StreaMon:
     instant: the last one at which a plan was looked at.  decisions_kept: per place.
     """
 
-    decisions_kept = 1000
+    decisions_kept = 10_000
 
-    def __init__(self, settings: _Settings) -> None:
+    def __init__(self, settings: SettingValues) -> None:
         self.settings = settings
         self.plan_log = PlanLog()
         self.forcing: ForcedSwitching | None = None
@@ -35,8 +37,3 @@ class StreaMon:
     def is_adaptive(self) -> bool:
         """Plans may change while they run."""
         return bool(self.settings["adaptive"] == "on")
-
-    @property
-    def measures_time(self) -> bool:
-        """Costs are measured; else every step counts 1, and the same input and seed give the same decisions."""
-        return bool(self.settings["cost_model"] == "measured")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from typing import cast
 
 from minidsms.cql.errors import Error
-from minidsms.streamon.contracts import OrderingAlgorithm
+from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm
+from minidsms.streamon.stream_monitor import SettingValues
 
 _FOLDER = "minidsms.streamon.filter_ordering"
 _CLASSES = {
@@ -31,7 +33,45 @@ def check_size(name: str, n: int) -> None:
         )
 
 
-def algorithm_named(name: str, n: int, window: int | None, alpha: float | None, seed: int) -> OrderingAlgorithm:
-    """A new algorithm over n filters, which begins with the order written. None: the algorithm's default."""
-    made = getattr(importlib.import_module(f"{_FOLDER}.{name}"), _CLASSES[name])
-    return cast(OrderingAlgorithm, made(n, window=window, alpha=alpha, seed=seed))
+@dataclass(frozen=True)
+class OrderingOptions:
+    """How the filters of a query are ordered: the settings as they are when it is registered.
+
+    rate, window, alpha: None takes the algorithm's.  logs_plans: orders come back with the conditions they were for.
+    """
+
+    algorithm: str
+    rate: float | None
+    window: int | None
+    alpha: float | None
+    seed: int
+    measures_time: bool
+    logs_plans: bool
+
+    @classmethod
+    def of(cls, settings: SettingValues) -> OrderingOptions:
+        """Read the settings."""
+        return cls(
+            str(settings["filter_ordering"]),
+            settings["profile_rate"],
+            settings["profile_window"],
+            settings["thrashing_alpha"],
+            int(settings["seed"]),
+            settings["cost_model"] == "measured",
+            settings["plan_logging"] == "on",
+        )
+
+    def algorithm_over(self, n: int, order: Order) -> OrderingAlgorithm:
+        """A new algorithm over n filters, which begins with this order."""
+        made = getattr(importlib.import_module(f"{_FOLDER}.{self.algorithm}"), _CLASSES[self.algorithm])
+
+        def make(first: Order) -> OrderingAlgorithm:
+            return cast(OrderingAlgorithm, made(n, first, self.window, self.alpha, self.seed))
+
+        algorithm = make(order)
+        if self.logs_plans and algorithm.wanted().evaluate is Evaluate.ALL:
+            from minidsms.streamon.filter_ordering.plan_logged import PlanLogged
+
+            algorithm = PlanLogged(n, make)
+            algorithm.adopt(order)
+        return algorithm

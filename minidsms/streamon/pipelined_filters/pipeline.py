@@ -16,7 +16,7 @@ from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import Order
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.framework import Adaptation
-from minidsms.streamon.pipelined_filters.algorithms import algorithm_named, check_size
+from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
 from minidsms.streamon.pipelined_filters.profiler import FilterProfiler
@@ -36,11 +36,10 @@ class FilterPipeline:
     """filters: those that may be evaluated in any order among each other.  first: filters of the condition before."""
 
     def __init__(self, filters: Sequence[Filter], operator: str, streamon: StreaMon, first: int = 0) -> None:
-        self._streamon = streamon
-        self._algorithm_name = str(streamon.settings["filter_ordering"])
-        check_size(self._algorithm_name, len(filters))
-        self.executor = FilterExecutor(filters, streamon.measures_time, first)
-        self._costs = FilterCosts(filters, streamon.measures_time)
+        self._options = OrderingOptions.of(streamon.settings)
+        check_size(self._options.algorithm, len(filters))
+        self.executor = FilterExecutor(filters, self._options.measures_time, first)
+        self._costs = FilterCosts(filters, self._options.measures_time)
         static = Static(len(filters))
         self.adaptation: Adaptation[Order] = Adaptation(
             "filter ordering",
@@ -51,7 +50,7 @@ class FilterPipeline:
             streamon,
         )
         self.profiling_ns = 0
-        self._can_adapt = len(filters) > 1 and self._algorithm_name != "static"
+        self._can_adapt = len(filters) > 1 and self._options.algorithm != "static"
         self._schedule: SamplingSchedule | None = None
         self._profiler: FilterProfiler | None = None
         self._drop_rates = DropRates(len(filters))
@@ -79,7 +78,7 @@ class FilterPipeline:
 
     def _is_affordable(self) -> bool:
         """Profiling has taken its share of the time at most. Where time is not measured, it keeps to its plan."""
-        return not self._streamon.measures_time or self.profiling_ns < SHARE * self.executor.time_ns
+        return not self._options.measures_time or self.profiling_ns < SHARE * self.executor.time_ns
 
     def _adapting(self, entering: int) -> SamplingSchedule | None:
         """When to profile; None while nothing may change or it could not pay."""
@@ -90,21 +89,18 @@ class FilterPipeline:
         return self._schedule
 
     def _is_worth_it(self, entering: int) -> bool:
-        if not self._streamon.measures_time or self.executor.time_ns > WORTH_NS:
+        if not self._options.measures_time or self.executor.time_ns > WORTH_NS:
             return True
         return self.executor.tuples + entering >= WORTH_TUPLES and compiler_is_loaded()
 
     def _begin(self) -> None:
-        settings = self._streamon.settings
-        given, window, alpha = settings["profile_rate"], settings["profile_window"], settings["thrashing_alpha"]
-        seed, n = settings["seed"], len(self.executor.filters)
-        algorithm = algorithm_named(self._algorithm_name, n, window, alpha, seed)
-        algorithm.adopt(self.executor.plan)
-        self._profiler = self.adaptation.profiler = FilterProfiler(self.executor.filters, algorithm, self._costs)
-        self.adaptation.reoptimizer = OrderReoptimizer(self._algorithm_name, algorithm)
-        rate = algorithm.default_rate if given is None else given
-        burst = algorithm.default_window if window is None else window
-        self._schedule = SamplingSchedule(rate, given is not None, burst, seed)
+        options, filters = self._options, self.executor.filters
+        algorithm = options.algorithm_over(len(filters), self.executor.plan)
+        self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs)
+        self.adaptation.reoptimizer = OrderReoptimizer(options.algorithm, algorithm)
+        rate = algorithm.default_rate if options.rate is None else options.rate
+        burst = algorithm.default_window if options.window is None else options.window
+        self._schedule = SamplingSchedule(rate, options.rate is not None, burst, options.seed)
 
     def describe(self) -> tuple[str, ...]:
         """A line per filter, in the present order: what it drops of what reaches it, and what it costs."""
@@ -115,6 +111,6 @@ class FilterPipeline:
             figures = [f"drops {100 * (1 - after / before):.1f} % of {before:,}" if before else "reached by none"]
             cost = self._costs.values[number]
             if self._can_adapt and cost == cost:
-                figures.append(f"{cost:.1f} ns" if self._streamon.measures_time else f"cost {cost:g}")
+                figures.append(f"{cost:.1f} ns" if self._options.measures_time else f"cost {cost:g}")
             lines.append(f"F{executor.first + number + 1} {executor.filters[number].text}   [{'; '.join(figures)}]")
         return tuple(lines)
