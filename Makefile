@@ -2,18 +2,20 @@
 
 PYTHON ?= python3
 JOBS ?= 2
+MATRIX ?= --companies 100
 SOAK ?= --cases 20000
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test check soak bench bench-peers clean
+.PHONY: help env demo test check soak matrix bench bench-peers clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
 	@echo "make test    the default tests, the examples of the docs and the doctests"
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S')"
+	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
 	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
 	@echo "make clean   remove the environment and everything that is cached"
@@ -41,6 +43,9 @@ check: env
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m mypy
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not long' --doctest-modules minidsms tests
+
+matrix: env
+	@$(BIN)/python -m minidsms.testing.matrix $(MATRIX)
 
 soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)

@@ -19,7 +19,7 @@ from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
-from minidsms.plan.sharing import RunningOperators
+from minidsms.plan.sharing import RunningOperators, operators_behind
 from minidsms.queues import Queue
 from minidsms.scheduler import Scheduler
 from minidsms.synopses.stream_store import StreamStore
@@ -131,10 +131,10 @@ class Network:
         queue.producer, queue.progress = producer, producer.progress
         producer.outputs.append(queue)
         self.output.inputs = [queue]
-        self.operators = [*(copies[id(op)] for op in self.operators[:-1]), self.output]
+        self.operators = operators_behind(self.output)
         self.sources = [op for op in self.operators if isinstance(op, Entrance)]
         if self.contents is not None:
-            known = copies[id(self.contents.operator)]
+            known = next(op for op in self.operators if op.lineage == self.contents.operator.lineage)
             assert isinstance(known, KnowsContents)
             self.contents.operator = known
 

@@ -15,6 +15,8 @@ from minidsms.elements import Batch
 class KnowsContents(Protocol):
     """An ability of aggregates, DISTINCT and the set operators."""
 
+    lineage: int
+
     def contents(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning)."""
         ...

@@ -125,10 +125,12 @@ class _Memory:
         return made
 
     def _array(self, array: np.ndarray) -> np.ndarray:
+        if not array.size:
+            return array  # nothing can be written into it, and some are known by identity
         root = array
         while isinstance(root.base, np.ndarray):
             root = root.base
-        if root is array or not array.size or not (root.flags.c_contiguous or root.flags.f_contiguous):
+        if root is array or not (root.flags.c_contiguous or root.flags.f_contiguous):
             return self._note(array, array.copy(order="K"))  # type: ignore[no-any-return]
         flat = self.copy(root).ravel(order="K")
         offset = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]

@@ -8,7 +8,7 @@ docs/design, points 3 and 10; Babu 2005, section 2.3.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from minidsms.engine import Group, Network
 from minidsms.operators.operator import Operator
@@ -43,32 +43,42 @@ def divide(group: Group) -> None:
 
 def share(group: Group) -> None:
     """Let one operator of each lineage serve all networks of the group, over the streams' stores."""
-    taken: dict[int, Operator] = {}
     stores: dict[int, StreamStore] = {}
-    divided: list[Network] = []
     for network in _running(group):
-        own = [source for source in _sources(network.operators) if source.own is not None]
-        for source in own:
-            assert source.own is not None
-            source.store.take_back(source.own, source.own.tail)
-            stores[id(source.own)] = source.store
-        if own:
-            divided.append(network)
-        else:
-            for operator in network.operators[:-1]:
-                taken.setdefault(operator.lineage, operator)
-    for network in divided:
-        known = {id(op): taken[op.lineage] for op in network.operators[:-1] if op.lineage in taken}
-        missing = [op for op in network.operators[:-1] if id(op) not in known]
-        try:
-            copies = copied(missing, stores, known)
-        except CannotCopy:
-            continue  # it keeps its own
-        group.remove(network)
-        network.replace(copies)
-        group.add(network)
-        for operator in missing:
-            taken.setdefault(operator.lineage, copies[id(operator)])
+        for source in _sources(network.operators):
+            if source.own is not None:
+                source.store.take_back(source.own, source.own.tail)
+                stores[id(source.own)] = source.store
+    taken: dict[int, Operator] = {}
+    for network in _running(group):
+        has_own = any(source.own is not None for source in _sources(network.operators))
+        missing, known = _missing(network, taken)
+        if known or has_own:
+            try:
+                copies = copied(missing, stores, known)
+            except CannotCopy:
+                continue  # it keeps its own
+            group.remove(network)
+            network.replace(copies)
+            group.add(network)
+        for operator in network.operators[:-1]:
+            taken.setdefault(operator.lineage, operator)
+
+
+def _missing(network: Network, taken: Mapping[int, Operator]) -> tuple[list[Operator], dict[int, Operator]]:
+    """The operators that a network needs beside those taken, and, by the id of its own, the taken ones they join."""
+    known: dict[int, Operator] = {}
+    needed: set[int] = set()
+    for operator in reversed(network.operators):  # readers before what they read
+        if operator is network.output or id(operator) in needed:
+            for queue in operator.inputs:
+                producer = queue.producer
+                assert producer is not None
+                if producer.lineage in taken:
+                    known[id(producer)] = taken[producer.lineage]
+                else:
+                    needed.add(id(producer))
+    return [op for op in network.operators if id(op) in needed], known
 
 
 def _running(group: Group) -> list[Network]:

@@ -182,8 +182,13 @@ class KeyedRing:
                 width = self.layout.key_width
                 self._words = np.zeros((len(self.nodes), width), np.int64) if width else _NO_ROWS
                 return
-        if self._store is not None or self._words is _NO_ROWS:
+        if self._store is not None or not self._has_words:
             self._own_rows()
+
+    @property
+    def _has_words(self) -> bool:
+        """Words are kept: of whole rows, or of keys. By size, as a copied plan has other arrays."""
+        return len(self._words) > len(_NO_ROWS)
 
     def _own_rows(self) -> None:
         """Copy the rows referred to, if any, and keep rows as words from now on."""
@@ -245,7 +250,7 @@ class KeyedRing:
             seq = np.zeros(capacity, np.int64)
             seq[new] = self._seq[old]
             self._seq = seq
-        if self._words is not _NO_ROWS:
+        if self._has_words:
             words = np.zeros((capacity, self._words.shape[1]), np.int64)
             words[new] = self._words[old]
             self._words = words

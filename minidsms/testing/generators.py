@@ -119,15 +119,19 @@ def case_from(rng: Random, options: Options, size: int) -> Case:
 
 
 def random_company(seed: int, options: Options = Options(), size: int = 14) -> list[Case]:  # noqa: B008  (frozen)
-    """Two to four queries of one connection: cases that differ in their query and its moment only."""
+    """Two to five queries of one connection: cases that differ in their query and its moment only, some not even in
+    that, or in a number.
+    """
     rng = Random(seed)
-    return _company(rng, options, size, rng.randint(2, 4))
+    return _company(rng, options, size, rng.randint(2, 5))
 
 
 def _company(rng: Random, options: Options, size: int, queries: int) -> list[Case]:
     grammar = Grammar(rng, options)
     views = [grammar.view(f"V{i}").text for i in range(rng.choice((0, 0, 1, 2, 3)))] if options.views else []
-    texts = [grammar.query() for _ in range(queries)]
+    texts: list[str] = []
+    for _ in range(queries):
+        texts.append(_alike(rng, texts) if texts and rng.random() < 0.5 else grammar.query())
     used = " ".join(_reachable(texts, views))
     names = [name for name in (*STREAMS, *RELATIONS) if re.search(rf"\b{name}\b", used)]
     slack = {name: _slack(rng) for name in names if name in STREAMS and options.slack and rng.random() < 0.3}
@@ -140,6 +144,16 @@ def _company(rng: Random, options: Options, size: int, queries: int) -> list[Cas
     late = options.late and rng.random() < 0.2
     moments = range(1 + len(feed) // 2) if late else range(1)
     return [Case(tuple(declared), text, feed, rng.choice(moments)) for text in texts]
+
+
+def _alike(rng: Random, texts: list[str]) -> str:
+    """One of the queries again, or one that differs from it in the size of a window."""
+    text = rng.choice(texts)
+    sizes = list(re.finditer(r"(?<=\[RANGE )\d+(?=\])|(?<=\[ROWS )\d+(?=\])", text))
+    if not sizes or rng.random() < 0.5:
+        return text
+    size = rng.choice(sizes)
+    return f"{text[: size.start()]}{int(size.group()) + 1}{text[size.end() :]}"
 
 
 def _slack(rng: Random) -> Slack:

@@ -31,6 +31,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "cost_model": ("measured", "fixed"),
     "profile_rate": (None, 1.0),
     "profile_window": (None, 1, 5),
+    "sharing": ("on", "off"),
+    "switch_seed": (None, 1, 2, 3),
 }
 """How a case may be run: options of the engine, how rows are grouped into pushes, how often answers are fetched."""
 

@@ -1,0 +1,36 @@
+"""Sharing that is switched, and queries that are parted from the others, while a feed goes on (docs/semantics T5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+Before = Callable[[Any, int, list[Any]], None]
+"""Called before each call of a feed, and once after the last: connection, number of the call, running queries."""
+
+
+def switching(seed: int) -> Before:
+    """Before about every third call sharing is switched; now and then a query is given a batch size of its own, which
+    parts it from the others.
+    """
+    rng = Random(seed)
+
+    def before(db: Any, step: int, queries: list[Any]) -> None:
+        if rng.random() < 0.35:
+            db.execute(f"SET sharing = {'off' if db.settings['sharing'] == 'on' else 'on'}")
+        if queries and rng.random() < 0.05:
+            rng.choice(queries).set("batch_size", rng.choice((1, 3, 1000)))
+
+    return before
+
+
+def in_turn(*calls: Before | None) -> Before | None:
+    """All of them, one after the other."""
+    given = [call for call in calls if call is not None]
+
+    def before(db: Any, step: int, queries: list[Any]) -> None:
+        for call in given:
+            call(db, step, queries)
+
+    return before if given else None
