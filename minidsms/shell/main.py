@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minidsms.shell.archive_arguments import add_archive, add_replay
+from minidsms.shell.offload_arguments import add_offload
 
 _EPILOG = """examples:
   minidsms                                the shell; .help start shows how to begin
@@ -81,6 +82,10 @@ def _command(options: argparse.Namespace) -> int:
             from minidsms.shell.replay_command import replay
 
             return replay(options)
+        if options.command == "offload":
+            from minidsms.shell.offload import offload
+
+            return offload(options)
         from minidsms.shell.explain import explain
 
         return explain(options)
@@ -131,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--time-unit", choices=_UNITS, help="length of a tick (default: ms)")
     add_archive(commands)
     add_replay(commands)
+    add_offload(commands)
     return parser
 
 

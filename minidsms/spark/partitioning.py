@@ -161,8 +161,12 @@ class _Keys:
         for part in conjuncts(node.condition):
             pair = equal_pair(part, width)
             if pair is not None and _are_columns(*pair):
-                i, j = pair[0].index, pair[1].index  # type: ignore[attr-defined]
-                found[i] = found[width + j] = _together(left[i], right[j])
+                a, b = left[pair[0].index], right[pair[1].index]  # type: ignore[attr-defined]
+                both = _together(a, b)
+                # Columns that were equal to one of the two before are equal to both now.
+                for i, origin in enumerate((*left, *right)):
+                    if both is not None and origin == (a if i < width else b):
+                        found[i] = both
         return found
 
 

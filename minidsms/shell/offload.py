@@ -1,0 +1,70 @@
+"""`minidsms offload CQL FOLDER`: the answer of a query over archives, from Spark, shown or written to files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from minidsms.cql.errors import Error, QueryError
+from minidsms.shell.harmless import harmless
+from minidsms.shell.reading import read_instant, read_text
+from minidsms.shell.showing import cell, print_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def offload(options: argparse.Namespace) -> int:
+    """Carry the command out. Raises Error."""
+    from minidsms.spark.running import prepare
+    from minidsms.spark.session import session
+
+    text = read_text(options.query) if os.path.exists(options.query) else options.query
+    if options.output is not None and os.path.exists(options.output):
+        raise Error(f"{options.output!r} exists already; name a new folder")
+    ready = prepare(text, options.folder, spark=session(options.master))
+    if options.explain:
+        print(harmless(ready.choice.text()))
+        return 0
+    unit = ready.catalog.tick_ns
+    at = None if options.at is None else [read_instant(ts, unit, "--at") for ts in options.at]
+    until = None if options.until is None else read_instant(options.until, unit)
+    with _query_errors():
+        frame = ready.frame(at, until)
+        if options.output is None:
+            _show(frame, options.rows)
+        else:
+            frame.write.format(options.format or "parquet").save(options.output)
+            print(f"the answer is in {harmless(options.output)}", file=sys.stderr)
+    return 0
+
+
+@contextmanager
+def _query_errors() -> Iterator[None]:
+    """What Spark raises, as an Error of a line: the query's failure where it is one."""
+    from pyspark.errors import PySparkException
+
+    from minidsms.spark.offload import FAILED_AT
+
+    try:
+        yield
+    except PySparkException as error:
+        told = re.search(rf"{FAILED_AT}(-?\d+): (.*)", str(error))
+        if told is not None:
+            raise QueryError(told[2], int(told[1])) from None
+        raise Error(f"Spark failed: {str(error).splitlines()[0]}") from None
+
+
+def _show(frame: DataFrame, rows: int) -> None:
+    """The first rows in the order of time."""
+    found = frame.orderBy("_ts").limit(rows + 1).collect()
+    columns = [(cell(name), kind not in ("string", "boolean")) for name, kind in frame.dtypes]
+    shown = [[cell(v) for v in row] for row in found[:rows]]
+    print_table("", columns, shown, sys.stdout)
+    if len(found) > rows:
+        print(f"and more; --rows N shows more than {rows}", file=sys.stderr)

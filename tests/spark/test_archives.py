@@ -1,0 +1,123 @@
+"""Offload over archives: what the live engine answered while it wrote them, and what Spark answers afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import minidsms
+from minidsms import Connection, CqlError, Error
+from minidsms.shell.main import main
+from minidsms.spark import explain, run
+from minidsms.testing.compare import netted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+QUERIES = {
+    "groups": "SELECT road, AVG(speed), COUNT(*) FROM Pos [RANGE 10 SECONDS] GROUP BY road",
+    "join": "ISTREAM (SELECT P.car, P.speed FROM Pos [NOW] P, Lim WHERE P.road = Lim.road AND P.speed > Lim.most)",
+    "by_key": "SELECT road, spread(speed), CAST(MAX(speed) AS TEXT) FROM Pos [RANGE 2 SECONDS] GROUP BY road",
+    "by_time": "SELECT spread(speed) AS s, COUNT(*) AS n FROM Pos [RANGE 2 SECONDS SLIDE 1 SECOND]",
+}
+
+
+class Spread:
+    """The greatest less the least."""
+
+    def __init__(self) -> None:
+        self.values: Counter[float] = Counter()
+
+    def add(self, value: float) -> None:
+        self.values[value] += 1
+
+    def remove(self, value: float) -> None:
+        self.values[value] -= 1
+        self.values += Counter()
+
+    def result(self) -> float:
+        return max(self.values) - min(self.values)
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, str]]:
+    """A connection that has archived a stream and a relation, the queries above still running; and the folder."""
+    folder = str(tmp_path_factory.mktemp("archives"))
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM Pos (car INTEGER, speed FLOAT, road TEXT) ARCHIVE '{folder}'")
+        db.execute(f"CREATE RELATION Lim (road TEXT, most FLOAT) ARCHIVE '{folder}'")
+        db.create_aggregate("spread", Spread, ["FLOAT"], "FLOAT")
+        for name, text in QUERIES.items():
+            db.query(text, name)
+        rng = Random(1)
+        db.push("Lim", [("a", 10.0), ("b", None)], ts=0)
+        rows = [(rng.randint(0, 5), rng.choice([None, 1.0, 12.5, 0.1]), rng.choice("abc")) for _ in range(60)]
+        db.push("Pos", rows, ts=sorted(rng.choice([*range(0, 20_000, 500), 90_000_000]) for _ in rows))
+        db.advance(90_000_001)
+        db.flush()
+        yield db, folder
+
+
+def answer(frame: DataFrame) -> dict[int, Counter[tuple[object, ...]]]:
+    """Spark's changes, netted per instant."""
+    return netted((r[0], r[1], tuple(r[2:])) for r in frame.collect())  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_spark_answers_as_the_engine_did(archived: tuple[Connection, str], spark: SparkSession, name: str) -> None:
+    db, _ = archived
+    live = netted((c.ts, c.sign, c.row) for c in db.queries[name].fetch())
+    assert answer(db.offload(name, until=90_000_001)) == live
+    assert live
+
+
+def test_a_relation_is_told_at_chosen_instants(archived: tuple[Connection, str], spark: SparkSession) -> None:
+    _, folder = archived
+    frame = run("SELECT road FROM Lim", folder, at=[-1, 0, 5])
+    assert sorted(map(tuple, frame.collect())) == [(0, "a"), (0, "b"), (5, "a"), (5, "b")]
+
+
+def test_explain_says_how_a_query_is_carried_out(archived: tuple[Connection, str], spark: SparkSession) -> None:
+    _, folder = archived
+    assert "DataFrame operations" in explain(QUERIES["groups"], folder)
+    assert "by key, for the query has CAST of FLOAT to TEXT" in explain(
+        "SELECT road, CAST(MAX(speed) AS TEXT) FROM Pos [RANGE 2] GROUP BY road", folder
+    )
+
+
+def test_what_neither_way_can_answer_is_refused_with_the_reasons(
+    archived: tuple[Connection, str], spark: SparkSession
+) -> None:
+    _, folder = archived
+    with pytest.raises(Error, match="by key: a ROWS window"):
+        run("SELECT CAST(speed AS TEXT) FROM Pos [ROWS 3]", folder)
+
+
+def test_what_is_not_there_is_an_error_that_names_it(archived: tuple[Connection, str], spark: SparkSession) -> None:
+    _, folder = archived
+    with pytest.raises(CqlError, match="Nowhere"):
+        run("SELECT * FROM Nowhere", folder)
+    with pytest.raises(CqlError, match="one query"):
+        run("CREATE VIEW V AS SELECT * FROM Pos", folder)
+    with pytest.raises(Error, match="only a relation has contents"):
+        run("ISTREAM (SELECT car FROM Pos [NOW])", folder, at=[1])
+
+
+def test_the_command_shows_writes_and_tells_failures(
+    archived: tuple[Connection, str], spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, folder = archived
+    assert main(["offload", "SELECT road, most FROM Lim", folder]) == 0
+    assert "NULL" in capsys.readouterr().out
+    written = tmp_path / "out"
+    assert main(["offload", "SELECT car FROM Pos [NOW]", folder, "-o", str(written), "--until", "0"]) == 0
+    assert list(written.glob("*.parquet"))
+    assert main(["offload", "SELECT (car + 9223372036854775800) * 2 FROM Pos [NOW]", folder]) == 1
+    assert "overflow" in capsys.readouterr().err

@@ -1,0 +1,64 @@
+"""Which queries can be cut into parts for engines in tasks: by key, by time, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from minidsms.cql.binder import bind
+from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
+from minidsms.cql.parser import parse_query
+from minidsms.elements import Schema, Type
+from minidsms.spark.partitioning import ByKey, ByTime, Whole, partitioning
+from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS
+
+S = Schema.of(("k", Type.INTEGER), ("v", Type.INTEGER))
+
+
+def cut(text: str) -> ByKey | ByTime | Whole:
+    """How the query's plan can be cut."""
+    from minidsms.spark.compiler import logical_plan
+
+    catalog = Catalog(functions=dict(USER_FUNCTIONS), aggregates=dict(USER_AGGREGATES))
+    catalog.streams = {name.lower(): StreamDef(name, S) for name in ("A", "B")}
+    catalog.relations = {"r": RelationDef("R", S)}
+    return partitioning(logical_plan(bind(parse_query(text), catalog, text).node, text))
+
+
+def test_groups_are_cut_by_their_key() -> None:
+    assert cut("SELECT k, ua_span(v) FROM A GROUP BY k") == ByKey({"a": 0})
+
+
+def test_a_join_on_the_key_is_cut_by_it_on_both_sides() -> None:
+    found = cut(
+        "SELECT A.k, uf_twice(B.v) FROM A [PARTITION BY k ROWS 1], B [RANGE 3], R WHERE A.k = B.v AND B.v = R.k"
+    )
+    assert found == ByKey({"a": 0, "b": 1, "r": 0})
+
+
+def test_without_the_key_in_the_answer_equal_rows_of_different_keys_could_cancel() -> None:
+    assert cut("SELECT ISTREAM(ua_span(v)) FROM A [RANGE 3] GROUP BY k") == ByTime(5)
+
+
+def test_a_join_on_something_else_is_cut_by_time() -> None:
+    found = cut("ISTREAM (SELECT A.k, uf_twice(B.v) FROM A [RANGE 30], B [RANGE 3 SLIDE 2] WHERE A.k < B.k)")
+    assert found == ByTime(32)
+
+
+def test_windows_over_derived_streams_add_up() -> None:
+    text = "SELECT COUNT(*) FROM (RSTREAM (SELECT uf_twice(k) AS k FROM A [RANGE 30] WHERE v > 0)) [RANGE 5]"
+    assert cut(text) == ByTime(37)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("SELECT k, ua_span(v) FROM A [ROWS 3] GROUP BY k", "ROWS"),
+        ("SELECT ua_span(v) FROM A", "without GROUP BY"),
+        ("RSTREAM (SELECT k, ua_span(v) FROM A GROUP BY k)", "RSTREAM"),
+    ],
+)
+def test_what_cannot_be_cut_says_why(text: str, word: str) -> None:
+    found = cut(text)
+    assert isinstance(found, Whole)
+    assert word in found.no_key
+    assert "without bound" in found.no_time
