@@ -118,9 +118,9 @@ class ReadsSources:
             db._check()
             return db.reading.driver
 
-    def drive(self, driver: SourceDriver, until: int | None = None) -> bool:
+    def drive(self, driver: SourceDriver, until: int | None = None, waits: bool = True) -> bool:
         """Let a driver push one more block, and answer, or wait a moment where it reads live sources; False when its
-        sources tell nothing more up to `until`.
+        sources tell nothing more up to `until`. waits False: without waiting.
         """
         db = _connection(self)
         with db.lock:
@@ -131,7 +131,7 @@ class ReadsSources:
             told = db._step(None)
         if told:
             db._callbacks.tell()
-        if went_on:
+        if went_on and waits:
             driver.wait()
         return went_on
 

@@ -48,6 +48,11 @@ class Feed:
         self._first: int | None = None
         self._stopped_s: float | None = None
 
+    @property
+    def is_bounded(self) -> bool:
+        """It comes to an end by itself."""
+        return self._driver.is_bounded
+
     def drives(self, driver: SourceDriver) -> bool:
         """Whether this driver is the feed's."""
         return self._driver is driver
@@ -105,8 +110,8 @@ class Feed:
         return self._push(until)
 
     def _push(self, until: int | None) -> float | None:
-        if self._db.drive(self._driver, until):
-            return 0.0
+        if self._db.drive(self._driver, until, waits=False):
+            return _WAIT_S if self._driver.is_waiting else 0.0
         if self._driver.has_ended:
             return None
         # Nothing is due yet; or, where everything is due, a stream has been paused.

@@ -15,6 +15,22 @@ from minidsms.cql import syntax
 from minidsms.cql.errors import Error
 
 _SCHEMES = ("tcp:", "udp:", "unix:", "kafka:", "http:", "https:", "ftp:", "s3:", "gs:", "hdfs:", "spark:")
+_KNOWN = (
+    syntax.CreateStream,
+    syntax.CreateRelation,
+    syntax.CreateView,
+    syntax.CreateQuery,
+    syntax.Drop,
+    syntax.AlterQuery,
+    syntax.AlterStream,
+    syntax.Show,
+    syntax.Describe,
+    syntax.Explain,
+    syntax.SetSetting,
+    syntax.QueryStatement,
+)
+_NO_PLACES = frozenset({"name", "format", "kind", "action", "setting", "value", "what", "target"})
+"""Clauses that name no place; every other text of a statement does, until it stands here."""
 _STANDARD = ("-", "stdin", "stdin:", "stdout", "stdout:")
 
 
@@ -63,9 +79,15 @@ class Safety:
         """Error where a statement touches what may not be touched."""
         if not self._is_safe:
             return
+        if not isinstance(statement, _KNOWN):
+            raise Error("safe mode: it is not known what this statement touches")
         for f in fields(statement):
             value = getattr(statement, f.name)
             if isinstance(value, syntax.Source):
                 self.check_place(value.path)
-            elif isinstance(value, str) and f.name in ("into", "archive", "backfill", "path", "folder"):
+            elif isinstance(value, str) and (f.name not in _NO_PLACES or _looks_like_a_place(value)):
                 self.check_place(value)
+
+
+def _looks_like_a_place(value: str) -> bool:
+    return "/" in value or os.sep in value

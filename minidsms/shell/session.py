@@ -216,6 +216,7 @@ class Session:
         while self.feeds:
             rest = self.step_feeds()
             self.watches.tell()
+            self.screen.flush()
             if self.feeds and all(feed.is_stalled for feed in self.feeds):
                 self.screen.warn("a paused stream holds the rest of its source back")
                 self.stop_feeds()

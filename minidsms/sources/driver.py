@@ -66,6 +66,11 @@ class SourceDriver:
         read = sum(size if ended else min(done, size) for size, done, ended in sizes)
         return read / total if total else 1.0
 
+    @property
+    def is_bounded(self) -> bool:
+        """Every source comes to an end by itself."""
+        return all(e.bounded for e in self._entries)
+
     def names(self) -> list[str]:
         """The streams and relations that are read into."""
         return list(dict.fromkeys(e.target.definition.name for e in self._entries))
@@ -89,6 +94,11 @@ class SourceDriver:
         """Read everything, or up to an instant."""
         while self.step(until):
             self.wait()
+
+    @property
+    def is_waiting(self) -> bool:
+        """The last step found nothing to push, though something may come."""
+        return self._wait_s is not None
 
     def wait(self) -> None:
         """Where the last step found nothing to push: wait until a live source rings, or a while has passed."""

@@ -1,7 +1,8 @@
 """A driver of files that are read into inputs which stay open: more may come when they have ended.
 
-Invariant: when a file has ended, its stream's last instant is closed, so that everything read is answered, and a later
-file may go on from there.
+Invariant: a stream whose file has ended holds nobody back: its time goes on with those that are still read, and in the
+end every stream has closed the last instant of all, so that everything read is answered. A later file may go on from
+there.  docs/semantics T4.
 """
 
 from __future__ import annotations
@@ -14,6 +15,18 @@ from minidsms.sources.driver import SourceDriver
 class Replay(SourceDriver):
     """See the module; otherwise as `SourceDriver`."""
 
+    def step(self, until: int | None = None) -> bool:
+        """Push one more block, and let the time of streams whose files have ended follow."""
+        went_on = super().step(until)
+        streams = [(e.target, e.ended) for e in self._entries if isinstance(e.target, StreamInput)]
+        running = [target.progress for target, ended in streams if not ended]
+        seen = [target.greatest_ts for target, _ in streams if target.greatest_ts is not None]
+        if running or seen:
+            level = min(running) if running else max(seen)
+            for target, ended in streams:
+                if ended:
+                    target.advance(level)
+        return went_on
+
     def _finish(self, target: StreamInput | RelationInput) -> None:
-        if isinstance(target, StreamInput) and target.greatest_ts is not None:
-            target.advance(target.greatest_ts)
+        """The input stays open; `step` moves its time on."""

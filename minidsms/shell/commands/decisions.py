@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from minidsms.cql.errors import Error
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
-from minidsms.shell.showing import harmless
+from minidsms.statements import Table
 
 
 def _decisions(session: Session, arguments: Arguments) -> None:
     arguments.at_most(1)
     queries = [session.query_named(arguments.words[0].text)] if arguments.words else list(session.db.queries.values())
-    for query in queries:
-        tell = getattr(query, "decisions", None)
-        if tell is None:
-            raise Error("this version takes no decisions while queries run; .explain shows the plan, which stands")
-        for decision in tell():
-            session.results.write(harmless(f"{query.name}  {decision}") + "\n")
+    decisions = sorted((d for query in queries for d in query.decisions()), key=lambda d: d.number)
+    if not decisions:
+        adaptive = session.db.settings["adaptive"]
+        session.screen.note("no plan has changed" + ("" if adaptive == "on" else " (adaptive is off)"))
+        return
+    rows = tuple(
+        (
+            decision.number,
+            decision.query,
+            session.instants.show(decision.instant),
+            decision.technique,
+            f"{decision.old_plan} -> {decision.new_plan}",
+            decision.reason,
+            _share(decision.expected_gain),
+            _share(decision.measured_gain),
+        )
+        for decision in decisions
+    )
+    columns = ("#", "query", "at", "technique", "plan", "reason", "expected", "measured")
+    session.results.table(Table(columns, rows), session.mode)
+
+
+def _share(gain: float | None) -> str | None:
+    return None if gain is None else f"{100 * gain:.0f} %"
 
 
 DECISIONS = Command(
     "decisions",
     ".decisions [query]",
     "what was decided about the plan while it ran, and why",
-    "A line for each change of a plan: the instant, what was measured, what was changed, and what it gained.",
+    "A line for each change of a plan: when and by what, from which plan to which, why, and the share of the cost it "
+    "was expected to save, and did. SET adaptive = off; keeps plans as they are.",
     _decisions,
     ("query",),
     (".decisions", ".decisions slow"),

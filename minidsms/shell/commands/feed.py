@@ -94,7 +94,7 @@ def _advance(session: Session, arguments: Arguments) -> None:
 
 
 def _latest(session: Session, stream: str | None) -> int | None:
-    names = [stream] if stream is not None else [s.name for s in session.db.catalog.streams.values()]
+    names = [stream] if stream is not None else [s.name for s in session.db.catalog.streams.values() if not s.is_system]
     inputs = [session.db.stream_input(name) for name in names]
     return max((max(i.greatest_ts, i.progress) for i in inputs if i.greatest_ts is not None), default=None)
 

@@ -94,7 +94,7 @@ def read_mode(words: list[Word]) -> ModeSpec:
     rest = words[1:]
     if name != "top":
         if rest:
-            raise Error(f'mode {name} takes nothing behind it, but "{rest[0].text}" stands there')
+            raise Error(f'mode {name} takes nothing behind it, but "{rest[0].text}" stands there\nhelp: .mode {name}')
         return ModeSpec(name)
     count = 10
     if rest and rest[0].text.isdigit() and int(rest[0].text) > 0:
