@@ -33,7 +33,7 @@ class Options:
     portable: only what other SQL engines define alike (no FIRST and LAST, no division of floats, no CAST to INTEGER).
     extreme: now and then, values at the limits of int64.  times: TIMESTAMP and INTERVAL, and a stream that has them.
     functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
-    feed.
+    feed.  filters: further conjuncts in every WHERE.
     """
 
     views: bool = True
@@ -49,6 +49,7 @@ class Options:
     slack: bool = True
     ticks: bool = True
     late: bool = True
+    filters: int = 0
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ class Grammar:
         columns = [c for item in items for c in item.columns]
         if self.chance(0.3):
             conditions.append(self.predicate(columns, 1, depth if self.options.subqueries else 0))
+        conditions += [self.predicate(columns, 1, 0) for _ in range(self.options.filters)]
         wanted = list(types) if types is not None else [self.type() for _ in range(self.rng.randint(1, 3))]
         shape = self.rng.choice(("plain", "plain", "distinct", "group", "group", "global"))
         tail = ""

@@ -17,6 +17,7 @@ from typing import Any
 from minidsms.cql.errors import CqlError, Error
 from minidsms.testing.compare import check, check_together, run_definition
 from minidsms.testing.generators import Case, random_case, random_company
+from minidsms.testing.grammar import Options
 from minidsms.testing.shrink import shrink
 
 CHOICES: dict[str, tuple[Any, ...]] = {
@@ -59,7 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for i in range(options.cases):
         seed = options.seed + i
         several = Random(seed).random() < options.together
-        cases = random_company(seed, size=options.size) if several else [random_case(seed, size=options.size)]
+        # One case in four has several filters in every WHERE, so that there is an order to choose.
+        shape = Options(filters=3 if seed % 4 == 0 else 0)
+        cases = random_company(seed, size=options.size) if several else [random_case(seed, shape, size=options.size)]
         for n in range(options.settings):
             settings = random_settings(seed + n)
             dropped = random_drops(cases, seed)
