@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         LateElementError,
         MemoryLimitError,
         QueryError,
+        QueueFullError,
     )
     from minidsms.query import Change, Query
 
@@ -33,6 +34,7 @@ __all__ = [
     "MemoryLimitError",
     "Query",
     "QueryError",
+    "QueueFullError",
     "connect",
 ]
 

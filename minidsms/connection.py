@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minidsms import statements
+from minidsms.admission import Admission
 from minidsms.archive.connected import Archiving
 from minidsms.arguments import name_of, text_of
 from minidsms.callbacks import Callbacks
@@ -72,13 +73,14 @@ class Connection(Archiving, ReadsSources):
         if clock is not None and not callable(clock):
             raise Error("clock is a function without arguments that gives the present tick")
         self.settings = Settings(**options)
-        self._memory = MemoryAccount(self)
+        self.memory = MemoryAccount(self)
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
         self.lock = threading.RLock()
         super().__init__()
         self.dictionary = TextDictionary()
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
         self.queries: dict[str, Query] = {}
+        self.admission = Admission(self, self.memory)
         self.warnings: list[str] = []
         self._clock = clock or (lambda: time.time_ns() // self.tick_ns)
         self._streams: dict[str, StreamInput] = {}
@@ -93,9 +95,7 @@ class Connection(Archiving, ReadsSources):
         self._unnamed = 0
         self._closed = False
         self._is_told = False
-        self.system_streams = SystemStreams(
-            self._streams, self.dictionary, self.tick_ns, self._clock, self._memory.admit
-        )
+        self.system_streams = SystemStreams(self._streams, self.dictionary, self.tick_ns, self._clock, self.admission)
         for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
             self.add_system_stream(publisher)
 
@@ -167,14 +167,16 @@ class Connection(Archiving, ReadsSources):
 
     # -------------------------------------------------------------------------------------------------- elements
 
-    def push(self, name: str, data: Any, ts: Any = None, sign: Any = None) -> int:
+    def push(self, name: str, data: Any, ts: Any = None, sign: Any = None, block: bool = True) -> int:
         """Push elements into a stream, or changes into a relation; returns how many were taken.
 
         data: a tuple (one row), a list of tuples or dicts, a dict of columns, or anything with `__arrow_c_stream__`
         (pyarrow,
         polars, pandas).  ts: an instant or one per row; without it the TIMESTAMP BY column, else the clock.  sign: for
         relations, +1 (default), -1, or one per row.
-        Raises DataError or LateElementError, and then nothing has changed.
+        block: False leaves the elements to the next call that processes (`process`, `advance`, another push); where
+        more would wait for a query than its queues may hold, it raises QueueFullError.
+        Raises DataError, LateElementError or MemoryLimitError, and then nothing has changed.
         """
         with self.lock:
             self._check()
@@ -187,10 +189,14 @@ class Connection(Archiving, ReadsSources):
                 if sign is not None:
                     raise Error(f"{name} is a stream; its elements have no sign")
                 if self._callbacks.are_calling():
-                    self._callbacks.defer(lambda: self.push(name, data, ts))
+                    self._callbacks.defer(lambda: self.push(name, data, ts, block=block))
                     return 0
+                if not block:
+                    return stream.push(data, ts, refuse=lambda n: self.admission.refuse_full(stream, n))
                 taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
             elif key in self._relations:
+                if not block:
+                    raise Error(f"{name} is a relation; block=False is for streams, whose elements wait")
                 if self._callbacks.are_calling():
                     self._callbacks.defer(lambda: self.push(name, data, ts, sign))
                     return 0
@@ -257,7 +263,7 @@ class Connection(Archiving, ReadsSources):
         """Declare a stream."""
         key = definition.name.lower()
         self.catalog.streams[key] = definition
-        self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self._memory.admit)
+        self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self.admission)
         if source is not None:
             self.reading.add(source, self._streams[key])
 
@@ -269,7 +275,9 @@ class Connection(Archiving, ReadsSources):
         """Declare a relation."""
         key = definition.name.lower()
         self.catalog.relations[key] = definition
-        self._relations[key] = RelationInput(definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key))
+        self._relations[key] = RelationInput(
+            definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key), self.admission.admit_bytes
+        )
         if source is not None:
             self.reading.add(source, self._relations[key])
 
@@ -388,6 +396,7 @@ class Connection(Archiving, ReadsSources):
         self.catalog.rstream_ticks = self.settings["rstream"] == "ticks"
         for query in self.queries.values():
             query.apply_settings()
+        self.admission.look()
         self.groups.switch(self.settings["sharing"] == "on")
 
     def _scheduler(self) -> Scheduler:
@@ -416,6 +425,8 @@ class Connection(Archiving, ReadsSources):
         self._is_stepping = True
         try:
             self._engine.step(groups)
+            if self.admission.is_shedding:
+                self.admission.shed_waiting(groups)
         except BaseException as error:
             for group in groups:
                 group.interrupt(type(error).__name__)
@@ -455,12 +466,12 @@ class Connection(Archiving, ReadsSources):
             groups = self.groups.reading(name)
         for group in groups:
             group.rest()
-        self._memory.sweep()
+        self.memory.sweep()
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by streams, relations and operators."""
-        return self._memory.nbytes
+        """Bytes held by streams, relations, operators and answers that have not been fetched."""
+        return self.memory.nbytes
 
     @property
     def scheduler(self) -> Scheduler:

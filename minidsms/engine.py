@@ -156,7 +156,7 @@ class Group:
     """The networks over the same inputs, run as one. progress: what was closed before the first of them.
 
     is_apart: it holds one query that has settings of its own or is paused, and takes no other.  is_paused: what comes
-    waits in the stores.  batch_size: its own, or None.
+    waits in the stores.  batch_size, queue_size, queue_bytes: its own, or None.
 
     Invariant: `operators` are those of the networks that have not failed, each once, producers before consumers.
     """
@@ -176,6 +176,8 @@ class Group:
         self.is_paused = False
         self.is_apart = False
         self.batch_size: int | None = None
+        self.queue_size: int | None = None
+        self.queue_bytes: int | None = None
         self.networks: list[Network] = []
         self.operators: list[Operator] = []
         self.sources: list[Entrance] = []

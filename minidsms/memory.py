@@ -1,7 +1,7 @@
 """What a connection holds, in bytes, and the limit it keeps to. docs/design, point 10.
 
-Invariants: what would pass `memory_limit` is refused before anything is changed; the dictionary never holds more than
-twice the texts that were in use when it was last swept, or 100,000.
+Invariants: what would pass `memory_limit` is told before anything is changed (`admission.py` acts on it); the
+dictionary never holds more than twice the texts that were in use when it was last swept, or 100,000.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from minidsms.cql.errors import MemoryLimitError
 from minidsms.elements import Int64Array, Type
+from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
+    from minidsms.query import Query
 
 
 _SWEEP_AT = 100_000
+_STATE_PER_INPUT = 16
+"""Bytes of state that a byte of input or of an answer is taken to bring at most, until it is measured."""
 
 
 class MemoryAccount:
@@ -25,31 +28,75 @@ class MemoryAccount:
     def __init__(self, db: Connection) -> None:
         self._db = db
         self._sweep_at = _SWEEP_AT
+        self._measured = 0
+        self._since = 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by streams, relations and operators."""
+        """Bytes held by streams, relations, operators and answers that have not been fetched."""
         held = sum(each.nbytes for each in self._db.inputs)
-        return held + sum(group.nbytes for group in self._db.groups.all)
+        held += sum(group.nbytes for group in self._db.groups.all)
+        return held + sum(query.answer_nbytes for query in self._db.queries.values())
 
-    def admit(self, nbytes: int) -> None:
-        """Refuse a push that would pass the limit: MemoryLimitError."""
+    def grow(self, nbytes: int) -> None:
+        """Answers have been delivered."""
+        self._since += nbytes
+
+    def fits(self, store: StreamStore, n: int) -> bool:
+        """Whether n more elements of a stream may be stored; then there is room in its ring for them.
+
+        All that is held is added up only when what has been stored and answered since may have brought the limit near.
+        """
         limit = self._db.settings["memory_limit"]
         if limit is None:
-            return
-        held = self.nbytes
-        if held + nbytes > limit:
+            return True
+        grown = store.growth(n)
+        self._since += n * store.row_nbytes
+        if self._measured + _STATE_PER_INPUT * self._since + store.growth(n, is_tight=False) <= limit:
+            return True
+        self._measure()
+        if self._measured + grown > limit:
             # Rings keep their size for a while after what filled them has gone; now it is needed.
-            for each in self._db.inputs:
-                shrink: Callable[[], None] | None = getattr(each.store, "shrink", None)
-                if shrink is not None:
-                    shrink()
-            held = self.nbytes
-        if held + nbytes > limit:
-            raise MemoryLimitError(
-                f"{held:,} bytes are held and {nbytes:,} more would pass the memory_limit of {limit:,}; "
-                "push less at once, advance the streams that hold time back, or SET memory_limit"
-            )
+            self.shrink()
+            grown = store.growth(n)
+            self._measure()
+        if self._measured + grown > limit:
+            return False
+        if self._measured + store.growth(n, is_tight=False) > limit:
+            store.reserve(n)
+        self._measured += grown
+        return True
+
+    def room(self, store: StreamStore, n: int) -> int:
+        """How many of n elements fit, at least so many as the ring has room for."""
+        limit = self._db.settings["memory_limit"]
+        while n > store.room and self.nbytes + store.growth(n) > limit:
+            n = max(store.room, n // 2)
+        if self.nbytes > limit:
+            return 0
+        store.reserve(n)
+        return n
+
+    def shrink(self) -> None:
+        """Let the rings give up room that nothing stands in."""
+        for each in self._db.inputs:
+            shrink: Callable[[], None] | None = getattr(each.store, "shrink", None)
+            if shrink is not None:
+                shrink()
+
+    def over_their_limit(self, store: StreamStore | None) -> list[Query]:
+        """The queries that hold more than a memory_limit of their own; store: only those that read it."""
+        limited = [
+            q
+            for q in self._db.queries.values()
+            if q.settings.memory_limit is not None and q.nbytes > q.settings.memory_limit
+        ]
+        if store is None:
+            return limited
+        return [q for q in limited if any(getattr(s, "store", None) is store for s in q.network.sources)]
+
+    def _measure(self) -> None:
+        self._measured, self._since = self.nbytes, 0
 
     def sweep(self) -> None:
         """Let the dictionary drop the codes nobody holds, when it has grown enough. Called while the engine rests."""

@@ -46,6 +46,12 @@ class PresentRows:
         ids = np.repeat(np.arange(len(self._counts)), self._counts)
         return Batch(np.zeros(len(ids), np.int64), None, self._table.columns(ids, self._schema))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        waiting = sum(len(b) * b.row_nbytes for b in self._waiting)
+        return waiting + self._counts.nbytes + (0 if self._table is None else self._table.nbytes)
+
     def clear(self) -> None:
         """Forget everything."""
         self._waiting, self._n_waiting = [], 0

@@ -18,6 +18,7 @@ from minidsms.query_settings import QuerySettings
 from minidsms.results import ResultCodec
 from minidsms.streamon.framework import adaptations_of
 from minidsms.streamon.plan_log import Decision
+from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
@@ -66,6 +67,7 @@ class Query:
         self._plan: Plan | None = None
         self._closed = False
         self._results = 0
+        self.shed: dict[str, int] = {}
         self.recorder: Recorder | None = None
         self.settings = QuerySettings(connection.settings)
 
@@ -79,6 +81,7 @@ class Query:
     def deliver(self, batch: Batch) -> None:
         """Take final results from the output operator."""
         self._results += len(batch)
+        self._connection.memory.grow(len(batch) * batch.row_nbytes)
         self._pending.append(batch)
         if self.recorder is not None:
             self.recorder.add_batch(batch)
@@ -300,6 +303,7 @@ class Query:
             if self.settings.own:
                 self._connection.groups.part(self.network)
             self.apply_settings()
+            self._connection.admission.look()
 
     def apply_settings(self) -> None:
         """Let the settings take effect on the running plan."""
@@ -361,6 +365,22 @@ class Query:
             taken = [d for a in adaptations_of(self.network.operators) for d in a.decisions]
             return sorted(taken, key=lambda d: d.number)
 
+    @property
+    def answer_nbytes(self) -> int:
+        """Bytes of the answers that wait to be fetched, and of the rows kept for `snapshot`."""
+        return sum(len(b) * b.row_nbytes for b in self._pending) + self._present.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the query holds: answers, the state of its operators, and its part of the input that waits."""
+        network = self.network
+        held: int = self.answer_nbytes + sum(s.nbytes for op in network.operators for s in op.synopses())
+        for source in network.sources:
+            store = getattr(source, "store", None)
+            if isinstance(store, StreamStore):
+                held += source.waiting() * store.row_nbytes
+        return held
+
     def figures(self) -> dict[str, int]:
         """Totals and sizes, cheap to read: results delivered, answers waiting to be fetched, elements of the input
         that wait, the closed instant and how many ticks it is behind the latest instant seen.
@@ -374,6 +394,7 @@ class Query:
             "closed_until": network.progress,
             "lag": max(0, latest - network.progress) if network.progress > MIN_INSTANT else 0,
             "failed": int(network.failure is not None),
+            "shed": sum(self.shed.values()),
         }
 
     def explain(self, analyze: bool = False, format: str = "text", rules: bool = False) -> str:
@@ -385,7 +406,7 @@ class Query:
             self._check()
             assert self._plan is not None
             running = [(query.name, query.network) for query in self._connection.queries.values()]
-            return self._plan.render(format, analyze, rules, self.name, readers_among(running, self.name))
+            return self._plan.render(format, analyze, rules, self.name, readers_among(running, self.name), self.shed)
 
     def operator_tree(self) -> OperatorNode:
         """The operators that run it, from the output down, with their figures now."""
@@ -414,6 +435,7 @@ class Query:
         return {
             "results": self._results,
             "waiting": sum(len(b) for b in self._pending),
+            "shed": dict(self.shed),
             "closed_until": self._network.progress,
             "failure": self.failure,
             "operators": operators,

@@ -16,7 +16,7 @@ from minidsms.settings import SETTINGS, Settings, checked
 if TYPE_CHECKING:
     from minidsms.engine import Network
 
-ALTERABLE = ("batch_size", "queue_size", "queue_bytes", "quantum")
+ALTERABLE = ("batch_size", "queue_size", "queue_bytes", "quantum", "memory_limit")
 """The settings a query may have of its own."""
 
 
@@ -43,9 +43,18 @@ class QuerySettings:
         else:
             self.own[key] = checked(key, value)
 
+    @property
+    def memory_limit(self) -> int | None:
+        """What the query alone may hold; the connection's limit is of all together."""
+        limit: int | None = self.own.get("memory_limit")
+        return limit
+
     def apply(self, network: Network) -> None:
         """Let the values take effect on a running plan."""
         network.batch_size = self.own.get("batch_size")
+        if network.group is not None and network.group.is_apart:
+            network.group.queue_size = self.own.get("queue_size")
+            network.group.queue_bytes = self.own.get("queue_bytes")
         quantum = self.own.get("quantum", MAX_INSTANT)
         for operator in network.operators:
             operator.quantum = quantum

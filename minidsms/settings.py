@@ -130,7 +130,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
         Setting("queue_bytes", 2**28, _optional_bytes, "bound of a queue between operators, in bytes"),
-        Setting("memory_limit", None, _optional_bytes, "bytes that stores may hold before a push is refused"),
+        Setting("memory_limit", None, _optional_bytes, "bytes that may be held before a push is refused or sheds"),
+        Setting(
+            "load_shedding",
+            "none",
+            _one_of("none", "random", "drop oldest"),
+            "what overload does: refuse, or shed elements",
+        ),
         Setting("time_unit", "ms", _one_of(*UNIT_NS), "length of a tick", live=False),
         Setting("rstream", "events", _one_of("events", "ticks"), "when RSTREAM speaks (docs/semantics S2)"),
         Setting("adaptive", "on", _switch, "plans may change while they run"),
@@ -158,7 +164,6 @@ LATER = {
     "caching": "caches in joins",
     "state_reduction": "k-Mon",
     "k_mon": "k-Mon",
-    "load_shedding": "load shedding",
 }
 """Settings of capabilities that are not built yet: refused by name, so that no one believes they act."""
 

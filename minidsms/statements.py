@@ -296,8 +296,8 @@ def _show(db: Connection, what: str) -> Table:
         rows = []
         for s in (s for s in catalog.streams.values() if not s.is_system):
             counters = db.stream_input(s.name).counters
-            rows.append((s.name, str(s.schema), counters.accepted, counters.late_dropped, counters.rejected))
-        return Table(("stream", "columns", "accepted", "late dropped", "rejected"), tuple(rows))
+            rows.append((s.name, str(s.schema), *vars(counters).values()))
+        return Table(("stream", "columns", "accepted", "late dropped", "rejected", "shed"), tuple(rows))
     if what == "sources":
         return Table(*show_sources(db))
     if what == "sinks":

@@ -77,11 +77,16 @@ def test_what_waits_for_a_paused_query_counts_as_memory() -> None:
     q.pause()
     db.push("S", {"k": [0] * 500_000, "v": [0] * 500_000}, ts=range(100_000, 600_000))
     assert db.nbytes > processed + 300_000 * 24
-    db.execute(f"SET memory_limit = {db.nbytes + 1000}")
-    with pytest.raises(minidsms.Error, match="memory_limit"):
-        db.push("S", {"k": [0] * 1000, "v": [0] * 1000}, ts=range(600_000, 601_000))
+    limit = db.nbytes + 1000
+    db.execute(f"SET memory_limit = {limit}")
+    n = 600_000
+    with pytest.raises(minidsms.MemoryLimitError):
+        while n < 10**7:
+            db.push("S", {"k": [0] * 100_000, "v": [0] * 100_000}, ts=range(n, n + 100_000))
+            n += 100_000
+    assert db.nbytes <= limit
     q.resume()
-    db.push("S", {"k": [0] * 1000, "v": [0] * 1000}, ts=range(600_000, 601_000))
+    db.push("S", {"k": [0] * 1000, "v": [0] * 1000}, ts=range(n, n + 1000))
 
 
 def test_a_pause_is_of_one_query_only() -> None:

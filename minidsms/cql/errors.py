@@ -100,3 +100,7 @@ class ClosedError(Error):
 
 class MemoryLimitError(Error):
     """`memory_limit` would be passed."""
+
+
+class QueueFullError(Error):
+    """`push(.., block=False)`: more would wait for a query than its queues may hold; nothing has been taken."""

@@ -16,11 +16,14 @@ KEPT_ROWS = 1000
 
 @dataclass
 class InputCounters:
-    """Rows an input has seen: taken, dropped for lateness, and not taken at all (late ones included)."""
+    """Rows an input has seen: taken, dropped for lateness, and not taken at all (late ones included). shed: elements
+    that overload has cost one query or several (`minidsms.admission`).
+    """
 
     accepted: int = 0
     late_dropped: int = 0
     rejected: int = 0
+    shed: int = 0
 
 
 class RejectedRows:

@@ -32,11 +32,17 @@ class RelationInput:
     """What `push` on a relation, and sources, talk to.
 
     store: the changes and the rows present.  closed: gives the last instant that is closed for a query which reads the
-    relation (MIN_INSTANT where there is none).  last_ts: the instant of the last change, or None.
+    relation (MIN_INSTANT where there is none).  memory: asked with the
+    bytes of a call; it may raise.  last_ts: the instant of the last change, or None.
     """
 
     def __init__(
-        self, definition: RelationDef, dictionary: TextDictionary, tick_ns: int, closed: Callable[[], int]
+        self,
+        definition: RelationDef,
+        dictionary: TextDictionary,
+        tick_ns: int,
+        closed: Callable[[], int],
+        memory: Callable[[int], None] | None = None,
     ) -> None:
         self.definition = definition
         self.schema = definition.schema
@@ -46,6 +52,7 @@ class RelationInput:
         self.counters = InputCounters()
         self.rejected = RejectedRows()
         self.closed = closed
+        self._memory = memory
         self.recorder: Recorder | None = None
         self._dictionary = dictionary
         self.converter = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
@@ -77,6 +84,8 @@ class RelationInput:
         self._check_order(instants)
         if self.recorder is not None:
             self.recorder.check_resumed()
+        if self._memory is not None:
+            self._memory(n * 8 * (len(columns) + 2))
         bad = self.store.append(instants, signs, columns)
         if bad >= 0:
             row = self.converter.rows([c.slice(bad, bad + 1) for c in columns])[0]

@@ -24,6 +24,7 @@ from minidsms.inputs.slack_buffer import SlackBuffer
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
+    from minidsms.admission import Admission
     from minidsms.archive.recorder import Recorder
 
 _NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
@@ -36,7 +37,7 @@ class StreamInput:
     clock: gives the instant of rows that come with none, where the stream has no TIMESTAMP BY.
     incomplete_until: what the store holds below this number lacks rows or columns that nobody needed.
     recorder: writes what is taken into an archive.
-    memory: asked before anything is stored, with the bytes the call brings; it may raise to refuse them.
+    admission: asked before anything is stored; it may refuse the call, or shed elements.
     """
 
     is_system = False
@@ -50,7 +51,7 @@ class StreamInput:
         dictionary: TextDictionary,
         tick_ns: int,
         clock: Callable[[], int] | None = None,
-        memory: Callable[[int], None] | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self.definition = definition
         self.schema = definition.schema
@@ -63,7 +64,7 @@ class StreamInput:
         self.recorder: Recorder | None = None
         self.incomplete_until = 0
         self._clock = clock
-        self._memory = memory
+        self._admission = admission
         # A slack beyond the range of instants holds everything back just as well, and does not overflow.
         self._slack = min(definition.slack, LAST_INSTANT)
         self._waiting = SlackBuffer(definition.schema)
@@ -72,25 +73,36 @@ class StreamInput:
 
     # ---------------------------------------------------------------------------------------------------- input
 
-    def push(self, data: Any, ts: Any = None, chunk: int = 0, step: Callable[[], None] | None = None) -> int:
+    def push(
+        self,
+        data: Any,
+        ts: Any = None,
+        chunk: int = 0,
+        step: Callable[[], None] | None = None,
+        refuse: Callable[[int], None] | None = None,
+    ) -> int:
         """Take rows; returns how many were taken. All or nothing: an error leaves the stream as it was.
 
         data: a tuple (one row), a list of tuples or dicts, a dict of columns, or an Arrow, polars or pandas table.
         ts: an instant for all rows, or one per row; without it the TIMESTAMP BY column, else the clock. step: called
         after each `chunk` rows stored, so that what nobody has to keep is processed while it is warm and the store
-        stays small; everything has been checked before the first call. DataError where something does not fit the
+        stays small; everything has been checked before the first call. refuse: asked with the number of rows before
+        any is stored; it may raise. DataError where something does not fit the
         schema; LateElementError for a row at or before the progress, unless the stream was declared LATE DROP.
         """
         if type(data) is tuple and (ts is None or type(ts) is int):
-            return self._push_row(data, ts)
+            return self._push_row(data, ts, refuse)
         n, columns = self.converter.columns(data)
         if self.ended:
             raise self._ended()
         instants = self._instants(ts, n, columns)
         if n == 0:
             return 0
-        if self._memory is not None:
-            self._memory(instants.nbytes + sum(c.values.nbytes for c in columns))
+        if refuse is not None:
+            refuse(n)
+        if self._admission is not None and not self._admission.is_open:
+            self._admission.admit(self, n)
+            chunk = self._admission.chunk(self, chunk)
         late = self._late(instants)
         if late is not None:
             if not self.definition.late_drop:
@@ -99,17 +111,17 @@ class StreamInput:
             self._drop(instants, columns, late)
             kept = ~late
             instants, columns = instants[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
-        n = len(instants)
+        n, taken = len(instants), 0
         if step is not None and n > chunk and not self._slack and not len(self._waiting):
             for start in range(0, n - chunk, chunk):
-                self._take(instants[start : start + chunk], [c.slice(start, start + chunk) for c in columns])
+                part = slice(start, start + chunk)
+                taken += self._take(instants[part], [c.slice(start, start + chunk) for c in columns], True)
                 step()
             start = (n - 1) // chunk * chunk
             instants, columns = instants[start:], [c.slice(start, n) for c in columns]
-        self._take(instants, columns)
-        return n
+        return taken + self._take(instants, columns, step is not None)
 
-    def _push_row(self, row: tuple[Any, ...], ts: int | None) -> int:
+    def _push_row(self, row: tuple[Any, ...], ts: int | None, refuse: Callable[[int], None] | None) -> int:
         """`push` of one tuple, without arrays: no more than a few microseconds."""
         values = self.converter.row(row)
         if self.ended:
@@ -124,23 +136,29 @@ class StreamInput:
                     raise self.converter.error("the timestamp is NULL", "every element needs an instant")
         if not FIRST_INSTANT < ts < LAST_INSTANT:
             ts = self.converter.instant(ts)
-        if self._memory is not None:
-            self._memory(8 * len(values) + 8)
+        if refuse is not None:
+            refuse(1)
+        admission = self._admission
+        if admission is not None and not admission.is_open:
+            admission.admit(self, 1)
         if ts <= self.progress:
             if not self.definition.late_drop:
                 raise self._too_late(ts, self.progress, None)
             self.counters.late_dropped += 1
             self.reject(self._shown(values), _late_reason(ts, self.progress))
             return 0
-        self.counters.accepted += 1
-        if self.recorder is not None:
-            self.recorder.add_row(ts, values)
         greatest = self.greatest_ts
         if greatest is None or ts > greatest:
             self.greatest_ts = ts
             progress = ts - self._slack - 1
             if progress > self.progress:
                 self.progress = progress
+        if admission is not None and not admission.is_open and admission.kept(self, 1) is not None:
+            self._release()
+            return 0
+        self.counters.accepted += 1
+        if self.recorder is not None:
+            self.recorder.add_row(ts, values)
         if not self._slack and ts == self.progress + 1 and not len(self._waiting):
             self.store.append_row(ts, values)
         else:
@@ -271,21 +289,31 @@ class StreamInput:
 
     # -------------------------------------------------------------------------------------------------- storing
 
-    def _take(self, ts: Int64Array, columns: Sequence[Column]) -> None:
+    def _take(self, ts: Int64Array, columns: Sequence[Column], is_live: bool = False) -> int:
+        """Store what is not shed; how many. is_live: the engine processes before more is stored."""
         if not len(ts):
-            return
-        self.counters.accepted += len(ts)
-        if self.recorder is not None:
-            self.recorder.add(ts, None, columns)
+            return 0
         greatest = int(ts.max())
         if self.greatest_ts is None or greatest > self.greatest_ts:
             self.greatest_ts = greatest
             self.progress = max(self.progress, greatest - self._slack - 1)
+        if self._admission is not None and not self._admission.is_open:
+            # What is shed has come: time goes on, and windows expire.
+            kept = self._admission.kept(self, len(ts), is_live)
+            if kept is not None:
+                ts, columns = ts[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
+                if not len(ts):
+                    self._release()
+                    return 0
+        self.counters.accepted += len(ts)
+        if self.recorder is not None:
+            self.recorder.add(ts, None, columns)
         if not len(self._waiting) and greatest <= self.progress + 1 and (not self._slack or _is_sorted(ts)):
             self.store.append(ts, columns)
         else:
             self._waiting.add(ts, columns)
             self._release()
+        return len(ts)
 
     def _release(self) -> None:
         """Move to the store what nothing earlier can precede any more."""

@@ -123,6 +123,18 @@ class StreamSource(Operator):
                 batch = self.own.batch(lo, hi)
             yield batch if not len(self._earlier) else self._without_earlier(batch)
 
+    def shed(self, n: int) -> int:
+        """Pass over the n elements that wait longest; how many of them were for this query. The engine is at rest."""
+        lo, hi = self.reader.lo, min(self.reader.lo + n, self.store.head)
+        if hi <= lo:
+            return 0
+        batch = self.store.batch(lo, hi)
+        if self.own is not None:
+            # They keep their numbers, though nobody will ask for them.
+            self.own.append(batch.ts, batch.columns)
+        self.reader.lo = hi
+        return len(batch) if not len(self._earlier) else len(self._without_earlier(batch))
+
     def _without_earlier(self, batch: Batch) -> Batch:
         """The batch without what came before the query."""
         due = int(np.searchsorted(self._earlier, batch.ts[-1], side="right"))

@@ -5,7 +5,7 @@ A line per node, indented under its reader; a node read more than once is writte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, WindowKind, WindowSpec
@@ -49,16 +49,19 @@ class Plan:
         rules: bool = False,
         query: str = "",
         readers: Readers | None = None,
+        shed: Mapping[str, int] | None = None,
     ) -> str:
         """The plan in one of `minidsms.plan.formats.FORMATS`; Error where there is no such format.
 
-        analyze: with figures.  rules: the logical plan after each rule (text only).  query, readers: of a running one.
+        analyze: with figures.  rules: the logical plan after each rule (text only).  query, readers, shed
+        (elements by stream): of a running one.
         """
         if format == "text":
-            return self.text(analyze, rules, readers)
+            lost = [f"  Shed: {n:,} elements of {stream}" for stream, n in (shed or {}).items() if analyze]
+            return "\n".join([self.text(analyze, rules, readers), *lost])
         if format not in FORMATS or self.network is None:
             raise Error(f'no plan format "{format}"; there are: {", ".join(FORMATS)}')
-        graph = plan_graph(self.network, query, readers, analyze)
+        graph = plan_graph(self.network, query, readers, analyze, shed or {})
         if format == "json":
             from minidsms.plan.formats.json_format import json_plan
 

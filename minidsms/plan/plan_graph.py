@@ -6,7 +6,7 @@ Invariant: nodes stand in an order in which producers come before consumers.  do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,7 +58,7 @@ class PlanGraph:
     """query: its name, or "" where it is not registered.  root: the number of the output.
 
     closed_until: the greatest closed instant, None before the first and after the end.  waiting: why it is stuck, if
-    it is.
+    it is.  shed: elements that overload has cost it, by stream.
     """
 
     query: str
@@ -68,14 +68,21 @@ class PlanGraph:
     closed_until: int | None = None
     failure: str | None = None
     waiting: str | None = None
+    shed: dict[str, int] = field(default_factory=dict)
 
     def node(self, number: int) -> PlanNode:
         """The node of a number."""
         return self.nodes[number - 1]
 
 
-def plan_graph(network: Network, query: str = "", readers: Readers | None = None, analyze: bool = False) -> PlanGraph:
-    """The plan of a network. readers: of a running query.  analyze: with figures."""
+def plan_graph(
+    network: Network,
+    query: str = "",
+    readers: Readers | None = None,
+    analyze: bool = False,
+    shed: Mapping[str, int] | None = None,
+) -> PlanGraph:
+    """The plan of a network. readers: of a running query.  analyze: with figures.  shed: elements by stream."""
     serves: Readers = readers or (lambda thing: ())
     total = sum(op.counters.time_ns for op in network.operators) or 1
     nodes: list[PlanNode] = []
@@ -113,6 +120,7 @@ def plan_graph(network: Network, query: str = "", readers: Readers | None = None
         network.progress if MIN_INSTANT < network.progress < MAX_INSTANT else None,
         failure,
         None if stuck is None else str(stuck),
+        dict(shed or {}) if analyze else {},
     )
 
 

@@ -64,6 +64,31 @@ class StreamStore:
             self._ts.nbytes + sum(v.nbytes for v in self._values) + sum(v.nbytes for v in self._valid if v is not None)
         )
 
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes of an element."""
+        masks = sum(v is not None for v in self._valid)
+        return 8 + sum(t.dtype.itemsize for t in self.schema.types) + masks
+
+    @property
+    def room(self) -> int:
+        """Elements that fit without growing."""
+        return self._mask + 1 - len(self)
+
+    def growth(self, n: int, is_tight: bool = True) -> int:
+        """Bytes that the ring grows by for n more elements: after `reserve`, or (not is_tight) by itself."""
+        needed = len(self) + n
+        if needed <= self._mask + 1:
+            return 0
+        capacity = 1 << ((needed if is_tight else 2 * needed) - 1).bit_length()
+        return (capacity - self._mask - 1) * self.row_nbytes
+
+    def reserve(self, n: int) -> None:
+        """Make room for n more elements and not much more: memory is short. Called while the engine rests."""
+        needed = len(self) + n
+        if needed > self._mask + 1:
+            self._resize(1 << (needed - 1).bit_length())
+
     def append(self, ts: Int64Array, columns: Sequence[Column]) -> int:
         """Append elements (ts nondecreasing, not below the last); returns the sequence number of the first."""
         n = len(ts)

@@ -114,6 +114,7 @@ def tell_source(rows: Rows, source: StreamInput | RelationInput, memory: Memory,
     rows.add("source", name, "rate", None, _rate(grown, seconds))
     rows.add("source", name, "late_dropped", counters.late_dropped)
     rows.add("source", name, "rejected", counters.rejected)
+    rows.add("source", name, "shed", counters.shed)
     if isinstance(source, StreamInput):
         rows.add("source", name, "waiting", source.waiting)
         rows.add("source", name, "progress", _instant(source.progress))

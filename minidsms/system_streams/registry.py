@@ -11,13 +11,16 @@ Babu 2005, section 2.4; docs/sys-stream.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from minidsms.cql.catalog import StreamDef
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.system_streams.system_input import SystemInput
+
+if TYPE_CHECKING:
+    from minidsms.admission import Admission
 
 
 class Publisher(Protocol):
@@ -45,7 +48,7 @@ class Publisher(Protocol):
 class SystemStreams:
     """streams: the connection's inputs by key, where those of the streams read stand too.
 
-    clock: gives the present tick.  admit: as `StreamInput`'s memory.
+    clock: gives the present tick.  admission: as `StreamInput`'s.
     """
 
     def __init__(
@@ -54,13 +57,13 @@ class SystemStreams:
         dictionary: TextDictionary,
         tick_ns: int,
         clock: Callable[[], int],
-        admit: Callable[[int], None],
+        admission: Admission,
     ) -> None:
         self._streams = streams
         self._dictionary = dictionary
         self._tick_ns = tick_ns
         self._clock = clock
-        self._admit = admit
+        self._admission = admission
         self._publishers: dict[str, Publisher] = {}
         self._definitions: dict[str, StreamDef] = {}
         self._read: dict[str, SystemInput] = {}
@@ -84,7 +87,7 @@ class SystemStreams:
             publisher = self._publishers.get(key)
             if publisher is None or key in self._read:
                 continue
-            stream = SystemInput(self._definitions[key], self._dictionary, self._tick_ns, self._clock, self._admit)
+            stream = SystemInput(self._definitions[key], self._dictionary, self._tick_ns, self._clock, self._admission)
             self._streams[key] = self._read[key] = stream
             self.is_read = True
             publisher.begin(self._clock())

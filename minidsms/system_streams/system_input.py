@@ -7,12 +7,15 @@ as soon as it has been published, so that queries over it answer at once.  docs/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import Error, MemoryLimitError
 from minidsms.dictionary import TextDictionary
 from minidsms.inputs.stream_input import StreamInput
+
+if TYPE_CHECKING:
+    from minidsms.admission import Admission
 
 
 class SystemInput(StreamInput):
@@ -26,12 +29,12 @@ class SystemInput(StreamInput):
         dictionary: TextDictionary,
         tick_ns: int,
         clock: Callable[[], int],
-        memory: Callable[[int], None],
+        admission: Admission,
     ) -> None:
-        super().__init__(definition, dictionary, tick_ns, clock, memory)
+        super().__init__(definition, dictionary, tick_ns, clock, admission)
         self.skipped = 0
 
-    def push(self, data: Any, ts: Any = None, chunk: int = 0, step: Callable[[], None] | None = None) -> int:
+    def push(self, data: Any, *how: Any, **options: Any) -> int:
         """Refused: Error."""
         raise Error(f"{self.definition.name} is written by the engine; declare a stream of your own to push into")
 

@@ -156,7 +156,7 @@ def test_a_clock_that_is_set_back_does_not_silence_it(db: minidsms.Connection, c
 
 def test_a_publication_without_room_is_left_out(db: minidsms.Connection, clock: Clock) -> None:
     q = db.query("SELECT * FROM SysStream")
-    db.set("memory_limit", db.nbytes + 10)
+    db.set("memory_limit", 1000)
     clock.now += 1000
     db.advance(1)
     assert q.fetch() == []

@@ -24,6 +24,7 @@ def json_plan(graph: PlanGraph, cql: str, logical: list[str], analyze: bool) -> 
             {"from": e.producer, "to": e.consumer, "input": e.input, **e.figures} for e in graph.edges if e.figures
         ]
         plan |= {"closed_until": graph.closed_until, "failure": graph.failure, "waiting": graph.waiting}
+        plan["shed"] = graph.shed
     return json.dumps(plan, indent=2, ensure_ascii=True, default=str)
 
 

@@ -55,7 +55,8 @@ def _title(graph: PlanGraph) -> str:
     if not graph.query:
         return ""
     closed = "" if graph.closed_until is None else f", closed until {graph.closed_until}"
-    return f"{graph.query}{closed}"
+    shed = "".join(f", {n:,} elements of {stream} shed" for stream, n in graph.shed.items())
+    return f"{graph.query}{closed}{shed}"
 
 
 def _lines(node: PlanNode) -> list[str]:

@@ -1,0 +1,199 @@
+"""What happens to elements when they come faster than they can be kept: they are refused, or shed, and never silently.
+
+What a query's time has not reached waits in the streams' stores. `memory_limit` bounds all that is held. With
+`load_shedding` the elements that wait for a query on a stream are bounded by its queue_size and queue_bytes too:
+  - 'drop oldest': what waits longest for a query is passed over by it; other queries are not concerned;
+  - 'random': arriving elements are dropped with a chance that grows from 0, where the fullest query of the stream has
+    half its bound waiting, to 1 where it is full (random early detection); no query of the stream sees them.
+Invariants: when a public call returns, no more waits for a query than its bound, to the element; what is shed counts
+for time as if it had been taken, and is counted by stream and by query; without shedding, nothing is changed by a call
+that is refused.  Babu 2005, section 2.4; docs/overload.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minidsms.cql.errors import MemoryLimitError, QueueFullError
+from minidsms.elements import BoolArray
+from minidsms.operators.stream_source import StreamSource
+from minidsms.synopses.stream_store import StreamStore
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+    from minidsms.engine import Group
+    from minidsms.inputs.stream_input import StreamInput
+    from minidsms.memory import MemoryAccount
+    from minidsms.query import Query
+
+_EASY = 0.5
+"""Share of its bound up to which a query's waiting elements cost nothing."""
+
+
+class Admission:
+    """Decides for one connection. is_open: everything is taken, and nobody need be asked.
+
+    is_shedding: what cannot be kept is shed rather than refused.
+    """
+
+    def __init__(self, db: Connection, account: MemoryAccount) -> None:
+        self._db = db
+        self._account = account
+        self._random = np.random.default_rng(db.settings["seed"])
+        self.is_open = True
+        self.is_shedding = False
+        self.look()
+
+    def look(self) -> None:
+        """The settings have changed."""
+        settings = self._db.settings
+        self.is_shedding = settings["load_shedding"] != "none"
+        limited = any(query.settings.memory_limit is not None for query in self._db.queries.values())
+        self.is_open = not self.is_shedding and not limited and settings["memory_limit"] is None
+
+    # ------------------------------------------------------------------------------------------------- refusing
+
+    def admit(self, stream: StreamInput, n: int) -> None:
+        """Before anything is stored: MemoryLimitError where n elements do not fit and nothing is shed."""
+        if self.is_shedding:
+            return
+        account = self._account
+        if not account.fits(stream.store, n):
+            raise MemoryLimitError(
+                f"{account.nbytes:,} bytes are held and {n:,} more elements of {stream.definition.name} would pass the "
+                f"memory_limit of {self._db.settings['memory_limit']:,}; push less at once, fetch answers, advance the "
+                "streams that hold time back, or SET memory_limit or load_shedding"
+            )
+        for query in account.over_their_limit(stream.store):
+            raise MemoryLimitError(
+                f"query {query.name} holds {query.nbytes:,} bytes, and its memory_limit is "
+                f"{query.settings.memory_limit:,}; fetch its answers, or ALTER QUERY {query.name} SET memory_limit"
+            )
+
+    def admit_bytes(self, nbytes: int) -> None:
+        """The same for changes of a relation, which are never shed."""
+        limit = self._db.settings["memory_limit"]
+        if limit is not None and self._account.nbytes + nbytes > limit:
+            raise MemoryLimitError(
+                f"{self._account.nbytes:,} bytes are held and {nbytes:,} more would pass the memory_limit of "
+                f"{limit:,}; push less at once, fetch answers, or SET memory_limit"
+            )
+
+    def refuse_full(self, stream: StreamInput, n: int) -> None:
+        """For `push(.., block=False)`: QueueFullError where n more would wait than a query's bounds allow."""
+        for source, bound, group in self._waiting(self._readers(stream)):
+            if source.store is stream.store and source.waiting() + n > bound:
+                names = ", ".join(query.name for query in self._queries(group))
+                raise QueueFullError(
+                    f"{source.waiting():,} elements of {stream.definition.name} wait for query {names}, and {n:,} more "
+                    f"would pass its bound of {bound:,}"
+                )
+
+    # ------------------------------------------------------------------------------------------------- shedding
+
+    def chunk(self, stream: StreamInput, batch_size: int) -> int:
+        """How many elements of a push may be stored before the engine processes them."""
+        if not self.is_shedding:
+            return batch_size
+        bounds = [bound for source, bound, _ in self._waiting(self._readers(stream)) if source.store is stream.store]
+        return max(1, min([batch_size, *(int(bound * _EASY) for bound in bounds)]))
+
+    def kept(self, stream: StreamInput, n: int, is_live: bool = True) -> BoolArray | None:
+        """Which of the next n elements of a stream to store, (n,); None: all. The others are counted as shed.
+
+        is_live: they come as they happen; a source that is read is rather read later.
+        """
+        if not self.is_shedding:
+            return None
+        account, store = self._account, stream.store
+        room = n
+        is_random = self._db.settings["load_shedding"] == "random"
+        if not account.fits(store, n):
+            if not is_random:
+                self._make_room(store, n)
+            room = account.room(store, n)
+        keep = np.ones(n, np.bool_)
+        if is_random and is_live:
+            for source, bound, _ in self._waiting(self._readers(stream)):
+                if source.store is store:
+                    waiting = source.waiting()
+                    room = min(room, max(0, bound - waiting))
+                    if waiting > bound * _EASY:
+                        keep &= self._random.random(n) < (bound - waiting) / (bound - bound * _EASY)
+        kept = np.flatnonzero(keep)
+        if len(kept) > room:
+            # The newest stay where the oldest go first.
+            stay = np.sort(self._random.choice(kept, room, replace=False)) if is_random else kept[len(kept) - room :]
+            keep[:] = False
+            keep[stay] = True
+        shed = n - int(keep.sum())
+        if not shed:
+            return None
+        self._count(stream, shed, self._readers(stream))
+        return keep
+
+    def shed_waiting(self, groups: Iterable[Group]) -> None:
+        """Let queries pass over what waits beyond their bounds, the oldest first. The engine is at rest."""
+        if self._db.settings["load_shedding"] != "drop oldest":
+            return
+        for source, bound, group in self._waiting(groups):
+            waiting = source.waiting()
+            if waiting > bound:
+                self._pass_over(source, waiting - bound, group)
+        for query in self._account.over_their_limit(None):
+            alone = query.network.group
+            for source, _, _ in self._waiting([alone] if alone is not None and len(alone.networks) == 1 else []):
+                excess = -(-(query.nbytes - (query.settings.memory_limit or 0)) // source.store.row_nbytes)
+                if excess > 0 and source.waiting():
+                    self._pass_over(source, min(excess, source.waiting()), alone)
+
+    def _make_room(self, store: StreamStore, n: int) -> None:
+        """Let queries pass over what waits longest until n elements fit, or nothing waits."""
+        while not self._account.fits(store, n):
+            most, longest = 0, None
+            for source, _, reading in self._waiting(self._db.groups.all):
+                nbytes = source.waiting() * source.store.row_nbytes
+                if nbytes > most:
+                    most, longest = nbytes, (source, reading)
+            if longest is None:
+                return
+            self._pass_over(longest[0], -(-longest[0].waiting() // 2), longest[1])
+            for each in self._db.inputs:
+                each.store.free()
+            self._account.shrink()
+
+    def _pass_over(self, source: StreamSource, n: int, group: Group | None) -> None:
+        shed = source.shed(n)
+        for stream in self._db.inputs:
+            if stream.store is source.store:
+                self._count(stream, shed, [group] if group is not None else [])
+
+    def _count(self, stream: StreamInput, n: int, groups: Iterable[Group]) -> None:
+        stream.counters.shed += n
+        for group in groups:
+            for query in self._queries(group):
+                name = stream.definition.name
+                query.shed[name] = query.shed.get(name, 0) + n
+
+    # ------------------------------------------------------------------------------------------------- who waits
+
+    def _readers(self, stream: StreamInput) -> list[Group]:
+        return list(self._db.groups.reading(stream.definition.name.lower()))
+
+    def _queries(self, group: Group) -> Iterator[Query]:
+        members = {id(network) for network in group.networks}
+        return (query for query in self._db.queries.values() if id(query.network) in members)
+
+    def _waiting(self, groups: Iterable[Group]) -> Iterator[tuple[StreamSource, int, Group]]:
+        """Every entrance of a stream, and how many elements may wait there."""
+        settings = self._db.settings
+        for group in groups:
+            elements = group.queue_size or settings["queue_size"]
+            nbytes = group.queue_bytes or settings["queue_bytes"]
+            for source in group.sources:
+                if isinstance(source, StreamSource):
+                    bound = elements if nbytes is None else min(elements, nbytes // source.store.row_nbytes)
+                    yield source, max(1, bound), group
