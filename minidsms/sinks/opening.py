@@ -79,11 +79,14 @@ def _file_sink(path: str, format: str) -> Sink:
 
 
 def _open_address(path: str, scheme: str, format: str, options: Options) -> Sink:
+    if scheme == "kafka":
+        return _open_kafka(path, format, options)
     from minidsms.sinks.tcp_output import TcpServer, TcpWriter
     from minidsms.sources.addresses import tcp_address
 
     if scheme not in ("tcp", "tcp-listen"):
-        raise Error(f'there is no sink "{scheme}://"\nhelp: there are tcp://, tcp-listen:// and the paths of files')
+        there = "there are tcp://, tcp-listen://, kafka:// and the paths of files"
+        raise Error(f'there is no sink "{scheme}://"\nhelp: {there}')
     header = format == "csv" and options.flag("header")
     address = tcp_address(path, options.flag("allow_remote"))
     if address.listens:
@@ -92,6 +95,16 @@ def _open_address(path: str, scheme: str, format: str, options: Options) -> Sink
         return LineSink(path, line_format(format), lambda _: TcpServer(address, bound), header)
     timeout_s = options.seconds("timeout", 30.0) or 30.0
     return LineSink(path, line_format(format), lambda _: TcpWriter(address, timeout_s), header)
+
+
+def _open_kafka(path: str, format: str, options: Options) -> Sink:
+    from minidsms.sinks.kafka_output import KafkaWriter
+    from minidsms.sources.kafka_client import kafka_address
+
+    address = kafka_address(path, options.flag("allow_remote"))
+    partition, timeout_s = options.count("partition", 0, 0) or 0, options.seconds("timeout", 30.0) or 30.0
+    given = options.rest("kafka.")
+    return LineSink(path, line_format(format), lambda _: KafkaWriter(address, partition, timeout_s, given), False)
 
 
 def _lines_only(path: str, format: str) -> str:

@@ -58,11 +58,13 @@ class Inbox(Generic[Origin]):
                 return None
             origin, block = self._blocks.popleft()
             data = [block.data]
+            line = block.first_line + block.data.count(b"\n")
             while self._blocks and not block.is_broken:
                 after, more = self._blocks[0]
-                if after is not origin or more.is_broken:
+                if after is not origin or more.is_broken or more.first_line != line:
                     break
                 data.append(more.data)
+                line += more.data.count(b"\n")
                 self._blocks.popleft()
             self._bytes -= sum(map(len, data))
             self._change.notify_all()

@@ -38,6 +38,7 @@ class Feeder(Protocol):
 class LiveLines:
     """Rows of lines that a feeder waits for.
 
+    notes_pushed: keep account in `pushed`, for a feeder that has to tell somebody else how far it is.
     format: "csv" or "json".  header: each origin begins with a line of names (CSV).  is_lenient: one origin among many
     that does not fit is ignored, instead of ending the source.
     """
@@ -63,6 +64,10 @@ class LiveLines:
         self.inbox: Inbox[LineRows] = Inbox()
         self.feeder = feeder
         self._relation, self._format, self._header, self._is_lenient = relation, format, header, is_lenient
+        # How far each origin has been pushed: the line behind. What was taken last counts when more is asked for.
+        self.pushed: dict[LineRows, int] = {}
+        self.notes_pushed = False
+        self._last: tuple[LineRows, int] | None = None
         self._ready: deque[Any] = deque()
         self._thread: threading.Thread | None = None
 
@@ -100,6 +105,9 @@ class LiveLines:
     def poll(self) -> Any:
         """The next batch or heartbeat, or None. Error where the source has failed, once what came before is taken."""
         while not self._ready:
+            if self._last is not None:
+                self.pushed[self._last[0]] = self._last[1]
+                self._last = None
             taken = self.inbox.take()
             if taken is None:
                 failure = self.inbox.take_failure()
@@ -108,6 +116,8 @@ class LiveLines:
                 return None
             rows, block = taken
             self.bytes_read += len(block.data)
+            if self.notes_pushed:
+                self._last = rows, block.first_line + block.data.count(b"\n")
             try:
                 self._ready.extend(rows.read(block))
             except Error:

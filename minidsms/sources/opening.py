@@ -119,11 +119,14 @@ def _open_file(path: str, format: str | None, schema: Schema, relation: bool) ->
 def _open_address(
     path: str, scheme: str, format: str | None, schema: Schema, relation: bool, options: Options
 ) -> LiveLines:
+    if scheme == "kafka":
+        return _open_kafka(path, format or "json", schema, relation, options)
     from minidsms.sources.addresses import tcp_address
     from minidsms.sources.tcp_source import TcpListener, TcpReader
 
     if scheme not in ("tcp", "tcp-listen"):
-        raise Error(f'there is no source "{scheme}://"\nhelp: there are tcp://, tcp-listen:// and the paths of files')
+        there = "there are tcp://, tcp-listen://, kafka:// and the paths of files"
+        raise Error(f'there is no source "{scheme}://"\nhelp: {there}')
     chosen = _line_format(format, "csv", path)
     header = chosen == "csv" and options.flag("header")
     address = tcp_address(path, options.flag("allow_remote"))
@@ -134,6 +137,20 @@ def _open_address(
     # The port that was taken, where it was left open.
     shown = f"{scheme}://{path.split('://')[1].rsplit(':', 1)[0]}:{listener.address[1]}"
     return LiveLines(shown, schema, relation, chosen, header, listener, is_lenient=True)
+
+
+def _open_kafka(path: str, format: str, schema: Schema, relation: bool, options: Options) -> LiveLines:
+    from minidsms.sources.kafka_client import kafka_address
+    from minidsms.sources.kafka_source import KafkaReader
+
+    reader = KafkaReader(
+        kafka_address(path, options.flag("allow_remote")),
+        options.text("group", None),
+        options.one_of("offset", ("earliest", "latest"), "earliest") == "latest",
+        options.flag("until_end"),
+        options.rest("kafka."),
+    )
+    return LiveLines(path, schema, relation, _line_format(format, format, path), False, reader)
 
 
 def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> LiveLines:

@@ -1,0 +1,138 @@
+"""Messages of a Kafka topic: each is one record, a JSON object or a CSV line.
+
+Invariants: the messages of a partition stay in order; what has been taken from the broker and not by the engine is
+bounded; with a group, an offset is committed only when the rows before it have been pushed: after a stop nothing is
+lost, and what was pushed last may come again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from minidsms.cql.errors import Error
+from minidsms.sources.blocks import Block
+from minidsms.sources.kafka_client import KafkaAddress, configuration, kafka, partitions, reason
+from minidsms.sources.line_rows import LineRows
+from minidsms.sources.live_lines import LiveLines
+
+_MESSAGES = 5000
+_WAIT_S = 0.1
+_COMMIT_S = 2.0
+_QUEUED_KB = 16_384
+
+
+class KafkaReader:
+    """Reads a topic. group: of consumers that share its partitions and whose offsets the broker keeps; None: alone.
+
+    latest: without a committed offset begin at the end instead of the beginning.  until_end: end where every partition
+    ended once.
+    """
+
+    def __init__(
+        self, address: KafkaAddress, group: str | None, latest: bool, until_end: bool, given: Mapping[str, Any]
+    ) -> None:
+        library = kafka()
+        self._address = address
+        self._until_end = until_end
+        self._commits = group is not None
+        self._stopped = threading.Event()
+        more = {
+            "group.id": group or f"minidsms-{uuid.uuid4()}",
+            "auto.offset.reset": "latest" if latest else "earliest",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "queued.max.messages.kbytes": _QUEUED_KB,
+            # The engine may hold the source back for long; that is no reason to take its partitions away.
+            "max.poll.interval.ms": 3_600_000,
+        }
+        try:
+            self._consumer = library.Consumer(configuration(address, given, **more))
+        except (library.KafkaException, TypeError, ValueError) as error:
+            raise Error(f"Kafka refuses the configuration: {reason(error)}") from None
+        try:
+            numbers = partitions(self._consumer, address)
+        except Error:
+            self._consumer.close()
+            raise
+        if group is None:
+            start = library.OFFSET_END if latest else library.OFFSET_BEGINNING
+            self._consumer.assign([library.TopicPartition(address.topic, n, start) for n in numbers])
+        else:
+            self._consumer.subscribe([address.topic])
+
+    def run(self, source: LiveLines) -> None:
+        """Read until stopped, or to the end of the topic."""
+        library = kafka()
+        source.notes_pushed = self._commits
+        readers: dict[int, LineRows] = {}
+        given: dict[LineRows, int] = {}
+        ended: set[int] = set()
+        committed_s = time.monotonic()
+        try:
+            while not self._stopped.is_set():
+                messages = self._consumer.consume(_MESSAGES, _WAIT_S)
+                for partition, block in self._blocks(library, messages, ended):
+                    if partition not in readers:
+                        name = f"{source.path}, partition {partition} (lines are offsets)"
+                        readers[partition] = source.rows(name)
+                    if not source.inbox.put(readers[partition], block):
+                        break
+                    given[readers[partition]] = block.first_line + block.data.count(b"\n")
+                if self._commits and time.monotonic() - committed_s >= _COMMIT_S:
+                    self._commit(library, source, readers)
+                    committed_s = time.monotonic()
+                if self._until_end and ended and ended >= {p.partition for p in self._consumer.assignment()}:
+                    return
+        finally:
+            if self._commits:
+                while not self._stopped.is_set() and given != source.pushed:
+                    self._stopped.wait(0.01)  # the engine takes what waits, so that it counts as read
+                self._commit(library, source, readers)
+            self._consumer.close()
+
+    @staticmethod
+    def _blocks(library: Any, messages: list[Any], ended: set[int]) -> list[tuple[int, Block]]:
+        """The messages as blocks of lines, those of a partition that stand together in one."""
+        blocks: list[tuple[int, Block]] = []
+        lines: list[bytes] = []
+        first: tuple[int, int] | None = None
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                if error.code() == library.KafkaError._PARTITION_EOF:
+                    ended.add(message.partition())
+                elif error.fatal() or not error.retriable():
+                    raise Error(f"Kafka: {error.str()}")
+                continue
+            partition, offset = message.partition(), message.offset()
+            if first is not None and (partition != first[0] or offset != first[1] + len(lines)):
+                blocks.append((first[0], Block(b"".join(lines), first[1])))
+                lines, first = [], None
+            first = first or (partition, offset)
+            # A message is a line: a line's end inside a JSON object is but a blank.
+            value = message.value()
+            lines.append((b"null" if value is None else value.replace(b"\n", b" ")) + b"\n")
+        if first is not None:
+            blocks.append((first[0], Block(b"".join(lines), first[1])))
+        return blocks
+
+    def _commit(self, library: Any, source: LiveLines, readers: dict[int, LineRows]) -> None:
+        """Tell the broker what has been pushed."""
+        offsets = [
+            library.TopicPartition(self._address.topic, partition, source.pushed[rows])
+            for partition, rows in readers.items()
+            if rows in source.pushed
+        ]
+        if offsets:
+            try:
+                self._consumer.commit(offsets=offsets, asynchronous=False)
+            except library.KafkaException as error:
+                source.note(f"offsets could not be committed: {reason(error)}")
+
+    def stop(self) -> None:
+        """Let `run` return."""
+        self._stopped.set()
