@@ -213,18 +213,25 @@ class InteractiveShell:
             print(harmless(f"Safe mode: files may be in {folders}."))
         with unechoed():
             try:
-                while True:
-                    text = self._read()
-                    if text is None:
-                        break
-                    self._loaded.wait()
-                    if self._load_failure is not None:
-                        raise self._load_failure
-                    if not self._run(text):
-                        break
+                while self._goes_on():
+                    pass
             finally:
                 self._end()
         return 0
+
+    def _goes_on(self) -> bool:
+        """Read once, run it; False to leave."""
+        try:
+            text = self._read()
+            if text is None:
+                return False
+            self._loaded.wait()
+            if self._load_failure is not None:
+                raise self._load_failure
+            return self._run(text)
+        except KeyboardInterrupt:
+            # Between two prompts, where there is nothing to interrupt.
+            return True
 
     def _read(self) -> str | None:
         """What is typed next; None at the end."""

@@ -238,6 +238,7 @@ class Session:
             self.on_step(feed)
             if rest is None:
                 self.feeds.remove(feed)
+                self.watches.tell()
                 self.screen.note(harmless(said_of(feed)))
                 self._tell_losses(feed)
             else:

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 from minidsms.cql.errors import Error
 from minidsms.shell.harmless import harmless
+from minidsms.shell.modes.changelog import Changelog
 from minidsms.shell.modes.lines import LinesMode
 from minidsms.shell.modes.making import AnyMode, make_mode
 from minidsms.shell.modes.mode import Look, ModeSpec
@@ -94,6 +95,9 @@ class Watches:
             raise Error(f"the answers of {query.name} go to {where!r}\nhelp: leave INTO out to watch them here")
         with self._db.lock:
             mode = make_mode(spec or default, query, look)
+            before = self._watches.get(key)
+            if isinstance(mode, Changelog) and before is not None and isinstance(before.mode, Changelog):
+                mode.follow(before.mode)
             self._taps[key][1].show(mode)
             self._watches[key] = Watch(query, mode, spec)
 

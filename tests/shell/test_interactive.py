@@ -214,6 +214,7 @@ def test_history_comes_back_and_is_searched_also_by_the_next_shell(folder: Path)
 def test_suggestions_from_the_history_are_taken_with_the_right_arrow(terminal: Terminal) -> None:
     terminal.line("SHOW SETTINGS;")
     terminal.wait("batch_size")
+    terminal.wait(lambda: terminal.prompt == "cql>")
     terminal.send("SHOW SE")
     terminal.wait(lambda: terminal.prompt == "cql> SHOW SETTINGS;")
     terminal.send(RIGHT + " -- again\r")

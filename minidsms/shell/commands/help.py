@@ -36,7 +36,7 @@ def _overview(session: Session, commands: list[Command]) -> str:
     lines += [f"  {bold('bold', f'.{c.name}'.ljust(width))}{c.summary}" for c in commands]
     lines.append("More on each: .help command. And on:")
     lines += [f"  {bold('bold', f'.help {name}'.ljust(18))}{said}" for name, (said, _) in TOPICS.items()]
-    return "\n".join(lines) + " "
+    return "\n".join(lines) + "\n"
 
 
 def _command_help(session: Session, command: Command) -> str:
@@ -45,7 +45,7 @@ def _command_help(session: Session, command: Command) -> str:
     if command.examples:
         lines.append("Examples:")
         lines += [f"  {example}" for example in command.examples]
-    return "\n".join(lines) + " "
+    return "\n".join(lines) + "\n"
 
 
 HELP = Command(

@@ -38,6 +38,11 @@ class Changelog:
         self._widths = [len(name) for name in query.schema.names]
         self._is_begun = False
 
+    def follow(self, earlier: Changelog) -> None:
+        """Go on below what another has printed, in its columns."""
+        self._is_begun = earlier._is_begun
+        self._widths = earlier._widths
+
     def take(self, batch: Batch, codec: ResultCodec) -> None:
         """Keep what will be shown."""
         n = len(batch)
