@@ -26,6 +26,7 @@ from minidsms.settings import SETTINGS
 from minidsms.streamon.framework import name_places
 
 if TYPE_CHECKING:
+    from minidsms.archive.backfill import Backfill
     from minidsms.connection import Connection
 
 
@@ -95,10 +96,6 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
             return None
         case _:
             raise CqlError("this statement is not supported", text, statement.span)
-
-
-def _later(text: str, span: tuple[int, int] | None, what: str, way_out: str) -> CqlError:
-    return CqlError(f"{what} is not supported yet", text, span, "", way_out)
 
 
 # ------------------------------------------------------------------------------------------------------- declarations
@@ -196,19 +193,23 @@ def register_text(db: Connection, cql: str, name: str | None) -> Query:
 
 
 def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Query:
-    if statement.backfill is not None:
-        raise _later(text, statement.span, "BACKFILL", "leave the clause out")
+    if statement.backfill is not None and statement.with_history:
+        reason = "BACKFILL and WITH HISTORY both say where the past comes from"
+        raise CqlError(reason, text, statement.span, "", "leave one of them out")
     if statement.name.lower() in db.queries:
         reason = f'there is a query "{statement.name}" already'
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {statement.name} first")
     sink = open_into(statement, text)
-    query = register(db, statement.query, text, statement.name, statement.with_history)
+    query, past = _register(db, statement.query, text, statement.name, statement.with_history, statement.backfill)
     try:
         if statement.archive is not None:
             db.archive(statement.name, statement.archive, is_new=True)
         if sink is not None:
             db.add_sink(query, sink)
-    except Error:
+        if past is not None:
+            past.run(query)
+    except BaseException:
+        query.discard_sink()
         query.close()
         raise
     return query
@@ -216,6 +217,13 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
 
 def register(db: Connection, tree: syntax.Query, text: str, name: str | None, with_history: bool = False) -> Query:
     """Bind, plan and start a query; with_history: begin with what the windows before it still hold."""
+    return _register(db, tree, text, name, with_history, None)[0]
+
+
+def _register(
+    db: Connection, tree: syntax.Query, text: str, name: str | None, with_history: bool, backfill: str | None
+) -> tuple[Query, Backfill | None]:
+    """`register`; backfill: the folder of archives where the query's past is, which is to be run once it is wired."""
     if name is not None and name.lower() in db.queries:
         raise Error(f'there is a query "{name}" already; close it first')
     bound = bind(tree, db.catalog, text)
@@ -234,7 +242,13 @@ def register(db: Connection, tree: syntax.Query, text: str, name: str | None, wi
         db.codec(bound.node.schema),
     )
     start = frontier + 1 if frontier > MIN_INSTANT and not with_history else MIN_INSTANT
+    past = None
     inputs = Inputs(db.stream_store, db.relation_store)
+    if backfill is not None:
+        from minidsms.archive.backfill import Backfill
+
+        past = Backfill(db, backfill, bound.streams, bound.relations, db.settings["backfill"])
+        inputs, with_history, start = past.inputs, True, MIN_INSTANT
     group = db.groups.for_plan(logical.root, inputs, frontier, with_history)
     planner = PhysicalPlanner(
         inputs,
@@ -247,12 +261,13 @@ def register(db: Connection, tree: syntax.Query, text: str, name: str | None, wi
         group.running,
     )
     gate = HistoryGate(query.deliver, query.kind == "relation", db.codec(query.schema).net, frontier)
-    network = planner.network(logical.root, gate if with_history else query.deliver)
+    deliver = query.deliver if past is None else past.deliver(query.deliver)
+    network = planner.network(logical.root, gate if with_history and past is None else deliver)
     name_places(query.name, network.operators)
     query.attach(network, Plan(query.expanded, logical, network))
     db.start(query, network, group, (*bound.streams, *bound.relations))
     gate.open()
-    return query
+    return query, past
 
 
 def context(db: Connection) -> Context:

@@ -217,11 +217,10 @@ class StreamInput:
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held by the store and the slack buffer (0 stands for NULL)."""
         if self._text:
-            _, stored = self.store.arrays()
-            _, waiting = self._waiting.arrays()
-            for i in self._text:
-                yield stored[i].values  # type: ignore[misc]
-                yield waiting[i].values  # type: ignore[misc]
+            held = [store.arrays()[1] for store in (self.store, *self.store.mirrors)]
+            for columns in (*held, self._waiting.arrays()[1]):
+                for i in self._text:
+                    yield columns[i].values  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------------------- instants
 

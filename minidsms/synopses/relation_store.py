@@ -18,12 +18,15 @@ from minidsms.synopses.stream_store import Reader, StreamStore
 
 
 class RelationStore:
-    """Changes by sequence number, with readers like a stream's store."""
+    """Changes by sequence number, with readers like a stream's store. mirrors: stores of the same rows that take what
+    changes here, too, as long as anybody reads them.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._log = StreamStore(schema + Schema.of(("sign", Type.BOOLEAN)))
         self._bag = RowBag(schema)
+        self.mirrors: list[RelationStore] = []
         self._text = tuple(i for i, t in enumerate(schema.types) if t is Type.TEXT)
 
     def __len__(self) -> int:
@@ -47,7 +50,7 @@ class RelationStore:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        return self._log.nbytes + self._bag.nbytes
+        return self._log.nbytes + self._bag.nbytes + sum(mirror.nbytes for mirror in self.mirrors)
 
     def append(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> int:
         """Make changes; returns -1, or the first deletion that cancels no row, and then nothing has changed.
@@ -58,6 +61,8 @@ class RelationStore:
         if bad < 0:
             inserted = np.ones(len(ts), np.bool_) if sign is None else sign > 0
             self._log.append(ts, [*columns, Column(inserted)])
+            for mirror in self.mirrors:
+                mirror.append(ts, sign, columns)
         return bad
 
     def ts(self, start: int, stop: int) -> Int64Array:
@@ -100,6 +105,14 @@ class RelationStore:
     def free(self) -> None:
         """Give up the changes no reader claims. Called while the engine rests."""
         self._log.free()
+        self.mirrors = [mirror for mirror in self.mirrors if mirror.is_read]
+        for mirror in self.mirrors:
+            mirror.free()
+
+    @property
+    def is_read(self) -> bool:
+        """Somebody claims changes."""
+        return self._log.is_read
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held by the log and the bag (0 stands for NULL)."""
@@ -107,6 +120,8 @@ class RelationStore:
         for i in self._text:
             yield self._log.gather(i, seq).values  # type: ignore[misc]
         yield from self._bag.live_codes()
+        for mirror in self.mirrors:
+            yield from mirror.live_codes()
 
     def arrays(self) -> dict[str, Int64Array]:
         """The rows present, as arrays. The log lies between two rests of the engine and is no state."""

@@ -38,7 +38,10 @@ class Reader:
 
 
 class StreamStore:
-    """A ring of columns with growing capacity (a power of two, at least twice what is held when it grows)."""
+    """A ring of columns with growing capacity (a power of two, at least twice what is held when it grows).
+
+    mirrors: stores that take what comes here, too, as long as anybody reads them.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -49,6 +52,7 @@ class StreamStore:
         self._values: list[AnyArray] = [np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types]
         self._valid: list[BoolArray | None] = [None] * len(schema)
         self._readers: list[Reader] = []
+        self.mirrors: list[StreamStore] = []
         self._peak = 0
         self._frees = 0
 
@@ -60,9 +64,8 @@ class StreamStore:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        return (
-            self._ts.nbytes + sum(v.nbytes for v in self._values) + sum(v.nbytes for v in self._valid if v is not None)
-        )
+        arrays = [self._ts, *self._values, *(v for v in self._valid if v is not None)]
+        return sum(a.nbytes for a in arrays) + sum(mirror.nbytes for mirror in self.mirrors)
 
     @property
     def row_nbytes(self) -> int:
@@ -97,6 +100,8 @@ class StreamStore:
             self._grow(len(self) + n)
         self._put(first & self._mask, ts, columns)
         self.head += n
+        for mirror in self.mirrors:
+            mirror.append(ts, columns)
         return first
 
     def append_row(self, ts: int, values: Sequence[Any]) -> None:
@@ -117,6 +122,8 @@ class StreamStore:
                 if valid is not None:
                     valid[at] = True
         self.head += 1
+        for mirror in self.mirrors:
+            mirror.append_row(ts, values)
 
     def ts(self, start: int, stop: int) -> Int64Array:
         """The instants of the elements [start, stop); a view where they lie in one piece."""
@@ -175,8 +182,17 @@ class StreamStore:
         """The first element that a reader claims; the next one to come where none does."""
         return min((r.lo for r in self._readers), default=self.head)
 
+    @property
+    def is_read(self) -> bool:
+        """Somebody claims elements."""
+        return bool(self._readers)
+
     def free(self) -> None:
         """Give up what no reader claims. Called while the engine rests."""
+        if self.mirrors:
+            self.mirrors = [mirror for mirror in self.mirrors if mirror.is_read]
+            for mirror in self.mirrors:
+                mirror.free()
         self._peak = max(self._peak, self.head - self.tail)
         self.tail = max(self.tail, self.first_claimed())
         self._frees += 1

@@ -18,7 +18,7 @@ def archive_feed(case: Case, steps: Sequence[Step], folder: str, partition: int,
     from minidsms.connection import connect
 
     with connect() as db:
-        _declare(db, case, folder, partition)
+        declare(db, case, folder, partition)
         for i, step in enumerate(steps):
             feed(db, step)
             if i % flush_every == 0:
@@ -40,7 +40,7 @@ def run_replayed(
     from minidsms.connection import connect
 
     with connect(**options) as db:
-        _declare(db, case, folder if archives_on else None, 1)
+        declare(db, case, folder if archives_on else None, 1)
         query = db.query(case.query)
         db.replay(folder, **(replay or {}))
         for step in rest:
@@ -69,7 +69,8 @@ def feed(db: Any, step: Step) -> None:
     db.push(step.name, rows, ts=ts, **signs)
 
 
-def _declare(db: Any, case: Case, folder: str | None, partition: int) -> None:
+def declare(db: Any, case: Case, folder: str | None, partition: int) -> None:
+    """The declarations of a case; folder: where everything is archived."""
     create_all(db)
     for declaration in case.declarations:
         db.execute(declaration)
