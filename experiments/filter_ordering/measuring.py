@@ -39,8 +39,11 @@ class Samples:
 
 @dataclass
 class Measured:
-    """Of one algorithm at one point of a figure: rate in M tuples/s of CPU time; filters evaluated and probes made per
-    tuple, with filters' times as the workload says; shares (of the time) spent on profiling and on re-optimizing.
+    """Of one algorithm at one point of a figure.
+
+    rate: M tuples/s of CPU time; time_ns: the same per tuple.  evaluated, probes: filters and probes per tuple, with
+    filters' times as the workload says.  profiling, reoptimizing: shares of the time.  time_ratio, probes_ratio: times
+    those of Optimal, seed by seed, where it is there: the seeds' differences fall out.
     """
 
     rate: Samples = field(default_factory=Samples)
@@ -48,7 +51,9 @@ class Measured:
     probes: Samples = field(default_factory=Samples)
     profiling: Samples = field(default_factory=Samples)
     reoptimizing: Samples = field(default_factory=Samples)
-    seconds: Samples = field(default_factory=Samples)
+    time_ns: Samples = field(default_factory=Samples)
+    time_ratio: Samples = field(default_factory=Samples)
+    probes_ratio: Samples = field(default_factory=Samples)
 
 
 Points = dict[float, dict[str, Measured]]
@@ -80,7 +85,18 @@ def compare(
             )
             counted = Select(workload, name, own_rate).run(warm_up)
             _note(measured, timed, counted)
+    relate(found)
     return found
+
+
+def relate(found: dict[str, Measured]) -> None:
+    """Work the ratios out."""
+    if OPTIMAL not in found:
+        return
+    times, probes = found[OPTIMAL].time_ns.values, found[OPTIMAL].probes.values
+    for measured in found.values():
+        measured.time_ratio.values = [own / best for own, best in zip(measured.time_ns.values, times)]
+        measured.probes_ratio.values = [own / best for own, best in zip(measured.probes.values, probes)]
 
 
 def _timed(workload: Workload, name: str, rate: float | None, warm_up: int) -> Outcome:
@@ -90,7 +106,7 @@ def _timed(workload: Workload, name: str, rate: float | None, warm_up: int) -> O
 def _note(measured: Measured, timed: Outcome, counted: Outcome) -> None:
     """One seed's figures."""
     measured.rate.values.append(timed.rate / 1e6)
-    measured.seconds.values.append(timed.spent.total)
+    measured.time_ns.values.append(1e9 * timed.spent.total / timed.tuples)
     measured.profiling.values.append(timed.spent.profiling / timed.spent.total)
     measured.reoptimizing.values.append(timed.spent.reoptimizing / timed.spent.total)
     measured.evaluated.values.append(float(counted.evaluated.sum()) / counted.tuples)

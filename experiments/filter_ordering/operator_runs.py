@@ -17,7 +17,7 @@ import minidsms
 import minidsms.kernels.filter_ordering  # loaded now: not while the clock runs
 from experiments.filter_ordering import probing
 from experiments.filter_ordering.adaptivity import SELECTIVITIES
-from experiments.filter_ordering.measuring import Measured, Points
+from experiments.filter_ordering.measuring import Measured, Points, relate
 from experiments.filter_ordering.probing import BoolArray, Int64Array
 from experiments.filter_ordering.select import OPTIMAL
 from experiments.filter_ordering.workload import DOMAIN, Workload
@@ -32,7 +32,7 @@ SETTINGS = {
     "Independent": "independent",
 }
 BLOCK = 50_000
-TUPLES, WARM_UP = 3_000_000, 1_000_000
+TUPLES, WARM_UP = 2_000_000, 500_000
 
 
 class Probes:
@@ -87,7 +87,7 @@ def run(workload: Workload, name: str, measured: Measured, warm_up: int = 0, rat
                 instant += 1
                 done += len(values)
         counted = done - begun[0]
-        measured.seconds.values.append(spent)
+        measured.time_ns.values.append(1e9 * spent / counted)
         measured.rate.values.append(counted / spent / 1e6)
         measured.evaluated.values.append((probes.asked - begun[1]) / counted)
         measured.probes.values.append((probes.probed - begun[2]) / counted)
@@ -105,6 +105,7 @@ def compare(
     for seed in range(seeds):
         for name, measured in found.items():
             run(workload_of(seed), name, measured, warm_up, rate)
+    relate(found)
     return found
 
 

@@ -76,7 +76,7 @@ def number_of_filters(seeds: int) -> Points:
     def point(n: int) -> Points:
         return {n: compare(lambda seed: Workload((0.5,) * n, TUPLES, seed=seed), NAMES, seeds, WARM_UP, RATE)}
 
-    return {x: found for n in (3, 4, 6, 8, 10, 14) for x, found in point(n).items()}
+    return {x: found for n in (3, 5, 8, 11, 14) for x, found in point(n).items()}
 
 
 def filter_costs(seeds: int) -> Points:

@@ -21,6 +21,7 @@ STYLES = {
     "Sweep": ("tab:orange", "^"),
     "LocalSwaps": ("tab:green", "v"),
     "Independent": ("tab:red", "D"),
+    "A-Greedy, plan log": ("tab:purple", "P"),
     "as written": ("grey", "x"),
 }
 
@@ -43,12 +44,13 @@ def curves(axes: Any, points: Points, figure: str, title: str, x_label: str, y_l
                 capsize=2,
             )
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
-    axes.set_ylim(bottom=0)
+    if not figure.endswith("_ratio"):
+        axes.set_ylim(bottom=0)
     if log:
         axes.set_xscale("log")
         axes.set_xticks(list(points), [f"{x:,.0f}" for x in points], rotation=30)
         axes.minorticks_off()
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=6, framealpha=0.6)
 
 
 def sample_of(measured: Measured, figure: str) -> Samples:
@@ -109,7 +111,7 @@ def timelines(found: Mapping[str, Timeline], path: Path) -> None:
             panel.plot(x, evaluated, color=STYLES[name][0], linewidth=0.8, label=name)
         panel.axvline(CHANGE, color="grey", linestyle=":")
         panel.set(title=f"4.{number}: A-Greedy and {other}", ylabel="filters per 2000 tuples")
-        panel.legend(fontsize=7, loc="upper left")
+        panel.legend(fontsize=7, loc="upper center")
     axes[-1].set(xlabel="tuples processed; the filters' tables change places at 600,000")
     axes[-1].ticklabel_format(style="plain", axis="x")
     _save(figure, path)

@@ -10,9 +10,10 @@ from experiments.filter_ordering.measuring import Measured, Points, Samples
 from experiments.filter_ordering.plots import STYLES, sample_of
 
 RESULTS = Path(__file__).parent.parent / "results"
-TIMELINE_SEED = 0
+TIMELINE_SEED = 2
 """Of figures 4.19 to 4.21."""
-RATE, TIME, EVALUATED, PROBES = "M tuples/s", "CPU s", "filters per tuple", "probes per tuple"
+RATE, EVALUATED = "M tuples/s", "filters per tuple"
+TIME_RATIO, PROBES_RATIO = "CPU time / Optimal's", "probes / Optimal's"
 
 
 def table(points: Points, x: str, results: Sequence[tuple[str, str]]) -> str:
@@ -20,7 +21,7 @@ def table(points: Points, x: str, results: Sequence[tuple[str, str]]) -> str:
     names = [name for name in STYLES if any(name in found for found in points.values())]
     titles = [f"{name}, {heading}" for _, heading in results for name in names]
     rows = [
-        [f"{at:,g}", *(_cell(found, name, result) for result, _ in results for name in names)]
+        [f"{at:,.10g}", *(_cell(found, name, result) for result, _ in results for name in names)]
         for at, found in points.items()
     ]
     return _table([x, *titles], rows)
@@ -99,7 +100,7 @@ def report_overhead(seeds: int) -> str:
             ],
             [
                 (by_cost, "rate", "4.17: filter costs, p = 0.05", "cost of four of eight filters", RATE, False),
-                (by_cost, "probes", "as probes", "cost of four of eight filters", PROBES, False),
+                (by_cost, "probes_ratio", "as probes", "cost of four of eight filters", PROBES_RATIO, False),
             ],
         ],
         picture("overhead"),
@@ -119,7 +120,7 @@ def report_overhead(seeds: int) -> str:
             shown("overhead_shares"),
             section("4.15: all algorithms", table(by_number, "filters", (("rate", RATE), ("evaluated", EVALUATED)))),
             section("4.16: where the time goes", table(by_number, "filters", spent)),
-            section("4.17: filter costs", table(by_cost, "cost", (("rate", RATE), ("probes", PROBES)))),
+            section("4.17: filter costs", table(by_cost, "cost", (("rate", RATE), ("probes_ratio", PROBES_RATIO)))),
             section("4.18: where the time goes", table(by_cost, "cost", spent)),
         ],
     )
@@ -143,11 +144,11 @@ def report_adaptivity(seeds: int) -> str:
                 (often, result, "4.23: costs, change every 100,000", cost, label, False),
                 (seldom, result, "4.24: costs, change every 1,000,000", cost, label, False),
             ]
-            for result, label in (("seconds", TIME), ("probes", PROBES))
+            for result, label in (("time_ratio", TIME_RATIO), ("probes_ratio", PROBES_RATIO))
         ],
         picture("changes"),
     )
-    results = (("seconds", TIME), ("probes", PROBES))
+    results = (("time_ratio", TIME_RATIO), ("probes_ratio", PROBES_RATIO))
     return write(
         "adaptivity",
         "Filter ordering: speed of adaptivity",
@@ -172,18 +173,36 @@ def report_operator(seeds: int) -> str:
     plots.grid(
         [
             [(points, result, title, x, label, log) for title, (points, x, log) in found.items()]
-            for result, label in (("rate", RATE), ("probes", PROBES))
+            for result, label in (("rate", RATE), ("probes_ratio", PROBES_RATIO))
         ],
         picture("operator"),
     )
-    results = (("rate", RATE), ("probes", PROBES))
+    results = (("rate", RATE), ("probes_ratio", PROBES_RATIO))
     sections = [section(title, table(points, x, results)) for title, (points, x, _) in found.items()]
     return write("operator", "Filter ordering: the select operator", [shown("operator"), *sections])
+
+
+def report_plan_logging(seeds: int) -> str:
+    """Section 7.1: what the thesis proposes and does not measure."""
+    points, title = adaptivity.recurring(seeds), "7.1: conditions that come back"
+    period = "tuples between changes"
+    plots.grid(
+        [
+            [
+                (points, "probes_ratio", title, period, PROBES_RATIO, True),
+                (points, "time_ratio", title, period, TIME_RATIO, True),
+            ]
+        ],
+        picture("plan_logging"),
+    )
+    measured = table(points, period, (("probes_ratio", PROBES_RATIO), ("time_ratio", TIME_RATIO)))
+    return write("plan_logging", "Filter ordering: plan logging", [shown("plan_logging"), section(title, measured)])
 
 
 PARTS: dict[str, Callable[[int], str]] = {
     "convergence": report_convergence,
     "overhead": report_overhead,
     "adaptivity": report_adaptivity,
+    "plan_logging": report_plan_logging,
     "operator": report_operator,
 }

@@ -20,6 +20,7 @@ from minidsms.streamon.contracts import Evaluate, Float64Array, OrderingAlgorith
 from minidsms.streamon.filter_ordering.a_greedy import AGreedy
 from minidsms.streamon.filter_ordering.independent import Independent
 from minidsms.streamon.filter_ordering.local_swaps import LocalSwaps
+from minidsms.streamon.filter_ordering.plan_logged import PlanLogged
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.filter_ordering.sweep import Sweep
 
@@ -29,6 +30,7 @@ ALGORITHMS: dict[str, Callable[[int], OrderingAlgorithm]] = {
     "LocalSwaps": LocalSwaps,
     "Independent": Independent,
 }
+LOGGED = "A-Greedy, plan log"
 OPTIMAL = "Optimal"
 """Not an algorithm here: a static order that is told the true statistics."""
 
@@ -82,7 +84,7 @@ class Select:
     ) -> None:
         self.workload = workload
         self.name = name
-        self.algorithm: OrderingAlgorithm = ALGORITHMS.get(name, Static)(workload.n)
+        self.algorithm: OrderingAlgorithm = _algorithm(name, workload.n)
         self.rate = self.algorithm.default_rate if rate is None else rate
         self.measured = measured
         self.block = block
@@ -172,3 +174,9 @@ class Select:
         probing.evaluate(values, phase.tables[f], cost, DOMAIN, drops)
         took = time.perf_counter_ns() - began
         return drops, took / len(values) if self.measured else float(cost)
+
+
+def _algorithm(name: str, n: int) -> OrderingAlgorithm:
+    if name == LOGGED:
+        return PlanLogged(n, lambda order: AGreedy(n, order))
+    return ALGORITHMS.get(name, Static)(n)

@@ -33,7 +33,8 @@ class Phase:
 @dataclass(frozen=True)
 class Workload:
     """selectivities, group_size: see `CorrelatedFilters`.  costs: (n,) probes per tuple, 1 unless given.  period:
-    tuples between changes, none unless given.
+    tuples between changes, none unless given.  conditions: so many places of the tables come by turns; ever new ones
+    unless given.
     """
 
     selectivities: tuple[float, ...]
@@ -41,6 +42,7 @@ class Workload:
     group_size: int = 2
     costs: tuple[int, ...] | None = None
     period: int | None = None
+    conditions: int | None = None
     seed: int = 0
 
     @property
@@ -62,10 +64,16 @@ class Workload:
         for f in range(self.n):
             fill(tables[f], ~drops[:, f])
         left = self.tuples
+        seen: list[tuple[Int64Array, BoolArray]] = []
         while left:
             taken = min(self.period or left, left)
             yield Phase(rng.integers(0, DOMAIN, taken), tables, drops)
             left -= taken
+            if self.conditions:
+                seen.append((tables, drops))
+                if len(seen) == self.conditions:
+                    tables, drops = seen.pop(0)
+                    continue
             places = rng.permutation(self.n)
             tables, drops = np.ascontiguousarray(tables[places]), drops[:, places]
 

@@ -52,4 +52,4 @@ def test_a_page_has_what_the_thesis_shows_what_was_measured_and_what_is_to_be_sa
     shown = section("4.11: number of filters", table({3: {"Sweep": measured}}, "filters", (("rate", "M tuples/s"),)))
     assert "| 3 | 1.50 ± 6.3" in shown
     assert shown.index("**Thesis.**") < shown.index("| filters |") < shown.index("**Beside it.**")
-    assert "table 4.1" in remarks.setting() and len(PARTS) == 4
+    assert "table 4.1" in remarks.setting() and len(PARTS) == 5
