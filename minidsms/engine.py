@@ -19,6 +19,7 @@ from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
+from minidsms.operators.screen import screen
 from minidsms.plan.sharing import RunningOperators, operators_behind
 from minidsms.queues import Queue
 from minidsms.scheduler import Scheduler
@@ -187,6 +188,7 @@ class Group:
         self._stubs: list[OwnsStore] = []
         self._until = MIN_INSTANT
         self._in_flight = False
+        self._is_changed = False
 
     # ---------------------------------------------------------------------------------------------------- members
 
@@ -216,6 +218,7 @@ class Group:
             users = self._users.get(id(operator), 0)
             self._users[id(operator)] = users + 1
             if users == 0:
+                self._is_changed = True
                 operator.failures = self._failed
                 self.operators.append(operator)
                 self.running.add(operator)
@@ -239,6 +242,7 @@ class Group:
                     producer.outputs = [q for q in producer.outputs if q is not queue]
             self.running.remove(operator)
             close_operator(operator)
+        self._is_changed = True
         stubs = {id(s) for operator in gone.values() for s in operator.synopses()}
         self.operators = [op for op in self.operators if id(op) not in gone]
         self.sources = [op for op in self.sources if id(op) not in gone]
@@ -287,6 +291,9 @@ class Group:
                 until = min(until, first if last <= first else last - 1)
         self._until = max(until, self.progress)
         self._in_flight = True
+        if self._is_changed:
+            self._is_changed = False
+            screen(self.operators)
         for source in self.sources:
             source.allow(self._until)
         return True

@@ -17,12 +17,15 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
 from minidsms.queues import Queue
+
+if TYPE_CHECKING:
+    from minidsms.operators.screen import Screen
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Operator:
     """The output has no deletions."""
     acts_on_time = True
     """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
+    screen: Screen | None = None
+    """What hands the filters among the readers their rows, where they are many."""
     quantum = MAX_INSTANT
     """Elements it takes in a turn, at most, whatever the scheduler grants."""
     is_stateless = False
@@ -150,7 +155,12 @@ class Operator:
 
     def is_blocked(self) -> bool:
         """A reader has not made room."""
-        for queue in self.outputs:
+        outputs = self.outputs
+        if self.screen is not None:
+            outputs = self.screen.others
+            if self.screen.is_full():
+                return True
+        for queue in outputs:
             if queue.is_full:
                 return True
         return False
@@ -208,7 +218,11 @@ class Operator:
             batch = self._fitting(batch)
             self.counters.elements_out += len(batch)
             complete = int(batch.ts[-1] if self._held is None else self._held.ts[0]) - 1
-            for queue in self.outputs:
+            outputs = self.outputs
+            if self.screen is not None:
+                self.screen.put(batch)
+                outputs = self.screen.others
+            for queue in outputs:
                 queue.put(batch)
                 if complete > queue.progress:
                     queue.progress = complete
@@ -222,7 +236,7 @@ class Operator:
         """What the queues have room for; the rest is held. Where none has room for one, the first instant."""
         n = len(batch)
         room = n
-        for queue in self.outputs:
+        for queue in self.outputs if self.screen is None or not self.screen.fits(batch) else self.screen.others:
             room = min(room, queue.room(batch))
         if room == n:
             return batch
@@ -236,6 +250,7 @@ class Operator:
         """The slice is done: tell the readers."""
         progress = self._until if self.failure is None else min(self._until, self.failure.ts - 1)
         self.progress = progress
-        for queue in self.outputs:
+        # Filters behind a screen that are immediate need not know the time: nothing behind them does.
+        for queue in self.outputs if self.screen is None or not self.is_immediate else self.screen.others:
             if progress > queue.progress:
                 queue.progress = progress

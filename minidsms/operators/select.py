@@ -10,6 +10,7 @@ from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
 if TYPE_CHECKING:
+    from minidsms.operators.screen import Interval
     from minidsms.streamon.framework import Adaptation
     from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 
@@ -26,8 +27,21 @@ class Select(Operator):
     is_stateless = True
     acts_on_time = False
 
-    def __init__(self, input: Queue, condition: Conjunction, explain: Explain, detail: str, is_fifo: bool) -> None:
+    is_screened = False
+    """Only rows that satisfy the condition come."""
+
+    def __init__(
+        self,
+        input: Queue,
+        condition: Conjunction,
+        explain: Explain,
+        detail: str,
+        is_fifo: bool,
+        interval: Interval | None = None,
+    ) -> None:
+        """interval: what a screen may know of the condition."""
         super().__init__((input,), input.schema, is_fifo)
+        self.interval = interval
         self._condition = condition
         self._explain = explain
         self._detail = detail
@@ -35,6 +49,9 @@ class Select(Operator):
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
         if batch is None:
+            return
+        if self.is_screened:
+            yield batch
             return
         kept, failed = self._condition.run(batch)
         if failed is not None:

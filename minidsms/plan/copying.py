@@ -26,6 +26,8 @@ from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
 from minidsms.expressions import Context
 from minidsms.operators.operator import Operator
+from minidsms.operators.screen import Interval
+from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
 from minidsms.queues import Queue
 from minidsms.streamon.forcing import ForcedSwitching
@@ -35,13 +37,18 @@ from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
 from minidsms.synopses.user_states import UserStates
 
-_OTHERS_OWN = {Operator: ("outputs", "failures"), StreamSource: ("store", "reader", "own"), StreamStore: ("_readers",)}
+_OTHERS_OWN = {
+    Operator: ("outputs", "failures", "screen"),
+    Select: ("is_screened",),
+    StreamSource: ("store", "reader", "own"),
+    StreamStore: ("_readers",),
+}
 """Attributes that are not copied with an object of the class."""
 
 _SAME = (
     int, float, complex, str, bytes, bool, type(None), range, type, enum.Enum, np.generic, np.dtype, FunctionType,
     BuiltinFunctionType, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
-    TextDictionary, RelationStore, StreaMon, Decision, ForcedSwitching,
+    TextDictionary, RelationStore, Interval, StreaMon, Decision, ForcedSwitching,
 )  # fmt: skip
 
 
