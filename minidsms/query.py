@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,10 +21,14 @@ from minidsms.streamon.plan_log import Decision
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
+    import threading
+
     from minidsms.archive.recorder import Recorder
     from minidsms.connection import Connection
     from minidsms.cql.bound import Node
     from minidsms.engine import Network
+    from minidsms.notebook.html import PlanView
+    from minidsms.notebook.live_view import LiveView
     from minidsms.operators.contents import PresentContents
     from minidsms.plan.explain import Plan
     from minidsms.plan.operator_tree import OperatorNode
@@ -68,6 +72,7 @@ class Query:
         self._closed = False
         self._results = 0
         self.shed: dict[str, int] = {}
+        self.wakers: list[Callable[[], None]] = []
         self.recorder: Recorder | None = None
         self.settings = QuerySettings(connection.settings)
 
@@ -81,6 +86,8 @@ class Query:
     def deliver(self, batch: Batch) -> None:
         """Take final results from the output operator."""
         self._results += len(batch)
+        for wake in self.wakers:
+            wake()
         self._connection.memory.grow(len(batch) * batch.row_nbytes)
         self._pending.append(batch)
         if self.recorder is not None:
@@ -193,10 +200,12 @@ class Query:
         pending, self._pending = self._pending, []
         changes: list[Change] = []
         for batch in pending:
-            rows = self._codec.rows(batch)
-            signs = [1] * len(batch) if batch.sign is None else batch.sign.tolist()
-            changes.extend(map(Change, batch.ts.tolist(), signs, rows))
+            changes.extend(self._changes(batch))
         return changes
+
+    def _changes(self, batch: Batch) -> Iterable[Change]:
+        signs = [1] * len(batch) if batch.sign is None else batch.sign.tolist()
+        return map(Change, batch.ts.tolist(), signs, self._codec.rows(batch))
 
     def _check(self) -> None:
         if self._closed:
@@ -279,6 +288,36 @@ class Query:
                 if not changes:
                     self._raise_failure()
                     return
+
+    def __aiter__(self) -> AsyncIterator[Change]:
+        """The changes as they come, for `async for`: those waiting, then what sources and pushes bring, until the query
+        is closed or nothing more can come. What other tasks and threads push wakes it.
+        """
+        from minidsms.async_changes import changes_of
+
+        return changes_of(self)
+
+    def run_sources(self) -> bool:
+        """Read some more of the sources, as iteration does; False when there is nothing to read."""
+        return not self._closed and self._connection.run_some()
+
+    @property
+    def has_ended(self) -> bool:
+        """Every stream it reads has ended, and nothing waits to be fetched."""
+        with self._connection.lock:
+            return self._closed or (self.inputs_ended and not self._pending and self.failure is None)
+
+    def newest(self, n: int) -> list[Change]:
+        """The last changes that wait to be fetched, at most n; they go on waiting."""
+        with self._connection.lock:
+            self._check()
+            changes: list[Change] = []
+            for batch in reversed(self._pending):
+                if len(changes) >= n:
+                    break
+                last = batch.slice(max(0, len(batch) - (n - len(changes))), len(batch))
+                changes = [*self._changes(last), *changes]
+            return changes
 
     def on_change(self, fn: Callable[[Change], Any]) -> Callable[[Change], Any]:
         """Call fn with every change from now on, outside the engine's lock; what callbacks took is not fetched again.
@@ -414,6 +453,31 @@ class Query:
 
         self._check()
         return operator_tree(self.network)
+
+    def plan(self, analyze: bool = True) -> PlanView:
+        """The plan as a notebook draws it; as a text it is that of `explain`."""
+        from minidsms.notebook.html import PlanView
+
+        return PlanView(self.explain(analyze), self.explain(analyze, "svg"))
+
+    def live(self, interval_s: float = 0.5, rows: int = 20, show: Callable[[str], None] | None = None) -> LiveView:
+        """A view in a notebook that follows the query until its `stop`, or until the query is closed.
+
+        show: takes the HTML instead of a notebook, each time the query has changed.
+        """
+        from minidsms.notebook.live_view import LiveView
+
+        return LiveView(self, interval_s, rows, show)
+
+    def _repr_html_(self) -> str:
+        from minidsms.notebook.html import query_html
+
+        return query_html(self)
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The connection's: what is read while it is held belongs together."""
+        return self._connection.lock
 
     def stats(self) -> dict[str, Any]:
         """Figures: results delivered, closed instant, and per operator elements in and out, time and state."""

@@ -43,6 +43,11 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def _repr_html_(self) -> str:
+        from minidsms.notebook.html import table_html
+
+        return table_html(self.columns, self.rows)
+
     def __str__(self) -> str:
         cells = [self.columns, *[tuple("" if v is None else str(v) for v in row) for row in self.rows]]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]

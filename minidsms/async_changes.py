@@ -1,0 +1,49 @@
+"""`async for change in query`: changes as they come, without blocking the event loop.
+
+Whatever thread or task pushes, the loop is woken when the query has delivered. Bounded sources are read in a thread
+meanwhile, as iteration does. It ends when the query is closed or has failed, or nothing more can come.
+Invariant: changes are taken as `fetch` takes them, each once, in order.  docs/python-api.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minidsms.query import Change, Query
+
+_LOOK_S = 0.2
+"""Seconds between two looks whether the query has ended, which nobody tells."""
+
+
+async def changes_of(query: Query) -> AsyncIterator[Change]:
+    """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
+    been given.
+    """
+    loop = asyncio.get_running_loop()
+    delivered = asyncio.Event()
+
+    def wake() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has been closed, and nobody waits
+            loop.call_soon_threadsafe(delivered.set)
+
+    query.wakers.append(wake)
+    try:
+        while query.state != "closed":
+            delivered.clear()
+            taken = query.fetch()
+            for change in taken:
+                yield change
+            if taken:
+                continue
+            if await asyncio.to_thread(query.run_sources):
+                continue
+            if not delivered.is_set() and query.has_ended:
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(delivered.wait(), _LOOK_S)
+    finally:
+        query.wakers.remove(wake)

@@ -1,0 +1,1 @@
+"""What notebooks show: queries, tables and plans as HTML, and a view that is kept up to date. docs/notebooks.md."""

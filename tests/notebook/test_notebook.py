@@ -1,0 +1,178 @@
+"""What notebooks show, and `async for`. docs/notebooks.md."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+import minidsms
+from minidsms.cql.errors import QueryError
+
+NASTY = "<script>alert('x')</script>&\"\x1b[31m\u202e"
+
+
+@pytest.fixture
+def db() -> minidsms.Connection:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k TEXT, v INTEGER)")
+    return db
+
+
+def read(html: str) -> ElementTree.Element:
+    """The piece of HTML, which must be well formed."""
+    return ElementTree.fromstring(f"<div>{html}</div>")
+
+
+def cells(html: str) -> list[list[str]]:
+    return [[cell.text or "" for cell in row] for row in read(html).iter("tr")]
+
+
+def test_a_relation_shows_its_rows_and_a_stream_what_waits(db: minidsms.Connection) -> None:
+    counts = db.query("SELECT k, COUNT(*) AS n FROM S [RANGE 10] GROUP BY k", name="counts")
+    new = db.query("SELECT v FROM S", name="new")
+    db.push("S", [("b", 1), ("a", 2), ("a", None)], ts=[1, 2, 3])
+    db.advance(3)
+    assert cells(counts._repr_html_()) == [["k", "n"], ["a", "2"], ["b", "1"]]
+    assert cells(new._repr_html_()) == [["ts", "v"], ["1", "1"], ["2", "2"], ["3", "NULL"]]
+    assert len(new.fetch()) == 3 and cells(new._repr_html_()) == [["ts", "v"]]
+    assert "closed until 3" in new._repr_html_()
+
+
+def test_only_so_many_rows_are_shown(db: minidsms.Connection) -> None:
+    q = db.query("SELECT v FROM S [RANGE 1000]")
+    new = db.query("SELECT v FROM S")
+    db.push("S", {"k": ["a"] * 100, "v": range(100)}, ts=range(100))
+    db.advance(100)
+    assert len(cells(q._repr_html_())) == 21 and "and 80 more rows" in q._repr_html_()
+    assert [row[1] for row in cells(new._repr_html_())[1:]] == [str(v) for v in range(80, 100)]
+
+
+def test_nothing_in_data_names_or_text_becomes_markup(db: minidsms.Connection) -> None:
+    quoted = NASTY.replace("'", "''")
+    q = db.query(f"SELECT k, v FROM S [RANGE 10] WHERE k <> 'x' OR k = '{quoted}'", name="<b>q</b>")
+    db.push("S", (NASTY, 1), ts=1)
+    db.advance(1)
+    for html in (q._repr_html_(), q.plan()._repr_html_(), db.execute("SHOW QUERIES")._repr_html_()):
+        tags = {element.tag.rpartition("}")[2] for element in read(html).iter()}
+        assert not tags & {"script", "b"} or html.count("<b>") == 1
+        assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
+
+
+def test_a_failed_query_shows_why(db: minidsms.Connection) -> None:
+    q = db.query("SELECT CAST(k AS INTEGER) FROM S")
+    db.push("S", ("<x>", 1), ts=1)
+    db.advance(5)
+    assert "failed" in q._repr_html_() and "<x>" not in q._repr_html_()
+    q.close()
+    assert "closed" in q._repr_html_()
+
+
+def test_a_plan_is_drawn_and_reads_as_text(db: minidsms.Connection) -> None:
+    view = db.query("SELECT v FROM S WHERE v > 1").plan()
+    assert "<svg" in view._repr_html_() and "Physical plan" in str(view) == repr(view)
+
+
+def test_a_live_view_follows_the_query_in_its_place(db: minidsms.Connection) -> None:
+    q = db.query("SELECT COUNT(*) FROM S [RANGE 1000]")
+    shown: list[str] = []
+    moved = threading.Semaphore(0)
+
+    def show(html: str) -> None:
+        shown.append(html)
+        moved.release()
+
+    view = q.live(interval_s=0.005, show=show)
+    assert moved.acquire(timeout=10)
+    db.push("S", [("a", 1), ("a", 2)], ts=[1, 2])
+    db.advance(5)
+    while cells(shown[-1])[1:] != [["2"]]:
+        assert moved.acquire(timeout=10)
+    before = len(shown)
+    assert view.look() and len(shown) == before
+    view.stop()
+    view.stop()
+    db.push("S", ("a", 3), ts=10)
+    assert len(shown) == before and len(q.fetch()) > 0
+
+
+def test_a_live_view_ends_with_its_query(db: minidsms.Connection) -> None:
+    q = db.query("SELECT v FROM S")
+    view = q.live(interval_s=0.005, show=lambda html: None)
+    q.close()
+    view._thread.join(timeout=10)
+    assert not view._thread.is_alive()
+
+
+def test_a_live_view_needs_a_notebook(db: minidsms.Connection) -> None:
+    with pytest.raises(minidsms.Error, match="needs a notebook"):
+        db.query("SELECT v FROM S").live()
+
+
+def test_changes_are_awaited_while_another_task_pushes(db: minidsms.Connection) -> None:
+    q = db.query("SELECT v FROM S")
+
+    async def push() -> None:
+        for i in range(5):
+            db.push("S", ("a", i), ts=i)
+            await asyncio.sleep(0)
+        db.advance(10)
+
+    async def listen() -> list[int]:
+        seen: list[int] = []
+        async for change in q:
+            seen.append(change.row[0])
+            if len(seen) == 5:
+                break
+        return seen
+
+    async def both() -> list[int]:
+        seen, _ = await asyncio.gather(listen(), push())
+        return seen
+
+    assert asyncio.run(both()) == [0, 1, 2, 3, 4]
+
+
+def test_changes_from_another_thread_wake_the_loop(db: minidsms.Connection) -> None:
+    q = db.query("SELECT v FROM S")
+
+    async def listen() -> list[int]:
+        pushing = asyncio.to_thread(lambda: [db.push("S", ("a", i), ts=i) for i in range(50)] and q.close())
+        task = asyncio.create_task(pushing)
+        seen = [change.row[0] async for change in q]
+        await task
+        return seen
+
+    seen = asyncio.run(listen())
+    assert seen == list(range(len(seen)))
+    assert q.wakers == []
+
+
+def test_bounded_sources_are_read_to_their_end(db: minidsms.Connection, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("ts,k\n" + "".join(f"{i},{i}\n" for i in range(30)))
+    db.execute(f"CREATE STREAM A (ts INTEGER, k INTEGER) TIMESTAMP BY ts FROM '{path}'")
+    q = db.query("SELECT k FROM A WHERE k >= 10")
+
+    async def listen() -> list[int]:
+        return [change.row[0] async for change in q]
+
+    assert asyncio.run(listen()) == list(range(10, 30))
+
+
+def test_a_failure_comes_out_of_the_loop_after_the_last_answers(db: minidsms.Connection) -> None:
+    q = db.query("SELECT CAST(k AS INTEGER) FROM S")
+    db.push("S", [("1", 1), ("x", 1)], ts=[1, 2])
+    db.advance(5)
+    seen: list[int] = []
+
+    async def listen() -> None:
+        async for change in q:
+            seen.append(change.row[0])
+
+    with pytest.raises(QueryError):
+        asyncio.run(listen())
+    assert seen == [1]
