@@ -7,6 +7,8 @@ TRUE and, for now, those on which it fails: a row counts as failed only if every
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from minidsms.cql import bound
@@ -25,6 +27,22 @@ def conjuncts(expr: bound.Expr) -> tuple[bound.Expr, ...]:
     if isinstance(expr, bound.Call) and expr.function == "and":
         return tuple(c for arg in expr.args for c in conjuncts(arg))
     return (expr,)
+
+
+class TupleFilter(Protocol):
+    """What a pipeline orders: something that drops tuples or lets them pass.
+
+    text: as CQL.  is_fixed: it must stay where it was written.
+    """
+
+    text: str
+    is_fixed: bool
+
+    def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
+        """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.
+
+        frame: the chunk.  rows: those in question, None for all.  use_kernels: compiled tests are loaded.
+        """
 
 
 class Filter:

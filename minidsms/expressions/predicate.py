@@ -10,14 +10,15 @@ Invariant: neither the order of the filters nor the cut into chunks changes whic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from minidsms.cql import bound
-from minidsms.elements import Batch, BoolArray, Int64Array
+from minidsms.elements import Batch, BoolArray, Column, Int64Array
 from minidsms.expressions.compiler import Context
 from minidsms.expressions.filter_tests import kernels_pay
-from minidsms.expressions.filters import Filter, conjuncts
+from minidsms.expressions.filters import Filter, TupleFilter, conjuncts
 from minidsms.expressions.value import Frame
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
@@ -32,7 +33,7 @@ def filters_of(expr: bound.Expr, context: Context) -> tuple[Filter, ...]:
 
 
 def narrow_by(
-    filters: Sequence[Filter],
+    filters: Sequence[TupleFilter],
     order: Sequence[int],
     frame: Frame,
     rows: Int64Array | None,
@@ -69,13 +70,24 @@ def settle(rows: Int64Array | None, wrong: Int64Array | None) -> tuple[Int64Arra
 
 
 def pass_filters(
-    filters: Sequence[Filter], order: Sequence[int], frame: Frame, use_kernels: bool
+    filters: Sequence[TupleFilter], order: Sequence[int], frame: Frame, use_kernels: bool
 ) -> tuple[Int64Array | None, Int64Array | None]:
     """(the rows of a chunk that pass all filters, None for all; those that fail, None for none), both ascending."""
     return settle(*narrow_by(filters, order, frame, None, use_kernels))
 
 
-def chunk_of(batch: Batch, start: int, stop: int) -> Frame:
+class Tuples(Protocol):
+    """What filters read: the columns of some elements, and their instants. A `Batch` is."""
+
+    ts: Int64Array
+
+    def __len__(self) -> int: ...
+
+    def column(self, index: int) -> Column:
+        """The column's values of all elements."""
+
+
+def chunk_of(batch: Tuples, start: int, stop: int) -> Frame:
     """The rows of a batch from start to stop, as filters read them."""
     frame = Frame(batch.column, len(batch))
     return frame if stop - start == len(batch) else frame.slice(start, stop)

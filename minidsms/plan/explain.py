@@ -20,6 +20,7 @@ from minidsms.plan.logical import (
     FirstArrival,
     GroupBy,
     MultiJoin,
+    ProbedStream,
     SemiJoin,
     Stop,
     ToStream,
@@ -157,6 +158,9 @@ def describe_node(node: Node) -> str:
         case SemiJoin():
             on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in node.pairs)
             return f"{'Antijoin' if node.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if node.null_safe else "")
+        case ProbedStream():
+            parts = [] if node.condition is None else [print_expression(node.condition)]
+            return "Filter " + " AND ".join([*parts, *map(node.probe_text, range(len(node.probes)))])
         case GroupBy():
             calls = ", ".join(
                 f"{c.function.upper()}({'DISTINCT ' if c.distinct else ''}"

@@ -113,6 +113,41 @@ class SemiJoin(Node):
         return (self.left, self.right)
 
 
+@dataclass(frozen=True)
+class Probe:
+    """A semi-join as a filter. right: its columns are the keys.  keys: the same of the stream, by number."""
+
+    right: Node
+    keys: tuple[int, ...]
+    anti: bool
+    null_safe: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ProbedStream(Node):
+    """The elements of a stream for which, at their own instants, the condition is TRUE and all probes say yes."""
+
+    input: Node
+    condition: Expr | None
+    probes: tuple[Probe, ...]
+
+    @property
+    def kind(self) -> str:
+        return "stream"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input, *(probe.right for probe in self.probes))
+
+    def probe_text(self, number: int) -> str:
+        """A probe in words: `a IN (.. S1 ..)`."""
+        probe = self.probes[number]
+        names = [self.schema[key].name for key in probe.keys]
+        keys = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        read = [n.name for n in nodes(probe.right) if isinstance(n, bound.BaseStream | bound.BaseRelation)]
+        return f"{keys} {'NOT IN' if probe.anti else 'IN'} (.. {', '.join(read)} ..)"
+
+
 Equality = tuple[tuple[int, int], tuple[int, int]]
 """((input, column), (input, column)) that are equal."""
 
@@ -184,6 +219,9 @@ def replace_inputs(node: Node, inputs: Sequence[Node]) -> Node:
             return dataclasses.replace(node, left=inputs[0], right=inputs[1])
         case MultiJoin():
             return dataclasses.replace(node, windows=tuple(inputs))
+        case ProbedStream():
+            probes = tuple(dataclasses.replace(p, right=r) for p, r in zip(node.probes, inputs[1:]))
+            return dataclasses.replace(node, input=inputs[0], probes=probes)
         case FirstArrival():
             return FirstArrival(node.schema, tuple(inputs))
         case GroupBy():

@@ -24,6 +24,7 @@ from minidsms.expressions import (
     explain_failure,
     print_expression,
 )
+from minidsms.expressions.filters import Filter, TupleFilter
 from minidsms.expressions.predicate import filters_of
 from minidsms.operators import arrival
 from minidsms.operators.contents import KnowsContents, PresentContents
@@ -38,6 +39,7 @@ from minidsms.plan.logical import (
     GroupBy,
     KeepArrival,
     MultiJoin,
+    ProbedStream,
     RelationEvents,
     RestoreArrival,
     SemiJoin,
@@ -279,6 +281,8 @@ class PhysicalPlanner:
                 return self._multi_join(node)
             case SemiJoin():
                 return self._semi_join(node)
+            case ProbedStream():
+                return self._probing_select(node)
             case GroupBy():
                 return self._aggregate(node)
             case bound.Distinct():
@@ -469,6 +473,31 @@ class PhysicalPlanner:
             ", ".join(node.schema.names),
             False,
             list(range(width)),
+        )
+
+    def _probing_select(self, node: ProbedStream) -> Operator:
+        from minidsms.operators.probing_select import ProbeFilter, ProbingSelect
+
+        conditions = conjuncts(node.condition)
+        filters: list[TupleFilter] = [Filter(part, self._context) for part in conditions]
+        probes = [
+            ProbeFilter(
+                node.probe_text(i), probe.keys, probe.right.schema, probe.anti, probe.null_safe, len(node.schema)
+            )
+            for i, probe in enumerate(node.probes)
+        ]
+        text = " AND ".join(each.text for each in (*filters, *probes))
+
+        def explain(batch: Batch, row: int) -> str:
+            return self._explain(tuple(conditions), batch, row)
+
+        return ProbingSelect(
+            self._queue(node.input),
+            [self._queue(probe.right) for probe in node.probes],
+            Conjunction([*filters, *probes], f"Select {text}", self._streamon),
+            probes,
+            explain,
+            text,
         )
 
     def _aggregate(self, node: GroupBy) -> Operator:

@@ -1,6 +1,7 @@
 """From a logical plan to one DataFrame: every node a stream or a relation, as `frames` has them.
 
-The plan is the live engine's, rewritten by the same rules but the last: n-way joins are the engine's own.
+The plan is the live engine's, rewritten by the same rules but the last two: n-way joins and filters that probe are the
+engine's own.
 Invariant: nothing is computed here but plans; what runs, runs when the DataFrame is asked.
 """
 
@@ -32,6 +33,7 @@ from minidsms.plan.logical import (
 )
 from minidsms.plan.rules import RULES
 from minidsms.plan.rules.merge_joins import merge_joins
+from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.unnesting import build
 from minidsms.spark import aggregates, joins, set_operations, streams, windows
 from minidsms.spark.extremes import is_extreme
@@ -61,7 +63,7 @@ def logical_plan(node: Node, text: str) -> Stop:
     """The plan of a bound query that is compiled to Spark. Raises CqlError."""
     root: Node = Stop(node.schema, build(node, text), is_relation=node.kind == "relation")
     for rule in RULES:
-        if rule is not merge_joins:
+        if rule not in (merge_joins, pipeline_semi_joins):
             root = rule(root)
     assert isinstance(root, Stop)
     return root

@@ -13,6 +13,7 @@ from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
 from minidsms.plan.rules.fold_constants import fold_constants
 from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.order_joins import order_joins
+from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.rules.prune_columns import prune_columns
 from minidsms.plan.rules.push_filters import push_filters
 from minidsms.plan.rules.skip_windows import skip_windows
@@ -25,5 +26,6 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either
     push_filters,  # what the expansion opened
     prune_columns,  # every expression stands where it will be evaluated
-    merge_joins,  # last: needs the order of the joins, and columns that stay where they are
+    merge_joins,  # needs the order of the joins, and columns that stay where they are
+    pipeline_semi_joins,  # last: other rules know semi-joins, and not what becomes of them
 )

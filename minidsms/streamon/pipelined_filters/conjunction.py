@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Int64Array
+from minidsms.elements import Int64Array
 from minidsms.expressions.filter_tests import kernels_pay
-from minidsms.expressions.filters import Filter
-from minidsms.expressions.predicate import CHUNK, chunk_of, settle
+from minidsms.expressions.filters import TupleFilter
+from minidsms.expressions.predicate import CHUNK, Tuples, chunk_of, settle
 from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.pipelined_filters.pipeline import WORTH_NS, FilterPipeline
 from minidsms.streamon.stream_monitor import StreaMon
@@ -26,7 +26,7 @@ from minidsms.streamon.stream_monitor import StreaMon
 class Conjunction:
     """The filters of one Select. operator: how the plan log names it."""
 
-    def __init__(self, filters: Sequence[Filter], operator: str, streamon: StreaMon) -> None:
+    def __init__(self, filters: Sequence[TupleFilter], operator: str, streamon: StreaMon) -> None:
         self._pipelines: list[FilterPipeline] = []
         first = 0
         for part in _pipelines(filters):
@@ -34,7 +34,7 @@ class Conjunction:
             first += len(part)
         self._use_kernels = False
 
-    def run(self, batch: Batch) -> tuple[Int64Array | None, int | None]:
+    def run(self, batch: Tuples) -> tuple[Int64Array | None, int | None]:
         """(the rows that pass, ascending, None for all; the first row that counts as failed or None).  Rows behind a
         failed one may be missing.
         """
@@ -61,7 +61,7 @@ class Conjunction:
             tuples = pipeline.adaptation.limit(tuples)
         return tuples
 
-    def _chunk(self, batch: Batch, start: int, stop: int) -> tuple[Int64Array | None, Int64Array | None]:
+    def _chunk(self, batch: Tuples, start: int, stop: int) -> tuple[Int64Array | None, Int64Array | None]:
         rows: Int64Array | None = None
         wrong: Int64Array | None = None
         use_kernels = self._has_kernels(stop - start)
@@ -92,9 +92,9 @@ class Conjunction:
         return tuple(line for pipeline in self._pipelines for line in pipeline.describe())
 
 
-def _pipelines(filters: Sequence[Filter]) -> Iterator[list[Filter]]:
+def _pipelines(filters: Sequence[TupleFilter]) -> Iterator[list[TupleFilter]]:
     """The filters cut at those that must stay."""
-    open_part: list[Filter] = []
+    open_part: list[TupleFilter] = []
     for each in filters:
         if each.is_fixed:
             if open_part:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.expressions.filters import Filter
+from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import Float64Array
 
@@ -34,7 +34,7 @@ LEAST_NS = 0.05
 class FilterCosts:
     """values: (n,) ns per tuple (1 each where time is not measured), NaN where unknown."""
 
-    def __init__(self, filters: Sequence[Filter], measures_time: bool) -> None:
+    def __init__(self, filters: Sequence[TupleFilter], measures_time: bool) -> None:
         self._filters = filters
         self._measures_time = measures_time
         self._until_next = 0
@@ -71,7 +71,7 @@ class FilterCosts:
             self.values[number] = cost
 
 
-def _times(each: Filter, frame: Frame, rows: Int64Array, use_kernels: bool) -> tuple[int, int]:
+def _times(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> tuple[int, int]:
     """Nanoseconds on FEW rows and on all MANY (0 where FEW take too long); columns are gathered in each evaluation."""
     few = many = 0
     for _ in range(REPEATED):
@@ -82,7 +82,7 @@ def _times(each: Filter, frame: Frame, rows: Int64Array, use_kernels: bool) -> t
     return few, many
 
 
-def _time(each: Filter, part: Frame, use_kernels: bool) -> int:
+def _time(each: TupleFilter, part: Frame, use_kernels: bool) -> int:
     start = time.perf_counter_ns()
     each.narrow(part, None, use_kernels)
     return time.perf_counter_ns() - start

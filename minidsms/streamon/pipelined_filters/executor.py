@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from random import Random
 
 from minidsms.elements import Int64Array
-from minidsms.expressions.filters import Filter
+from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import narrow_by
 from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import Order
@@ -22,7 +22,7 @@ class FilterExecutor:
     is the order. time_ns, tuples, evaluations: since the beginning.  first: filters of the condition before these.
     """
 
-    def __init__(self, filters: Sequence[Filter], measures_time: bool, first: int = 0) -> None:
+    def __init__(self, filters: Sequence[TupleFilter], measures_time: bool, first: int = 0) -> None:
         self.filters = tuple(filters)
         self.first = first
         self.reached = [0] * (len(self.filters) + 1)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from minidsms.elements import Int64Array
 from minidsms.expressions.filter_tests import compiler_is_loaded
-from minidsms.expressions.filters import Filter
+from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import Order
 from minidsms.streamon.filter_ordering.static import Static
@@ -35,7 +35,7 @@ WORTH_TUPLES = 65_536
 class FilterPipeline:
     """filters: those that may be evaluated in any order among each other.  first: filters of the condition before."""
 
-    def __init__(self, filters: Sequence[Filter], operator: str, streamon: StreaMon, first: int = 0) -> None:
+    def __init__(self, filters: Sequence[TupleFilter], operator: str, streamon: StreaMon, first: int = 0) -> None:
         self._options = OrderingOptions.of(streamon.settings)
         check_size(self._options.algorithm, len(filters))
         self.executor = FilterExecutor(filters, self._options.measures_time, first)

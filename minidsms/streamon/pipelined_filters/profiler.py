@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.expressions.filters import Filter
+from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm, Wanted
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
@@ -23,7 +23,7 @@ from minidsms.streamon.pipelined_filters.costs import FilterCosts
 class FilterProfiler:
     """profiled: tuples evaluated for the profile since the beginning."""
 
-    def __init__(self, filters: Sequence[Filter], algorithm: OrderingAlgorithm, costs: FilterCosts) -> None:
+    def __init__(self, filters: Sequence[TupleFilter], algorithm: OrderingAlgorithm, costs: FilterCosts) -> None:
         self.profiled = 0
         self._filters = filters
         self._algorithm = algorithm
