@@ -209,7 +209,7 @@ def _inputs(db: Connection) -> list[str]:
 
 def _report_losses(db: Connection, name: str) -> None:
     taken = db.stream_input(name)
-    lost = taken.counters.rejected + taken.counters.late_dropped
+    lost = taken.counters.rejected
     if lost:
         first = next(iter(taken.rejected), None)
         example = "" if first is None else f", for example: {first[1]}"

@@ -144,6 +144,13 @@ def test_rows_that_cannot_be_read_are_told_of(folder: Path, capsys: pytest.Captu
     assert "S: 1 row left out" in capsys.readouterr().err
 
 
+def test_a_late_row_that_is_left_out_is_counted_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "S.csv").write_text("t,a,d\n5,1,x\n1,1,y\n6,1,z\n")
+    (folder / "q.cql").write_text(QUERIES.replace("BY t ", "BY t LATE DROP "))
+    assert main(["run", "q.cql"]) == 0
+    assert "S: 1 row left out" in capsys.readouterr().err
+
+
 def test_stats_tell_what_every_operator_did(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "q.cql", "--stats"]) == 0
     err = capsys.readouterr().err
