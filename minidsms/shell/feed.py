@@ -50,7 +50,7 @@ class Feed:
 
     @property
     def is_bounded(self) -> bool:
-        """It comes to an end by itself."""
+        """It is known how much there is."""
         return self._driver.is_bounded
 
     def drives(self, driver: SourceDriver) -> bool:

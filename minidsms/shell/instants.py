@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Instants:
     """Shows the instants of one connection.
 
-    They are calendar times where some stream takes its timestamps from a TIMESTAMP column; otherwise what was pushed
-    are numbers, and numbers are shown.
+    They are calendar times where some stream takes its timestamps from a TIMESTAMP column, or its source's rows are
+    stamped with the clock; otherwise what was pushed are numbers, and numbers are shown.
     """
 
     def __init__(self, db: Connection) -> None:
@@ -25,7 +25,10 @@ class Instants:
     def are_calendar(self) -> bool:
         """Whether instants are shown as times in UTC."""
         streams = [s for s in list(self._db.catalog.streams.values()) if not s.is_system]
-        return any(s.timestamp_by is not None and s.schema.types[s.timestamp_by] is Type.TIMESTAMP for s in streams)
+        return any(
+            s.source is not None if s.timestamp_by is None else s.schema.types[s.timestamp_by] is Type.TIMESTAMP
+            for s in streams
+        )
 
     def show(self, ts: int) -> str:
         """An instant."""

@@ -158,7 +158,7 @@ class InteractiveShell:
         return [*message, ("class:prompt", self._configuration.prompt)]
 
     def _continuation(self, width: int, line: int, wraps: int) -> str:
-        return ("..." if width > 3 else ".").rjust(width - 1) + " "
+        return " " * width if wraps else ("..." if width > 3 else ".").rjust(width - 1) + " "
 
     def _picture_room(self) -> int:
         """Lines pictures may take, so that prompt, menu and toolbar have theirs."""

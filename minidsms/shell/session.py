@@ -175,13 +175,21 @@ class Session:
             if query.sink is not None and query.sink.path != "-":
                 self.screen.note(harmless(f"{query.name} runs and writes {query.sink.path}"))
             elif isinstance(statement, syntax.QueryStatement) or not self.is_interactive:
-                self.watches.watch(query, self.mode, None, self.look())
+                self._watch_new(query)
                 self._hint_at_feed()
             else:
                 self.screen.note(harmless(f"{query.name} runs; .watch {query.name} shows its answers"))
                 self._hint_at_feed()
         if isinstance(statement, syntax.CreateStream | syntax.CreateRelation) and statement.source is not None:
             self.screen.note("its source waits: register queries, then .feed begins to read")
+
+    def _watch_new(self, query: Query) -> None:
+        try:
+            self.watches.watch(query, self.mode, None, self.look())
+        except Error as error:
+            # The mode does not fit this query; its changes do.
+            self.screen.note(harmless(f"{str(error).splitlines()[0]}: mode changelog for {query.name}"))
+            self.watches.watch(query, self.mode, ModeSpec("changelog"), self.look())
 
     def _hint_at_feed(self) -> None:
         driver = self.db.source_driver

@@ -50,10 +50,10 @@ def fitted(parts: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
 
 def feed_bar(feed: Feed) -> str:
     """A feed's progress: name, bar, share, speed."""
-    if not feed.is_bounded:
-        return harmless(f"reading {', '.join(feed.names)}")
-    done = round(feed.fraction * _BAR)
     speed = "" if feed.speed is None else f" {feed.speed:g}x"
+    if not feed.is_bounded:
+        return harmless(f"reading {', '.join(feed.names)}{speed}")
+    done = round(feed.fraction * _BAR)
     bar = "\u2588" * done + "\u2591" * (_BAR - done)
     return harmless(f"{', '.join(feed.names)} {bar} {100 * feed.fraction:.0f} %{speed}")
 

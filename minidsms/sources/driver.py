@@ -68,8 +68,8 @@ class SourceDriver:
 
     @property
     def is_bounded(self) -> bool:
-        """Every source comes to an end by itself."""
-        return all(e.bounded for e in self._entries)
+        """It is known how much there is: `fraction` means something."""
+        return all(e.bounded and e.source.bytes_total for e in self._entries)  # type: ignore[union-attr]
 
     def names(self) -> list[str]:
         """The streams and relations that are read into."""

@@ -135,6 +135,12 @@ def test_top_refuses_a_column_that_is_not_there() -> None:
     assert session.watches.names() == ["q1"]
 
 
+def test_a_query_that_the_mode_does_not_fit_is_watched_as_a_changelog() -> None:
+    session, screen = session_of(f"{DECLARATIONS}.mode top 3 BY n")
+    session.run_text(SPEEDS)
+    assert "mode changelog for q1" in screen.take("note") and session.watches.names() == ["q1"]
+
+
 def test_count_counts_and_csv_and_jsonl_give_every_change() -> None:
     session, screen = session_of(
         f"{DECLARATIONS}{COUNTS}{COUNTS}{COUNTS}\n.watch q1 count\n.watch q2 csv\n.watch q3 jsonl\n{FEED}"
