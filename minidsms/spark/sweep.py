@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from minidsms.spark.frames import FROM, NEVER, TO, Intervals, World, long
+from minidsms.spark.frames import FROM, TO, Intervals, World, long
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -43,9 +43,14 @@ def running(world: World, changes: DataFrame, keys: Sequence[str], amounts: Sequ
     return at_instants.select(
         *keys,
         F.col(AT).alias(FROM),
-        F.coalesce(F.lead(AT).over(order), long(NEVER)).alias(TO),
+        F.coalesce(F.lead(AT).over(order), _end(world)).alias(TO),
         *(F.sum(a).over(so_far).alias(a) for a in amounts),
     )
+
+
+def _end(world: World) -> Column:
+    """Where a key's last segment ends: behind all closed instants, and no later, for a bounded life stays bounded."""
+    return F.greatest(long(world.until + 1), F.col(AT) + long(1))
 
 
 def _running_over_all(world: World, changes: DataFrame, amounts: Sequence[str]) -> DataFrame:
@@ -63,7 +68,7 @@ def _running_over_all(world: World, changes: DataFrame, amounts: Sequence[str]) 
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return at_instants.join(F.broadcast(begins), F.col(_SLICE) == F.col("_begins")).select(
         F.col(AT).alias(FROM),
-        F.coalesce(F.lead(AT).over(order), F.col("_next"), long(NEVER)).alias(TO),
+        F.coalesce(F.lead(AT).over(order), F.col("_next"), _end(world)).alias(TO),
         *((F.sum(a).over(so_far) + F.col(f"_before_{a}")).alias(a) for a in amounts),
     )
 

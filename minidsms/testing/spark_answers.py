@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from minidsms.cql.binder import Bound
+from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
 from minidsms.spark.session import session
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
@@ -35,12 +37,11 @@ SMALL = {
 """Settings for tiny data: one task a stage, nothing compiled."""
 
 
-def history_of(spark: SparkSession, case: Case, fed: Fed) -> History:
-    """What a case has fed, as frames."""
+def history_of(spark: SparkSession, catalog: Catalog, fed: Fed, until: int) -> History:
+    """What has been fed, as frames, closed up to `until`."""
     from minidsms.spark.computed import spark_type
     from minidsms.spark.offload import History
 
-    catalog = catalog_of(case)
     elements: dict[str, list[Change]] = {
         name: [(ts, 1, row) for ts, row in fed.streams.get(name, [])] for name in catalog.streams
     }
@@ -53,7 +54,7 @@ def history_of(spark: SparkSession, case: Case, fed: Fed) -> History:
         data = [(ts, i, sign, *row) for i, (ts, sign, row) in enumerate(rows)]
         frames[name] = spark.createDataFrame(data, ", ".join(columns))
     first = min((ts for rows in elements.values() for ts, _, _ in rows), default=0)
-    return History(frames, first, case.closed())
+    return History(frames, first, until)
 
 
 def changes_of(frame: DataFrame) -> tuple[Change, ...]:
@@ -63,14 +64,21 @@ def changes_of(frame: DataFrame) -> tuple[Change, ...]:
 
 def run_spark(spark: SparkSession, case: Case, slices: int = 3) -> Answer:
     """Spark's answer; where the query fails, with the answers before. Raises CqlError and Error where it is refused."""
+    query = bind_case(case)
+    return answer_of(spark, query, case.query, catalog_of(case), case.history(query.streams), case.closed(), slices)
+
+
+def answer_of(
+    spark: SparkSession, query: Bound, text: str, catalog: Catalog, fed: Fed, until: int, slices: int = 3
+) -> Answer:
+    """The same for a bound query and what has been fed."""
     from pyspark.errors import PySparkException
 
     from minidsms.spark.offload import FAILED_AT, History
     from minidsms.spark.plan import carry_out, choose
 
-    query, catalog = bind_case(case), catalog_of(case)
-    history = history_of(spark, case, case.history(query.streams))
-    choice = choose(query, case.query, catalog)
+    history = history_of(spark, catalog, fed, until)
+    choice = choose(query, text, catalog)
 
     def answer(until: int) -> tuple[Change, ...]:
         part = History(history.sources, history.first, until)

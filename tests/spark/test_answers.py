@@ -50,6 +50,10 @@ QUERIES = {
         "SELECT Sa.v, Sb.t, Rel.a FROM Sa [RANGE 3], Sb [ROWS 2], Rel "
         "WHERE Sa.k = Sb.k AND Sb.k = Rel.k AND Rel.a > Sa.v"
     ),
+    "a join of groups that are still there at the end": (
+        "SELECT A.k, A.n, B.n FROM (SELECT k, COUNT(*) AS n FROM Sa [RANGE 50] GROUP BY k) A, "
+        "(SELECT k, MAX(v) AS n FROM Sb [RANGE 50] GROUP BY k) B WHERE A.k = B.k"
+    ),
     "an outer join": "SELECT Sa.k, Sb.v FROM Sa [RANGE 2] FULL JOIN Sb [RANGE 3] ON Sa.k = Sb.k",
     "NOT IN, with NULLs": "SELECT k, v FROM Sa [RANGE 3] WHERE v NOT IN (SELECT v FROM Sb [RANGE 2])",
     "EXISTS of a correlated query, over an unbounded window": (

@@ -1,0 +1,78 @@
+"""Spark answers Linear Road and NEXMark as the definition does, and the queries over the flights as the engine."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minidsms.cql.binder import bind
+from minidsms.cql.parser import parse_query
+from minidsms.script import connect_for_script, load_script
+from minidsms.testing.compare import Answer, difference_of, netted
+from minidsms.testing.definition import answer
+from minidsms.testing.spark_answers import answer_of
+from tests import test_linear_road as linear_road
+from tests import test_nexmark as nexmark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+
+LINEAR_ROAD = (
+    "CurCarSeg",
+    "SegEntryStr",
+    "SegAvgSpeed",
+    "AccSeg",
+    "AccNotifyStr",
+    "SegToll",
+    "TollStr",
+    "Balance",
+    "DirVol",
+    "FullestSeg",
+)
+"""Views of the script that stand on nearly all others."""
+
+
+@pytest.mark.parametrize("name", nexmark.QUERIES)
+def test_nexmark(spark: SparkSession, name: str) -> None:
+    catalog, text, fed = nexmark.declared(), nexmark.TEXT, nexmark.history()
+    query = bind(nexmark.QUERIES[name].query, catalog, text)
+    expected = Answer(tuple(answer(query.node, fed, nexmark.LAST)))
+    assert expected.changes
+    assert difference_of(expected, answer_of(spark, query, text, catalog, fed, nexmark.LAST)) == ""
+
+
+@pytest.mark.parametrize("view", LINEAR_ROAD)
+def test_linear_road(spark: SparkSession, view: str) -> None:
+    text, fed, _ = linear_road.small_history()
+    until = max(ts for ts, _ in fed.streams["carlocstr"])
+    with connect_for_script() as db:
+        load_script(db, text, only_declare=True)
+        cql = f"select * from {view}"
+        query = bind(parse_query(cql), db.catalog, cql)
+        expected = Answer(tuple(answer(query.node, fed, until)))
+        assert difference_of(expected, answer_of(spark, query, cql, db.catalog, fed, until)) == ""
+
+
+def test_the_flights_of_2013(spark: SparkSession, tmp_path: Path) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(examples))
+        example = runpy.run_path(str(examples / "flights.py"))
+        year = example["read_year"]()
+        db, queries = example["open_queries"]()
+        with db:
+            for name in [*db.catalog.relations, *(n for n, s in db.catalog.streams.items() if not s.is_system)]:
+                db.archive(name, str(tmp_path))
+            example["replay"](db, year)
+            db.flush()
+            for name, query in queries.items():
+                live = netted((c.ts, c.sign, c.row) for c in query.fetch())
+                frame = db.offload(query, until=year.last + 1440)
+                assert netted((r[0], r[1], tuple(r[2:])) for r in frame.collect()) == live, name
+    sys.modules.pop("flights_timeline", None)
