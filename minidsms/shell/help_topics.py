@@ -8,26 +8,26 @@ TOPICS: dict[str, tuple[str, str]] = {
         """\
 You know SQL. In CQL a query stays, and data passes by. Three things are new: streams, windows, and instants.
 
-1. Look at your file. This prints a CREATE STREAM that fits it; change what you like and run it:
+1. Look at your file. This prints a declaration that reads it; change what you like, and run it:
      .schema 'cars.csv'
-     CREATE STREAM Pos (at TIMESTAMP, car INTEGER, road TEXT, speed FLOAT) TIMESTAMP BY at;
+     CREATE STREAM Pos (at TIMESTAMP, car INTEGER, road TEXT, speed FLOAT) TIMESTAMP BY at FROM 'cars.csv';
    TIMESTAMP BY names the column that says when a row happened.
 
 2. What you look up in is a relation, a table that may change:
-     CREATE RELATION Roads (road TEXT, speed_limit FLOAT);
-     .feed Roads FROM 'roads.csv'
+     CREATE RELATION Roads (road TEXT, speed_limit FLOAT) FROM 'roads.csv';
 
 3. A stream in FROM has a window, which says which of its rows count now. The rest is SQL:
      SELECT road, COUNT(*) AS reports, AVG(speed) AS mean, MAX(speed_limit) AS speed_limit
      FROM Pos [RANGE 30 SECONDS] JOIN Roads USING (road)
      GROUP BY road;
-   The query runs from now on, and what you see of it are its changes: + a row enters, - a row leaves.
+   The query runs from now on. What you see of it are its changes: + a row enters, - a row leaves.
 
-4. Let the data in, as fast as it can or a minute in each second, and look at the relation as it changes:
+4. Let the data in. This reads what was declared FROM files, a minute in each second; .feed alone as fast as it can:
+     .feed SPEED 60
+
+5. Look at the relation as it changes, instead of its changes; Ctrl-C stops watching, and a second one the feed:
      .mode table
-     .feed Pos FROM 'cars.csv' SPEED 60
-
-5. Ctrl-C stops watching, and at an empty line the feed. Then: .queries  .plan q1 once  .help windows  .save my.cql
+   Then: .queries  .plan q1 once  .help windows  .save my.cql
 
 No file at hand? .demo brings its own data.
 """,

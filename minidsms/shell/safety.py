@@ -93,8 +93,16 @@ class Safety:
             value = getattr(statement, f.name)
             if isinstance(value, syntax.Source):
                 self.check_place(value.path)
+                self._check_options(value.options)
+            elif f.name == "options":
+                self._check_options(value)
             elif isinstance(value, str) and (f.name not in _NO_PLACES or _looks_like_a_place(value)):
                 self.check_place(value)
+
+    def _check_options(self, options: Sequence[syntax.Option]) -> None:
+        for option in options:
+            if isinstance(option.value, str) and _looks_like_a_place(option.value):
+                self.check_place(option.value)
 
 
 def _looks_like_a_place(value: str) -> bool:

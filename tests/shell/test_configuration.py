@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from minidsms.cql import syntax
 from minidsms.cql.errors import Error
 from minidsms.shell.configuration import EXAMPLE, Configuration, load_configuration
 from minidsms.shell.main import main
@@ -143,3 +145,18 @@ def test_folders_are_compared_by_name_not_by_letters(tmp_path: Path) -> None:
     safety = Safety(True, [str(tmp_path / "data")])
     assert safety.allows(str(tmp_path / "data" / "x")) and not safety.allows(str(tmp_path / "database"))
     assert not safety.allows("x\0y") and Safety(False).allows("/anything")
+
+
+def test_safe_mode_knows_every_clause_of_every_statement() -> None:
+    """A new statement or clause that carries a text has to be thought about: is it a place?"""
+    statements = [c for c in vars(syntax).values() if isinstance(c, type) and issubclass(c, syntax.Statement)]
+    texts = {
+        f"{c.__name__}.{f.name}"
+        for c in (*statements, syntax.Source, syntax.Generator, syntax.Option)
+        for f in fields(c)
+        if "str" in str(f.type)
+    }
+    places = {"CreateQuery.into", "CreateQuery.archive", "CreateQuery.backfill", "Source.path"}
+    places |= {"CreateStream.archive", "CreateRelation.archive"}
+    harmless = {"name", "format", "action", "setting", "value", "kind", "what", "target", "columns"}
+    assert {text for text in texts if text.split(".")[1] not in harmless} == places

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.shell.sessions import CARS, DECLARATIONS, JOIN, ROADS
+from minidsms.shell.help_topics import TOPICS
+from tests.shell.sessions import CARS, DECLARATIONS, ROADS
 
 pytest.importorskip("pyte")
 pytest.importorskip("pty")
@@ -78,21 +79,15 @@ def test_it_greets_and_leaves(folder: Path) -> None:
         assert terminal.wait_end() == 0
 
 
-def test_a_windowed_join_over_a_csv_file_in_the_five_steps_of_help_start(terminal: Terminal) -> None:
+def test_what_help_start_says_makes_a_windowed_join_over_csv_files(terminal: Terminal) -> None:
     terminal.resize(60, 110)
     terminal.line(".help start")
     terminal.wait("No file at hand?")
-    terminal.line(".schema 'cars.csv'")
-    terminal.wait("TIMESTAMP BY at")
-    terminal.line(DECLARATIONS.strip().split("\n")[0])
-    terminal.line(DECLARATIONS.strip().split("\n")[1])
-    terminal.line(".feed Roads FROM 'roads.csv'")
-    for line in JOIN.strip().split("\n"):
-        terminal.line(line)
-    terminal.line(".feed Pos FROM 'cars.csv'")
-    terminal.wait("+  B7          1    30           70")
-    terminal.line(".mode table")
-    terminal.wait("q1 at 2026-01-01 00:00:40 (1 row)")
+    for line in TOPICS["start"][1].split("\n"):
+        if line.startswith("     "):
+            terminal.line(line.strip())
+    terminal.wait("q1 at 2026-01-01 00:00:40")
+    assert "B7          1    30           70" in terminal.text
 
 
 def test_enter_runs_what_is_complete_and_else_begins_a_line(declared: Terminal) -> None:

@@ -86,7 +86,7 @@ def _advance(session: Session, arguments: Arguments) -> None:
     if text.startswith("+"):
         latest = _latest(session, stream)
         if latest is None:
-            raise Error("nothing has come yet, so there is no instant to go on from\nhelp: .advance 1000")
+            raise Error("no stream that goes on has seen anything yet\nhelp: give an instant, such as .advance 1000")
         ts = latest + _duration(session, text[1:], arguments)
     else:
         ts = read_instant(text, session.db.tick_ns, ".advance")
@@ -96,7 +96,8 @@ def _advance(session: Session, arguments: Arguments) -> None:
 def _latest(session: Session, stream: str | None) -> int | None:
     names = [stream] if stream is not None else [s.name for s in session.db.catalog.streams.values() if not s.is_system]
     inputs = [session.db.stream_input(name) for name in names]
-    return max((max(i.greatest_ts, i.progress) for i in inputs if i.greatest_ts is not None), default=None)
+    seen = [i for i in inputs if i.greatest_ts is not None and not i.ended]
+    return max((max(i.greatest_ts or i.progress, i.progress) for i in seen), default=None)
 
 
 def _duration(session: Session, text: str, arguments: Arguments) -> int:
