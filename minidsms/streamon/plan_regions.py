@@ -74,6 +74,8 @@ class PlanRegions(Generic[P]):
         self.entries: list[Entry[P]] = []
         self.regions: list[Region[P]] = []
         self._tolerances = np.array(list(tolerances.values()))
+        self._corners: tuple[Float64Array, Float64Array] | None = None
+        """(regions, d) each: the lows and highs of all regions, None when they have changed."""
         self._capacity = capacity
 
     def record(self, t: int, statistics: Mapping[str, float], plan: P) -> None:
@@ -84,8 +86,7 @@ class PlanRegions(Generic[P]):
             del self.entries[: self._capacity // 2]
             self._build_again({e.plan for e in self.entries} | {r.plan for r in self.regions})
             return
-        wrong = {r.plan for r in self.regions if r.plan != plan and r.contains(entry.statistics)}
-        self._build_again(wrong)
+        self._build_again({r.plan for r in self._holding(entry.statistics, 0.0) if r.plan != plan})
         self._include(entry)
 
     def plan_for(self, statistics: Mapping[str, float]) -> P | None:
@@ -94,13 +95,13 @@ class PlanRegions(Generic[P]):
         None in a place not seen before, or where the regions of two plans meet.
         """
         point = self._point(statistics)
-        plans = {r.plan for r in self.regions if r.contains(point, self._tolerances / 2)}
+        plans = {r.plan for r in self._holding(point, self._tolerances / 2)}
         return plans.pop() if len(plans) == 1 else None
 
     def plans_near(self, statistics: Mapping[str, float]) -> tuple[P, ...]:
         """The plans of all regions that these statistics fall into or lie within a tolerance of."""
         point = self._point(statistics)
-        return tuple(dict.fromkeys(r.plan for r in self.regions if r.contains(point, self._tolerances)))
+        return tuple(dict.fromkeys(r.plan for r in self._holding(point, self._tolerances)))
 
     def importance(self) -> dict[str, float]:
         """How much the changes of each statistic have to do with changes of the plan, from 0 to 1.
@@ -157,11 +158,22 @@ class PlanRegions(Generic[P]):
         points = np.array([entry.statistics for entry in self.entries]).reshape(-1, len(self.dimensions))
         return np.asarray(np.diff(points, axis=0) / self._tolerances, np.float64)
 
+    def _holding(self, point: Float64Array, margin: Float64Array | float) -> list[Region[P]]:
+        """The regions that hold the point, or lie within the margin of it."""
+        if self._corners is None:
+            shape = (len(self.regions), len(self.dimensions))
+            low, high = (np.array([getattr(r, side) for r in self.regions]).reshape(shape) for side in ("low", "high"))
+            self._corners = low, high
+        low, high = self._corners
+        inside = ((low - margin <= point) & (point <= high + margin)).all(axis=1)
+        return [self.regions[i] for i in np.flatnonzero(inside).tolist()]
+
     def _build_again(self, plans: set[P]) -> None:
         """Make the boxes of these plans anew, in the order of the log: entries have come between theirs, or gone."""
         if not plans:
             return
         self.regions = [region for region in self.regions if region.plan not in plans]
+        self._corners = None
         for entry in self.entries:
             if entry.plan in plans:
                 self._include(entry)
@@ -170,22 +182,23 @@ class PlanRegions(Generic[P]):
         """Put an entry into a box of its plan: into one that holds it, else into the neighbour that grows least, else
         into one of its own.
         """
-        own = [i for i, r in enumerate(self.regions) if r.plan == entry.plan]
-        if any(self.regions[i].contains(entry.statistics) for i in own):
+        point = entry.statistics
+        near = [r for r in self._holding(point, self._tolerances) if r.plan == entry.plan]
+        if any(region.contains(point) for region in near):
             return
-        strangers = [e.statistics for e in self.entries if e.plan != entry.plan]
+        strangers = np.array([e.statistics for e in self.entries if e.plan != entry.plan]).reshape(-1, len(point))
         growths: list[tuple[float, int, Region[P]]] = []
-        for i in own:
-            region = self.regions[i]
-            larger = region.with_point(entry.statistics)
-            if region.contains(entry.statistics, self._tolerances) and not any(map(larger.contains, strangers)):
+        for i, region in enumerate(near):
+            larger = region.with_point(point)
+            if not ((larger.low <= strangers) & (strangers <= larger.high)).all(axis=1).any():
                 growth = ((larger.high - larger.low) - (region.high - region.low)) / self._tolerances
                 growths.append((float(growth.sum()), i, larger))
         if growths:
             _, i, larger = min(growths, key=lambda g: g[:2])
-            self.regions[i] = larger
+            self.regions = [larger if region is near[i] else region for region in self.regions]
         else:
-            self.regions.append(Region(entry.statistics, entry.statistics, entry.plan))
+            self.regions.append(Region(point, point, entry.plan))
+        self._corners = None
 
 
 def _mean_rows(rows: Float64Array) -> Float64Array:
