@@ -209,6 +209,10 @@ class Group:
         if network.failure is None:
             self._leave(network.operators)
 
+    def refit(self) -> None:
+        """Bounds of queues have changed: what has been derived from them is derived anew."""
+        self._is_changed = True
+
     def users(self, operator: Operator) -> int:
         """How many queries an operator serves."""
         return self._users.get(id(operator), 0)

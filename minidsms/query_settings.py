@@ -60,6 +60,8 @@ class QuerySettings:
             operator.quantum = quantum
             for queue in operator.inputs:
                 queue.limit(self["queue_size"], self["queue_bytes"])
+        if network.group is not None:
+            network.group.refit()
 
     def __str__(self) -> str:
         return ", ".join(f"{name} = {value}" for name, value in self.own.items())
