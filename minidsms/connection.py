@@ -80,6 +80,8 @@ class Connection(Archiving, ReadsSources):
         self.dictionary = TextDictionary()
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
         self.queries: dict[str, Query] = {}
+        self.outward: dict[str, Query] = {}
+        """The queries that have callbacks or a sink, or had."""
         self.admission = Admission(self, self.memory)
         self.warnings: list[str] = []
         self._clock = clock or (lambda: time.time_ns() // self.tick_ns)
@@ -90,7 +92,7 @@ class Connection(Archiving, ReadsSources):
         self.streamon = StreaMon(self.settings)
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
         self.reading = SourceList(self.tick_ns)
-        self._callbacks = Callbacks(self.lock, lambda: list(self.queries.values()))
+        self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()))
         self._is_stepping = False
         self._unnamed = 0
         self._closed = False
@@ -378,6 +380,7 @@ class Connection(Archiving, ReadsSources):
             if self.queries.get(key) is not query:
                 return
             del self.queries[key]
+            self.outward.pop(key, None)
             self.stop_archiving(query)
             self.groups.remove(self._networks.pop(key))
             self._rest()
@@ -418,7 +421,7 @@ class Connection(Archiving, ReadsSources):
                 self._process(self.groups.reading(key))
                 self._rest(key)
         self._drain()
-        return any(q.callbacks() for q in self.queries.values())
+        return any(q.callbacks() for q in self.outward.values())
 
     def _process(self, groups: Sequence[Group]) -> None:
         """A step of the engine. A query that is interrupted midway has lost its place and fails; the others go on."""
@@ -437,7 +440,7 @@ class Connection(Archiving, ReadsSources):
     def _drain(self) -> None:
         """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""
         failed: Exception | None = None
-        for query in self.queries.values():
+        for query in self.outward.values():
             if query.sink is not None:
                 try:
                     query.drain()

@@ -19,10 +19,11 @@ from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
-from minidsms.operators.screen import screen
+from minidsms.operators.screen import Woken, screen
 from minidsms.plan.sharing import RunningOperators, operators_behind
 from minidsms.queues import Queue
 from minidsms.scheduler import Scheduler
+from minidsms.scheduler.round_robin import RoundRobin
 from minidsms.synopses.stream_store import StreamStore
 
 
@@ -189,6 +190,8 @@ class Group:
         self._until = MIN_INSTANT
         self._in_flight = False
         self._is_changed = False
+        self._awake: list[Operator] = []
+        self._woken = Woken({})
 
     # ---------------------------------------------------------------------------------------------------- members
 
@@ -297,14 +300,28 @@ class Group:
         self._in_flight = True
         if self._is_changed:
             self._is_changed = False
-            screen(self.operators)
+            self._awake, self._woken = screen(self.operators)
         for source in self.sources:
             source.allow(self._until)
         return True
 
+    def in_turn(self) -> Iterator[Operator]:
+        """The operators that may have something to do, producers before consumers: where filters sleep behind screens
+        and time alone does nothing, only those that were given something; whoever is given something meanwhile comes.
+        """
+        if not self.is_immediate:
+            yield from self.operators
+            return
+        yield from self._awake
+        at = 0
+        while at < len(self._woken.operators):
+            yield self._woken.operators[at]
+            at += 1
+
     def finish(self) -> None:
         """The slice has passed."""
         self._in_flight = False
+        self._woken.rest()
         self.progress = self._until
         if self._failed:
             failed = {id(op) for op in self._failed}
@@ -357,6 +374,17 @@ class Group:
         return sum(s.nbytes for op in self.operators for s in op.synopses())
 
 
+class _Turns:
+    """The operators of several groups, one turn each time it is gone through."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._groups = groups
+
+    def __iter__(self) -> Iterator[Operator]:
+        for group in self._groups:
+            yield from group.in_turn()
+
+
 class Engine:
     """Drives groups of networks with a scheduler."""
 
@@ -371,7 +399,9 @@ class Engine:
         pending = list(groups)
         while pending:
             released = [g for g in pending if g.release(self.heartbeat, self.batch_size)]
-            if len(released) == 1:
+            if released and isinstance(self.scheduler, RoundRobin):
+                self.scheduler.run(_Turns(released))
+            elif len(released) == 1:
                 self.scheduler.run(released[0].operators)
             elif released:
                 self.scheduler.run([op for g in released for op in g.operators])

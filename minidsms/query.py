@@ -103,6 +103,7 @@ class Query:
     def set_sink(self, sink: Sink) -> None:
         """Let the answers, those waiting first, go to an open sink."""
         self._sink, self._last_sink = sink, (sink, "writing")
+        self._connection.outward[self.name.lower()] = self
         self.drain()
 
     def drain(self) -> None:
@@ -328,6 +329,7 @@ class Query:
         if not callable(fn):
             raise Error(f"on_change takes a function of one change, not {type(fn).__name__}")
         self._callbacks.append(fn)
+        self._connection.outward[self.name.lower()] = self
         return fn
 
     # ------------------------------------------------------------------------------------------------- adjusting

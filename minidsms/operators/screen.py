@@ -10,7 +10,7 @@ where its interval is all of its condition, it gets no other. docs/design, point
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,11 +38,36 @@ class Interval:
     held: object = None
 
 
+class Woken:
+    """The operators behind screens that have been given something since the last rest, producers before consumers.
+
+    behind: by the id of a filter's queue, the filter and all that reads it.
+    """
+
+    def __init__(self, behind: Mapping[int, Sequence[Operator]]) -> None:
+        self.operators: list[Operator] = []
+        self._behind = behind
+        self._known: set[int] = set()
+
+    def wake(self, queue: Queue) -> None:
+        """A filter has been given something."""
+        if id(queue) not in self._known:
+            self._known.add(id(queue))
+            self.operators += self._behind[id(queue)]
+
+    def rest(self) -> None:
+        """All has been done."""
+        if self._known:
+            self._known.clear()
+            self.operators.clear()
+
+
 class _ColumnScreen:
     """The filters on one column."""
 
-    def __init__(self, column: int, selects: Sequence[Select]) -> None:
+    def __init__(self, column: int, selects: Sequence[Select], woken: Woken) -> None:
         self._column = column
+        self._woken = woken
         intervals = [s.interval for s in selects if s.interval is not None]
         is_float = any(isinstance(i.low, float) for i in intervals)
         dtype = np.float64 if is_float else np.int64
@@ -61,6 +86,7 @@ class _ColumnScreen:
             part = batch if len(taken) == len(batch) else batch.take(np.sort(taken))
             queue = self._queues[i]
             queue.put(part)
+            self._woken.wake(queue)
             given.append(queue)
         return given
 
@@ -79,24 +105,22 @@ def _sorted(column: Column) -> tuple[np.ndarray, np.ndarray]:
 class Screen:
     """The filters that read one operator, by column. others: the operator's queues to which every batch goes."""
 
-    def __init__(self, producer: Operator, selects: Sequence[Select]) -> None:
-        by_column: dict[int, list[Select]] = {}
-        for select in selects:
-            assert select.interval is not None
-            by_column.setdefault(select.interval.column, []).append(select)
-        worth = {column: few for column, few in by_column.items() if len(few) >= FEWEST}
-        self._columns = [_ColumnScreen(column, many) for column, many in worth.items()]
-        self.selects = [select for many in worth.values() for select in many]
+    def __init__(self, producer: Operator, by_column: Mapping[int, Sequence[Select]], woken: Woken) -> None:
+        self._columns = [_ColumnScreen(column, selects, woken) for column, selects in by_column.items()]
+        self.selects = [select for selects in by_column.values() for select in selects]
         screened = {id(select.inputs[0]) for select in self.selects}
         self.others = [queue for queue in producer.outputs if id(queue) not in screened]
         self._given: list[Queue] = []
-        self._bound = min((select.inputs[0].bound for select in self.selects), default=0)
-        self._is_byte_bound = any(select.inputs[0].byte_bound is not None for select in self.selects)
+        self._bound = min(select.inputs[0].bound for select in self.selects)
+        byte_bounds = [select.inputs[0].byte_bound for select in self.selects]
+        self._byte_bound = min((b for b in byte_bounds if b is not None), default=None)
 
     def fits(self, batch: Batch) -> bool:
         """Every filter surely has room for its part."""
         self._given = [queue for queue in self._given if queue.size]
-        return not self._given and len(batch) <= self._bound and not self._is_byte_bound
+        if self._given or len(batch) > self._bound:
+            return False
+        return self._byte_bound is None or len(batch) * batch.row_nbytes <= self._byte_bound
 
     def put(self, batch: Batch) -> None:
         """Hand each filter its part; what goes to `others` is the operator's to put."""
@@ -109,20 +133,45 @@ class Screen:
         return any(queue.is_full for queue in self._given)
 
 
-def screen(operators: Iterable[Operator]) -> None:
-    """Put a screen before filters where many read one operator; take away what stood before them."""
-    of_producer: dict[int, tuple[Operator, list[Select]]] = {}
+def screen(operators: Sequence[Operator]) -> tuple[list[Operator], Woken]:
+    """Put a screen before filters where many read one operator; take away what stood before them.
+
+    Returns the operators that are behind no screen, and who wakes those that are.
+    """
+    columns: dict[int, dict[int, list[Select]]] = {}
     for operator in operators:
         operator.screen = None
         if isinstance(operator, Select):
             operator.is_screened = False
-            producer = operator.inputs[0].producer
-            if operator.interval is not None and producer is not None:
-                of_producer.setdefault(id(producer), (producer, []))[1].append(operator)
-    for producer, selects in of_producer.values():
-        if len(selects) >= FEWEST:
-            made = Screen(producer, selects)
-            if made.selects:
-                producer.screen = made
-                for select in made.selects:
-                    select.is_screened = select.interval is not None and select.interval.is_all
+            if operator.interval is not None and operator.inputs[0].producer is not None:
+                by_column = columns.setdefault(id(operator.inputs[0].producer), {})
+                by_column.setdefault(operator.interval.column, []).append(operator)
+    worth = {
+        producer: {column: selects for column, selects in by_column.items() if len(selects) >= FEWEST}
+        for producer, by_column in columns.items()
+    }
+    if not any(worth.values()):
+        return list(operators), Woken({})
+    reader = {id(queue): operator for operator in operators for queue in operator.inputs}
+    screened = [s for by_column in worth.values() for selects in by_column.values() for s in selects]
+    behind = {id(select.inputs[0]): _behind(select, reader) for select in screened}
+    woken = Woken(behind)
+    for operator in operators:
+        if worth.get(id(operator)):
+            operator.screen = Screen(operator, worth[id(operator)], woken)
+    for select in screened:
+        select.is_screened = select.interval is not None and select.interval.is_all
+    asleep = {id(operator) for reading in behind.values() for operator in reading}
+    return [operator for operator in operators if id(operator) not in asleep], woken
+
+
+def _behind(select: Select, reader: Mapping[int, Operator]) -> list[Operator]:
+    """The filter and all that reads it, nearer ones first."""
+    found: dict[int, Operator] = {id(select): select}
+    todo: list[Operator] = [select]
+    for operator in todo:
+        for queue in operator.outputs:
+            if id(reader[id(queue)]) not in found:
+                found[id(reader[id(queue)])] = reader[id(queue)]
+                todo.append(reader[id(queue)])
+    return list(found.values())

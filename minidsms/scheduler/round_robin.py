@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from minidsms.scheduler.scheduler import Schedulable, is_ready, run_a_stalled_one
 
@@ -16,8 +16,8 @@ class RoundRobin:
         self.quantum = quantum
         self._next = 0
 
-    def run(self, operators: Sequence[Schedulable]) -> None:
-        """Run the operators until none has work."""
+    def run(self, operators: Iterable[Schedulable]) -> None:
+        """Run the operators until none has work. They are gone through again and again, and may be others each time."""
         while True:
             is_left = False
             ran = False
@@ -34,7 +34,7 @@ class RoundRobin:
             if not is_left:
                 return
             if not ran:
-                run_a_stalled_one(operators, self.quantum)
+                run_a_stalled_one(list(operators), self.quantum)
 
     def choose(self, operators: Sequence[Schedulable]) -> Schedulable | None:
         """The next ready operator behind the one chosen last; None when none is ready."""

@@ -102,3 +102,25 @@ def test_a_query_that_is_paused_takes_an_unscreened_filter_with_it() -> None:
     queries[4].resume()
     assert [c.row for c in queries[4].fetch()] == [(1, 4), (2, 4)]
     assert [c.row for c in queries[5].fetch()] == [(3, 5)]
+
+
+def test_operators_behind_a_screen_have_a_turn_only_when_they_are_given_something() -> None:
+    db, queries = watched(20)
+    db.push("S", [(1, 3)], ts=1)
+    group = queries[0].network.group
+    assert group is not None and len(list(group.in_turn())) == 1
+    db.push("S", [(1, 3), (2, 4), (3, 3)], ts=2)
+    assert [len(q.fetch()) for q in queries[3:5]] == [3, 1]
+
+
+@pytest.mark.parametrize("scheduler", ["round_robin", "fifo", "greedy", "chain"])
+def test_screens_keep_to_the_bounds_of_queues_under_every_scheduler(scheduler: str) -> None:
+    db = minidsms.connect(scheduler=scheduler, queue_size=2)
+    db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+    queries = [db.query(f"SELECT ISTREAM(k, v) FROM S WHERE v > {i}") for i in range(10)]
+    for ts in range(5):
+        db.push("S", [(j, j) for j in range(10)], ts=[10 * ts + j for j in range(10)])
+    db.execute("SET queue_size = 5")
+    db.push("S", [(j, j) for j in range(10)], ts=list(range(60, 70)))
+    assert [len(q.fetch()) for q in queries] == [6 * (9 - i) for i in range(10)]
+    assert all(queue.peak <= 5 for q in queries for op in q.network.operators for queue in op.inputs)
