@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.cql.errors import DataError, MemoryLimitError
-from minidsms.elements import MIN_INSTANT
+from minidsms.cql.errors import DataError, LateElementError, MemoryLimitError
+from minidsms.elements import MIN_INSTANT, Int64Array
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.driver_entry import Entry, Pacer
@@ -203,39 +203,41 @@ class SourceDriver:
             beyond = np.flatnonzero(ts > self._limit(entry, until))
             n = int(beyond[0]) if len(beyond) else n
         n = n if entry.most_rows is None else min(n, entry.most_rows)
-        k = len(entry.target.schema)
-        # Positions, not names: a column of the schema may be called like one of ours.
-        data = dict(zip(entry.target.schema.names, (c.slice(0, n) for c in batch.columns[:k])))
+        rows = batch.slice(0, n)
         try:
-            if isinstance(entry.target, StreamInput):
-                entry.target.push(data, None if ts is None else ts[:n])
-            else:
-                sign: Any = 1
-                if SIGN_COLUMN in batch.schema.names[k:]:
-                    sign = batch.column(batch.num_columns - 1).slice(0, n)
-                self._change(entry.target, entry, data, None if ts is None else ts[:n], sign)
+            self._hand_over(entry, rows, None if ts is None else ts[:n])
         except DataError as error:
-            raise entry.placed(error) from None
+            if entry.bounded or (isinstance(error, LateElementError) and isinstance(entry.target, StreamInput)):
+                raise entry.placed(error) from None
+            self._hand_over_singly(entry, rows, None if ts is None else ts[:n])
         entry.drop(n)
 
-    def _change(self, target: RelationInput, entry: Entry, data: dict[str, Any], ts: Any, sign: Any) -> None:
-        """Make changes of a relation. Of a live source, those that cannot be made are counted and kept."""
-        if entry.bounded:
-            target.push(data, self._first_instant(target) if ts is None else ts, sign)
+    def _hand_over(self, entry: Entry, rows: Any, ts: Int64Array | None) -> None:
+        """Let the input take rows, or none of them."""
+        k = len(entry.target.schema)
+        # Positions, not names: a column of the schema may be called like one of ours.
+        data = dict(zip(entry.target.schema.names, rows.columns[:k]))
+        if isinstance(entry.target, StreamInput):
+            entry.target.push(data, ts)
             return
-        try:
-            target.push(data, ts, sign)
-        except DataError:
-            n = len(next(iter(data.values())))
-            for row in range(n):
-                one = {name: column.slice(row, 1) for name, column in data.items()}
-                try:
-                    target.push(
-                        one, None if ts is None else ts[row : row + 1], sign if sign == 1 else sign.slice(row, 1)
-                    )
-                except DataError as error:
-                    shown = tuple(column[0].as_py() for column in one.values())
-                    target.reject(shown, f"{entry.source.path}: {error}")
+        sign: Any = 1
+        if SIGN_COLUMN in rows.schema.names[k:]:
+            sign = rows.column(rows.num_columns - 1)
+        if ts is None and entry.bounded:
+            entry.target.push(data, self._first_instant(entry.target), sign)
+        else:
+            entry.target.push(data, ts, sign)
+
+    def _hand_over_singly(self, entry: Entry, rows: Any, ts: Int64Array | None) -> None:
+        """Of what a live source brings, rows that cannot be taken are counted and kept, and stop nothing."""
+        for row in range(rows.num_rows):
+            one = rows.slice(row, 1)
+            try:
+                self._hand_over(entry, one, None if ts is None else ts[row : row + 1])
+            except DataError as error:
+                if isinstance(error, LateElementError) and isinstance(entry.target, StreamInput):
+                    raise entry.placed(error) from None
+                entry.refuse(one, error)
 
     def _first_instant(self, target: RelationInput) -> int:
         """The instant at which a file without instants is inserted."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from minidsms.cql.errors import DataError
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
@@ -70,6 +71,7 @@ class Entry:
         self._rejected = 0
         self._finish = finish
         self._heard_s: float | None = None
+        self._says_when = False
 
     @property
     def is_paused(self) -> bool:
@@ -106,6 +108,8 @@ class Entry:
         if self.batch is not None:
             # Stalled, or not due yet; without instants it would have been pushed.
             return self.ts is None or self.begins <= self.limit(until)
+        if until is not None and isinstance(self.target, StreamInput) and self.target.progress >= until:
+            return False
         return not self.bounded
 
     # --------------------------------------------------------------------------------------------------- reading
@@ -149,8 +153,29 @@ class Entry:
             try:
                 ts = None if column is None else self.target.converter.instants(column, batch.num_rows)
             except DataError as error:
-                raise self.placed(error) from None
-            self.batch, self.ts = batch, ts
+                if self.bounded:
+                    raise self.placed(error) from None
+                batch = self._without_bad_instants(batch, column)
+                ts = self.target.converter.instants(self._ts_column(batch), batch.num_rows)
+            if batch.num_rows:
+                self.batch, self.ts = batch, ts
+                self._says_when = ts is not None
+
+    def _without_bad_instants(self, batch: Any, column: Any) -> Any:
+        """The rows of a live source whose timestamps can be; the others are malformed."""
+        kept = np.ones(batch.num_rows, np.bool_)
+        for row in range(batch.num_rows):
+            try:
+                self.target.converter.instants(column.slice(row, 1), 1)
+            except DataError as error:
+                kept[row] = False
+                self.refuse(batch.slice(row, 1), error)
+        return batch.filter(pa.array(kept))
+
+    def refuse(self, row: Any, error: DataError) -> None:
+        """Count and keep a row that a live source has brought and the input does not take."""
+        reason = str(error).split("\n")[0]
+        self.target.reject(tuple(column[0].as_py() for column in row.columns), f"{self.source.path}: {reason}")
 
     def _ts_column(self, batch: Any) -> Any:
         names = batch.schema.names
@@ -217,7 +242,7 @@ class Entry:
 
     def _go_on_idle(self, target: StreamInput, pacer: Pacer, entries: Sequence[Entry]) -> None:
         """Nothing has come for a while."""
-        if target.definition.timestamp_by is None:
+        if target.definition.timestamp_by is None and not self._says_when:
             target.keep_pace()
             return
         idle_after_s = self.source.pace.idle_after_s

@@ -142,6 +142,27 @@ def test_a_line_beyond_all_bounds_is_one_malformed_row() -> None:
     assert "longer than" in reason and len(text) <= 1001
 
 
+def test_values_no_input_takes_are_kept_and_stop_nothing() -> None:
+    db, path = listening()
+    q = db.query("SELECT v FROM S")
+    send(path, b"1,1\n9223372036854775807,2\n3,3\n")
+    db.run()
+    assert rows(q) == [(1,), (3,)]
+    assert "9223372036854775807" in str(next(iter(db.stream_input("S").rejected)))
+
+
+def test_run_until_returns_when_a_live_stream_has_passed_the_instant() -> None:
+    db, path = listening(options="clients = 5")
+    q = db.query("SELECT v FROM S")
+    with socket.create_connection(port_of(path)) as client:
+        client.sendall(b"1,1\n5,5\n7,7\n")
+        db.run(until=5)
+        assert rows(q) == [(1,), (5,)]
+        client.sendall(b"_heartbeat,20\n")
+        db.run(until=20)
+        assert rows(q) == [(7,)] and q.closed_until == 20
+
+
 def test_each_client_has_its_own_header_and_one_that_does_not_fit_is_ignored() -> None:
     db, path = listening(options="clients = 2, header = true")
     q = db.query("SELECT ts, v FROM S")
