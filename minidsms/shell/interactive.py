@@ -98,7 +98,6 @@ class InteractiveShell:
             cursor=ModalCursorShapeConfig() if configuration.keys == "vi" else None,
             bottom_toolbar=self._toolbar if configuration.toolbar else None,
             style=Style.from_dict(_STYLE if colour else {"bottom-toolbar": "reverse"}),
-            reserve_space_for_menu=_MENU_LINES if configuration.completion else 4,
             include_default_pygments_style=False,
             enable_open_in_editor=not self._safety.is_safe,
             enable_suspend=not self._safety.is_safe,
@@ -122,8 +121,8 @@ class InteractiveShell:
 
     # --------------------------------------------------------------------------------------------------- loading
 
-    def _load_behind(self, app: Any) -> None:
-        """The prompt stands: load the engine."""
+    def _load_behind(self, app: Any = None) -> None:
+        """The prompt stands: load the engine, once. A terminal that cannot draw does not say when that is."""
         if self._loading is None:
             self._loading = threading.Thread(target=self._load, name="minidsms-shell-load", daemon=True)
             self._loading.start()
@@ -147,7 +146,8 @@ class InteractiveShell:
     # --------------------------------------------------------------------------------------------------- drawing
 
     def _message(self) -> StyleAndTextTuples:
-        """Pictures, then the prompt."""
+        """Pictures, then the prompt. Where the terminal is low, the menu makes room."""
+        self._prompt.reserve_space_for_menu = max(0, min(_MENU_LINES, (self._rows() - 6) // 2))
         message: StyleAndTextTuples = []
         worker = self.worker
         # What was drawn in place does not stay behind when the line is done.
@@ -163,7 +163,10 @@ class InteractiveShell:
     def _picture_room(self) -> int:
         """Lines pictures may take, so that prompt, menu and toolbar have theirs."""
         typed = self._prompt.default_buffer.document.line_count
-        return max(4, self._prompt.app.output.get_size().rows - _MENU_LINES - 2 - typed)
+        return self._rows() - self._prompt.reserve_space_for_menu - 2 - typed
+
+    def _rows(self) -> int:
+        return self._prompt.app.output.get_size().rows
 
     def _toolbar(self) -> StyleAndTextTuples:
         session, worker = self.session, self.worker
@@ -225,6 +228,7 @@ class InteractiveShell:
             text = self._read()
             if text is None:
                 return False
+            self._load_behind()
             self._loaded.wait()
             if self._load_failure is not None:
                 raise self._load_failure

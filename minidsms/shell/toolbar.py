@@ -8,7 +8,7 @@ from minidsms.shell.harmless import harmless
 from minidsms.shell.instants import number
 
 if TYPE_CHECKING:
-    from minidsms.activity import Activity, Rates
+    from minidsms.activity import Activity, QueryActivity, Rates
     from minidsms.shell.feed import Feed
     from minidsms.shell.session import Session
 
@@ -22,7 +22,7 @@ def toolbar_parts(session: Session, activity: Activity, rates: Rates) -> list[tu
     if not streams and not queries:
         return [("hint", ".help start: the first five minutes    .demo: something to see    .quit: leave")]
     failed = [q.name for q in queries if q.state == "failed"]
-    parts = [("counts", f"{_counted(streams, 'input')}  {_counted(len(queries), 'query', 'queries')}")]
+    parts = [("counts", f"{_counted(streams, 'input')}  {_states(queries)}")]
     coming, going = sum(rates.inputs.values()), sum(rates.queries.values())
     parts.append(("figures", f"in {number(coming)}/s  out {number(going)}/s"))
     if queries:
@@ -56,6 +56,13 @@ def feed_bar(feed: Feed) -> str:
     done = round(feed.fraction * _BAR)
     bar = "\u2588" * done + "\u2591" * (_BAR - done)
     return harmless(f"{', '.join(feed.names)} {bar} {100 * feed.fraction:.0f} %{speed}")
+
+
+def _states(queries: list[QueryActivity]) -> str:
+    """How many queries there are, and how many of them do not run."""
+    resting = [(state, sum(q.state == state for q in queries)) for state in ("paused", "ended", "failed")]
+    told = ", ".join(f"{count} {state}" for state, count in resting if count)
+    return _counted(len(queries), "query", "queries") + (f" ({told})" if told else "")
 
 
 def _counted(count: int, one: str, more: str = "") -> str:

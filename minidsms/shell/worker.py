@@ -22,6 +22,8 @@ from minidsms.shell.session import Session
 BEAT_S = 0.1
 """How often answers are printed and pictures drawn, at most."""
 _MEASURE_S = 0.5
+_LEAST_LINES = 4
+"""Of a picture; where a terminal has less room, none is drawn."""
 _SHARE = 0.2
 """Of the time, that drawing pictures may take."""
 
@@ -144,6 +146,9 @@ class Worker(threading.Thread):
             return
         count = session.watches.drawn() + (session.plan_shown is not None)
         height = self._height() // max(1, count)
+        if height < _LEAST_LINES:
+            self.pictures = []
+            return
         pictures = session.watches.pictures(height)
         if session.plan_shown is not None:
             query, drawing = session.plan_shown

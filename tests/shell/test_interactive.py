@@ -266,3 +266,17 @@ def test_a_signal_while_a_statement_runs_ends_the_statement_alone(terminal: Term
     terminal.wait("interrupted")
     terminal.line("SHOW VIEWS;")
     terminal.wait("view  query")
+
+
+def test_a_low_terminal_keeps_the_prompt_and_one_that_cannot_draw_answers_too(declared: Terminal, folder: Path) -> None:
+    declared.line(".mode table")
+    declared.line("SELECT car FROM Pos;")
+    declared.resize(6, 60)
+    declared.line(".feed Pos FROM 'cars.csv'")
+    declared.wait("fed 3 rows into Pos")
+    declared.send("typed")
+    declared.wait(lambda: declared.prompt == "cql> typed")
+    with Terminal(folder, TERM="dumb") as plain:
+        plain.wait("cql>")
+        plain.line("SHOW VIEWS;")
+        plain.wait("view  query")
