@@ -12,11 +12,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import adaptivity, files, latency, memory, rates, starting, sweeps
+from benchmarks import adaptivity, files, latency, memory, observing, rates, starting, sweeps
 from benchmarks.cases import CASES, filters10_kernel
 from benchmarks.feeds import Feeds
 
-PARTS = ("rates", "latency", "start", "memory", "sweeps", "files", "adaptivity")
+PARTS = ("rates", "latency", "start", "memory", "sweeps", "files", "adaptivity", "observing")
 
 
 def main(arguments: list[str]) -> int:
@@ -53,6 +53,11 @@ def main(arguments: list[str]) -> int:
         "files": lambda: _files(options, console),
         "adaptivity": lambda: _shown(
             console, "adaptive filters: ratios of rates", adaptivity.measure(options.events, options.rounds)
+        ),
+        "observing": lambda: _shown(
+            console,
+            f"what being observed adds to the time (goals {observing.GOALS})",
+            {name: {"share": round(share, 4)} for name, share in observing.measure(options.rounds).items()},
         ),
         "peers": lambda: _peers(options, console),
     }

@@ -52,6 +52,8 @@ class Admission:
         settings = self._db.settings
         self.is_shedding = settings["load_shedding"] != "none"
         limited = any(query.settings.memory_limit is not None for query in self._db.queries.values())
+        self._account.limit = settings["memory_limit"]
+        self._account.has_limited_queries = limited
         self.is_open = not self.is_shedding and not limited and settings["memory_limit"] is None
 
     # ------------------------------------------------------------------------------------------------- refusing
@@ -67,7 +69,7 @@ class Admission:
                 f"memory_limit of {self._db.settings['memory_limit']:,}; push less at once, fetch answers, advance the "
                 "streams that hold time back, or SET memory_limit or load_shedding"
             )
-        for query in account.over_their_limit(stream.store):
+        for query in account.over_their_limit(stream.store) if account.has_limited_queries else ():
             raise MemoryLimitError(
                 f"query {query.name} holds {query.nbytes:,} bytes, and its memory_limit is "
                 f"{query.settings.memory_limit:,}; fetch its answers, or ALTER QUERY {query.name} SET memory_limit"

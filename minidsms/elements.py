@@ -237,8 +237,10 @@ class Batch:
     @property
     def row_nbytes(self) -> int:
         """Bytes an element takes; the columns of references stand in their store. NULL masks are left out."""
-        columns = 0 if self._source is not None else 8 * len(self._columns)
-        return 8 + columns + (0 if self.seq is None else 8) + (0 if self.sign is None else 1)
+        nbytes = 8 if self._source is not None else 8 + 8 * len(self._columns)
+        if self.seq is not None:
+            nbytes += 8
+        return nbytes if self.sign is None else nbytes + 1
 
     @property
     def reference(self) -> tuple[ColumnSource, Sequence[int]] | None:

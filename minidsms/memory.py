@@ -23,12 +23,14 @@ _STATE_PER_INPUT = 16
 
 
 class MemoryAccount:
-    """The account of one connection."""
+    """The account of one connection. limit: memory_limit.  has_limited_queries: some have one of their own."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db
         self._sweep_at = _SWEEP_AT
         self._measured = 0
+        self.limit: int | None = None
+        self.has_limited_queries = False
         self._since = 0
 
     @property
@@ -47,14 +49,16 @@ class MemoryAccount:
 
         All that is held is added up only when what has been stored and answered since may have brought the limit near.
         """
-        limit = self._db.settings["memory_limit"]
+        limit = self.limit
         if limit is None:
             return True
-        grown = store.growth(n)
         self._since += n * store.row_nbytes
-        if self._measured + _STATE_PER_INPUT * self._since + store.growth(n, is_tight=False) <= limit:
+        grown = store.growth(n, is_tight=False) if n > store.room else 0
+        if self._measured + _STATE_PER_INPUT * self._since + grown <= limit:
+            # What the ring grows by is part of what comes with the elements stored.
             return True
         self._measure()
+        grown = store.growth(n)
         if self._measured + grown > limit:
             # Rings keep their size for a while after what filled them has gone; now it is needed.
             self.shrink()
@@ -69,7 +73,9 @@ class MemoryAccount:
 
     def room(self, store: StreamStore, n: int) -> int:
         """How many of n elements fit, at least so many as the ring has room for."""
-        limit = self._db.settings["memory_limit"]
+        limit = self.limit
+        if limit is None:
+            return n
         while n > store.room and self.nbytes + store.growth(n) > limit:
             n = max(store.room, n // 2)
         if self.nbytes > limit:
@@ -86,14 +92,13 @@ class MemoryAccount:
 
     def over_their_limit(self, store: StreamStore | None) -> list[Query]:
         """The queries that hold more than a memory_limit of their own; store: only those that read it."""
-        limited = [
-            q
-            for q in self._db.queries.values()
-            if q.settings.memory_limit is not None and q.nbytes > q.settings.memory_limit
-        ]
-        if store is None:
-            return limited
-        return [q for q in limited if any(getattr(s, "store", None) is store for s in q.network.sources)]
+        over = []
+        for query in self._db.queries.values() if self.has_limited_queries else ():
+            limit = query.settings.memory_limit
+            reads = store is None or any(getattr(s, "store", None) is store for s in query.network.sources)
+            if limit is not None and reads and query.nbytes > limit:
+                over.append(query)
+        return over
 
     def _measure(self) -> None:
         self._measured, self._since = self.nbytes, 0

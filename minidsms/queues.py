@@ -16,6 +16,9 @@ from minidsms.elements import MIN_INSTANT, Batch, Schema
 if TYPE_CHECKING:
     from minidsms.operators.operator import Operator
 
+MAX_BYTES = 2**62
+"""More than there are: no bound."""
+
 
 class Queue:
     """A FIFO of batches between one producer and one consumer.
@@ -30,6 +33,7 @@ class Queue:
         "_batches",
         "bound",
         "byte_bound",
+        "byte_limit",
         "is_full",
         "name",
         "nbytes",
@@ -44,6 +48,7 @@ class Queue:
         self.schema = schema
         self.bound = bound
         self.byte_bound = byte_bound
+        self.byte_limit = MAX_BYTES if byte_bound is None else byte_bound
         self.name = name
         self.size = 0
         self.nbytes = 0
@@ -56,32 +61,34 @@ class Queue:
     def limit(self, bound: int, byte_bound: int | None = None) -> None:
         """Change the bounds; what it holds already stays."""
         self.bound, self.byte_bound = bound, byte_bound
+        self.byte_limit = MAX_BYTES if byte_bound is None else byte_bound
         self._look()
+
+    def has_room(self, batch: Batch) -> bool:
+        """The whole batch fits."""
+        n = len(batch)
+        return self.size + n <= self.bound and self.nbytes + n * batch.row_nbytes <= self.byte_limit
 
     def room(self, batch: Batch) -> int:
         """How many elements of a batch fit."""
-        room = self.bound - self.size
-        if self.byte_bound is not None:
-            room = min(room, (self.byte_bound - self.nbytes) // batch.row_nbytes)
-        return max(0, room)
+        return max(0, min(self.bound - self.size, (self.byte_limit - self.nbytes) // batch.row_nbytes))
 
     def put(self, batch: Batch) -> None:
         """Append elements; their ts are above `progress` and not below any put before."""
-        if len(batch):
+        n = len(batch)
+        if n:
+            row = batch.row_nbytes
             self._batches.append(batch)
-            self.size += len(batch)
-            self.nbytes += len(batch) * batch.row_nbytes
-            if self.size > self.peak:
-                self.peak = self.size
-            self._look()
+            self.size = size = self.size + n
+            self.nbytes = nbytes = self.nbytes + n * row
+            if size > self.peak:
+                self.peak = size
+            # No room for one more like the last is no room.
+            self.is_full = size >= self.bound or nbytes + row > self.byte_limit
 
     def _look(self) -> None:
-        if self.byte_bound is None or not self._batches:
-            self.is_full = self.size >= self.bound
-        else:
-            # No room for one more like the last is no room.
-            row = self._batches[-1].row_nbytes
-            self.is_full = self.size >= self.bound or self.nbytes + row > self.byte_bound
+        row = self._batches[-1].row_nbytes if self._batches else 0
+        self.is_full = self.size >= self.bound or self.nbytes + row > self.byte_limit
 
     def first_ts(self) -> int | None:
         """The instant of the oldest element, or None."""
@@ -123,6 +130,10 @@ class Queue:
             break
         if not taken:
             return None
+        if not self._batches:
+            self.size = self.nbytes = 0
+            self.is_full = False
+            return Batch.concat(taken)
         self.nbytes -= sum(len(b) * b.row_nbytes for b in taken)
         result = Batch.concat(taken)
         self.size -= len(result)

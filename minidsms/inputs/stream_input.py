@@ -153,7 +153,7 @@ class StreamInput:
             progress = ts - self._slack - 1
             if progress > self.progress:
                 self.progress = progress
-        if admission is not None and not admission.is_open and admission.kept(self, 1) is not None:
+        if admission is not None and admission.is_shedding and admission.kept(self, 1) is not None:
             self._release()
             return 0
         self.counters.accepted += 1

@@ -215,10 +215,11 @@ class Operator:
                 batch = batch.slice(0, int(np.searchsorted(batch.ts, self.failure.ts)))
             if not len(batch):
                 continue
-            batch = self._fitting(batch)
+            outputs = self.outputs
+            if len(outputs) != 1 or self.screen is not None or not outputs[0].has_room(batch):
+                batch = self._fitting(batch)
             self.counters.elements_out += len(batch)
             complete = int(batch.ts[-1] if self._held is None else self._held.ts[0]) - 1
-            outputs = self.outputs
             if self.screen is not None:
                 self.screen.put(batch)
                 outputs = self.screen.others
@@ -234,10 +235,10 @@ class Operator:
 
     def _fitting(self, batch: Batch) -> Batch:
         """What the queues have room for; the rest is held. Where none has room for one, the first instant."""
-        n = len(batch)
-        room = n
+        room = n = len(batch)
         for queue in self.outputs if self.screen is None or not self.screen.fits(batch) else self.screen.others:
-            room = min(room, queue.room(batch))
+            if not queue.has_room(batch):
+                room = min(room, queue.room(batch))
         if room == n:
             return batch
         if not room:

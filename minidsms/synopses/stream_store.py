@@ -45,6 +45,8 @@ class StreamStore:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.row_nbytes = 8 + sum(t.dtype.itemsize for t in schema.types)
+        """Bytes of an element, without masks of NULLs."""
         self.tail = 0
         self.head = 0
         self._mask = _FIRST_CAPACITY - 1
@@ -66,12 +68,6 @@ class StreamStore:
         """Bytes of the arrays held."""
         arrays = [self._ts, *self._values, *(v for v in self._valid if v is not None)]
         return sum(a.nbytes for a in arrays) + sum(mirror.nbytes for mirror in self.mirrors)
-
-    @property
-    def row_nbytes(self) -> int:
-        """Bytes of an element."""
-        masks = sum(v is not None for v in self._valid)
-        return 8 + sum(t.dtype.itemsize for t in self.schema.types) + masks
 
     @property
     def room(self) -> int:

@@ -69,6 +69,8 @@ class SysStream:
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
         self._last = 0
+        self._setting: object = None
+        self._interval = 0
         self._since: weakref.WeakKeyDictionary[Any, Since] = weakref.WeakKeyDictionary()
 
     def begin(self, now: int) -> None:
@@ -82,8 +84,10 @@ class SysStream:
 
     def is_due(self, now: int) -> bool:
         """The interval is over, or the clock has been set back."""
-        interval = interval_ticks(self._observed.settings["sys_interval"], self._observed.tick_ns)
-        return now - self._last >= interval or now < self._last
+        setting = self._observed.settings["sys_interval"]
+        if setting is not self._setting:
+            self._setting, self._interval = setting, interval_ticks(setting, self._observed.tick_ns)
+        return now - self._last >= self._interval or now < self._last
 
     def columns(self, now: int) -> Mapping[str, Sequence[Any]]:
         """A row per entity and property."""

@@ -1,0 +1,151 @@
+"""What it costs to be observed: counters and bounds, memory accounting, SysStream with a listener.
+
+Contestants take short turns and are compared by processor time. The counters are always there; what they
+cost is seen beside an engine whose operators and queues count nothing, put together here for that purpose.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import minidsms
+from minidsms.elements import MAX_INSTANT, Batch
+from minidsms.operators.operator import Operator
+from minidsms.queues import Queue
+
+GOALS = {"counters and bounds": 0.03, "memory accounting": 0.02, "SysStream": 0.03}
+"""The most each may add to the time, as a share."""
+SIZES = {
+    "batches of 65,536": (65_536, 8_000_000),
+    "batches of 1,000": (1_000, 1_000_000),
+    "single tuples": (1, 16_000),
+}
+"""Elements in a push, and pushed altogether."""
+_DECLARATIONS = "CREATE STREAM S (k INTEGER, v INTEGER)"
+_QUERIES = (
+    "SELECT ISTREAM(k, COUNT(*), SUM(v)) FROM S [RANGE 10 SECONDS SLIDE 1 SECOND] WHERE v > 20 GROUP BY k",
+    "SELECT k, v FROM S WHERE v > 95",
+)
+_LISTENER = """SELECT ISTREAM(entity, property, AVG(fval), MAX(ival)) FROM SysStream [RANGE 10 SECONDS]
+               GROUP BY entity, property"""
+
+
+Part = tuple[Any, Any]
+"""Data and instants of a push."""
+_TURNS = 40
+_WARMING = 4
+
+
+def feed(size: int, n: int) -> list[Part]:
+    """n elements, ten to a millisecond, in pushes of `size`."""
+    rng = np.random.default_rng(1)
+    k, v, ts = rng.integers(0, 100, n), rng.integers(0, 100, n), np.arange(n) // 10
+    if size == 1:
+        return list(zip(zip(k.tolist(), v.tolist()), ts.tolist()))
+    return [({"k": k[i : i + size], "v": v[i : i + size]}, ts[i : i + size]) for i in range(0, n, size)]
+
+
+class Contestant:
+    """One engine with its queries. seconds: of processor time its pushes have taken."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seconds = 0.0
+        self._now = 0
+        options: dict[str, Any] = {"memory_limit": "8 GB"} if name == "memory accounting" else {}
+        self._db = minidsms.connect(clock=lambda: self._now, **options)
+        self._db.execute(_DECLARATIONS)
+        self._queries = [self._db.query(cql) for cql in _QUERIES]
+        if name == "SysStream":
+            self._queries.append(self._db.query(_LISTENER))
+
+    def push(self, parts: Sequence[Part]) -> None:
+        """Push, and fetch the answers. The clock goes by the time taken: SysStream is published once in a second of
+        work, however busy the machine is.
+        """
+        with uncounted() if self.name == "uncounted" else contextlib.nullcontext():
+            gc.collect()
+            started = time.process_time()
+            for data, ts in parts:
+                self._db.push("S", data, ts=ts)
+            for query in self._queries:
+                query.fetch_arrow()
+            self.seconds += time.process_time() - started
+        self._now = int(1000 * self.seconds)
+
+
+def measure(rounds: int) -> dict[str, float]:
+    """What each adds to the time, as a share, by name and size of the pushes. rounds: times as many elements."""
+    found: dict[str, float] = {}
+    for size, (chunk, n) in SIZES.items():
+        parts = feed(chunk, n * rounds)
+        turns = max(1, len(parts) // (_TURNS * rounds))
+        contestants = [Contestant(name) for name in ("plain", "uncounted", "memory accounting", "SysStream")]
+        for i, start in enumerate(range(0, len(parts), turns)):
+            # In small turns, and in another order each time: a machine that is not alone slows all of them alike.
+            for contestant in contestants[i % 4 :] + contestants[: i % 4]:
+                contestant.push(parts[start : start + turns])
+            if i == _WARMING:
+                for contestant in contestants:
+                    contestant.seconds = 0.0
+        seconds = {contestant.name: contestant.seconds for contestant in contestants}
+        found[f"counters and bounds, {size}"] = seconds["plain"] / seconds["uncounted"] - 1
+        for name in ("memory accounting", "SysStream"):
+            found[f"{name}, {size}"] = seconds[name] / seconds["plain"] - 1
+    return found
+
+
+@contextlib.contextmanager
+def uncounted() -> Iterator[None]:
+    """Operators and queues that count nothing. Bounds of queues are not looked at either."""
+    kept = Operator.run, Operator._emit, Queue.put
+    Operator.run, Operator._emit, Queue.put = _run, _emit, _put  # type: ignore[assignment,method-assign]
+    try:
+        yield
+    finally:
+        Operator.run, Operator._emit, Queue.put = kept  # type: ignore[method-assign]
+
+
+def _run(self: Operator, budget: int) -> int:
+    if self._emission is None:
+        if not self.has_work():
+            return 0
+        until = self.available()
+        for queue in self.inputs:
+            if queue.size > budget:
+                until = queue.cut(until, budget)
+        taken = MAX_INSTANT if self.is_immediate else until
+        batches = [queue.take(taken) if queue.size else None for queue in self.inputs]
+        self._until = until
+        if not self.acts_on_time and all(batch is None for batch in batches):
+            self._complete()
+            return 0
+        self._emission = iter(self.process(batches, until))
+    self._emit()
+    return 1
+
+
+def _emit(self: Operator) -> None:
+    assert self._emission is not None
+    for batch in self._emission:
+        if not len(batch):
+            continue
+        complete = int(batch.ts[-1]) - 1
+        for queue in self.outputs:
+            queue.put(batch)
+            if complete > queue.progress:
+                queue.progress = complete
+    self._emission = None
+    self._complete()
+
+
+def _put(self: Queue, batch: Batch) -> None:
+    if len(batch):
+        self._batches.append(batch)
+        self.size += len(batch)
