@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import adaptivity, files, latency, memory, observing, rates, starting, sweeps
-from benchmarks.cases import CASES, filters10_kernel
-from benchmarks.feeds import Feeds
+from benchmarks.cases import CASES
 
 PARTS = ("rates", "latency", "start", "memory", "sweeps", "files", "adaptivity", "observing")
 
@@ -70,10 +67,6 @@ def main(arguments: list[str]) -> int:
     return 1 if any(r.get("differing") for r in found.get("rates", {}).values()) else 0
 
 
-def _best_order(feeds: Feeds, until: int) -> pa.Table:
-    return filters10_kernel(feeds, until, (1, 3, 5, 7, 9, 6, 2, 8, 0, 4))
-
-
 def _rates(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     from benchmarks import report
 
@@ -82,14 +75,6 @@ def _rates(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     for case in wanted:
         console.print(f"measuring {case.name}", style="dim")
         results.append(rates.measure(case, options.events, options.rounds))
-        if case.name == "filters10":
-            # What the best order of the filters would give: the bar of adaptive ordering, not of this version.
-            best = dataclasses.replace(case, kernel=_best_order)
-            feeds = case.feeds(options.events)
-            from benchmarks.contestants import kernel
-
-            seconds = min(kernel(best, feeds).seconds for _ in range(2))
-            console.print(f"filters10: the kernel in its best order {options.events / seconds / 1e6:.1f} M/s")
     rates.show(results, console)
     console.print(f"plot {report.plot_rates(results)}")
     return {r.case.name: r.as_dict() for r in results}

@@ -39,7 +39,7 @@ def engine(case: Case, feeds: Feeds, chunk: int = CHUNK, **options: Any) -> Run:
     size = chunk if len(feeds) > 1 or chunk != CHUNK else max(len(f) for f in feeds.values())
     pieces = list(parts(feeds, size))
     until = last_instant(feeds)
-    with minidsms.connect(**options) as db:
+    with minidsms.connect(**{**case.options, **options}) as db:
         db.execute(case.declarations)
         case.prepare(db)
         query = db.query(case.cql)

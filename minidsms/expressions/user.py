@@ -12,6 +12,7 @@ Rows whose argument failed are not passed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,12 +68,23 @@ def _call_plain(definition: FunctionDef, args: Sequence[Value], n: int) -> Value
     if any(a.valid is not None or a.failed is not None for a in args) or Type.TEXT in definition.arg_types:
         return None
     try:
-        returned = definition.function(*(full(a.values, n).copy() for a in args))
+        returned = definition.function(*(_own(a.values, n) for a in args))
     except Exception:
         return None
     if type(returned) is not np.ndarray or returned.shape != (n,) or returned.dtype != definition.type.dtype:
         return None
-    return Value(returned.copy())
+    # An array that nobody else refers to, and that is no view, cannot change any more.
+    is_ours = returned.flags.owndata and sys.getrefcount(returned) <= _NOBODY_ELSE
+    return Value(returned if is_ours else returned.copy())
+
+
+_NOBODY_ELSE = 2
+"""References to an object that one local variable holds, as `sys.getrefcount` counts: its own argument is one."""
+
+
+def _own(values: Any, n: int) -> Any:
+    """n rows that the function may write into; a constant is written out."""
+    return values.copy() if len(values) == n else full(values, n)
 
 
 def python_result(definition: FunctionDef, result: Any) -> Any:

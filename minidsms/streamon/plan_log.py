@@ -23,7 +23,8 @@ class Decision:
     instant: the timestamp before which the old plan was last used.  query, operator: where; technique: by what.
     reason: why, in words.  statistics: what was known, by name.  expected_gain: the share of the cost that the
     technique thought to save (0.25: a quarter), None where its statistics do not tell.  measured_gain: the share of the
-    time per tuple that was saved, None until enough tuples have passed, or where the plan was changed again before.
+    time per tuple that was saved, None until enough tuples have passed, and where the plan was changed again before, or
+    nothing had run under the old one.
     """
 
     number: int

@@ -89,3 +89,29 @@ def test_a_predicate_calls_a_function_only_for_rows_still_open() -> None:
     batch = Batch(np.zeros(3, np.int64), None, [Column(np.array([1, 2, 3]))])
     mask, failed = compile_predicate(condition, Context(TextDictionary(), functions={"f": definition}))(batch)
     assert mask.tolist() == [False, True, True] and failed is None and seen == [2, 3]
+
+
+def test_what_a_vectorised_function_keeps_of_its_result_stays_its_own() -> None:
+    kept: list[Any] = []
+
+    def keeping(x: Any) -> Any:
+        if kept:
+            kept[0][:] = -1
+        kept[:] = [x * 2]
+        return kept[0]
+
+    definition = FunctionDef("f", keeping, (INTEGER,), INTEGER, vectorized=True)
+    evaluator = compile_expression(
+        UserCall(INTEGER, "f", (column("i"),)), Context(TextDictionary(), functions={"f": definition})
+    )
+    columns = Column(np.array([1, 2, 3]))
+    first = evaluator(lambda index: columns, 3)
+    second = evaluator(lambda index: columns, 3)
+    assert first.values.tolist() == second.values.tolist() == [2, 4, 6]
+    view = FunctionDef("g", lambda x: kept[0][:3], (INTEGER,), INTEGER, vectorized=True)
+    viewing = compile_expression(
+        UserCall(INTEGER, "g", (column("i"),)), Context(TextDictionary(), functions={"g": view})
+    )
+    shown = viewing(lambda index: columns, 3)
+    kept[0][:] = 0
+    assert shown.values.tolist() == [2, 4, 6]

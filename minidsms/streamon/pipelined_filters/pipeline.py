@@ -28,7 +28,7 @@ WORTH_NS = 300_000_000
 """Time spent in the filters after which loading compiled code, about as long, has paid in the worst case by half."""
 SHARE = 0.01
 """Of the time spent in the filters, what profiling takes where nothing has changed."""
-WORTH_TUPLES = 65_536
+WORTH_TUPLES = 32_768
 """Tuples from which it pays if the compiler is in the process already: then it takes some 80 ms."""
 
 
