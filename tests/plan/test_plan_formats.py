@@ -127,3 +127,14 @@ def test_the_statement_gives_the_formats_line_by_line(db: minidsms.Connection) -
     assert "After push filters" in stages
     with pytest.raises(minidsms.Error, match="no plan format"):
         db.queries["q"].explain(format="dot")
+
+
+def test_operators_that_serve_several_queries_say_so_until_one_is_paused(db: minidsms.Connection) -> None:
+    cql = "SELECT k, COUNT(*) FROM S [RANGE 10] WHERE k > 1 GROUP BY k"
+    a, b = db.query(cql, name="a"), db.query(cql, name="b")
+    operators = json.loads(b.explain(format="json"))["operators"]
+    assert [op["queries"] for op in operators[:-1]] == [["b", "a"]] * (len(operators) - 1)
+    assert operators[-1]["queries"] == ["b"]
+    assert "serves a, b" in a.explain(analyze=True) and "serves a, b" in a.explain(format="mermaid")
+    b.pause()
+    assert all(op["queries"] == ["b"] for op in json.loads(b.explain(format="json"))["operators"])

@@ -259,3 +259,15 @@ def test_decisions_are_told_when_taken_and_again_when_measured(db: minidsms.Conn
     db.advance(3)
     db.advance(4)
     assert [c.row for c in q.fetch()] == [(2, 50, "q", "2, 1", 0.25, 0.2)]
+
+
+def test_an_operator_that_serves_several_queries_is_told_once(db: minidsms.Connection, clock: Clock) -> None:
+    for name in ("a", "b"):
+        db.query("SELECT k FROM S WHERE v > 1", name=name)
+    q = db.query("SELECT entity FROM SysStream WHERE kind = 'operator' AND property = 'elements_in'")
+    clock.now += 1000
+    db.advance(1)
+    entities = [c.row[0] for c in q.fetch()]
+    assert len(entities) == len(set(entities))
+    assert [name for name in entities if "Select" in name and not name.startswith(q.name)] == ["a.2 Select"]
+    assert sum(name.startswith("b.") for name in entities) == 1
