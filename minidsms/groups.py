@@ -14,7 +14,8 @@ from minidsms.engine import Group, Network
 from minidsms.plan.copying import CannotCopy, copied
 from minidsms.plan.dividing import divide, share
 from minidsms.plan.logical import Stop
-from minidsms.plan.physical import Inputs, inputs_of, is_immediate
+from minidsms.plan.physical import Inputs
+from minidsms.plan.reading import inputs_of, is_immediate
 
 
 class Groups:

@@ -17,7 +17,7 @@ from minidsms.cql.printer import print_query
 from minidsms.elements import MIN_INSTANT
 from minidsms.expressions import Context
 from minidsms.history import HistoryGate
-from minidsms.plan.explain import Plan
+from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
 from minidsms.plan.sharing import RunningOperators
@@ -269,7 +269,8 @@ def _register(
     deliver = query.deliver if past is None else past.deliver(query.deliver)
     network = planner.network(logical.root, gate if with_history and past is None else deliver)
     name_places(query.name, network.operators)
-    query.attach(network, Plan(query.expanded, logical, network))
+    began = "" if past is not None else start_text(network, frontier, with_history)
+    query.attach(network, Plan(query.expanded, logical, network, began))
     db.start(query, network, group, (*bound.streams, *bound.relations))
     gate.open()
     return query, past

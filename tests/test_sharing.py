@@ -166,6 +166,8 @@ def test_a_late_query_starts_from_an_empty_window_beside_the_full_one() -> None:
     db.advance(1)
     late = db.query("SELECT COUNT(*) FROM S [RANGE 10]")
     assert shared(early, late) & {"Stream", "RangeWindow"} == {"Stream"}
+    assert "Began after instant 1, from empty; 2 of its 6 operators ran already" in late.explain()
+    assert "Began" not in early.explain()
     db.push("S", [(1, 1)], ts=2)
     db.advance(2)
     assert early.snapshot() == [(2,)]
@@ -221,6 +223,7 @@ def test_with_history_a_query_starts_from_the_present_content() -> None:
     db.advance(1)
     late = db.execute("CREATE QUERY late AS SELECT k, v FROM S [RANGE 10] WITH HISTORY")
     assert late.snapshot() == early.snapshot() == [(1, 1)]
+    assert "Began after instant 1, with what the stores still held" in late.explain()
     db.advance(11)
     assert late.snapshot() == early.snapshot() == []
 

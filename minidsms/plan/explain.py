@@ -37,8 +37,9 @@ _NAMES = 5
 class Plan:
     """What EXPLAIN shows of one query."""
 
-    def __init__(self, expanded: str, logical: LogicalPlan, network: Network | None) -> None:
-        """network: None for a query that does not run."""
+    def __init__(self, expanded: str, logical: LogicalPlan, network: Network | None, start: str = "") -> None:
+        """network: None for a query that does not run.  start: where a late query began, in words (`start_text`)."""
+        self.start = start
         self.expanded = expanded
         self.logical = logical
         self.network = network
@@ -85,7 +86,19 @@ class Plan:
             parts += ["Logical plan", logical_text(self.logical.root)]
         if self.network is not None:
             parts += ["Physical plan", physical_text(self.network, analyze, readers)]
+            parts += ["  " + self.start] if self.start else []
         return "\n".join(parts)
+
+
+def start_text(network: Network, frontier: int, with_history: bool) -> str:
+    """What a query that comes after others begins with (docs/semantics T7); frontier: what was closed before it."""
+    if frontier == MIN_INSTANT:
+        return ""
+    after = f"after instant {instant_text(frontier)}"
+    if with_history:
+        return f"Began {after}, with what the stores still held"
+    ran = sum(op.failures is not None for op in network.operators)
+    return f"Began {after}, from empty; {ran} of its {len(network.operators)} operators ran already"
 
 
 def _indent(text: str) -> str:

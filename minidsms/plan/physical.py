@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
 from minidsms.cql.catalog import Catalog
-from minidsms.cql.functions import can_fail
 from minidsms.elements import Batch, Int64Array, Schema
 from minidsms.engine import InputProgress, Network, close_operator
 from minidsms.expressions import (
@@ -53,6 +52,7 @@ from minidsms.plan.logical import (
     projected,
     rewrite,
 )
+from minidsms.plan.reading import is_immediate, refers_to_store
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.screening import interval_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind, shape_of
@@ -217,12 +217,14 @@ class PhysicalPlanner:
     def _is_as_new(self, operator: Operator) -> bool:
         """A running operator is in the state of one made now."""
         if isinstance(operator, StreamSource):
-            _, _, earlier = self._inputs.stream(operator.stream)
-            return not self._with_history and operator.is_as_new(earlier)
-        if isinstance(operator, RelationSource):
-            return operator.is_as_new(self._start)
+            store, _, earlier = self._inputs.stream(operator.stream)
+            return not self._with_history and operator.store is store and operator.is_as_new(earlier)
         if not operator.inputs:
-            return getattr(operator, "is_as_new", lambda _: False)(self._start)
+            if not isinstance(operator, RelationSource):
+                from minidsms.operators.relation_events import RelationEvents as RelationEventsSource
+
+                assert isinstance(operator, RelationEventsSource)
+            return operator.store is self._inputs.relation(operator.relation)[0] and operator.is_as_new(self._start)
         return operator.is_stateless or operator.is_fresh
 
     def _marked(self, node: Node) -> Operator:
@@ -353,7 +355,7 @@ class PhysicalPlanner:
 
     def _window(self, node: bound.Window) -> Operator:
         spec = node.spec
-        copies = not _refers_to_store(node.input)
+        copies = not refers_to_store(node.input)
         if spec.kind is WindowKind.UNBOUNDED:
             from minidsms.operators.unbounded_window import UnboundedWindow
 
@@ -574,37 +576,3 @@ class PhysicalPlanner:
 
         events = [self._queue(event) for event in node.events]
         return RStream(queue, events, ticks=node.ticks, order_by_value=node.ordered, ranks=ranks)
-
-
-def _refers_to_store(node: Node) -> bool:
-    """The stream's batches are references into a store, and so carry arrival numbers."""
-    while isinstance(node, bound.Filter):
-        node = node.input
-    if isinstance(node, bound.Project):
-        return all(isinstance(e, bound.ColumnRef) for e in node.exprs) and _refers_to_store(node.input)
-    return isinstance(node, bound.BaseStream)
-
-
-def is_immediate(root: Stop) -> bool:
-    """Only filters and projections of one stream, none of which can fail: what passes can never be taken back."""
-    node = root.input
-    while isinstance(node, bound.Filter | bound.Project):
-        if any(can_fail(e) for e in bound.expressions(node)):
-            return False
-        node = node.inputs[0]
-    return isinstance(node, bound.BaseStream)
-
-
-def inputs_of(root: Node) -> tuple[list[str], list[str]]:
-    """The streams and the relations that a plan reads, by lower-case name."""
-    streams: dict[str, None] = {}
-    relations: dict[str, None] = {}
-    for node in nodes(root):
-        match node:
-            case bound.BaseStream():
-                streams[node.name.lower()] = None
-            case bound.BaseRelation():
-                relations[node.name.lower()] = None
-            case RelationEvents():
-                relations[node.relation.lower()] = None
-    return list(streams), list(relations)
