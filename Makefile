@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test check soak matrix bench bench-peers clean
+.PHONY: help env demo test check soak soak-spark matrix bench bench-peers clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -16,6 +16,7 @@ help:
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
+	@echo "make soak-spark  generated cases on Spark against the definition (an hour)"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
 	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
 	@echo "make clean   remove the environment and everything that is cached"
@@ -49,6 +50,9 @@ matrix: env
 
 soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
+
+soak-spark: env
+	@$(BIN)/python -m minidsms.testing.spark_answers --cases 300
 
 bench: env
 	@$(BIN)/python -m benchmarks $(BENCH)

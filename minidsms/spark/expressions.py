@@ -6,14 +6,15 @@ Spark's ANSI mode or time zone; what Spark cannot say exactly is refused with `N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from minidsms.cql import bound
+from minidsms.cql.catalog import FunctionDef
 from minidsms.elements import Type
-from minidsms.spark import calendar
+from minidsms.spark import batches, calendar
 from minidsms.spark.arithmetic import arithmetic
 from minidsms.spark.computed import (
     Computed,
@@ -44,13 +45,27 @@ def data_column(index: int) -> Column:
 
 
 class Expressions:
-    """Makes columns of expressions over rows; tick_ns is the length of a tick."""
+    """Makes columns of expressions over rows; tick_ns is the length of a tick, functions are the user's.
 
-    def __init__(self, tick_ns: int) -> None:
+    in_batches: what the engine's own evaluator computes over batches, in words, as far as it has come up.
+    """
+
+    def __init__(self, tick_ns: int, functions: Mapping[str, FunctionDef]) -> None:
         self.tick_ns = tick_ns
+        self.functions = functions
+        self.in_batches: list[str] = []
 
     def compute(self, expr: bound.Expr) -> Computed:
-        """The value of an expression and why it failed. Raises NotExpressibleError."""
+        """The value of an expression and why it failed. Raises NotExpressibleError on a Spark before 4.1."""
+        try:
+            return self._compute(expr)
+        except NotExpressibleError as problem:
+            if not batches.are_possible():
+                raise
+            self.in_batches.append(str(problem))
+            return batches.in_batches(expr, self.tick_ns, self.functions)
+
+    def _compute(self, expr: bound.Expr) -> Computed:
         match expr:
             case bound.ColumnRef(index=index):
                 return Computed(data_column(index))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Choice:
     """A plan and how it is carried out. cut: how engines in tasks share it; None for DataFrame operations alone.
 
-    why: what Spark cannot say, where it cannot.
+    why: what Spark cannot say, if anything.
     """
 
     root: Stop
@@ -47,7 +47,8 @@ class Choice:
 
     def __str__(self) -> str:
         if self.cut is None:
-            return "On Spark: DataFrame operations over intervals of validity"
+            by_engine = f"; over batches in Arrow, by the engine: {self.why}" if self.why else ""
+            return f"On Spark: DataFrame operations over intervals of validity{by_engine}"
         return f"On Spark: the engine in tasks, {self.cut}, for the query has {self.why}"
 
     def text(self) -> str:
@@ -58,9 +59,10 @@ class Choice:
 def choose(query: Bound, text: str, catalog: Catalog) -> Choice:
     """How to carry out a query; a Spark session is running. Raises CqlError and Error for what cannot be."""
     root = logical_plan(query.node, text)
-    why = _beyond_spark(root, Expressions(catalog.tick_ns))
+    expressions = Expressions(catalog.tick_ns, catalog.functions)
+    why = _beyond_spark(root, expressions)
     if why is None:
-        return Choice(root)
+        return Choice(root, why=" and ".join(dict.fromkeys(expressions.in_batches)))
     cut = partitioning(root)
     if isinstance(cut, Whole):
         raise Error(
@@ -106,7 +108,7 @@ def carry_out(
     slices: into how many parts time is cut where no key divides the work.  Where an expression fails (docs/semantics
     R4), evaluating the frame raises, with the first instant and the reason.
     """
-    world = World(spark, Expressions(catalog.tick_ns), history.first, history.until, slices)
+    world = World(spark, Expressions(catalog.tick_ns, catalog.functions), history.first, history.until, slices)
     schema = query.node.schema
     if at is not None and query.node.kind != "relation":
         raise Error("only a relation has contents at an instant; leave out ISTREAM, DSTREAM or RSTREAM")

@@ -70,6 +70,10 @@ QUERIES = {
     "a stream of one row": "SELECT k, b FROM Sc [RANGE 2]",
     "a failure, and the answers before it": "SELECT v * 4611686018427387904 FROM Sa [RANGE 1]",
     "a failure hidden by another condition": "SELECT k FROM Sa [RANGE 1] WHERE v * 4611686018427387904 > 0 AND v < 2",
+    "user functions, which fail": "SELECT uf_tag(t, v), uf_half(x), uf_twice(v + 1) FROM Sa [ROWS 2]",
+    "texts of floats, and floats of texts": (
+        "SELECT CAST(x AS TEXT), CAST(CAST(x AS TEXT) AS FLOAT), ROUND(x, v) FROM Sa [ROWS 3]"
+    ),
     "a sum that overflows": "SELECT SUM(v * 3074457345618258602) FROM Sa [RANGE 1] GROUP BY t",
 }
 

@@ -14,6 +14,7 @@ import minidsms
 from minidsms import Connection, CqlError, Error
 from minidsms.shell.main import main
 from minidsms.spark import explain, run
+from minidsms.spark.running import prepare
 from minidsms.testing.compare import netted
 
 if TYPE_CHECKING:
@@ -87,17 +88,22 @@ def test_a_relation_is_told_at_chosen_instants(archived: tuple[Connection, str],
 def test_explain_says_how_a_query_is_carried_out(archived: tuple[Connection, str], spark: SparkSession) -> None:
     _, folder = archived
     assert "DataFrame operations" in explain(QUERIES["groups"], folder)
-    assert "by key, for the query has CAST of FLOAT to TEXT" in explain(
-        "SELECT road, CAST(MAX(speed) AS TEXT) FROM Pos [RANGE 2] GROUP BY road", folder
-    )
+    written = "SELECT CAST(speed AS TEXT) FROM Pos [ROWS 3]"
+    assert "over batches in Arrow, by the engine: CAST of FLOAT to TEXT" in explain(written, folder)
+
+
+def test_explain_says_how_engines_share_a_query(archived: tuple[Connection, str], spark: SparkSession) -> None:
+    db, folder = archived
+    told = str(prepare(QUERIES["by_key"], folder, db.catalog, spark).choice)
+    assert told == "On Spark: the engine in tasks, by key, for the query has the user aggregate spread"
 
 
 def test_what_neither_way_can_answer_is_refused_with_the_reasons(
     archived: tuple[Connection, str], spark: SparkSession
 ) -> None:
-    _, folder = archived
+    db, folder = archived
     with pytest.raises(Error, match="by key: a ROWS window"):
-        run("SELECT CAST(speed AS TEXT) FROM Pos [ROWS 3]", folder)
+        db.offload("SELECT road, spread(speed) FROM Pos [ROWS 3] GROUP BY road", folder)
 
 
 def test_what_is_not_there_is_an_error_that_names_it(archived: tuple[Connection, str], spark: SparkSession) -> None:
