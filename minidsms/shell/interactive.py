@@ -169,15 +169,12 @@ class InteractiveShell:
         return self._prompt.app.output.get_size().rows
 
     def _toolbar(self) -> StyleAndTextTuples:
-        session, worker = self.session, self.worker
-        if session is None or worker is None:
+        if self.worker is None:
             return [("class:toolbar.hint", " loading ..")]
-        from minidsms.shell.toolbar import fitted, toolbar_parts
+        from minidsms.shell.toolbar import fitted
 
-        parts = toolbar_parts(session, worker.activity, worker.rates)
-        room = self._prompt.app.output.get_size().columns
         shown: StyleAndTextTuples = []
-        for kind, text in fitted(parts, room):
+        for kind, text in fitted(self.worker.toolbar, self._prompt.app.output.get_size().columns):
             shown += [("", " \u2502 " if shown else " "), (f"class:toolbar.{kind}", text)]
         return shown
 

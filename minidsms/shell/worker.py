@@ -18,10 +18,13 @@ from minidsms.activity import Activity, Rates, measure
 from minidsms.cql.errors import Error
 from minidsms.shell.harmless import harmless
 from minidsms.shell.session import Session
+from minidsms.shell.toolbar import toolbar_parts
 
 BEAT_S = 0.1
 """How often answers are printed and pictures drawn, at most."""
 _MEASURE_S = 0.5
+_IDLE_S = 0.5
+"""How often to look where nothing is fed; what is typed wakes the worker."""
 _LEAST_LINES = 4
 """Of a picture; where a terminal has less room, none is drawn."""
 _SHARE = 0.2
@@ -57,14 +60,17 @@ class Turn:
 class Worker(threading.Thread):
     """See the module.
 
-    changed: called when there is something new to draw.  height: gives the lines that pictures may take.
+    changed: called when there is something new to draw: pictures, or toolbar (see `toolbar.py`).  height: gives the
+    lines that pictures may take.
     """
 
     def __init__(self, session: Session, turn: Turn, changed: Callable[[], None], height: Callable[[], int]) -> None:
         super().__init__(name="minidsms-shell-worker", daemon=True)
         self.pictures: list[list[str]] = []
-        self.activity = Activity(session.clock())
-        self.rates = Rates()
+        self.toolbar: list[tuple[str, str]] = []
+        self._activity = Activity(session.clock())
+        self._rates = Rates()
+        self._drawn: tuple[list[tuple[str, str]], list[list[str]]] = ([], [])
         self._session = session
         self._turn = turn
         self._changed = changed
@@ -106,7 +112,7 @@ class Worker(threading.Thread):
             while self._requests:
                 self._requests.popleft()(session)
                 self._beat_at = self._draw_at = 0.0
-            rest = session.step_feeds() if session.feeds else BEAT_S * 2
+            rest = session.step_feeds() if session.feeds else _IDLE_S
         except Error as error:
             session.screen.error(harmless(_said(error)))
             rest = 0.0
@@ -129,14 +135,18 @@ class Worker(threading.Thread):
         except Error as error:
             session.screen.error(harmless(_said(error)))
         now = session.clock()
-        if now - self.activity.at_s >= _MEASURE_S:
+        if now - self._activity.at_s >= _MEASURE_S:
             if session.db.system_streams.is_read:
                 # What the engine tells of itself is told though nothing else happens.
                 session.db.process()
             activity = measure(session.db, session.clock)
-            self.rates = Rates.between(self.activity, activity)
-            self.activity = activity
-        self._changed()
+            self._rates = Rates.between(self._activity, activity)
+            self._activity = activity
+        toolbar = toolbar_parts(session, self._activity, self._rates)
+        if (toolbar, self.pictures) != self._drawn:
+            self.toolbar = toolbar
+            self._drawn = (toolbar, self.pictures)
+            self._changed()
 
     def _draw(self) -> None:
         """Draw pictures, unless drawing takes too much of the time."""
