@@ -217,14 +217,16 @@ def _file_of(folder: str, name: str) -> ArchiveFile | None:
     plain = name.removeprefix(".").removesuffix(".part")
     match = _FILE.fullmatch(plain)
     if match is None:
-        return None if name.startswith(".") or not name.endswith(".parquet") else _foreign(os.path.join(folder, name))
+        return (
+            None if name.startswith(".") or not name.endswith(".parquet") else footer_ranges(os.path.join(folder, name))
+        )
     if name.startswith(".") and not any(r.temporary == name for r in replacements(folder)):
         return None
     first, last, first_arrival, last_arrival = map(int, match.groups())
     return ArchiveFile(os.path.join(folder, name), first, last, first_arrival, last_arrival)
 
 
-def _foreign(path: str) -> ArchiveFile:
+def footer_ranges(path: str) -> ArchiveFile:
     """A file that another writer (Spark) has named: its footer tells the ranges."""
     from pyarrow import parquet
 

@@ -21,7 +21,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 SLICE_BYTES = 128 << 20
 """Bytes of the files of a slice, about."""
@@ -40,8 +40,12 @@ def spark_tables(
     """The elements of a span as tables in order; see `archive.replay_source.Tables`."""
     from pyspark.sql import functions
 
+    from minidsms.spark.session import session
+
+    spark = session()
+
     def fetch(part: Sequence[ArchiveFile]) -> pa.Table:
-        frame = data_frame(archive, part)
+        frame = data_frame(spark, archive, part)
         ts, arrival = functions.col("_ts"), functions.col("_arrival")
         wanted = (arrival >= span.first_arrival) & (arrival < span.end_arrival)
         if span.from_ is not None:
@@ -65,15 +69,13 @@ def spark_tables(
                 yield table.slice(start, GROUP_ROWS)
 
 
-def data_frame(archive: Archive, files: Sequence[ArchiveFile]) -> DataFrame:
+def data_frame(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFile]) -> DataFrame:
     """Files of an archive as a DataFrame with the columns `_ts`, `_arrival`, `_sign` and the data's, in no order."""
-    from minidsms.spark.session import session
-
     if any(os.path.basename(f.path).startswith(".") for f in files):
         raise Error(
             f"a compaction of {archive.folder!r} was cut short\nhelp: minidsms archive compact {archive.folder}"
         )
-    return session().read.schema(schema(archive)).parquet(*[f.path for f in files])
+    return spark.read.schema(schema(archive)).parquet(*[f.path for f in files])
 
 
 def schema(archive: Archive) -> Any:

@@ -44,7 +44,8 @@ def session(master: str | None = None, config: Mapping[str, str] | None = None) 
     except ImportError:
         raise Error("Spark is not installed; pip install 'minidsms[spark]' brings it") from None
     with _lock:
-        active = SparkSession.getActiveSession()
+        # Of this thread, or else of whichever thread has started one.
+        active = SparkSession.getActiveSession() or SparkSession._instantiatedSession
         if active is None or active.sparkContext._jsc is None:
             active = _start(master or os.environ.get("SPARK_MASTER") or "local[*]", config or {})
         return active

@@ -1,0 +1,276 @@
+"""Raw files into archives on Spark: types, rejects, duplicates, order, and what a crash leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import dataset, parquet
+
+import minidsms
+from minidsms.archive.format import find
+from minidsms.archive.verifying import verify
+from minidsms.cql.errors import Error
+from minidsms.spark import ingest as module
+from minidsms.spark.ingest import ingest
+from tests.archive.reading import rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+POS = "CREATE STREAM Pos (at TIMESTAMP, car INTEGER, speed FLOAT, ok BOOLEAN, road TEXT) TIMESTAMP BY at"
+DAY = 86_400_000
+
+
+def _values(folder: Path, name: str = "Pos") -> list[tuple[Any, ...]]:
+    return [tuple(row.values())[3:] for row in rows(folder, name)]
+
+
+def test_dirty_files_out_of_order_become_elements_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "b.csv").write_text(
+        "at,car,speed,ok,road\n"
+        "1970-01-02 00:00:01.5,1,50.5,true,A1\n"
+        '1970-01-01T00:00:00Z,2,-0.0,0,"say ""hi"", you"\n'
+        '1969-12-31T23:00:00-02:00,3,NaN,,""\n'
+        "never,4,1,t,x\n"
+        "1970-01-01,five,1,t,x\n"
+        "1970-01-01,6,fast,t,x\n"
+    )
+    (tmp_path / "raw" / "a.csv").write_text(
+        "at,car,speed,ok,road\n86400000, 7 ,1e3,FALSE,\n,8,1,t,x\n1970-01-01,9,1,perhaps,x\n1970-01-01,10\n"
+        "-1,9223372036854775807,inf,T,z\n1970-01-01,9223372036854775808,1,t,x\n"
+    )
+    done = ingest(str(tmp_path / "raw"), str(tmp_path / "data"), POS, "csv", spark=spark)
+    assert (done.rows, done.rejected, done.duplicates) == (5, 7, 0)
+    assert _values(tmp_path / "data") == [
+        (-1, 2**63 - 1, float("inf"), True, "z"),
+        (0, 2, 0.0, False, 'say "hi", you'),
+        (3_600_000, 3, None, None, ""),
+        (DAY, 7, 1000.0, False, None),
+        (DAY + 1500, 1, 50.5, True, "A1"),
+    ]
+    assert list(verify(done.archive)) == []
+    assert done.rejects is not None
+    rejects = dataset.dataset(done.rejects, partitioning="hive").to_table().to_pylist()
+    assert sorted(r["_reason"] for r in rejects) == [
+        "at: never is no TIMESTAMP",
+        "car: 9223372036854775808 is no INTEGER",
+        "car: five is no INTEGER",
+        "ok: perhaps is no BOOLEAN",
+        "speed: fast is no FLOAT",
+        "the row is no csv of these columns",
+        "the timestamp is NULL",
+    ]
+    assert {os.path.basename(r["_file"]) for r in rejects} == {"a.csv", "b.csv"}
+    assert any("never" in r["_raw"] for r in rejects)
+
+
+def test_what_is_read_is_what_the_engine_reads_of_the_same_file(spark: SparkSession, tmp_path: Path) -> None:
+    texts = ["", "1", "-7", "+3", "1.5", ".5", "5.", "1e5", "x", "true", "F", "0", "inf", "nan", " 4 ", "1_0"]
+    texts += [
+        "1970-01-01",
+        "2013-02-28T12:34:56.789012345Z",
+        "2013-02-30",
+        "1970-1-1",
+        "2013-01-01 10:00+02",
+        "1d",
+        "2f",
+    ]
+    for type_ in ("INTEGER", "FLOAT", "BOOLEAN"):
+        file = tmp_path / f"{type_}.csv"
+        file.write_text("t,v\n" + "".join(f"{i},{text}\n" for i, text in enumerate(texts)))
+        declaration = f"CREATE STREAM {type_}_ (t INTEGER, v {type_}) TIMESTAMP BY t"
+        ingest(str(file), str(tmp_path / "data"), declaration, "csv", spark=spark)
+        with minidsms.connect() as db:
+            db.execute(f"{declaration} FROM '{file}'")
+            q = db.query(f"SELECT ISTREAM(t, v) FROM {type_}_ [NOW]")
+            db.run()
+            assert _values(tmp_path / "data", f"{type_}_") == [c.row for c in q.fetch()], type_
+
+
+def test_times_are_those_the_engine_reads_in_every_unit(spark: SparkSession, tmp_path: Path) -> None:
+    texts = [
+        "1970-01-01",
+        "2013-02-28T12:34:56.789012345Z",
+        "2013-02-30",
+        "1969-12-31 23:59:59.9",
+        "2013-01-01 10:00:00+02:00",
+    ]
+    file = tmp_path / "times.csv"
+    file.write_text("n,at\n" + "".join(f"{i},{text}\n" for i, text in enumerate(texts)))
+    for unit in ("ns", "ms", "d"):
+        declaration = "CREATE STREAM T (n INTEGER, at TIMESTAMP) TIMESTAMP BY at"
+        ingest(str(file), str(tmp_path / unit), declaration, "csv", time_unit=unit, spark=spark)
+        with minidsms.connect(time_unit=unit) as db:
+            db.execute(f"{declaration} SLACK 20000 DAYS FROM '{file}'")
+            q = db.query("SELECT ISTREAM(n, at) FROM T [NOW]")
+            db.run()
+            assert sorted(_values(tmp_path / unit, "T")) == sorted(c.row for c in q.fetch()), unit
+
+
+def test_json_and_parquet_give_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    objects = [
+        {"AT": i * 1000, "Car": i, "speed": i / 2, "ok": i % 2 == 0, "road": None if i == 1 else "é"} for i in range(4)
+    ]
+    lines = [json.dumps(o) for o in objects]
+    (tmp_path / "x.json").write_text("\n".join([*lines, '{"AT": ', '{"AT": 5, "Car": "x"}']) + "\n")
+    done = ingest(str(tmp_path / "x.json"), str(tmp_path / "j"), POS.replace("at", "AT"), "json", spark=spark)
+    assert (done.rows, done.rejected) == (4, 2)
+    table = pa.Table.from_pylist(objects)
+    at = table.column("AT").cast(pa.timestamp("ms", "UTC"))
+    parquet.write_table(table.set_column(0, "at", at), tmp_path / "x.parquet")
+    done = ingest(str(tmp_path / "x.parquet"), str(tmp_path / "p"), POS, "parquet", spark=spark)
+    assert (done.rows, done.rejected) == (4, 0)
+    assert not (tmp_path / "p" / "Pos.rejects").exists()
+    expected = [tuple(o.values()) for o in objects]
+    assert _values(tmp_path / "p") == expected
+    assert _values(tmp_path / "j") == expected
+
+
+def test_duplicates_are_left_out_and_the_earliest_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+    lines = [f"{i % 5},{i % 3},x" for i in range(30)]
+    random.Random(0).shuffle(lines)
+    (tmp_path / "a.csv").write_text("\n".join(["t,k,s", *lines]) + "\n")
+    declaration = "CREATE STREAM S (t INTEGER, k INTEGER, s TEXT) TIMESTAMP BY t"
+    for distinct, expected in (
+        (True, [(t, k, "x") for t in range(5) for k in range(3)]),
+        (["K"], [(0, k, "x") for k in range(3)]),
+    ):
+        place = tmp_path / str(len(expected))
+        done = ingest(str(tmp_path / "a.csv"), str(place), declaration, "csv", distinct=distinct, spark=spark)
+        assert done.duplicates == 30 - len(expected)
+        assert sorted(_values(place, "S")) == sorted(expected)
+
+
+def test_equal_instants_keep_the_order_of_the_file_and_runs_follow_one_another(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    declaration = "CREATE STREAM S (t INTEGER, v INTEGER) TIMESTAMP BY t"
+    for run in range(2):
+        file = tmp_path / f"{run}.csv"
+        file.write_text("t,v\n" + "".join(f"{i % 2},{100 * run + i}\n" for i in range(10)))
+        ingest(str(file), str(tmp_path / "data"), declaration, "csv", partition=1, spark=spark)
+    values = [v for _, v in _values(tmp_path / "data", "S")]
+    assert values == [v for odd in (0, 1) for run in (0, 100) for v in range(run + odd, run + 10, 2)]
+    arrivals = [row["_arrival"] for row in rows(tmp_path / "data", "S")]
+    assert len(set(arrivals)) == 20
+
+
+def test_an_ingest_that_is_cut_short_leaves_nothing_or_is_finished(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declaration = "CREATE STREAM S (t INTEGER) TIMESTAMP BY t"
+    file = tmp_path / "a.csv"
+    file.write_text("t\n" + "".join(f"{i}\n" for i in range(5)))
+    place = str(tmp_path / "data")
+
+    def again() -> list[int]:
+        other = tmp_path / "b.csv"
+        other.write_text("t\n9\n")
+        ingest(str(other), place, declaration, "csv", spark=spark)
+        return [v for (v,) in _values(tmp_path / "data", "S")]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_name", lambda file: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ingest(str(file), place, declaration, "csv", partition=2, spark=spark)
+    assert rows(place, "S") == []
+    assert again() == [0, 1, 2, 3, 4, 9]
+    staging = Path(find(place, "S").folder, ".ingest-dead", "_part=0")
+    staging.mkdir(parents=True)
+    (staging / "part-0.parquet").write_bytes(b"half a file")
+    assert again() == [0, 1, 2, 3, 4, 9, 9]
+    assert not staging.exists()
+
+
+def test_an_ingested_archive_is_replayed_on_either_engine_and_backfilled(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,k\n" + "".join(f"{(i * 7) % 50 * DAY // 10},{i % 3}\n" for i in range(50)))
+    declaration = "CREATE STREAM S (t TIMESTAMP, k INTEGER) TIMESTAMP BY t"
+    ingest(str(tmp_path / "a.csv"), str(tmp_path / "data"), declaration, "csv", spark=spark)
+    answers = []
+    for engine in ("local", "spark"):
+        with minidsms.connect() as db:
+            db.execute(declaration)
+            q = db.query("SELECT k, COUNT(*) FROM S [RANGE 1 DAY] WHERE k > 0 AND k IS NOT NULL GROUP BY k")
+            pushed = db.replay(str(tmp_path / "data"), engine=engine, from_=DAY // 10, to=4 * DAY)
+            answers.append((pushed, sorted(q.fetch()), q.closed_until))
+    assert answers[0] == answers[1]
+    assert answers[0][0] == 27
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 9) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k, COUNT(*), AVG(v) FROM S [RANGE 7] WHERE k <> 2 GROUP BY k",
+        "SELECT ISTREAM(a.k, b.v) FROM S [RANGE 3] a, S [RANGE 2 SLIDE 2] b WHERE a.k = b.k",
+        "SELECT SUM(v) FROM S [RANGE 3]",
+        "SELECT S.k, n FROM S [RANGE 2], R WHERE S.k = R.k",
+        "DSTREAM (SELECT t FROM S [RANGE 3] EXCEPT SELECT n FROM R)",
+    ],
+)
+def test_a_backfill_on_spark_answers_as_one_here(spark: SparkSession, tmp_path: Path, query: str) -> None:
+    rng = random.Random(1)
+    declare = "CREATE STREAM S (k INTEGER, v FLOAT, t TEXT); CREATE RELATION R (k INTEGER, n TEXT)"
+    with minidsms.connect() as db:
+        db.execute(declare)
+        for name in "SR":
+            db.archive(name, str(tmp_path), partition=10)
+        db.push("R", [(1, "a"), (2, "b"), (1, "a")], ts=[0, 5, 20], sign=[1, 1, -1])
+        at = sorted(rng.randrange(40) for _ in range(60))
+        db.push("S", [(rng.randrange(4), rng.random(), rng.choice(["a", "b", None])) for _ in at], ts=at)
+    answers = []
+    for engine in ("local", "spark"):
+        with minidsms.connect(backfill=engine) as db:
+            db.execute(declare)
+            db.replay(str(tmp_path), names=["R"])
+            q = db.execute(f"CREATE QUERY q AS {query} BACKFILL FROM '{tmp_path}'")
+            for ts in range(40, 50):
+                db.push("S", (ts % 4, ts / 2, "b"), ts=ts)
+            db.advance(60)
+            changes = [
+                (c.ts, c.sign, tuple(round(v, 9) if isinstance(v, float) else v for v in c.row)) for c in q.fetch()
+            ]
+            answers.append(sorted(changes, key=repr))
+            if q.kind == "relation":
+                answers[-1] += sorted(repr(tuple(map(_rounded, row))) for row in q.snapshot())
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"format": "xml"}, "unknown format"),
+        ({"declaration": "CREATE STREAM S (t INTEGER)"}, "nothing says when"),
+        ({"declaration": "SELECT 1 FROM S"}, "one CREATE STREAM is wanted"),
+        ({"declaration": "CREATE STREAM S (z INTEGER) TIMESTAMP BY z"}, 'no column "z"'),
+        ({"distinct": ["z"]}, 'distinct: S has no column "z"'),
+        ({"paths": "/nowhere/at/all.csv"}, "cannot read the raw data"),
+        ({"time_unit": "weeks"}, "no time unit"),
+    ],
+)
+def test_what_cannot_be_ingested_is_refused(
+    spark: SparkSession, tmp_path: Path, arguments: dict[str, Any], reason: str
+) -> None:
+    (tmp_path / "a.csv").write_text("t\n1\n")
+    given = {
+        "paths": str(tmp_path / "a.csv"),
+        "folder": str(tmp_path / "data"),
+        "declaration": "CREATE STREAM S (t INTEGER) TIMESTAMP BY t",
+        "format": "csv",
+        "spark": spark,
+    }
+    with pytest.raises(Error, match=reason):
+        ingest(**(given | arguments))
