@@ -19,8 +19,8 @@ from minidsms.sources.text_columns import FALSE_TEXTS, TRUE_TEXTS
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_NUMBER = r"^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
-_INFINITE = r"^-?(?i:inf|infinity)$"
+_NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+_INFINITE = r"^[+-]?(?i:inf|infinity)$"
 _TICKS = r"^-?\d+$"
 _ISO = r"^\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$"
 
