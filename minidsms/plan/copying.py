@@ -35,7 +35,6 @@ from minidsms.streamon.plan_log import Decision
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
-from minidsms.synopses.user_states import UserStates
 
 _OTHERS_OWN = {
     Operator: ("outputs", "failures", "screen"),
@@ -196,7 +195,11 @@ class _Memory:
 
 
 def _is_users(value: Any, name: str) -> bool:
-    return name == "_states" and isinstance(value, UserStates)
+    if name != "_states":
+        return False
+    from minidsms.synopses.user_states import UserStates  # loads kernels, which whoever has such states has loaded
+
+    return isinstance(value, UserStates)
 
 
 def _attributes(value: Any) -> dict[str, Any]:

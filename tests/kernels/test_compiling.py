@@ -52,3 +52,21 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled_and_not_when_the_cach
 
 def test_what_is_no_terminal_is_told_nothing(tmp_path: Path) -> None:
     assert told(tmp_path, False) == "ours\n"
+
+
+FILTERING = """
+import sys
+import minidsms
+
+db = minidsms.connect()
+db.execute("CREATE STREAM S (a INTEGER, b INTEGER)")
+q = db.query("SELECT a FROM S WHERE a > 1 AND b < 5")
+db.push("S", [(2, 3), (3, 9)], ts=[0, 1])
+db.advance(1)
+print(len(q.fetch()), "numba" in sys.modules)
+"""
+
+
+def test_a_query_that_only_filters_does_not_load_the_compiler() -> None:
+    run = subprocess.run([sys.executable, "-c", FILTERING], capture_output=True, text=True, check=True)
+    assert run.stdout == "1 False\n"
