@@ -97,6 +97,7 @@ class Connection(Archiving, ReadsSources):
         self._unnamed = 0
         self._closed = False
         self._is_told = False
+        self._is_left = False
         self.system_streams = SystemStreams(self._streams, self.dictionary, self.tick_ns, self._clock, self.admission)
         for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
             self.add_system_stream(publisher)
@@ -194,6 +195,7 @@ class Connection(Archiving, ReadsSources):
                     self._callbacks.defer(lambda: self.push(name, data, ts, block=block))
                     return 0
                 if not block:
+                    self._is_left = True
                     return stream.push(data, ts, refuse=lambda n: self.admission.refuse_full(stream, n))
                 taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
             elif key in self._relations:
@@ -202,6 +204,9 @@ class Connection(Archiving, ReadsSources):
                 if self._callbacks.are_calling():
                     self._callbacks.defer(lambda: self.push(name, data, ts, sign))
                     return 0
+                if self._is_left:
+                    # What the elements left so far have closed is closed for the change.
+                    self._step(None)
                 taken = self._relations[key].push(data, ts, 1 if sign is None else sign)
             else:
                 raise self._unknown(name)
@@ -413,6 +418,8 @@ class Connection(Archiving, ReadsSources):
     def _step(self, name: str | None) -> bool:
         """Process what is due after news of one input (None: of any); whether callbacks have something to be told."""
         groups = self.groups.all if name is None else self.groups.reading(name)
+        if name is None:
+            self._is_left = False
         if groups:
             self._process(groups)
         self._rest(name)

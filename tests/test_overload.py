@@ -136,6 +136,30 @@ def test_a_push_that_does_not_block_fills_the_queue_to_the_element_and_is_refuse
     assert db.push("S", [(0, i) for i in range(101)], ts=range(101, 202)) == 101
 
 
+def test_elements_left_to_be_processed_later_are_answered_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    push = minidsms.Connection.push
+    rng = Random(1)
+
+    def lazily(db: minidsms.Connection, name: str, data: Any, ts: Any = None, sign: Any = None) -> int:
+        taken = push(db, name, data, ts, sign, block=sign is not None)
+        if rng.random() < 0.3:
+            db.process()
+        return taken
+
+    monkeypatch.setattr(minidsms.Connection, "push", lazily)
+    for seed in range(85_000, 85_012):
+        check(random_case(seed), batch_size=1 + seed % 3)
+
+
+def test_what_is_left_closes_instants_for_relations() -> None:
+    db = connection()
+    db.execute("CREATE RELATION R (k INTEGER)")
+    db.query("SELECT S.k FROM S [RANGE 5], R WHERE S.k = R.k")
+    db.push("S", (1, 1), ts=100, block=False)
+    with pytest.raises(minidsms.LateElementError):
+        db.push("R", (1,), ts=50)
+
+
 def test_the_bound_in_bytes_counts_too() -> None:
     db = connection(queue_bytes=24 * 10)
     q = db.query("SELECT v FROM S")

@@ -129,6 +129,7 @@ def _operator_figures(operator: Operator, total_ns: int, described: dict[str, An
     figures: dict[str, Any] = {"elements_in": counters.elements_in, "elements_out": counters.elements_out}
     if counters.elements_in:
         figures["selectivity"] = counters.elements_out / counters.elements_in
+        figures["ns_per_element"] = counters.time_ns / counters.elements_in
     figures["time_ms"] = counters.time_ns / 1e6
     figures["time_share"] = counters.time_ns / total_ns
     figures["stalls"] = counters.stalls
