@@ -308,7 +308,8 @@ class Connection(Archiving, ReadsSources):
             self._check()
             place = os.path.realpath(sink.path)
             for other in self.queries.values():
-                if other.sink is not None and sink.path != "-" and os.path.realpath(other.sink.path) == place:
+                is_file = sink.path != "-" and "://" not in sink.path
+                if other.sink is not None and is_file and os.path.realpath(other.sink.path) == place:
                     raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
             sink.open(query.schema, self.codec(query.schema))
             previous = query.sink

@@ -127,7 +127,7 @@ def _open_address(
     if scheme not in ("tcp", "tcp-listen"):
         there = "there are tcp://, tcp-listen://, kafka:// and the paths of files"
         raise Error(f'there is no source "{scheme}://"\nhelp: {there}')
-    chosen = _line_format(format, "csv", path)
+    chosen = _line_format(format, "json", path)
     header = chosen == "csv" and options.flag("header")
     address = tcp_address(path, options.flag("allow_remote"))
     if not address.listens:

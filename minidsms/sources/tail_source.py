@@ -57,6 +57,10 @@ class Tail:
                     return
                 continue
             change = self._change(position)
+            if change == "replaced" and (data := self._read()):
+                # Written between the last reading and the rotation.
+                source.inbox.put(rows, cutter.feed(data))
+                continue
             if change:
                 source.inbox.put(rows, cutter.end() if change == "replaced" else None)
                 self._begin_anew(source, change)

@@ -165,6 +165,20 @@ def test_a_client_that_does_not_keep_up_is_cut_off_and_the_others_are_not(db: An
         slow.close()
 
 
+def test_two_queries_may_tell_the_same_server(db: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        queries = [query(db), query(db)]
+        for q in queries:
+            q.into(address)
+        accepted = [server.accept()[0] for _ in queries]
+        push(db, 1)
+        for q, connected in zip(queries, accepted):
+            q.close()
+            assert json.loads(connected.makefile().read())["v"] == 1
+            connected.close()
+
+
 def test_one_engine_feeds_another_over_tcp(db: Any) -> None:
     q = query(db)
     sink: Any = q.into("tcp-listen://127.0.0.1:0")

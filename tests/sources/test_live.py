@@ -18,6 +18,7 @@ import minidsms
 from minidsms.cql.errors import CqlError, Error
 from minidsms.sources.blocks import Block
 from minidsms.sources.inbox import Inbox
+from minidsms.sources.tail_source import Tail
 
 PATIENCE_S = 20.0
 
@@ -196,7 +197,7 @@ def test_a_server_that_comes_late_and_goes_is_tried_again() -> None:
     db = minidsms.connect()
     db.execute(
         "CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts "
-        f"FROM 'tcp://127.0.0.1:{port}' WITH (retry = 20 MILLISECONDS)"
+        f"FROM 'tcp://127.0.0.1:{port}' FORMAT csv WITH (retry = 20 MILLISECONDS)"
     )
     q = db.query("SELECT v FROM S")
     with Running(db):
@@ -235,7 +236,7 @@ def test_leave_to_listen_everywhere_can_be_given() -> None:
 def test_rows_without_a_timestamp_column_come_at_the_clocks_instant_and_time_goes_on() -> None:
     now = [1000]
     db = minidsms.connect(clock=lambda: now[0])
-    db.execute("CREATE STREAM S (v INTEGER) FROM 'tcp-listen://127.0.0.1:0'")
+    db.execute("CREATE STREAM S (v INTEGER) FROM 'tcp-listen://127.0.0.1:0' FORMAT csv")
     q = db.query("SELECT v FROM S [RANGE 10]")
     with Running(db), socket.create_connection(port_of(db.reading.sources[0][0].path)) as client:
         client.sendall(b"7\n")
@@ -247,7 +248,7 @@ def test_rows_without_a_timestamp_column_come_at_the_clocks_instant_and_time_goe
 
 def test_a_relation_takes_changes_from_lines_and_keeps_those_it_cannot_make() -> None:
     db = minidsms.connect()
-    db.execute("CREATE RELATION R (k INTEGER) FROM 'tcp-listen://127.0.0.1:0' WITH (clients = 1)")
+    db.execute("CREATE RELATION R (k INTEGER) FROM 'tcp-listen://127.0.0.1:0' FORMAT csv WITH (clients = 1)")
     send(db.reading.sources[0][0].path, b"1,+,5\n2,+,6\n3,-,9\n4,-,5\n")
     db.run()
     relation = db.stream_input("R")
@@ -347,7 +348,7 @@ def test_an_idle_source_no_longer_holds_the_others_back() -> None:
 
 def test_a_source_that_never_said_anything_follows_the_others_when_idle() -> None:
     db, _ = listening(options="idle_after = 30 MILLISECONDS")
-    db.execute("CREATE STREAM B (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM 'tcp-listen://127.0.0.1:0'")
+    db.execute("CREATE STREAM B (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM 'tcp-listen://127.0.0.1:0' FORMAT csv")
     q = db.query("SELECT B.v FROM B [RANGE 100] LEFT JOIN S [RANGE 100] ON B.v = S.v")
     with Running(db), socket.create_connection(port_of(db.reading.sources[1][0].path)) as client:
         client.sendall(b"5,1\n9,2\n")
@@ -408,6 +409,28 @@ def test_a_rotation_is_told_and_no_line_is_lost(tmp_path: Path) -> None:
         soon(lambda: taken.accepted == 3)
         assert "was replaced" in str(db.execute("SHOW SOURCES"))
     assert rows(q) == [(1,), (2,), (3,)]
+
+
+def test_what_is_written_just_before_a_rotation_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("ts,v\n1,1\n")
+    looked: list[str] = []
+    change = Tail._change
+
+    def rotate_and_look(tail: Tail, position: int) -> str:
+        if not looked:
+            with path.open("a") as file:
+                file.write("2,2\n")
+            path.rename(tmp_path / "s.csv.1")
+            path.write_text("ts,v\n3,3\n")
+        looked.append(change(tail, position))
+        return looked[-1]
+
+    monkeypatch.setattr(Tail, "_change", rotate_and_look)
+    db = following(path, "stop_after = 50 MILLISECONDS")
+    q = db.query("SELECT v FROM S")
+    db.run()
+    assert rows(q) == [(1,), (2,), (3,)] and looked[0] == "replaced"
 
 
 def test_a_truncation_is_told_and_reading_begins_anew(tmp_path: Path) -> None:
