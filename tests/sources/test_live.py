@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,24 @@ import minidsms
 from minidsms.cql.errors import CqlError, Error
 from minidsms.sources.blocks import Block
 from minidsms.sources.inbox import Inbox
-from minidsms.sources.tail_source import Tail
 
 PATIENCE_S = 20.0
+
+
+@pytest.fixture(autouse=True)
+def everything_is_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No thread of a test's connections outlives the test."""
+    made: list[minidsms.Connection] = []
+    connect = minidsms.connect
+
+    def connecting(**options: Any) -> minidsms.Connection:
+        made.append(connect(**options))
+        return made[-1]
+
+    monkeypatch.setattr(minidsms, "connect", connecting)
+    yield
+    for db in made:
+        db.close()
 
 
 def soon(claim: Callable[[], bool]) -> None:
@@ -415,19 +430,20 @@ def test_what_is_written_just_before_a_rotation_is_read(tmp_path: Path, monkeypa
     path = tmp_path / "s.csv"
     path.write_text("ts,v\n1,1\n")
     looked: list[str] = []
-    change = Tail._change
+    db = following(path, "stop_after = 50 MILLISECONDS")
+    source: Any = db.reading.sources[0][0]
+    change = source.feeder._change
 
-    def rotate_and_look(tail: Tail, position: int) -> str:
+    def rotate_and_look(position: int) -> str:
         if not looked:
             with path.open("a") as file:
                 file.write("2,2\n")
             path.rename(tmp_path / "s.csv.1")
             path.write_text("ts,v\n3,3\n")
-        looked.append(change(tail, position))
+        looked.append(change(position))
         return looked[-1]
 
-    monkeypatch.setattr(Tail, "_change", rotate_and_look)
-    db = following(path, "stop_after = 50 MILLISECONDS")
+    monkeypatch.setattr(source.feeder, "_change", rotate_and_look)
     q = db.query("SELECT v FROM S")
     db.run()
     assert rows(q) == [(1,), (2,), (3,)] and looked[0] == "replaced"
