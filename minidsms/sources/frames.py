@@ -12,14 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
-from minidsms.sources.opening import open_source
+from minidsms.sources.opening import open_definition, open_source
 from minidsms.sources.options import Options
 from minidsms.sources.source import BATCH_ROWS, LiveSource, Pace, Source, choose_columns
+
+_GENERATOR = "generator://"
 
 
 class FrameSource:
@@ -88,6 +91,8 @@ def open_anything(
 ) -> Source | LiveSource:
     """The source that `Connection.feed` was given."""
     relation = isinstance(target, RelationInput)
+    if isinstance(source, str) and source.lower().startswith(_GENERATOR):
+        return _generator(source, format, target, options)
     if isinstance(source, str | os.PathLike):
         return open_source(os.fspath(source), format, target.schema, relation, options)
     name = f"the source of {target.definition.name}"
@@ -100,3 +105,16 @@ def open_anything(
     frames.pace = Pace(given.number("speed", None, 0), None)
     given.done()
     return frames
+
+
+def _generator(
+    address: str, format: str | None, target: StreamInput | RelationInput, options: Mapping[str, Any]
+) -> Source | LiveSource:
+    """generator://name/stream with the arguments as options, as FROM GENERATOR name('stream', ..)."""
+    if format is not None:
+        raise Error(f"{address}: a generator has no format\nhelp: leave format out")
+    name, _, stream = address[len(_GENERATOR) :].partition("/")
+    arguments = tuple((key, value) for key, value in options.items() if key != "speed")
+    pace = tuple((key, value) for key, value in options.items() if key == "speed")
+    definition = SourceDef(name, None, pace, True, ((stream,) if stream else ()) + arguments)
+    return open_definition(definition, target.schema, isinstance(target, RelationInput), target.converter.tick_ns)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.cql.errors import CqlError
+from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse_type
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
@@ -120,6 +120,25 @@ def test_a_generator_without_end_is_read_up_to_an_instant() -> None:
     assert q.snapshot() == [(10_000,)]
     db.run(until=19_999)
     assert q.snapshot() == [(20_000,)]
+
+
+def test_python_declares_the_same_generators() -> None:
+    answers = []
+    for source in ("", " FROM GENERATOR nexmark('bid', events = 9000, seed = 4)"):
+        with minidsms.connect() as db:
+            db.execute(f"CREATE STREAM B (price INTEGER, at TIMESTAMP) TIMESTAMP BY at{source}")
+            q = db.query("SELECT SUM(price) FROM B")
+            if not source:
+                db.feed("B", "generator://nexmark/bid", events=9000, seed=4, speed=1000)
+            db.run()
+            answers.append(q.snapshot())
+    assert answers[0] == answers[1]
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM B (price INTEGER, at TIMESTAMP) TIMESTAMP BY at")
+        with pytest.raises(Error, match='no argument "seeds"'):
+            db.feed("B", "generator://nexmark/bid", seeds=4)
+        with pytest.raises(Error, match="has several streams"):
+            db.feed("B", "generator://nexmark")
 
 
 def test_speed_lets_event_time_pass_with_the_clock() -> None:

@@ -312,6 +312,26 @@ def test_a_sender_faster_than_the_engine_is_held_up_by_the_socket() -> None:
     client.close()
 
 
+@pytest.mark.long
+def test_many_clients_at_once_lose_and_double_nothing() -> None:
+    clients, each = 30, 20_000
+    db, path = listening("csv", "SLACK 1000000", f"clients = {clients}")
+    q = db.query("SELECT COUNT(*), SUM(v), COUNT(DISTINCT v) FROM S")
+
+    def send_all(first: int) -> None:
+        data = b"".join(b"%d,%d\n" % (i, first + i) for i in range(each))
+        with socket.create_connection(port_of(path)) as client:
+            for start in range(0, len(data), 777):
+                client.sendall(data[start : start + 777])
+
+    senders = [threading.Thread(target=send_all, args=(n * each,)) for n in range(clients)]
+    for sender in senders:
+        sender.start()
+    db.run()
+    n = clients * each
+    assert q.snapshot() == [(n, n * (n - 1) // 2, n)]
+
+
 def test_stop_ends_run_and_closing_ends_the_threads() -> None:
     before = threading.active_count()
     db, path = listening(options="header = false")
