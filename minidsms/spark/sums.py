@@ -2,7 +2,8 @@
 
 An INTEGER is added in two halves of 32 bits, a FLOAT in whole multiples of four powers of two: both are exact in any
 order and number, so that a sum of what is left after millions of rows have come and gone is the sum of what is left.
-A float beyond 2 ** 56 is the exception: those alone are added as doubles. docs/semantics R3, R4.
+A float beyond 2 ** 56 is the exception: those alone are added as doubles. A sum holds for 2 ** 27 rows that are in a
+group at once. docs/semantics R3, R4.
 """
 
 from __future__ import annotations
@@ -108,8 +109,3 @@ def _of_floats(name: str) -> Column:
     beyond = F.when((up > long(0)) & (down > long(0)), F.lit(float("nan")))
     beyond = beyond.when(up > long(0), F.lit(_INFINITY)).when(down > long(0), F.lit(-_INFINITY))
     return beyond.otherwise(total)
-
-
-def exact_limbs() -> int:
-    """How many rows of one group can be there at once before a limb could overflow."""
-    return int(2**63 // _LIMB)

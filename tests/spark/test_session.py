@@ -10,7 +10,7 @@ import pytest
 
 from minidsms import Error
 from minidsms.spark import java
-from minidsms.spark.session import LOOPBACK, session
+from minidsms.spark.session import LOOPBACK, prepared, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +27,15 @@ def test_spark_binds_to_loopback_and_shows_no_page(spark: SparkSession) -> None:
     assert spark.conf.get("spark.driver.host") == LOOPBACK
     assert spark.conf.get("spark.driver.bindAddress") == LOOPBACK
     assert spark.sparkContext.uiWebUrl is None
+
+
+def test_a_session_of_the_programs_own_keeps_its_settings(spark: SparkSession) -> None:
+    own = spark.newSession()
+    own.conf.set("spark.sql.constraintPropagation.enabled", "true")
+    ours = prepared(own)
+    assert own.conf.get("spark.sql.constraintPropagation.enabled") == "true"
+    assert ours.conf.get("spark.sql.constraintPropagation.enabled") == "false"
+    assert prepared(spark) is spark
 
 
 def test_workers_use_this_interpreter(spark: SparkSession) -> None:
