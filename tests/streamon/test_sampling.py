@@ -14,7 +14,7 @@ def taken(
     """How many tuples of each chunk are profiled."""
     counts = []
     for tuples in chunks:
-        rows = schedule.due(tuples, affordable)
+        rows = schedule.due(tuples, lambda: affordable)
         counts.append(0 if rows is None else len(rows))
         if rows is not None:
             assert (np.diff(rows) >= 0).all() and rows[0] >= 0 and rows[-1] < tuples
@@ -66,7 +66,7 @@ def test_chunks_of_a_few_tuples_among_large_ones_are_left_alone() -> None:
 
 
 def test_the_same_seed_samples_the_same_tuples() -> None:
-    one, two = (SamplingSchedule(0.5, True, 1000, seed=7).due(1000, True) for _ in range(2))
+    one, two = (SamplingSchedule(0.5, True, 1000, seed=7).due(1000, lambda: True) for _ in range(2))
     assert one is not None and two is not None and one.tolist() == two.tolist()
 
 

@@ -64,7 +64,7 @@ class FilterPipeline:
             return self.executor.run(frame, rows, use_kernels)
         schedule = self._adapting(entering)
         if schedule is not None and self._profiler is not None:
-            sampled = schedule.due(entering, self._is_affordable())
+            sampled = schedule.due(entering, self._is_affordable)
             if sampled is not None:
                 start = time.perf_counter_ns()
                 self._profiler.profile(frame, rows, sampled, use_kernels)

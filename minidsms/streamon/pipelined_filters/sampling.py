@@ -10,8 +10,7 @@ Babu 2005, section 4.3.1 (drop-profiling probability) and 4.3.4 (run-time overhe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -54,10 +53,11 @@ class SamplingSchedule:
         self._usual = 0.0
         self._allowed = 0.0
 
-    def due(self, tuples: int, is_affordable: bool) -> Int64Array | None:
+    def due(self, tuples: int, is_affordable: Callable[[], bool]) -> Int64Array | None:
         """Of the next `tuples` tuples, the positions to profile, ascending; None for none.
 
-        is_affordable: profiling has taken a small share of the time up to now; else only what is urgent is profiled.
+        is_affordable: whether profiling has taken a small share of the time up to now; else only what is urgent is
+        profiled.
         """
         self._deaf_for -= tuples
         self._credit += tuples * self.rate / self.slowdown
@@ -65,7 +65,7 @@ class SamplingSchedule:
         self._usual = max(tuples, FORGETTING * self._usual)
         if self._credit < max(1.0, min(BULK, self._usual)):
             return None
-        if not (self._is_given or self._is_burst or is_affordable):
+        if not (self._is_given or self._is_burst or is_affordable()):
             self._credit = min(self._credit, float(self._window))
             return None
         count = min(int(self._credit), tuples)
@@ -124,17 +124,22 @@ class DropRates:
             self._counted = [0] * len(self._counted)
         if reached[0] - self._counted[0] < ENOUGH:
             return False
-        counts = [now - then for now, then in zip(reached, self._counted)]
-        rates = [(1 - after / before if before else 0.0, before) for before, after in pairwise(counts)]
+        reference, counted = self._reference, self._counted
+        rates: list[tuple[float, int]] = []
+        has_changed = False
+        before = reached[0] - counted[0]
+        for place in range(1, len(reached)):
+            after = reached[place] - counted[place]
+            rate = 1 - after / before if before else 0.0
+            rates.append((rate, before))
+            if reference is not None and not has_changed:
+                has_changed = _differ(*reference[place - 1], rate, before)
+            before = after
         self._counted = list(reached)
-        reference, self._reference = self._reference, rates
-        if reference is None:
-            return False
-        if any(_differ(*old, *new) for old, new in zip(reference, rates)):
-            return True
         # Slow drift adds up against a reference that stays.
-        self._reference = reference
-        return False
+        if reference is None or has_changed:
+            self._reference = rates
+        return has_changed
 
 
 def _differ(rate: float, of: int, other: float, of_other: int) -> bool:
