@@ -14,6 +14,8 @@ def read_text(path: str) -> str:
     """The text of a file of statements, "-" being the standard input. Error where it cannot be read."""
     try:
         if path == "-":
+            if sys.stdin is None:
+                raise Error("the standard input is closed")
             data = sys.stdin.buffer.read(_MOST_BYTES + 1)
         else:
             with open(path, "rb") as file:

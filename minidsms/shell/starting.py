@@ -20,10 +20,10 @@ def start(options: argparse.Namespace) -> int:
     if options.print_config:
         print(configurations.EXAMPLE, end="")
         return 0
-    if options.allow and not (options.safe or os.environ.get("MINIDSMS_SAFE")):
-        raise Error("--allow goes with --safe: without it files may be anywhere")
     path = os.devnull if options.no_config else options.config
     configuration = configurations.load_configuration(path, os.environ)
+    if options.allow and not (options.safe or configuration.safe):
+        raise Error("--allow goes with --safe: without it files may be anywhere")
     changes: dict[str, object] = {}
     if options.mode:
         changes["mode"] = read_mode(words_of(options.mode))

@@ -152,3 +152,26 @@ def test_safe_mode_belongs_to_the_shell(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit) as ended:
         main(["--safe", "run", "s.cql"])
     assert ended.value.code == 2
+
+
+def test_without_an_input_or_with_options_that_do_not_fit_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main([]) == 1
+    assert capsys.readouterr().err == "error: the standard input is closed\n"
+    assert main(["--allow", "data", "-c", ""]) == 1
+    assert "--allow goes with --safe" in capsys.readouterr().err
+    assert main(["--mode", "tabel", "-c", ""]) == 1
+    assert 'did you mean "table"' in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_it_with_130_and_leaves_no_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("minidsms.connection.Connection.drive", interrupt)
+    assert main(["-c", f"{SOURCE} CREATE QUERY z AS SELECT a FROM S INTO 'z.csv'"]) == 130
+    assert "interrupted" in capsys.readouterr().err and not (folder / "z.csv").exists()
