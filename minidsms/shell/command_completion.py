@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from minidsms.cql.errors import Error
 from minidsms.settings import SETTINGS
 from minidsms.shell.candidates import Candidate, files, matching, words
 from minidsms.shell.clauses import begun_quote
@@ -33,7 +34,10 @@ def complete_command(before: str, names: Names, allows: Callable[[str], bool]) -
     prefix = rest[quote + 1 :] if quote is not None else _LAST.search(rest).group()  # type: ignore[union-attr]
     mark = rest[quote] if quote is not None else ""
     done = rest[:quote] if quote is not None else rest[: len(rest) - len(prefix)]
-    said = [word.text for word in words_of(done)] if begun_quote(done) is None else []
+    try:
+        said = [word.text for word in words_of(done)]
+    except Error:
+        return []
     kind = _kind(command.name, command.completes, said)
     if kind == "file":
         return files(prefix, mark, allows)

@@ -63,6 +63,8 @@ ALIASES = {"exit": "quit", "q": "quit", "h": "help", "?": "help", "tables": "str
 
 def run_command(session: Session, line: str) -> None:
     """Run a command's line. Error where there is no such command, or it cannot be done."""
+    if "\0" in line:
+        raise Error("a command has no character 0")
     name, _, rest = line[1:].strip().partition(" ")
     key = name.lower().rstrip(";")
     rest = rest.strip().removesuffix(";").rstrip()
