@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,11 @@ def begun(folder: Path, *arguments: str, **variables: str) -> Terminal:
     return terminal
 
 
+def latest(terminal: Terminal) -> str:
+    """The instant of the last change on the screen."""
+    return max((line[4:23] for line in terminal.lines if line.startswith("q1  2026")), default="")
+
+
 def test_it_greets_and_leaves(folder: Path) -> None:
     with begun(folder) as terminal:
         assert ".help start" in terminal.lines[1] and terminal.prompt == "cql>"
@@ -124,12 +130,12 @@ def test_columns_are_offered_behind_select(declared: Terminal) -> None:
 def test_results_come_above_the_prompt_while_something_is_typed(declared: Terminal) -> None:
     declared.line("SELECT car, speed FROM Pos;")
     declared.line(".feed Pos FROM 'traffic.csv' SPEED 20")
-    declared.wait("00:00:03")
+    declared.wait(lambda: latest(declared) >= "2026-01-01 00:00:03")
     declared.send("SELECT half a stat")
-    declared.wait("00:00:30")
+    declared.wait(lambda: latest(declared) >= "2026-01-01 00:00:30")
     declared.wait(lambda: declared.prompt == "cql> SELECT half a stat")
     declared.send("ement")
-    declared.wait("00:01:00")
+    declared.wait(lambda: latest(declared) >= "2026-01-01 00:01:00")
     declared.wait(lambda: declared.prompt == "cql> SELECT half a statement")
     above = declared.lines[: declared.lines.index(declared.prompt)]
     assert above[-1].startswith("q1  2026-01-01 00:0")
@@ -140,7 +146,7 @@ def test_ctrl_c_stops_the_watch_then_clears_the_line_then_stops_the_feed_but_nev
 ) -> None:
     declared.line("SELECT car, speed FROM Pos;")
     declared.line(".feed Pos FROM 'traffic.csv' SPEED 5")
-    declared.wait("00:00:01")
+    declared.wait(lambda: latest(declared) >= "2026-01-01 00:00:01")
     declared.send("half")
     declared.wait("cql> half")
     declared.send("\x03")
@@ -168,7 +174,7 @@ def test_a_table_is_redrawn_in_place(declared: Terminal) -> None:
 def test_the_toolbar_tells_rates_lag_and_the_feed(declared: Terminal) -> None:
     declared.line("CREATE QUERY all_cars AS SELECT car FROM Pos;")
     declared.line(".feed Pos FROM 'traffic.csv' SPEED 30")
-    declared.wait(lambda: "in 30/s" in declared.lines[-1] or "in 29" in declared.lines[-1])
+    declared.wait(lambda: re.search(r"in [1-9][0-9.]*/s", declared.lines[-1]) is not None)
     assert "lag" in declared.lines[-1] and "30x" in declared.lines[-1]
 
 
