@@ -174,8 +174,7 @@ def test_a_table_is_redrawn_in_place(declared: Terminal) -> None:
 def test_the_toolbar_tells_rates_lag_and_the_feed(declared: Terminal) -> None:
     declared.line("CREATE QUERY all_cars AS SELECT car FROM Pos;")
     declared.line(".feed Pos FROM 'traffic.csv' SPEED 30")
-    declared.wait(lambda: re.search(r"in [1-9][0-9.]*/s", declared.lines[-1]) is not None)
-    assert "lag" in declared.lines[-1] and "30x" in declared.lines[-1]
+    declared.wait(lambda: re.search(r"in [1-9][0-9.]*/s.* lag .*30x", declared.lines[-1]) is not None)
 
 
 def test_it_follows_the_size_of_the_terminal(declared: Terminal) -> None:
