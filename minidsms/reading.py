@@ -5,7 +5,6 @@ Invariant: the engine's lock is held while a block is pushed, never while a live
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,7 +29,7 @@ class SourceList:
         self.sources: list[tuple[Source | LiveSource, StreamInput | RelationInput]] = []
         self._tick_ns = tick_ns
         self._driver: SourceDriver | None = None
-        self._stopped = threading.Event()
+        self._is_stopped = False
 
     def add(self, source: Source | LiveSource, target: StreamInput | RelationInput) -> None:
         """One more source."""
@@ -62,15 +61,13 @@ class SourceList:
 
     def stop(self) -> None:
         """Let `run` return after the block it is at; from any thread or signal handler."""
-        self._stopped.set()
-        if self._driver is not None:
-            self._driver.wake()
+        # No lock and no event: a handler may interrupt the very code that holds them. Who waits looks again soon.
+        self._is_stopped = True
 
     def take_stop(self) -> bool:
         """Whether somebody said stop; asking takes the word back."""
-        was_set = self._stopped.is_set()
-        self._stopped.clear()
-        return was_set
+        was_stopped, self._is_stopped = self._is_stopped, False
+        return was_stopped
 
     @property
     def fraction(self) -> float:

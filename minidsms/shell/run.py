@@ -7,10 +7,12 @@ off leaves no half-written file.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -170,9 +172,25 @@ def _drive(job: Job, until: int | None, options: argparse.Namespace) -> None:
     unfed = job.db.finish_unfed()
     if unfed and not options.quiet:
         _tell([f"nothing feeds {name}: it stays empty" for name in unfed])
-    with progress_bar(not options.quiet) as tell:
-        while job.db.run_some(until):
+    with progress_bar(not options.quiet) as tell, _stopped_by_signals(job.db):
+        while not job.db.reading.take_stop() and job.db.run_some(until):
             tell(job.db.sources_read)
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(db: Connection) -> Iterator[None]:
+    """Where a source may go on for ever, Ctrl-C and SIGTERM are how a run ends: what was answered is written."""
+    from minidsms.sources.source import LiveSource
+
+    if not any(isinstance(source, LiveSource) for source, _ in db.reading.sources):
+        yield
+        return
+    before = {which: signal.signal(which, lambda *_: db.stop()) for which in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)
 
 
 # --------------------------------------------------------------------------------------------------------- reporting

@@ -105,10 +105,6 @@ class SourceDriver:
         if self._wait_s is not None:
             self._bell.wait(self._wait_s)
 
-    def wake(self) -> None:
-        """Let who waits look again; from any thread."""
-        self._bell.set()
-
     def step(self, until: int | None = None) -> bool:
         """Push one more block; False when the sources have ended, or tell nothing more up to `until`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -581,3 +582,22 @@ def test_a_source_that_fails_says_so_once_and_has_ended(tmp_path: Path) -> None:
         db.run()
     db.run()
     assert db.stream_input("S").ended
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no signals here")
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_with_a_live_source_ends_at_a_signal_and_writes_its_files(which: int, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("ts,v\n1,10\n2,20\n")
+    (tmp_path / "live.cql").write_text(
+        "CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM 's.csv' WITH (follow = true);\n"
+        "CREATE QUERY told AS SELECT v FROM S INTO 'told.csv' WITH (append = true);\n"
+        "CREATE QUERY whole AS SELECT v FROM S INTO 'whole.csv';\n"
+    )
+    command = [sys.executable, "-m", "minidsms", "run", "live.cql"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        soon(lambda: (tmp_path / "told.csv").exists() and (tmp_path / "told.csv").read_text().count("\n") == 3)
+        assert not (tmp_path / "whole.csv").exists()
+        process.send_signal(which)
+        assert process.wait(PATIENCE_S) == 0
+        assert process.stderr is not None and "whole: 2 rows written to whole.csv" in process.stderr.read()
+    assert (tmp_path / "whole.csv").read_text() == "_ts,_sign,v\n1,1,10\n2,1,20\n"
