@@ -204,7 +204,8 @@ class Group:
             queue.progress = queue.producer.progress
             queue.producer.outputs.append(queue)
         network.links = []
-        self._use(network.operators)
+        if network.failure is None:
+            self._use(network.operators)
 
     def remove(self, network: Network) -> None:
         """Forget a network, and free what only it used."""

@@ -120,6 +120,24 @@ def test_a_failed_query_can_still_be_explained() -> None:
     assert bad.stats()["failure"] == bad.failure
 
 
+def test_a_failed_query_that_is_paused_or_set_stays_failed() -> None:
+    db = connected()
+    good = db.query("SELECT k, v FROM S [RANGE 5]")
+    bad = db.query("SELECT k, v * 9000000000000000000 FROM S [RANGE 5]")
+    db.push("S", [(1, 2)], ts=2)
+    db.advance(3)
+    bad.pause()
+    bad.set("batch_size", 3)
+    bad.resume()
+    db.push("S", [(1, 1)], ts=4)
+    db.advance(4)
+    assert bad.state == "failed" and bad.failure is not None and bad.failure[0] == 2
+    assert [row for _, _, row in answers(good)] == [(1, 2), (1, 1)]
+    bad.close()
+    good.close()
+    assert not db.groups.all and not db.stream_store("S")[0]._readers
+
+
 def test_all_queries_above_a_failing_operator_fail_and_no_other() -> None:
     db = connected()
     text = "SELECT k, SUM(v * 9000000000000000000) FROM S [RANGE 5] GROUP BY k"
