@@ -246,6 +246,20 @@ def test_with_history_a_query_starts_from_the_present_content() -> None:
     assert late.snapshot() == early.snapshot() == []
 
 
+def test_with_history_a_query_begins_with_the_same_rows_whether_queries_share_or_not() -> None:
+    db = connected(sharing="off")
+    early = [db.query(f"SELECT k, v FROM S [RANGE {size}]") for size in (3, 10, 5)]
+    for ts in range(1, 9):
+        db.push("S", [(1, ts)], ts=ts)
+    db.advance(8)
+    assert rows_held(db) == 0
+    late = db.execute("CREATE QUERY late AS SELECT k, v FROM S [RANGE 10] WITH HISTORY")
+    assert sorted(late.snapshot()) == sorted(early[1].snapshot()) == [(1, ts) for ts in range(1, 9)]
+    db.advance(14)
+    assert late.snapshot() == early[1].snapshot()
+    assert rows_held(db) == 0
+
+
 def test_a_self_join_reads_its_stream_and_equal_windows_once() -> None:
     db = connected()
     q = db.query("SELECT a.v, b.v FROM S [RANGE 3] a, S [RANGE 3] b WHERE a.k = b.k")

@@ -65,6 +65,16 @@ def share(group: Group) -> None:
             taken.setdefault(operator.lineage, operator)
 
 
+def take_back_all(groups: Iterable[Group], store: StreamStore) -> None:
+    """Let a stream's store hold again what the queries hold that have the rows to themselves, for one that begins with
+    it. They go on for themselves.
+    """
+    for group in groups:
+        for source in _sources(group.operators):
+            if source.store is store and source.own is not None:
+                store.take_back(source.own, source.own.tail)
+
+
 def _missing(network: Network, taken: Mapping[int, Operator]) -> tuple[list[Operator], dict[int, Operator]]:
     """The operators that a network needs beside those taken, and, by the id of its own, the taken ones they join."""
     known: dict[int, Operator] = {}
