@@ -332,8 +332,9 @@ def plan_figures(query: Query, width: int) -> Table:
     for line in physical.splitlines():
         operator, _, figures = line.removeprefix("  ").partition("   [")
         figures, _, shared = figures.partition("]")
-        if not figures:
-            rows.add_row(shown(operator, "dim"))
+        if not figures.startswith("in "):
+            if not operator.lstrip().startswith("- F"):  # how a single filter fares is too wide for a page
+                rows.add_row(shown(operator, "dim"))
             continue
         elements_in, elements_out, taken, *_ = figures.split("; ")
         ms, _, share = taken.partition(" ms ")

@@ -239,4 +239,4 @@ def test_the_page_has_every_question_every_query_and_no_escape_codes(
     for name in demo.QUERIES:
         assert demo.question(name) in page
         assert f"examples/flights/{name}.cql" in page
-    assert "AntiJoin" in page
+    assert "Select (carrier, flight, due) NOT IN" in page
