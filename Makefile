@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test check soak soak-spark matrix bench bench-peers clean
+.PHONY: help env demo test check soak soak-spark matrix bench bench-peers tables clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -19,6 +19,7 @@ help:
 	@echo "make soak-spark  generated cases on Spark against the definition (an hour)"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
 	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
+	@echo "make tables  keep the parser's tables, after a change of the grammar"
 	@echo "make clean   remove the environment and everything that is cached"
 
 env: $(INSTALLED)
@@ -59,6 +60,9 @@ bench: env
 
 bench-peers: env
 	@$(BIN)/python -m benchmarks peers --events 200000
+
+tables: env
+	@$(BIN)/python -c 'from minidsms.cql import tables; tables.save()'
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """From a CQL text to its syntax tree.
 
-`grammar.lark` says what CQL looks like; the parser's tables are built from it once, on first use.
+`grammar.lark` says what CQL looks like; `tables` keeps the parser that follows from it.
 
 Invariant: whatever the text, the outcome is a tree or a CqlError that shows the place.  docs/semantics "Statements".
 """
@@ -9,31 +9,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from importlib import resources
 from typing import Any
 
-from lark import Lark, Token, UnexpectedToken
-from lark.lexer import Lexer
+from lark import Lark, UnexpectedToken
 
-from minidsms.cql import lexer, syntax
+from minidsms.cql import lexer, syntax, tables
 from minidsms.cql.errors import CqlError
 from minidsms.cql.syntax_errors import accepted, syntax_error
 from minidsms.cql.tree_builder import TreeBuilder, check_tree
 from minidsms.elements import Type
 
 
-class _Tokens(Lexer):
-    """Hands lark the tokens that `lexer.statements` has already made."""
-
-    def __init__(self, configuration: object) -> None:
-        pass
-
-    def lex(self, tokens: Any, parser_state: Any = None) -> Iterator[Token]:
-        return iter(tokens)
-
-
 class _Grammar:
-    """The parser's tables and the builder its callbacks belong to; built on first use, one parse at a time."""
+    """The parser and the builder its callbacks belong to; loaded on first use, one parse at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -43,14 +31,7 @@ class _Grammar:
     def loaded(self) -> Lark:
         """The tables; call it under the lock."""
         if self.lark is None:
-            self.lark = Lark(
-                resources.files("minidsms.cql").joinpath("grammar.lark").read_text("utf-8"),
-                parser="lalr",
-                lexer=_Tokens,
-                start=["statement", "query", "type"],
-                transformer=self.builder,
-                maybe_placeholders=True,
-            )
+            self.lark = tables.load(self.builder)
         return self.lark
 
     def parse(self, statement: lexer.Statement, text: str, start: str) -> Any:
