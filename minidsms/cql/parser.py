@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from lark import Lark, UnexpectedToken
+from lark import Lark, Token, UnexpectedToken
 
 from minidsms.cql import lexer, syntax, tables
 from minidsms.cql.errors import CqlError
