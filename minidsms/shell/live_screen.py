@@ -3,11 +3,13 @@
 Any thread may write. While no prompt stands the text goes out at once; while one stands it waits for the prompt's event
 loop, which lifts the prompt for a moment. What is being typed is not disturbed.
 
-Invariant: texts appear whole, in the order in which they were written.
+Invariant: texts appear whole, in the order in which they were written. The terminal stays raw meanwhile, so that keys
+pressed in that moment are neither echoed by the terminal nor turned into signals: the prompt takes them as any others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import threading
@@ -57,9 +59,13 @@ class LiveScreen:
             self._waiting.append(text)
             if self._app is None:
                 self._put_out()
-            elif not self._is_scheduled and self._app.loop is not None:
+                return
+            loop = self._app.loop
+            if not self._is_scheduled and loop is not None:
                 self._is_scheduled = True
-                self._app.loop.call_soon_threadsafe(self._show)
+                # A loop that has been closed: the prompt is ending, and its end puts the text out.
+                with contextlib.suppress(RuntimeError):
+                    loop.call_soon_threadsafe(self._show, self._app)
 
     def raw(self, text: str) -> None:
         """Lines for other programs, made harmless: a person reads them here."""
@@ -83,11 +89,35 @@ class LiveScreen:
             if self._app is None:
                 self._put_out()
 
-    def _show(self) -> None:
-        """In the prompt's event loop: lift the prompt, put out what waits, draw it again."""
+    def _show(self, app: Application[Any]) -> None:
+        """In the prompt's event loop: see to it that what waits is shown."""
         from prompt_toolkit.application import run_in_terminal
 
-        run_in_terminal(self._put_out_waiting)
+        if app.is_done or not app.is_running:
+            return  # the end of a prompt puts out what waits
+        busy = app._running_in_terminal_f
+        if busy is None or busy.done():
+            app.create_background_task(self._show_above(app))
+        else:
+            # An editor has the terminal, or the shell is stopped: after that.
+            run_in_terminal(self._put_out_waiting)
+
+    async def _show_above(self, app: Application[Any]) -> None:
+        """Lift the prompt, put out what waits, draw the prompt again.
+
+        Not by `run_in_terminal`: that lets the terminal echo keys meanwhile, and they would appear twice.
+        """
+        # The terminal's answer to where the prompt stands must not come when it stands elsewhere.
+        if app.output.responds_to_cpr:
+            await app.renderer.wait_for_cpr_responses()
+        busy = app._running_in_terminal_f
+        if app.is_done or not app.is_running or (busy is not None and not busy.done()):
+            self._show(app)
+            return
+        app.renderer.erase()
+        self._put_out_waiting()
+        app.renderer.request_absolute_cursor_position()
+        app._redraw()
 
     def _put_out_waiting(self) -> None:
         with self._lock:

@@ -1,0 +1,55 @@
+"""What is written while a prompt stands, and keys pressed in the very instant in which it goes out."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+
+import pytest
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from minidsms.shell.live_screen import LiveScreen
+from minidsms.shell.styles import Styles
+
+
+class Pressed(io.StringIO):
+    """A standard output during whose first writing keys are pressed."""
+
+    def __init__(self, press: contextlib.ExitStack) -> None:
+        super().__init__()
+        self._press = press
+
+    def write(self, text: str) -> int:
+        self._press.close()
+        return super().write(text)
+
+
+def test_the_terminal_stays_raw_while_output_is_lifted_above_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = LiveScreen(Styles(False))
+    cooked: list[str] = []
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        press = contextlib.ExitStack()
+        press.callback(keys.send_text, "typed\r")
+        shown = Pressed(press)
+        monkeypatch.setattr(sys, "stdout", shown)
+
+        def cooked_mode() -> contextlib.AbstractContextManager[None]:
+            cooked.append("cooked")
+            return contextlib.nullcontext()
+
+        monkeypatch.setattr(keys, "cooked_mode", cooked_mode)
+        prompt: PromptSession[str] = PromptSession()
+
+        def begin() -> None:
+            screen.prompt_begins(prompt.app)
+            screen.write("first\n")
+            screen.write("second\n")
+
+        assert prompt.prompt(pre_run=begin) == "typed"
+        screen.prompt_ends()
+    assert shown.getvalue() == "first\nsecond\n"
+    assert cooked == []
