@@ -12,6 +12,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from minidsms.cql.errors import ClosedError
+
 if TYPE_CHECKING:
     from minidsms.query import Change, Query
 
@@ -34,13 +36,19 @@ async def changes_of(query: Query) -> AsyncIterator[Change]:
     try:
         while query.state != "closed":
             delivered.clear()
-            taken = query.fetch()
+            try:
+                taken = query.fetch()
+            except ClosedError:
+                return  # another thread has closed it since
             for change in taken:
                 yield change
             if taken:
                 continue
-            if await asyncio.to_thread(query.run_sources):
-                continue
+            try:
+                if await asyncio.to_thread(query.run_sources):
+                    continue
+            except ClosedError:
+                return
             if not delivered.is_set() and query.has_ended:
                 return
             with contextlib.suppress(TimeoutError):

@@ -136,18 +136,48 @@ def test_changes_are_awaited_while_another_task_pushes(db: minidsms.Connection) 
     assert asyncio.run(both()) == [0, 1, 2, 3, 4]
 
 
-def test_changes_from_another_thread_wake_the_loop(db: minidsms.Connection) -> None:
+def test_changes_from_another_thread_wake_the_loop(db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing but being woken lets the loop see the changes.
+    monkeypatch.setattr("minidsms.async_changes._LOOK_S", None)
     q = db.query("SELECT v FROM S")
 
+    def push() -> None:
+        for i in range(50):
+            db.push("S", ("a", i), ts=i)
+        db.advance(50)
+
     async def listen() -> list[int]:
-        pushing = asyncio.to_thread(lambda: [db.push("S", ("a", i), ts=i) for i in range(50)] and q.close())
-        task = asyncio.create_task(pushing)
-        seen = [change.row[0] async for change in q]
+        task = asyncio.create_task(asyncio.to_thread(push))
+        seen: list[int] = []
+        async for change in q:
+            seen.append(change.row[0])
+            if len(seen) == 50:
+                break
         await task
         return seen
 
-    seen = asyncio.run(listen())
-    assert seen == list(range(len(seen)))
+    assert asyncio.run(listen()) == list(range(50))
+    assert q.wakers == []
+
+
+def test_a_query_closed_by_another_thread_just_before_a_fetch_ends_the_loop(
+    db: minidsms.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    q = db.query("SELECT v FROM S")
+    fetch = q.fetch
+
+    def closed_before() -> list[minidsms.Change]:
+        closing = threading.Thread(target=q.close)
+        closing.start()
+        closing.join()
+        return fetch()
+
+    monkeypatch.setattr(q, "fetch", closed_before)
+
+    async def listen() -> list[int]:
+        return [change.row[0] async for change in q]
+
+    assert asyncio.run(listen()) == []
     assert q.wakers == []
 
 
