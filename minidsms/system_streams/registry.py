@@ -38,6 +38,10 @@ class Publisher(Protocol):
     def end(self) -> None:
         """Nobody listens any more."""
 
+    @property
+    def is_prompt(self) -> bool:
+        """It may become due within a tick; else only time makes it so."""
+
     def is_due(self, now: int) -> bool:
         """There is something to publish."""
 
@@ -69,6 +73,8 @@ class SystemStreams:
         self._read: dict[str, SystemInput] = {}
         self.is_read = False
         """Some query reads a system stream."""
+        self._asked: int | None = None
+        self._is_prompt = False
 
     def add(self, publisher: Publisher) -> StreamDef:
         """Make a system stream known; its definition, for the catalog."""
@@ -90,6 +96,8 @@ class SystemStreams:
             stream = SystemInput(self._definitions[key], self._dictionary, self._tick_ns, self._clock, self._admission)
             self._streams[key] = self._read[key] = stream
             self.is_read = True
+            self._asked = None
+            self._is_prompt |= publisher.is_prompt
             publisher.begin(self._clock())
 
     def close_unread(self, readers: Callable[[str], Sequence[object]]) -> None:
@@ -98,10 +106,14 @@ class SystemStreams:
             del self._read[key], self._streams[key]
             self._publishers[key].end()
         self.is_read = bool(self._read)
+        self._is_prompt = any(self._publishers[key].is_prompt for key in self._read)
 
     def publish(self) -> list[str]:
         """Publish what is due; the keys of the streams that have news."""
         now = self._clock()
+        if now == self._asked and not self._is_prompt:
+            return []  # asked after every push: what waits for time to pass need not be asked twice in a tick
+        self._asked = now
         written = []
         for key, stream in self._read.items():
             publisher = self._publishers[key]

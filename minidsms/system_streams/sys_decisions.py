@@ -35,6 +35,7 @@ class SysDecisions:
 
     name = "SysDecisions"
     schema = SCHEMA
+    is_prompt = True
 
     def __init__(self, plan_log: PlanLog) -> None:
         self._plan_log = plan_log

@@ -65,6 +65,7 @@ class SysStream:
 
     name = "SysStream"
     schema = SCHEMA
+    is_prompt = False
 
     def __init__(self, observed: Observed) -> None:
         self._observed = observed

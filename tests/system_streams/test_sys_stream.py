@@ -210,6 +210,7 @@ class _Log:
     """A publisher of records as they come."""
 
     name = "SysLog"
+    is_prompt = True
     schema = Schema.of(("ts", Type.TIMESTAMP), ("note", Type.TEXT))
 
     def __init__(self) -> None:
