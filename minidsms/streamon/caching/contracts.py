@@ -1,0 +1,281 @@
+"""The contract between the join that runs caches and the optimizer that chooses them.
+
+Inputs have numbers 0 to n - 1, in the order of FROM. The pipeline of input i says in which order an element of i visits
+the others; positions in it count from 0. A cache C_ijk stands for positions j to k of the pipeline of i: it maps the
+values of the key K_ijk to the joined rows of the inputs there (Babu 2005, section 5.4).
+
+Invariant: plans are values, hashable and equal when alike; whatever legal plan runs, the answer is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from minidsms.elements import Int64Array
+
+Orders = tuple[tuple[int, ...], ...]
+"""Of each input, the others in the order in which its elements probe them."""
+
+Attribute = tuple[int, int]
+"""(input, column)"""
+
+Equality = tuple[Attribute, Attribute]
+"""Two attributes of different inputs that must be equal."""
+
+
+@dataclass(frozen=True, order=True)
+class CacheSpec:
+    """The cache of a segment of a pipeline.
+
+    pipeline: i.  segment: the inputs joined at positions j to k, in the pipeline's order.  reduced_by: the inputs Y
+    where the cache holds X semijoin Y, X being the segment (globally consistent, section 5.7); sorted, and () where it
+    holds all of X (consistent). Y may contain i.
+    """
+
+    pipeline: int
+    segment: tuple[int, ...]
+    reduced_by: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class JoinPlan:
+    """What an n-way join runs. caches: sorted, none overlapping another of its pipeline."""
+
+    orders: Orders
+    caches: tuple[CacheSpec, ...] = ()
+
+
+# ------------------------------------------------------------------------------------------------------------- keys
+
+
+@dataclass(frozen=True, order=True)
+class KeyPart:
+    """One word of a cache's key. stored: the attribute of the segment's rows; probe: the attribute of the inputs
+    before the segment that is compared with it.
+    """
+
+    stored: Attribute
+    probe: Attribute
+
+
+def position(spec: CacheSpec, orders: Orders) -> int:
+    """j, where the segment begins in its pipeline. ValueError if it is not contiguous there."""
+    order = orders[spec.pipeline]
+    if spec.segment and spec.segment[0] in order:
+        j = order.index(spec.segment[0])
+        if order[j : j + len(spec.segment)] == spec.segment:
+            return j
+    raise ValueError(f"{spec} is no segment of the pipeline {order} of input {spec.pipeline}")
+
+
+def key_parts(spec: CacheSpec, orders: Orders, equalities: Sequence[Equality]) -> tuple[KeyPart, ...]:
+    """K_ijk: the attributes that equalities compare between the inputs before the segment and those in it.
+
+    Sorted by stored attribute. Attributes that are equal within the segment, or within what stands before it, count
+    once: the one of the least input stands for all of the segment, the one met first for all before.
+    """
+    before = (spec.pipeline, *orders[spec.pipeline][: position(spec, orders)])
+    segment = _representatives(sorted(spec.segment), equalities)
+    earlier = _representatives(before, equalities)
+    parts = set()
+    for a, b in equalities:
+        for probe, stored in ((a, b), (b, a)):
+            if probe[0] in before and stored[0] in spec.segment:
+                parts.add(KeyPart(segment.get(stored, stored), earlier.get(probe, probe)))
+    return tuple(sorted(parts))
+
+
+def key_columns(spec: CacheSpec, orders: Orders, equalities: Sequence[Equality]) -> tuple[Attribute, ...]:
+    """The attributes of earlier inputs whose values are the key of a probe, in the order of `key_parts`."""
+    return tuple(part.probe for part in key_parts(spec, orders, equalities))
+
+
+def _representatives(inputs: Sequence[int], equalities: Sequence[Equality]) -> dict[Attribute, Attribute]:
+    """Of each attribute that equalities within these inputs compare, the one that stands for its class: of the inputs
+    in the order given the first, of its columns the least.
+    """
+    rank = {number: place for place, number in enumerate(inputs)}
+    parent: dict[Attribute, Attribute] = {}
+
+    def root(a: Attribute) -> Attribute:
+        while parent.setdefault(a, a) != a:
+            a = parent[a]
+        return a
+
+    for a, b in equalities:
+        if a[0] in rank and b[0] in rank:
+            first, second = sorted((root(a), root(b)), key=lambda at: (rank[at[0]], at[1]))
+            parent[second] = first
+    return {a: root(a) for a in parent}
+
+
+# -------------------------------------------------------------------------------------------------- shared caches
+
+
+@dataclass(frozen=True, order=True)
+class SharedKey:
+    """What caches of different pipelines must have in common to be one store (definition 5.5.1)."""
+
+    inputs: tuple[int, ...]
+    stored: tuple[Attribute, ...]
+    reduced_by: tuple[int, ...]
+
+
+def shared_key(spec: CacheSpec, orders: Orders, equalities: Sequence[Equality]) -> SharedKey:
+    """The store that the cache needs."""
+    stored = tuple(part.stored for part in key_parts(spec, orders, equalities))
+    return SharedKey(tuple(sorted(spec.segment)), stored, spec.reduced_by)
+
+
+def group(
+    specs: Iterable[CacheSpec], orders: Orders, equalities: Sequence[Equality]
+) -> dict[SharedKey, tuple[CacheSpec, ...]]:
+    """The caches by the store they share, stores and their caches sorted."""
+    groups: dict[SharedKey, list[CacheSpec]] = {}
+    for spec in sorted(specs):
+        groups.setdefault(shared_key(spec, orders, equalities), []).append(spec)
+    return {key: tuple(groups[key]) for key in sorted(groups)}
+
+
+# -------------------------------------------------------------------------------------------------------- legality
+
+
+def satisfies_prefix(spec: CacheSpec, orders: Orders) -> bool:
+    """Each input of the segment (and of what reduces it) visits all the others of it first, in its own pipeline: then
+    every change of the cached join is computed anyway (definition 5.4.2).
+    """
+    members = {*spec.segment, *spec.reduced_by}
+    return all({*orders[member][: len(members) - 1], member} == members for member in members)
+
+
+def overlap(one: CacheSpec, other: CacheSpec) -> bool:
+    """They have an operator in common."""
+    return one.pipeline == other.pipeline and not set(one.segment).isdisjoint(other.segment)
+
+
+def problem_of(plan: JoinPlan) -> str | None:
+    """Why the caches do not fit the orders; None where they do."""
+    n = len(plan.orders)
+    for i, order in enumerate(plan.orders):
+        if sorted((i, *order)) != list(range(n)):
+            return f"the pipeline {order} of input {i} does not visit each other input once"
+    if list(plan.caches) != sorted(set(plan.caches)):
+        return "the caches are not sorted, or one stands twice"
+    for spec in plan.caches:
+        try:
+            position(spec, plan.orders)
+        except (ValueError, IndexError):
+            return f"{spec} is no segment of its pipeline"
+        if not set(spec.segment).isdisjoint(spec.reduced_by) or list(spec.reduced_by) != sorted(set(spec.reduced_by)):
+            return f"{spec} is not reduced by a sorted set of other inputs"
+        if not satisfies_prefix(spec, plan.orders):
+            return f"{spec} does not satisfy the prefix invariant"
+    for place, one in enumerate(plan.caches):
+        for other in plan.caches[place + 1 :]:
+            if overlap(one, other):
+                return f"{one} and {other} overlap"
+    return None
+
+
+# --------------------------------------------------------------------------------------- what the executor has counted
+
+
+@dataclass(frozen=True)
+class CacheFigures:
+    """Of one used cache, since it came into use; those of a shared store (creates to bytes) stand at each sharing it.
+
+    probes = hits + misses.  creates: entries added after a miss; created_rows: rows in them.  inserts, deletes: rows
+    added to and taken from present entries by changes of the segment's inputs; ignored: changes whose key was absent.
+    evictions: entries replaced, or dropped for want of memory.  entries, rows, bytes: held now.  probe_ns, update_ns:
+    spent on lookups with creation, and on maintenance, as far as timed; timed_probes, timed_updates: how many were.
+    """
+
+    probes: int = 0
+    hits: int = 0
+    misses: int = 0
+    creates: int = 0
+    created_rows: int = 0
+    inserts: int = 0
+    deletes: int = 0
+    ignored: int = 0
+    evictions: int = 0
+    entries: int = 0
+    rows: int = 0
+    bytes: int = 0
+    probe_ns: float = 0.0
+    timed_probes: int = 0
+    update_ns: float = 0.0
+    timed_updates: int = 0
+
+
+@dataclass(frozen=True)
+class PipelineFigures:
+    """Of one pipeline, since the plan began or longer; all of it without caches, from sampled elements or from those
+    that met none.
+
+    elements: insertions and deletions that entered the pipeline, whether sampled or not.  sampled: those that the rest
+    counts.  processed: (n,) tuples that reached each position, the last being the results.  time_ns: (n - 1,) spent at
+    each position on them, nan where nothing was timed.
+    """
+
+    elements: int
+    sampled: int
+    processed: tuple[float, ...]
+    time_ns: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ProbeSample:
+    """A stretch of the probe stream of a cache that is profiled: consecutive probes, none left out.
+
+    keys: (m, words) int64, one row per probe, in the order of `key_parts`.
+    """
+
+    keys: Int64Array
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the caches may hold. budget: bytes, None for no limit.  priorities: of each store, higher first served."""
+
+    budget: int | None = None
+    priorities: Mapping[SharedKey, float] = field(default_factory=dict)
+
+
+class CachingExecutor(Protocol):
+    """The n-way join with caches, as its Profiler and its Re-optimizer see it. It is an `Executor[JoinPlan]` too."""
+
+    @property
+    def plan(self) -> JoinPlan:
+        """What runs."""
+
+    @property
+    def equalities(self) -> tuple[Equality, ...]:
+        """Of the join."""
+
+    def switch(self, plan: JoinPlan) -> None:
+        """Run this plan from the next slice on; caches that both plans have and that stay valid keep their entries."""
+
+    def is_legal(self, plan: object) -> bool:
+        """The join can run it."""
+
+    def random_plan(self, rng: Random) -> JoinPlan:
+        """Any legal plan."""
+
+    def cache_figures(self) -> Mapping[CacheSpec, CacheFigures]:
+        """Of every used cache."""
+
+    def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
+        """Of every pipeline."""
+
+    def profile(self, specs: frozenset[CacheSpec]) -> None:
+        """Sample the probe streams of these caches, none of them used, from the next slice on; forget all others."""
+
+    def probe_samples(self) -> Mapping[CacheSpec, Sequence[ProbeSample]]:
+        """The stretches gathered since the last call, of the caches being profiled."""
+
+    def allot(self, memory: Memory) -> None:
+        """Keep to this budget from now on."""
