@@ -179,16 +179,21 @@ def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type
 
 @njit("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64)", cache=True, nogil=True)
 def relink(nodes, heads, inputs, keys, i):  # type: ignore[no-untyped-def]
-    """Fill empty buckets of input i with its slots."""
+    """Fill empty buckets of input i with its slots; one of which any key is NULL stands in none."""
     mask = inputs[i, MASK]
-    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        base, first, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
-        for slot in range(inputs[i, LO], inputs[i, HI]):
-            k = base + 2 * (slot & mask)
-            if nodes[k + 1] != UNLINKED:
-                b = first + _bucket(nodes[k], shift)
+    for slot in range(inputs[i, LO], inputs[i, HI]):
+        at = 2 * (slot & mask)
+        linked = True
+        for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+            linked &= nodes[keys[x, NODES] + at + 1] != UNLINKED
+        for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+            k = keys[x, NODES] + at
+            if linked:
+                b = keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])
                 nodes[k + 1] = heads[b]
                 heads[b] = slot
+            else:
+                nodes[k + 1] = UNLINKED
 
 
 @njit("void(int64[:, ::1], int8[::1], int64, int64, int64)", cache=True, nogil=True)

@@ -1,9 +1,10 @@
 """MJoin: the equi-join of two or more windows in one operator, without intermediate results.
 
-Each input has a pipeline: the order in which an element of it visits the others, and which key each visit probes. The
-orders follow FROM as far as the equalities connect it. Within an instant all deletions of all inputs come first, then
-all insertions: so each tuple that begins or ends at the instant is put out exactly once. NULL keys match nothing
-(docs/semantics R2). Viglas, Naughton and Burger 2003; Babu 2005, sections 2.2.2 and 3.2.
+Each input has a pipeline: the order in which an element of it visits the others, and which key each visit probes
+(`join_graph`). The orders follow FROM until `reorder` gives others; answers do not depend on them. Within an instant
+all deletions of all inputs come first, then all insertions: so each tuple that begins or ends at the instant is put out
+exactly once. NULL keys match nothing (docs/semantics R2). Viglas, Naughton and Burger 2003; Babu 2005, sections 2.2.2,
+3.2 and 5.2.
 
 Invariant: between slices every window holds the rows of its relation at `progress`.
 """
@@ -27,15 +28,12 @@ from minidsms.kernels.mjoin import (
     STAMPS,
     STATE_WORDS,
     STATUS,
-    STEP_WORDS,
     mjoin,
 )
+from minidsms.operators.join_graph import Equality, JoinGraph, Orders
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-from minidsms.synopses.indexed_windows import IndexedWindow, Key, WindowIndex
-
-Equality = tuple[tuple[int, int], tuple[int, int]]
-"""((input, column), (input, column)) that must be equal."""
+from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
@@ -51,7 +49,7 @@ _FIRST_TUPLES = 64
 class MJoin(Operator):
     """The rows of all inputs side by side where every equality holds.
 
-    Every input's deletions come in the order of its insertions. The equalities connect all inputs.
+    Every input's deletions come in the order of its insertions.
     outputs_of: the (input, column) of each output column; schema: theirs.
     shown: where the consumer is ISTREAM, the output columns that stand unchanged in its rows; then deletions that
     cancel no insertion of their instant may be left out. None: all deletions are put out.
@@ -74,22 +72,36 @@ class MJoin(Operator):
         assert ranges is None or shown is not None
         self.ranges = None if ranges is None else tuple(ranges)
         n = len(inputs)
-        self.equalities = tuple(equalities)
+        self.graph = JoinGraph(n, equalities)
         self.outputs_of = tuple(outputs_of)
         self.leaves_out = shown is not None
-        keys, linked = _keys(n, self.equalities)
         marked = None
         if shown is not None:
             marked = [sorted({c for j in shown for k, c in [self.outputs_of[j]] if k == i}) for i in range(n)]
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
-        self._index = WindowIndex([q.schema for q in inputs], keys, marked, needed, ranges)
-        self.orders, self._steps, self._checks = _pipelines(n, keys, linked)
+        self._index = WindowIndex([q.schema for q in inputs], self.graph.keys, marked, needed, ranges)
+        self.reorder(self.graph.default_orders())
         self._stamps = np.zeros((n if self.leaves_out else 0, STAMPS), np.int64)
         self._walks = np.zeros((3, n), np.int64)
         self._placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._state = np.zeros(STATE_WORDS, np.int64)
         self._state[DEPTH] = -1
         self._buffers: tuple[Int64Array, Int64Array, Int8Array] = _buffers(n, _FIRST_TUPLES)
+
+    @property
+    def orders(self) -> Orders:
+        """Of each input, the others in the order its elements visit them."""
+        return self._orders
+
+    def is_legal(self, orders: Orders) -> bool:
+        """`reorder` takes these orders."""
+        return self.graph.is_legal(orders)
+
+    def reorder(self, orders: Orders) -> None:
+        """Let the pipelines visit the inputs in these orders, which are legal, from the next slice on."""
+        assert self.is_legal(orders), f"{orders} take a Cartesian step where an input is linked, or leave one out"
+        self._orders = orders
+        self._steps, self._checks = self.graph.pipelines(orders)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
@@ -163,7 +175,7 @@ class MJoin(Operator):
     def describe(self) -> Description:
         """Equalities, rows and bytes held, slots inspected by all probes so far."""
         names = [q.schema.names for q in self.inputs]
-        detail = " AND ".join(f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in self.equalities)
+        detail = " AND ".join(f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in self.graph.equalities)
         if self.ranges is not None:
             detail += " of " + ", ".join("RANGE UNBOUNDED" if r is None else f"RANGE {r}" for r in self.ranges)
         windows = self._index.windows
@@ -211,64 +223,3 @@ def _parts(batches: Sequence[Batch | None]) -> Iterator[Sequence[Batch | None]]:
 
 def _buffers(n: int, capacity: int) -> tuple[Int64Array, Int64Array, Int8Array]:
     return np.empty((n, capacity), np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int8)
-
-
-Linked = list[tuple[int, Key, int, Key]]
-"""Equal keys: input, its key, other input, its key; those of several columns first."""
-
-
-def _keys(n: int, equalities: Sequence[Equality]) -> tuple[list[list[Key]], Linked]:
-    """Each input's keys, single columns first, and which are equal.
-
-    Two inputs linked by several equalities get a key of all these columns: probing one column alone would walk past
-    every row that shares it.
-    """
-    keys: list[list[Key]] = [[] for _ in range(n)]
-    between: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for (i, c), (j, d) in equalities:
-        pair = (c, d) if i < j else (d, c)
-        columns = between.setdefault((min(i, j), max(i, j)), [])
-        if pair not in columns:
-            columns.append(pair)
-    linked: Linked = []
-    for (i, j), columns in between.items():
-        for c, d in columns:
-            linked.append((i, (c,), j, (d,)))
-    for (i, j), columns in between.items():
-        if len(columns) > 1:
-            linked.insert(0, (i, tuple(c for c, _ in columns), j, tuple(d for _, d in columns)))
-    for i, key, j, other in sorted(linked, key=lambda link: len(link[1])):
-        for k, its in ((i, key), (j, other)):
-            if its not in keys[k]:
-                keys[k].append(its)
-    return keys, linked
-
-
-def _pipelines(n: int, keys: Sequence[Sequence[Key]], linked: Linked) -> tuple[list[list[int]], Int64Array, Int64Array]:
-    """Each input's order of the others, and its steps and checks as the kernel takes them."""
-    first = np.cumsum([0, *map(len, keys)])
-    place = {(i, key): int(first[i]) + k for i in range(n) for k, key in enumerate(keys[i])}
-    steps = np.zeros((n, n - 1, STEP_WORDS), np.int64)
-    checks: list[tuple[int, int, int, int]] = []
-    orders = []
-    for i in range(n):
-        chosen = [i]
-        while len(chosen) < n:
-            rest = [(j, _links_to(j, chosen, linked)) for j in range(n) if j not in chosen]
-            j, links = next((j, links) for j, links in rest if links)
-            source, key, _, probed = links[0]
-            begin = len(checks)
-            for f, its, _, other in links:
-                # Equal tags of a single column prove it equal; a hash proves nothing.
-                if len(its) == 1 and (f, its, other) != (source, key, probed):
-                    checks.append((f, place[f, its], j, place[j, other]))
-            steps[i, len(chosen) - 1] = j, place[j, probed], source, place[source, key], begin, len(checks)
-            chosen.append(j)
-        orders.append(chosen)
-    return orders, steps, np.array(checks, np.int64).reshape(-1, 4)
-
-
-def _links_to(j: int, chosen: Sequence[int], linked: Linked) -> Linked:
-    """The links between input j and those chosen, turned so that j stands last."""
-    turned = [*linked, *((b, other, a, its) for a, its, b, other in linked)]
-    return [link for link in turned if link[2] == j and link[0] in chosen]

@@ -63,14 +63,14 @@ _NO_SIGNS: Int8Array = np.zeros(0, np.int8)
 _NO_TS: Int64Array = np.zeros(0, np.int64)
 
 Key = tuple[int, ...]
-"""A key of an input: its column, or several, whose hash it is."""
+"""A key of an input: its column, or several, whose hash it is; none: every row has the same."""
 
 
 class IndexedWindow:
     """One input: its rows by slot.
 
-    keys: single columns first; a key of several columns is made of keys that stand before it.  marked: columns whose
-    hash the slots carry as marks.  needed: columns that `gather` will be asked for.
+    keys: those of no or one column first; a key of several columns is made of keys that stand before it.
+    marked: columns whose hash the slots carry as marks.  needed: columns that `gather` will be asked for.
     """
 
     def __init__(

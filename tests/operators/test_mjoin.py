@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ import pytest
 
 from minidsms.elements import MAX_INSTANT, Batch, Schema, Type
 from minidsms.operators import mjoin
-from minidsms.operators.mjoin import Equality, MJoin
+from minidsms.operators.join_graph import Equality, JoinGraph, Orders
+from minidsms.operators.mjoin import MJoin
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
 from tests.operators.harness import (
@@ -40,7 +41,16 @@ STAR: list[Equality] = [((1, 0), (0, 0)), ((0, 1), (2, 1)), ((0, 2), (3, 2))]
 TRIANGLE: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1)), ((2, 2), (0, 2))]
 SEVERAL: list[Equality] = [((0, 0), (1, 0)), ((0, 1), (1, 1)), ((1, 2), (2, 2)), ((0, 3), (2, 3))]
 FLAGS: list[Equality] = [((0, 3), (1, 3)), ((1, 0), (2, 0))]
-GRAPHS = {"two": TWO, "chain": CHAIN, "star": STAR, "triangle": TRIANGLE, "several": SEVERAL, "flags": FLAGS}
+APART: list[Equality] = [((0, 0), (3, 0)), ((1, 1), (2, 1))]
+GRAPHS = {
+    "two": TWO,
+    "chain": CHAIN,
+    "star": STAR,
+    "triangle": TRIANGLE,
+    "several": SEVERAL,
+    "flags": FLAGS,
+    "apart": APART,
+}
 
 
 def inputs_of(equalities: Sequence[Equality]) -> int:
@@ -262,6 +272,65 @@ def test_state_given_as_arrays_and_taken_back_continues_alike(name: str) -> None
     second.progress = cut
     after = feed(second, [[e for e in side if e[0] > cut] for side in items], [30])
     assert {**before, **after} == twin(items, graph, every_column(len(items)))
+
+
+def test_restored_rows_with_a_null_in_one_key_are_not_found_by_another() -> None:
+    first, second = operator(CHAIN), operator(CHAIN)
+    before = [[(1, 1, (0, 5, 0.0, True))], [(1, 1, (None, 5, 0.0, True))], []]
+    feed(first, before, [2], until=2)
+    for old, new in zip(first.synopses(), second.synopses()):
+        new.restore(old.arrays())
+    second.progress = 2
+    assert feed(second, [[], [], [(3, 1, (1, 5, 0.0, True))]], [5]) == {}
+
+
+def reorderings(graph: Sequence[Equality], seed: int) -> list[Orders]:
+    """Legal orders of all pipelines, drawn at random."""
+    rng = random.Random(seed)
+    n = inputs_of(graph)
+    of_each = [list(JoinGraph(n, graph).legal_orders(i)) for i in range(n)]
+    return [tuple(rng.choice(legal) for legal in of_each) for _ in range(6)]
+
+
+class Reordered(MJoin):
+    """Takes other orders after every slice."""
+
+    others: Sequence[Orders] = ()
+    slices = 0
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+        yield from super().process(batches, until)
+        self.slices += 1
+        self.reorder(self.others[self.slices % len(self.others)])
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("seed", range(3))
+def test_answer_does_not_depend_on_the_orders(name: str, seed: int) -> None:
+    graph = GRAPHS[name]
+    n = inputs_of(graph)
+    items, columns = windows(n, seed + 60), every_column(n)
+    expected = twin(items, graph, columns)
+    for shown in (None, range(len(columns))):
+        for cuts in (range(1, 60), random_cuts(seed, 40)):
+            op = Reordered([queue(S) for _ in range(n)], graph, columns, Schema(S.fields * n), shown)
+            op.others = reorderings(graph, seed)
+            answer = feed(op, items, cuts)
+            assert op.slices > 3
+            assert entering(answer) == entering(expected) if shown is not None else answer == expected
+
+
+def test_orders_take_cartesian_steps_only_where_no_input_is_linked() -> None:
+    chain = JoinGraph(3, CHAIN)
+    assert list(chain.legal_orders(0)) == [(1, 2)]
+    assert list(chain.legal_orders(1)) == [(0, 2), (2, 0)]
+    assert chain.is_legal(((1, 2), (2, 0), (1, 0)))
+    assert not chain.is_legal(((2, 1), (2, 0), (1, 0)))
+    assert not chain.is_legal(((1, 2), (2, 0)))
+    assert not chain.is_legal(((1, 1), (2, 0), (1, 0)))
+    apart = JoinGraph(4, APART)
+    assert list(apart.legal_orders(0)) == [(3, 1, 2), (3, 2, 1)]
+    assert not apart.is_connected and chain.is_connected
 
 
 def test_live_codes_are_those_of_the_rows_held() -> None:
