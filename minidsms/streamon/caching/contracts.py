@@ -156,6 +156,15 @@ def overlap(one: CacheSpec, other: CacheSpec) -> bool:
     return one.pipeline == other.pipeline and not set(one.segment).isdisjoint(other.segment)
 
 
+def hides(one: CacheSpec, other: CacheSpec, orders: Orders) -> bool:
+    """A hit of the first bypasses the place in its pipeline where changes of the second are seen. Prefix-consistent
+    caches never do; globally consistent ones can.
+    """
+    members = (*other.segment, *other.reduced_by)
+    first = position(one, orders)
+    return one.pipeline in members and first < len(members) - 1 < first + len(one.segment)
+
+
 def problem_of(plan: JoinPlan) -> str | None:
     """Why the caches do not fit the orders; None where they do."""
     n = len(plan.orders)
@@ -177,6 +186,8 @@ def problem_of(plan: JoinPlan) -> str | None:
         for other in plan.caches[place + 1 :]:
             if overlap(one, other):
                 return f"{one} and {other} overlap"
+            if hides(one, other, plan.orders) or hides(other, one, plan.orders):
+                return f"a hit of one of {one} and {other} would hide changes of the other"
     return None
 
 
