@@ -1,0 +1,120 @@
+"""The contracts of k-Mon: what a k-constraint is, what its monitor is fed, what it answers (Babu 2005, chapter 6).
+
+A constraint speaks of arrivals: the rows of a stream in the order in which the join takes them, which is that of ts and
+within an instant that of arrival (the thesis' sequence, section 6.2). Rows are numbered from 0 for each stream; numbers
+grow, and may have gaps where a filter that stands before the join has dropped rows.
+
+Invariants: a monitor sees values only, never decides what is dropped; whoever uses a constraint asks `k` before every
+use, since it may rise to infinity with any arrival. Exactness never depends on `k` being right: what goes because of a
+constraint can be found again, unless loss was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from minidsms.elements import BoolArray, Int64Array
+
+
+class Kind(Enum):
+    """The constraints of sections 6.6 to 6.8."""
+
+    RIDS = "RIDS"
+    """The child of a parent's row comes within k arrivals of the child stream after that row, or never."""
+    CA = "CA"
+    """Between two rows of a stream that agree in the attributes stand at most k that do not."""
+    OAP = "OAP"
+    """Rows that come more than k arrivals after another have no smaller attribute; of a parent stream."""
+    OAC = "OAC"
+    """The same of a child stream."""
+
+
+@dataclass(frozen=True)
+class KConstraint:
+    """What is watched. It names one thing whoever asks, so that queries share its monitor.
+
+    stream, attributes: CA and OAP: the parent stream and its join attributes; OAC and RIDS: the child stream and its.
+    parent, parent_attributes: RIDS only: the other side of the join, attributes pairwise.  Names are as declared,
+    lower case; a stream that is filtered before the join (only by what may fail) carries the filter in its name.
+    """
+
+    kind: Kind
+    stream: str
+    attributes: tuple[str, ...]
+    parent: str | None = None
+    parent_attributes: tuple[str, ...] = ()
+
+    @property
+    def edge(self) -> str | None:
+        """parent -> child, of a constraint on a join."""
+        return None if self.parent is None else f"{self.parent} -> {self.stream}"
+
+    def __str__(self) -> str:
+        if self.parent is not None:
+            return f"{self.kind.value} on {self.edge}"
+        return f"{self.kind.value} on {self.stream}.{', '.join(self.attributes)}"
+
+
+@dataclass(frozen=True)
+class KEstimate:
+    """k: the adherence parameter in use, None for infinity (the constraint is not used)."""
+
+    k: int | None
+
+
+class User(Protocol):
+    """Somebody who uses a constraint, for SHOW CONSTRAINTS."""
+
+    def name_of_user(self) -> str:
+        """The query, or the operator."""
+
+    def saved_nbytes(self, constraint: KConstraint) -> int:
+        """Bytes of rows that are not in memory now because of the constraint."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Consecutive arrivals of one stream within one slice of whole instants.
+
+    numbers: (n,) strictly growing arrival numbers; a monitor that several joins feed skips those it has seen.
+    ts: (n,) nondecreasing.  values: (n,) the attribute as a word, equal where equal: several attributes, and TEXT, by
+    a hash or a code; `is_ordered` says that the words are ordered as the values are (INTEGER, TIMESTAMP, INTERVAL and
+    FLOAT of one attribute): only then can OAP and OAC be watched.  valid: (n,) False where an attribute is NULL, None
+    where none is. NULL joins nothing: such a row counts as an arrival, and as no value.
+    """
+
+    numbers: Int64Array
+    ts: Int64Array
+    values: Int64Array
+    valid: BoolArray | None = None
+    is_ordered: bool = True
+
+
+class Monitor(Protocol):
+    """Follows one constraint; compiled or vectorised over the batch, and independent of its borders."""
+
+    constraint: KConstraint
+
+    @property
+    def k(self) -> int | None:
+        """k_u, the value to use now; None is infinity, also where it lies above the threshold."""
+
+    def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
+        """The rows of one slice. arrivals: of the constraint's stream.  parents: RIDS only: of the parent stream, in
+        the same slice; of one instant, the parents count as before the children.
+        """
+
+    def refuted(self) -> None:
+        """The executor has found a row that the constraint, at the k it gave, said could not come: reset."""
+
+
+class Monitors(Protocol):
+    """The constraints of a connection: one monitor for each, however many use it."""
+
+    def watch(self, constraint: KConstraint, user: User) -> Monitor:
+        """The monitor, new or shared."""
+
+    def leave(self, constraint: KConstraint, user: User) -> None:
+        """The user is closed; a monitor nobody uses is forgotten."""
