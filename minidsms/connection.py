@@ -126,16 +126,21 @@ class Connection(Archiving, ReadsSources):
             return statements.register_text(self, text_of(cql), name)
 
     def offload(
-        self, query: Query | str, folder: str | None = None, at: Sequence[int] | None = None, until: int | None = None
+        self,
+        query: Query | str,
+        folder: str | None = None,
+        at: Sequence[int] | None = None,
+        until: int | None = None,
+        by: str | None = None,
     ) -> DataFrame:
         """The answer of a query over archives, from Spark, as a Spark DataFrame (docs/spark.md).
 
         query: a registered one, its name, or CQL.  folder: of archives; None: where this connection archives what the
-        query reads.  at, until, and what comes back: see `minidsms.spark.run`.
+        query reads.  at, until, by, and what comes back: see `minidsms.spark.run`.
         """
         from minidsms.spark.running import offload
 
-        return offload(self, query, folder, at, until)
+        return offload(self, query, folder, at, until, by)
 
     def create_function(
         self,

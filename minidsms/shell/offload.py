@@ -27,7 +27,7 @@ def offload(options: argparse.Namespace) -> int:
     text = read_text(options.query) if os.path.exists(options.query) else options.query
     if options.output is not None and os.path.exists(options.output):
         raise Error(f"{options.output!r} exists already; name a new folder")
-    ready = prepare(text, options.folder, spark=session(options.master))
+    ready = prepare(text, options.folder, spark=session(options.master), by=options.by)
     if options.explain:
         print(harmless(ready.choice.text()))
         return 0

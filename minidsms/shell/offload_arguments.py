@@ -17,4 +17,5 @@ def add_offload(commands: Any) -> None:
     offload.add_argument("--until", metavar="TS", help="the last instant: ticks, or an ISO time (default: the data's)")
     offload.add_argument("--rows", type=int, default=100, metavar="N", help="most rows shown (default 100)")
     offload.add_argument("--master", metavar="URL", help="where Spark runs (default: all cores of this machine)")
+    offload.add_argument("--by", choices=("frames", "engines"), help="how (default: what is faster)")
     offload.add_argument("--explain", action="store_true", help="only show how it would be carried out")

@@ -21,13 +21,14 @@ def run(
     at: Sequence[int] | None = None,
     until: int | None = None,
     spark: SparkSession | None = None,
+    by: str | None = None,
 ) -> DataFrame:
     """The answer of a query over archives: the changes that the live engine would give.
 
     cql: one query, after the views it needs.  folder: a folder of archives, one per stream or relation, each named
     after it.  at: instants; then the answer is what the query's relation holds at each.  until: the last closed
     instant (default: the greatest in the archives that are read).  spark: a session, where it is not to be the
-    process's own.
+    process's own.  by: "frames", DataFrame operations, or "engines" in Spark's tasks; None: what is faster.
 
     Returns the columns `_ts` (long, ticks), `_sign` (1 or -1; not with `at`), then the query's: INTEGER, TIMESTAMP and
     INTERVAL long (ticks), FLOAT double, TEXT string, BOOLEAN boolean. A name that repeats gets a number. The frame is
@@ -36,11 +37,11 @@ def run(
     """
     from minidsms.spark.running import prepare
 
-    return prepare(cql, folder, spark=spark).frame(at, until)
+    return prepare(cql, folder, spark=spark, by=by).frame(at, until)
 
 
-def explain(cql: str, folder: str, spark: SparkSession | None = None) -> str:
+def explain(cql: str, folder: str, spark: SparkSession | None = None, by: str | None = None) -> str:
     """How `run` carries a query out: its plan, and whether Spark answers it itself or engines in its tasks."""
     from minidsms.spark.running import prepare
 
-    return prepare(cql, folder, spark=spark).choice.text()
+    return prepare(cql, folder, spark=spark, by=by).choice.text()

@@ -6,7 +6,8 @@ instant to the last closed one, and gives what belongs to its part. docs/spark.m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import AggregateDef, FunctionDef
+from minidsms.cql.errors import QueryError
 from minidsms.elements import Schema, Type
 from minidsms.spark.computed import no_value, spark_type
 from minidsms.spark.frames import SIGN, TS, World, long, names, quotient
@@ -25,6 +26,8 @@ from minidsms.spark.partitioning import ByKey, ByTime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from minidsms.connection import Connection
+    from minidsms.query import Query
     from minidsms.spark.offload import History
 
 PART, INPUT, FAILED_TS, REASON = "_part", "_input", "_failed_ts", "_reason"
@@ -44,24 +47,16 @@ class Setting:
     aggregates: tuple[AggregateDef, ...]
 
 
-def in_tasks(
-    world: World, query: Bound, setting: Setting, history: History, cut: ByKey | ByTime, parts: int
-) -> DataFrame:
+def in_tasks(world: World, setting: Setting, history: History, cut: ByKey | ByTime, parts: int) -> DataFrame:
     """`_ts`, `_sign`, c0 .. of the query's answer; notes its failures in `world`."""
     together = reduce(
         lambda a, b: a.unionByName(b),
         [_placed(world, setting, i, history.sources[name.lower()], cut, parts) for i, (name, _, _) in _all(setting)],
     )
-    schema = query.node.schema
-    ddl = f"{TS} bigint, {SIGN} tinyint, {FAILED_TS} bigint, {REASON} string"
-    ddl += "".join(f", {c} {spark_type(t)}" for c, t in zip(names(len(schema)), schema.types))
     length = None if isinstance(cut, ByKey) else _slice_ticks(world, cut, parts)
     run = _runner(setting, world.first, world.until, length)
-    # Reused by the answer and by the failures: the engines run once.
-    answered = world.shared(together.groupBy(PART).applyInArrow(run, ddl))
-    failed = answered.where(F.col(REASON).isNotNull())
-    world.failures.append(failed.select(F.col(FAILED_TS).alias(TS), F.col(REASON)))
-    return answered.where(F.col(REASON).isNull()).select(TS, SIGN, *names(len(schema)))
+    answered = failures_of(world, together.groupBy(PART).applyInArrow(run, answer_ddl(setting)))
+    return answered.select(TS, SIGN, *names(len(setting.columns)))
 
 
 def _all(setting: Setting) -> list[tuple[int, tuple[str, bool, Schema]]]:
@@ -113,11 +108,24 @@ def _runner(
 
 def answer_part(setting: Setting, table: pa.Table, until: int, begin: int | None, end: int) -> pa.Table:
     """The engine's answer over a part's elements, up to the closed instant `until`; of it begin <= ts <= end."""
-    from minidsms.connection import connect
-    from minidsms.cql.errors import QueryError
-
     table = table.sort_by([(TS, "ascending"), ("_arrival", "ascending")])
-    failed: QueryError | None = None
+    tables = []
+    with engine_of(setting) as (db, query):
+        try:
+            _feed(db, setting, table)
+            db.advance(until)
+            while len(fetched := query.fetch_arrow()):
+                tables.append(result_of(setting, fetched, begin, end))
+        except QueryError as failed:  # told once what was answered before has been fetched
+            tables.append(failure_of(setting, failed, begin))
+    return pa.concat_tables(tables) if tables else _answer_schema(setting).empty_table()
+
+
+@contextmanager
+def engine_of(setting: Setting) -> Iterator[tuple[Connection, Query]]:
+    """An engine with the setting's declarations and its query."""
+    from minidsms.connection import connect
+
     with connect(time_unit=setting.time_unit, rstream="ticks" if setting.ticks else "events") as db:
         for name, is_stream, schema in setting.inputs:
             kind = "STREAM" if is_stream else "RELATION"
@@ -129,23 +137,7 @@ def answer_part(setting: Setting, table: pa.Table, until: int, begin: int | None
             db.create_aggregate(a.name, a.factory, list(a.arg_types), a.type)
         for view in setting.views:
             db.execute(view)
-        query = db.query(setting.query)
-        try:
-            _feed(db, setting, table)
-            db.advance(until)
-        except QueryError as error:
-            failed = error
-        tables = []
-        while True:
-            try:
-                fetched = query.fetch_arrow()
-            except QueryError as error:
-                failed = error
-                break
-            if not len(fetched):
-                break
-            tables.append(fetched)
-    return _result(setting, tables, failed, begin, end)
+        yield db, db.query(setting.query)
 
 
 def quoted(name: str) -> str:
@@ -173,27 +165,43 @@ def _feed(db: Any, setting: Setting, table: pa.Table) -> None:
             db.push(name, data, ts=ts, sign=mine[SIGN].to_numpy())
 
 
-def _result(setting: Setting, tables: Sequence[pa.Table], failed: Any, begin: int | None, end: int) -> pa.Table:
-    """The answers inside the part under Spark's types, and a row that tells of a failure."""
-    schema = pa.schema(
-        [(TS, pa.int64()), (SIGN, pa.int8()), (FAILED_TS, pa.int64()), (REASON, pa.string())]
-        + [(c, _arrow_type(t)) for c, t in zip(names(len(setting.columns)), setting.columns)]
-    )
-    parts = []
-    for table in tables:
-        ts = table["_ts"].cast(pa.int64())
-        n = len(table)
-        arrays = [ts, table["_sign"].cast(pa.int8()), pa.nulls(n, pa.int64()), pa.nulls(n, pa.string())]
-        arrays += [table.column(2 + i).cast(_arrow_type(t)) for i, t in enumerate(setting.columns)]
-        part = pa.table(arrays, schema=schema)
-        inside = pc.less_equal(part[TS], end)
-        if begin is not None:
-            inside = pc.and_(inside, pc.greater_equal(part[TS], begin))
-        parts.append(part.filter(inside))
-    if failed is not None:
-        row: Mapping[str, Any] = {FAILED_TS: max(failed.ts, begin or failed.ts), REASON: failed.reason}
-        parts.append(pa.Table.from_pylist([dict(row)], schema=schema))
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+def answer_ddl(setting: Setting) -> str:
+    """The columns a task gives, as Spark declares them: of an answer, or of a failure."""
+    ddl = f"{TS} bigint, {SIGN} tinyint, {FAILED_TS} bigint, {REASON} string"
+    columns = zip(names(len(setting.columns)), setting.columns)
+    return ddl + "".join(f", {c} {spark_type(t)}" for c, t in columns)
+
+
+def _answer_schema(setting: Setting) -> pa.Schema:
+    own = [(TS, pa.int64()), (SIGN, pa.int8()), (FAILED_TS, pa.int64()), (REASON, pa.string())]
+    return pa.schema(own + [(c, _arrow_type(t)) for c, t in zip(names(len(setting.columns)), setting.columns)])
+
+
+def result_of(setting: Setting, table: pa.Table, begin: int | None, end: int) -> pa.Table:
+    """Fetched answers under Spark's types, those with begin <= ts <= end."""
+    n = len(table)
+    arrays = [table["_ts"].cast(pa.int64()), table["_sign"], pa.nulls(n, pa.int64()), pa.nulls(n, pa.string())]
+    arrays += [table.column(2 + i).cast(_arrow_type(t)) for i, t in enumerate(setting.columns)]
+    part = pa.table(arrays, schema=_answer_schema(setting))
+    inside = pc.less_equal(part[TS], end)
+    if begin is not None:
+        inside = pc.and_(inside, pc.greater_equal(part[TS], begin))
+    return part if pc.all(inside).as_py() else part.filter(inside)
+
+
+def failure_of(setting: Setting, failed: QueryError, begin: int | None) -> pa.Table:
+    """A row that tells of a failure; of one before the part, at its begin."""
+    at = failed.ts if begin is None or failed.ts is None else max(failed.ts, begin)
+    row = {FAILED_TS: at, REASON: failed.reason}
+    return pa.Table.from_pylist([row], schema=_answer_schema(setting))
+
+
+def failures_of(world: World, answered: DataFrame) -> DataFrame:
+    """What tasks gave without the rows that tell of failures, which are noted in `world`: the engines run once."""
+    answered = world.shared(answered)
+    failed = answered.where(F.col(REASON).isNotNull())
+    world.failures.append(failed.select(F.col(FAILED_TS).alias(TS), F.col(REASON)))
+    return answered.where(F.col(REASON).isNull())
 
 
 def _arrow_type(type_: Type) -> pa.DataType:

@@ -63,7 +63,7 @@ def partitioning(root: Stop) -> ByKey | ByTime | Whole:
     columns = keys.choice()
     if columns is not None:
         return ByKey(columns)
-    obstacle, lookback = _lookback(root)
+    obstacle, lookback = lookback_of(root)
     if obstacle is None:
         return ByTime(lookback)
     return Whole(keys.obstacle, obstacle)
@@ -72,7 +72,7 @@ def partitioning(root: Stop) -> ByKey | ByTime | Whole:
 # ------------------------------------------------------------------------------------------------------------- time
 
 
-def _lookback(root: Stop) -> tuple[str | None, int]:
+def lookback_of(root: Stop) -> tuple[str | None, int]:
     """What keeps the plan from being cut by time, or how long ago an answer begins."""
     depth: dict[int, int] = {}
     for node in nodes(root):

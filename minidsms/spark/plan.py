@@ -1,7 +1,10 @@
 """How a query is carried out on Spark: as DataFrame operations over intervals, or by engines in tasks.
 
-Invariant: the choice follows from the plan alone, before any row is read, and what is chosen is what EXPLAIN says.
-What neither way can answer is refused with the reasons.
+Engines read slices of time from the archives themselves where the plan can be cut so and there is enough to cut: that
+is the fastest way. Else DataFrame operations; else engines that Spark feeds.
+
+Invariant: the choice follows from the plan and the archives' sizes, before any row is read, and what is chosen is what
+EXPLAIN says. What no way can answer is refused with the reasons.
 """
 
 from __future__ import annotations
@@ -10,23 +13,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
+from minidsms.archive.format import Archive
 from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
+from minidsms.cql.functions import can_fail as expression_can_fail
 from minidsms.cql.printer import print_query
-from minidsms.elements import Schema
+from minidsms.elements import Schema, Type
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import GroupBy, Stop, nodes
 from minidsms.settings import UNIT_NS
 from minidsms.spark.compiler import Compiled, Compiler, base_relation, evaluated, logical_plan
 from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.expressions import Expressions
-from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World
+from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
 from minidsms.spark.in_tasks import Setting, in_tasks, quoted
 from minidsms.spark.offload import History, finished
-from minidsms.spark.partitioning import ByKey, ByTime, Whole, partitioning
+from minidsms.spark.own_slices import Part, in_own_slices
+from minidsms.spark.partitioning import ByKey, ByTime, Whole, lookback_of, partitioning
+from minidsms.spark.slicing import BySlices, Extent, is_worth_it, slices
 from minidsms.spark.streams import contents, net_of_changes, output_of_relation, output_of_stream
 from minidsms.spark.sweep import AT
 
@@ -38,39 +43,61 @@ if TYPE_CHECKING:
 class Choice:
     """A plan and how it is carried out. cut: how engines in tasks share it; None for DataFrame operations alone.
 
-    why: what Spark cannot say, if anything.
+    why: what Spark cannot say, if anything.  frames: how the relation at chosen instants is found, for which the
+    changes of all time need not be made; None where they must.
     """
 
     root: Stop
-    cut: ByKey | ByTime | None = None
+    cut: ByKey | ByTime | BySlices | None = None
     why: str = ""
+    frames: Choice | None = None
 
     def __str__(self) -> str:
         if self.cut is None:
             by_engine = f"; over batches in Arrow, by the engine: {self.why}" if self.why else ""
             return f"On Spark: DataFrame operations over intervals of validity{by_engine}"
-        return f"On Spark: the engine in tasks, {self.cut}, for the query has {self.why}"
+        because = f", for the query has {self.why}" if self.why else ", which is faster than DataFrame operations"
+        return f"On Spark: the engine in tasks, {self.cut}{because}"
 
     def text(self) -> str:
         """For EXPLAIN: the plan, and the choice."""
         return f"Logical plan\n{logical_text(self.root)}\n{self}"
 
 
-def choose(query: Bound, text: str, catalog: Catalog) -> Choice:
-    """How to carry out a query; a Spark session is running. Raises CqlError and Error for what cannot be."""
+def choose(
+    query: Bound, text: str, catalog: Catalog, extent: Extent | None = None, tasks: int = 1, by: str | None = None
+) -> Choice:
+    """How to carry out a query; a Spark session is running. Raises CqlError and Error for what cannot be.
+
+    extent: of the archives, where there are such.  tasks: how many run at a time.  by: "frames" or "engines", where
+    somebody wants it so.
+    """
+    if by not in (None, "frames", "engines"):
+        raise Error(f'by: "{by}" is no way to carry out a query; there are: frames, engines')
     root = logical_plan(query.node, text)
     expressions = Expressions(catalog.tick_ns, catalog.functions)
     why = _beyond_spark(root, expressions)
-    if why is None:
-        return Choice(root, why=" and ".join(dict.fromkeys(expressions.in_batches)))
+    frames = None if why is not None else Choice(root, why=" and ".join(dict.fromkeys(expressions.in_batches)))
+    if by == "frames":
+        if frames is None:
+            raise Error(f"this query cannot be run by DataFrame operations: it has {why}")
+        return frames
+    obstacle, lookback = lookback_of(root)
+    if obstacle is None and extent is not None:
+        first, last = extent.span
+        found = slices(extent, lookback, tasks, first, last)
+        if frames is None or by == "engines" or is_worth_it(found, extent, lookback, tasks):
+            return Choice(root, BySlices(lookback), why or "", frames)
+    if frames is not None and by is None:
+        return frames
     cut = partitioning(root)
     if isinstance(cut, Whole):
+        has = "it is to be run by engines" if why is None else f"it has {why}, which only the engine can compute"
         raise Error(
-            f"this query cannot be run on Spark: it has {why}, which only the engine can compute, "
-            "and it cannot be cut into parts\n"
+            f"this query cannot be run on Spark: {has}, and it cannot be cut into parts\n"
             f"  by key: {cut.no_key}\n  by time: {cut.no_time}"
         )
-    return Choice(root, cut, why)
+    return Choice(root, cut, why or "")
 
 
 def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:
@@ -110,38 +137,89 @@ def carry_out(
     """
     world = World(spark, Expressions(catalog.tick_ns, catalog.functions), history.first, history.until, slices)
     schema = query.node.schema
-    if at is not None and query.node.kind != "relation":
-        raise Error("only a relation has contents at an instant; leave out ISTREAM, DSTREAM or RSTREAM")
     if choice.cut is None:
         result: Compiled = Compiler(world, history.sources).compile(choice.root)
     else:
-        changes = in_tasks(world, query, _setting(query, catalog), history, choice.cut, slices)
+        assert not isinstance(choice.cut, BySlices)
+        changes = in_tasks(world, setting_of(query, catalog), history, choice.cut, slices)
         if at is None:
             net = net_of_changes(changes, len(schema)) if query.node.kind == "relation" else changes
             return finished(world, net, schema, (TS, SIGN))
-        result = base_relation(changes.withColumn("_arrival", F.lit(0).cast("bigint")), schema)
+        return _contents_of_changes(world, changes, schema, at)
     if at is not None:
         assert isinstance(result, Intervals)
-        instants = spark.createDataFrame([(int(tau),) for tau in at], f"{AT} bigint")
-        return finished(world, contents(result, instants), schema, (TS,))
+        return _contents(world, result, schema, at)
     if isinstance(result, Elements):
         return finished(world, output_of_stream(world, result), schema, (TS, SIGN))
     return finished(world, output_of_relation(world, result), schema, (TS, SIGN))
 
 
-def _setting(query: Bound, catalog: Catalog) -> Setting:
+def carry_out_by_slices(
+    spark: SparkSession,
+    choice: Choice,
+    query: Bound,
+    archives: Sequence[Archive],
+    catalog: Catalog,
+    at: Sequence[int] | None = None,
+    until: int | None = None,
+    tasks: int | None = None,
+) -> DataFrame:
+    """The same, from engines that read their own slices. archives: of the query's inputs, in their order.
+
+    tasks: for how many that run at a time the slices are made; by default Spark says.
+    """
+    assert isinstance(choice.cut, BySlices)
+    extent = Extent.of(archives, until)
+    first, last = extent.span
+    until = last if until is None else until
+    world = World(spark, Expressions(catalog.tick_ns, catalog.functions), min(first, until + 1), until)
+    lookback = choice.cut.lookback
+    found = slices(extent, lookback, tasks or spark.sparkContext.defaultParallelism, world.first, until)
+    parts = [Part(begin, end, lookback) for begin, end in found]
+    changes = in_own_slices(world, setting_of(query, catalog), archives, parts, can_fail(choice.root))
+    if at is not None:
+        return _contents_of_changes(world, changes, query.node.schema, at)
+    return finished(world, changes, query.node.schema, (TS, SIGN))
+
+
+def _contents_of_changes(world: World, changes: DataFrame, schema: Schema, at: Sequence[int]) -> DataFrame:
+    return _contents(world, base_relation(changes.withColumn("_arrival", long(0)), schema), schema, at)
+
+
+def _contents(world: World, relation: Intervals, schema: Schema, at: Sequence[int]) -> DataFrame:
+    """What a relation holds at instants: `_ts` and its rows."""
+    instants = world.spark.createDataFrame([(int(tau),) for tau in at], f"{AT} bigint")
+    return finished(world, contents(relation, instants), schema, (TS,))
+
+
+def can_fail(root: Stop) -> bool:
+    """Whether the plan can fail on some rows (docs/semantics R4); True when in doubt."""
+    for node in nodes(root):
+        if any(expression_can_fail(e) for e in evaluated(node)):
+            return True
+        if isinstance(node, GroupBy) and any(
+            call.user or (call.function == "sum" and call.arg is not None and call.arg.type is not Type.FLOAT)
+            for call in node.aggregates
+        ):
+            return True
+    return False
+
+
+def setting_of(query: Bound, catalog: Catalog) -> Setting:
     """What an engine in a task must know."""
-    views = []
+    views: list[str] = []
     for view in catalog.views.values():
         columns = f" ({', '.join(map(quoted, view.columns))})" if view.columns else ""
         views.append(f"CREATE VIEW {quoted(view.name)}{columns} AS {print_query(view.query)}")
+    text = print_query(query.expanded)
+    said = " ".join([text, *views]).lower()  # what nobody names need not be fit to travel
     return Setting(
         tuple(inputs(query, catalog)),
         tuple(views),
-        print_query(query.expanded),
+        text,
         query.node.schema.types,
         next(unit for unit, ns in UNIT_NS.items() if ns == catalog.tick_ns),
         catalog.rstream_ticks,
-        tuple(catalog.functions.values()),
-        tuple(catalog.aggregates.values()),
+        tuple(f for f in catalog.functions.values() if f.name.lower() in said),
+        tuple(a for a in catalog.aggregates.values() if a.name.lower() in said),
     )

@@ -7,15 +7,16 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from minidsms.archive.format import archives_in
+from minidsms.archive.format import archives_in, find
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.spark import archives
-from minidsms.spark.plan import Choice, carry_out, choose
+from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
 from minidsms.spark.session import prepared, session
+from minidsms.spark.slicing import BySlices, Extent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,14 +37,28 @@ class Offloaded:
 
     def frame(self, at: Sequence[int] | None = None, until: int | None = None, slices: int = 256) -> DataFrame:
         """See `minidsms.spark.run`."""
+        choice = self.choice
+        if at is not None:
+            if self.query.node.kind != "relation":
+                raise Error("only a relation has contents at an instant; leave out ISTREAM, DSTREAM or RSTREAM")
+            choice = choice.frames or choice
+        if isinstance(choice.cut, BySlices):
+            found = [find(folder, name) for folder, name in self.places]
+            return carry_out_by_slices(self.spark, choice, self.query, found, self.catalog, at, until)
         history = archives.history(self.spark, self.places, until)
-        return carry_out(self.spark, self.choice, self.query, history, self.catalog, at, slices)
+        return carry_out(self.spark, choice, self.query, history, self.catalog, at, slices)
 
 
-def prepare(cql: str, folder: str, catalog: Catalog | None = None, spark: SparkSession | None = None) -> Offloaded:
+def prepare(
+    cql: str,
+    folder: str,
+    catalog: Catalog | None = None,
+    spark: SparkSession | None = None,
+    by: str | None = None,
+) -> Offloaded:
     """A query over the archives of a folder. The text may define views and set `rstream` before its one query.
 
-    catalog: views and user functions that the query may name.
+    catalog: views and user functions that the query may name.  by: see `minidsms.spark.run`.
     """
     there = archives_in(folder)
     known = _copied(catalog) if catalog is not None else Catalog()
@@ -51,13 +66,15 @@ def prepare(cql: str, folder: str, catalog: Catalog | None = None, spark: SparkS
     archives.declare(known, there)
     tree = _query_of(cql, known)
     query = bind(tree, known, cql)
-    return _ready(query, cql, known, lambda name: folder, spark)
+    return _ready(query, cql, known, lambda name: folder, spark, by)
 
 
-def prepare_connected(db: Connection, cql: str, folder: str | None, spark: SparkSession | None = None) -> Offloaded:
+def prepare_connected(
+    db: Connection, cql: str, folder: str | None, spark: SparkSession | None = None, by: str | None = None
+) -> Offloaded:
     """A query over what a connection has declared. folder: where the archives are; None: where it writes them."""
     if folder is not None:
-        return prepare(cql, folder, db.catalog, spark)
+        return prepare(cql, folder, db.catalog, spark, by)
     db.flush()
     known = _copied(db.catalog)
     query = bind(_query_of(cql, known), known, cql)
@@ -68,27 +85,40 @@ def prepare_connected(db: Connection, cql: str, folder: str | None, spark: Spark
             raise Error(f'"{name}" is not archived\nhelp: say in which folder its archive is, or CREATE .. ARCHIVE')
         return os.path.dirname(recorder.archive.folder)
 
-    return _ready(query, cql, known, place, spark)
+    return _ready(query, cql, known, place, spark, by)
 
 
 def _ready(
-    query: Bound, text: str, catalog: Catalog, place: Callable[[str], str], spark: SparkSession | None
+    query: Bound,
+    text: str,
+    catalog: Catalog,
+    place: Callable[[str], str],
+    spark: SparkSession | None,
+    by: str | None,
 ) -> Offloaded:
     system = next((n for n in query.streams if catalog.streams[n.lower()].is_system), None)
     if system is not None:
         raise Error(f"{system} is written by the engine as it runs; it has no archive")
     places = tuple((place(name), name) for name in (*query.streams, *query.relations))
     spark = prepared(spark or session())
-    return Offloaded(spark, choose(query, text, catalog), query, catalog, places)
+    extent = Extent.of([find(folder, name) for folder, name in places])
+    choice = choose(query, text, catalog, extent, spark.sparkContext.defaultParallelism, by)
+    return Offloaded(spark, choice, query, catalog, places)
 
 
 def offload(
-    db: Connection, query: Query | str, folder: str | None, at: Sequence[int] | None, until: int | None
+    db: Connection,
+    query: Query | str,
+    folder: str | None,
+    at: Sequence[int] | None,
+    until: int | None,
+    by: str | None,
 ) -> DataFrame:
     """See `Connection.offload`."""
     if isinstance(query, str):
         query = db.queries.get(query.lower(), query)
-    return prepare_connected(db, query if isinstance(query, str) else query.expanded, folder).frame(at, until)
+    text = query if isinstance(query, str) else query.expanded
+    return prepare_connected(db, text, folder, by=by).frame(at, until)
 
 
 def _copied(catalog: Catalog) -> Catalog:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 QUERIES = {
     "groups": "SELECT road, AVG(speed), COUNT(*) FROM Pos [RANGE 10 SECONDS] GROUP BY road",
     "join": "ISTREAM (SELECT P.car, P.speed FROM Pos [NOW] P, Lim WHERE P.road = Lim.road AND P.speed > Lim.most)",
-    "by_key": "SELECT road, spread(speed), CAST(MAX(speed) AS TEXT) FROM Pos [RANGE 2 SECONDS] GROUP BY road",
+    "by_key": "SELECT road, spread(speed), CAST(MAX(speed) AS TEXT) FROM Pos GROUP BY road",
     "by_time": "SELECT spread(speed) AS s, COUNT(*) AS n FROM Pos [RANGE 2 SECONDS SLIDE 1 SECOND]",
 }
 
@@ -75,7 +75,9 @@ def answer(frame: DataFrame) -> dict[int, Counter[tuple[object, ...]]]:
 def test_spark_answers_as_the_engine_did(archived: tuple[Connection, str], spark: SparkSession, name: str) -> None:
     db, _ = archived
     live = netted((c.ts, c.sign, c.row) for c in db.queries[name].fetch())
-    assert answer(db.offload(name, until=90_000_001)) == live
+    ways = ("frames", "engines") if name == "groups" else (None,)
+    for by in ways:
+        assert answer(db.offload(name, until=90_000_001, by=by)) == live
     assert live
 
 
@@ -87,7 +89,9 @@ def test_a_relation_is_told_at_chosen_instants(archived: tuple[Connection, str],
 
 def test_explain_says_how_a_query_is_carried_out(archived: tuple[Connection, str], spark: SparkSession) -> None:
     _, folder = archived
-    assert "DataFrame operations" in explain(QUERIES["groups"], folder)
+    assert "DataFrame operations over intervals" in explain(QUERIES["groups"], folder, by="frames")
+    assert "DataFrame operations over intervals" in explain("SELECT road, COUNT(*) FROM Pos GROUP BY road", folder)
+    assert "the engine in tasks, by slices of time" in explain(QUERIES["groups"], folder)
     written = "SELECT CAST(speed AS TEXT) FROM Pos [ROWS 3]"
     assert "over batches in Arrow, by the engine: CAST of FLOAT to TEXT" in explain(written, folder)
 
@@ -96,6 +100,9 @@ def test_explain_says_how_engines_share_a_query(archived: tuple[Connection, str]
     db, folder = archived
     told = str(prepare(QUERIES["by_key"], folder, db.catalog, spark).choice)
     assert told == "On Spark: the engine in tasks, by key, for the query has the user aggregate spread"
+    told = str(prepare(QUERIES["by_time"], folder, db.catalog, spark).choice)
+    assert "with the 3001 ticks before, for the query has the user aggregate spread" in told
+    assert "by key" in str(prepare("SELECT road, COUNT(*) FROM Pos GROUP BY road", folder, by="engines").choice)
 
 
 def test_what_neither_way_can_answer_is_refused_with_the_reasons(
@@ -104,6 +111,12 @@ def test_what_neither_way_can_answer_is_refused_with_the_reasons(
     db, folder = archived
     with pytest.raises(Error, match="by key: a ROWS window"):
         db.offload("SELECT road, spread(speed) FROM Pos [ROWS 3] GROUP BY road", folder)
+    with pytest.raises(Error, match=r"run by engines, and it cannot be cut(.|\n)*by time: a window is UNBOUNDED"):
+        run("SELECT COUNT(*) FROM Pos", folder, by="engines")
+    with pytest.raises(Error, match="by DataFrame operations: it has the user aggregate spread"):
+        db.offload("by_key", folder, by="frames")
+    with pytest.raises(Error, match="there are: frames, engines"):
+        run("SELECT COUNT(*) FROM Pos", folder, by="magic")
 
 
 def test_what_is_not_there_is_an_error_that_names_it(archived: tuple[Connection, str], spark: SparkSession) -> None:

@@ -1,0 +1,132 @@
+"""Engines in Spark tasks that read the archives themselves: a task replays its slice of time, and nothing is shuffled.
+
+A slice is replayed as `Connection.replay` would, with what the query does not need left out, from as long before as
+answers reach back; the first element of each stream goes before, because aggregates over all and sliding windows count
+from it (docs/semantics R3, S2). What is answered inside the slice is given back in Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from minidsms.archive.demand import Demand, demand
+from minidsms.archive.files import read
+from minidsms.archive.format import Archive
+from minidsms.archive.replay import ReplayDriver
+from minidsms.archive.replay_source import ReplaySource, Span, local_tables
+from minidsms.cql.errors import QueryError
+from minidsms.elements import Schema
+from minidsms.spark.frames import SIGN, TS, World, names
+from minidsms.spark.in_tasks import Setting, answer_ddl, engine_of, failure_of, failures_of, result_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from minidsms.connection import Connection
+    from minidsms.query import Query
+
+WHOLE = 2**62
+"""A look back over all that was."""
+
+_BLOCKS = 16
+"""Blocks that are replayed between two looks at what has been answered."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One task's: the answers of [begin, end] to a query that reaches back `lookback` ticks."""
+
+    begin: int
+    end: int
+    lookback: int
+
+
+def in_own_slices(
+    world: World, setting: Setting, archives: Sequence[Archive], parts: Sequence[Part], can_fail: bool
+) -> DataFrame:
+    """`_ts`, `_sign`, c0 .. of the query's answer; notes its failures in `world`.
+
+    archives: in the order of the setting's inputs.  can_fail: otherwise nobody looks for failures.
+    """
+    run = _runner(setting, tuple(archives), tuple(parts))
+    numbers = world.spark.range(0, len(parts), 1, max(len(parts), 1))
+    answered = numbers.mapInArrow(run, answer_ddl(setting))
+    if can_fail:
+        answered = failures_of(world, answered)
+    return answered.select(TS, SIGN, *names(len(setting.columns)))
+
+
+def _runner(
+    setting: Setting, archives: tuple[Archive, ...], parts: tuple[Part, ...]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function a task applies to the numbers of its parts."""
+
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                for table in answer_slice(setting, archives, parts[number]):
+                    yield from table.to_batches()
+
+    return run
+
+
+def answer_slice(setting: Setting, archives: Sequence[Archive], part: Part) -> Iterator[pa.Table]:
+    """The engine's answers inside a part, a few blocks at a time, then a row that tells of a failure, if any."""
+    with engine_of(setting) as (db, query):
+        driver = ReplayDriver([_entry(db, query, a, i, part) for a, i in zip(archives, setting.inputs)])
+        try:
+            is_going_on = True
+            while is_going_on:
+                is_going_on = any([db.drive(driver) for _ in range(_BLOCKS)])
+                if not is_going_on:
+                    db.advance(part.end)
+                while len(table := query.fetch_arrow()):
+                    yield result_of(setting, table, part.begin, part.end)
+        except QueryError as error:
+            # Before the part windows lack their oldest rows: without them a sum may fail that does not with them.
+            if error.ts is not None and error.ts < part.begin and part.lookback < WHOLE:
+                yield from answer_slice(setting, archives, replace(part, lookback=WHOLE))
+            else:
+                yield failure_of(setting, error, part.begin)
+
+
+def _entry(db: Connection, query: Query, archive: Archive, input_: tuple[str, bool, Schema], part: Part) -> Any:
+    """The source of one input, and the input."""
+    name, is_stream, _ = input_
+    target = db.stream_input(name)
+    schema = target.schema
+    if not is_stream:
+        everything = Demand(frozenset(range(len(schema))), None)
+        return ReplaySource(archive, schema, Span(None, part.end, 0, 2**62), everything, local_tables), target
+    from_ = part.begin - part.lookback
+    needed = demand([query.logical], name, len(schema))
+    return SliceSource(archive, schema, Span(from_, part.end, 0, 2**62), needed), target
+
+
+class SliceSource(ReplaySource):
+    """A span of a stream's archive, and before it the stream's first element, if the span does not reach back to it."""
+
+    def __init__(self, archive: Archive, schema: Schema, span: Span, needed: Demand) -> None:
+        super().__init__(archive, schema, span, needed, local_tables)
+        self._very_first = None if span.from_ is None else _first_element(archive, schema, span.from_)
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The first element, then the elements of the span."""
+        if self._very_first is not None:
+            yield self._very_first
+        yield from super().read()
+
+
+def _first_element(archive: Archive, schema: Schema, before: int) -> pa.RecordBatch | None:
+    """A stream's very first element as a source gives it, where it lies before an instant."""
+    files = archive.files()
+    if not files or files[0].first_ts >= before:
+        return None
+    table = next(read(archive, None, files[0].first_ts)).slice(0, 1).combine_chunks()
+    by_name = {n.lower(): f for n, f in zip(archive.metadata.schema.names, archive.metadata.fields)}
+    columns = [table.column(by_name[name.lower()]).chunk(0) for name in schema.names]
+    return pa.RecordBatch.from_arrays([*columns, table.column(TS).chunk(0)], names=[*schema.names, TS])

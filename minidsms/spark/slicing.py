@@ -1,0 +1,108 @@
+"""Where the time of archives is cut into slices that engines in tasks answer apart, each from files it reads itself.
+
+A slice holds about as many bytes as the others, not as many instants: archives have gaps of years. It is at least
+twice as long as what its engine reads before it, so that nothing is read much more than once. Every engine takes all
+changes of relations up to the end of its slice; where those are many, the slices are few.
+docs/spark.md; `partitioning` says how far an answer reaches back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from minidsms.archive.format import Archive, ArchiveFile
+
+SLICE_BYTES = 24 << 20
+"""Bytes of the files of a slice, about: a few seconds of an engine's time."""
+
+_LEAST_BYTES = 2 << 20
+_ENGINE_GAIN = 10
+"""An engine answers so many times more rows a second than the DataFrame operations that say the same, at least."""
+
+
+@dataclass(frozen=True)
+class BySlices:
+    """A query whose engines read their own slices. lookback: ticks before an instant that its answer depends on."""
+
+    lookback: int
+
+    def __str__(self) -> str:
+        return f"by slices of time that they read from the archives themselves, with the {self.lookback} ticks before"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much there is to read: files of streams and of relations, and their sizes in bytes."""
+
+    streams: tuple[tuple[ArchiveFile, int], ...]
+    relations: tuple[tuple[ArchiveFile, int], ...]
+
+    @classmethod
+    def of(cls, archives: Sequence[Archive], until: int | None = None) -> Extent:
+        """Of these archives, up to an instant."""
+        found: dict[str, list[tuple[ArchiveFile, int]]] = {"stream": [], "relation": []}
+        for archive in archives:
+            found[archive.metadata.kind] += [(f, os.path.getsize(f.path)) for f in archive.files(None, until)]
+        return cls(tuple(found["stream"]), tuple(found["relation"]))
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and the last instant of any element; the last lies before the first where there is none."""
+        files = [f for f, _ in (*self.streams, *self.relations)]
+        first = min((f.first_ts for f in files), default=0)
+        return first, max((f.last_ts for f in files), default=first - 1)
+
+    @property
+    def nbytes(self) -> int:
+        """Of streams."""
+        return sum(size for _, size in self.streams)
+
+    @property
+    def of_relations(self) -> int:
+        """Bytes of relations."""
+        return sum(size for _, size in self.relations)
+
+
+def slices(extent: Extent, lookback: int, tasks: int, first: int, until: int) -> list[tuple[int, int]]:
+    """The slices of [first, until], both ends of each included, in order; none of an empty history.
+
+    tasks: how many run at a time.
+    """
+    if until < first:
+        return []
+    wanted = max(-(-extent.nbytes // SLICE_BYTES), min(2 * tasks, extent.nbytes // _LEAST_BYTES))
+    if extent.of_relations:
+        wanted = min(wanted, max(extent.nbytes, _LEAST_BYTES) // extent.of_relations)
+    begins = [first]
+    for border in _quantiles(extent.streams, wanted):
+        if border - begins[-1] >= 2 * lookback and until - border >= lookback:
+            begins.append(border)
+    return list(zip(begins, [*(b - 1 for b in begins[1:]), until]))
+
+
+def _quantiles(files: Sequence[tuple[ArchiveFile, int]], parts: int) -> list[int]:
+    """The instants that part the bytes of files into so many equal parts, each file's spread evenly over its time."""
+    if parts < 2 or not files:
+        return []
+    first = min(f.first_ts for f, _ in files)
+    begin = np.array([f.first_ts - first for f, _ in files], np.int64)
+    end = np.array([f.last_ts + 1 - first for f, _ in files], np.int64)
+    density = np.array([size for _, size in files]) / (end - begin)
+    at, place = np.unique(np.concatenate((begin, end)), return_inverse=True)
+    change = np.bincount(place, np.concatenate((density, -density)))
+    bytes_so_far = np.concatenate(([0.0], np.cumsum(np.cumsum(change)[:-1] * np.diff(at))))
+    borders = np.interp(np.arange(1, parts) * (bytes_so_far[-1] / parts), bytes_so_far, at.astype(np.float64))
+    return [first + int(b) for b in borders]
+
+
+def is_worth_it(found: Sequence[tuple[int, int]], extent: Extent, lookback: int, tasks: int) -> bool:
+    """Whether engines that read their own slices are done before DataFrame operations on all tasks would be."""
+    data = max((f.last_ts for f, _ in extent.streams), default=0) - min(
+        (f.first_ts for f, _ in extent.streams), default=0
+    )
+    twice = (len(found) - 1) * min(lookback, data) / max(data, 1)
+    return (1 + twice) * tasks <= _ENGINE_GAIN * min(len(found), tasks)

@@ -1,0 +1,137 @@
+"""Engines that read their own slices of archives give, put together, what the definition gives; here without Spark."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from minidsms.archive.format import ArchiveFile, archives_in, find
+from minidsms.cql.binder import Bound
+from minidsms.cql.catalog import Catalog
+from minidsms.cql.errors import CqlError
+from minidsms.spark.compiler import logical_plan
+from minidsms.spark.own_slices import Part, answer_slice
+from minidsms.spark.partitioning import lookback_of
+from minidsms.spark.plan import can_fail, setting_of
+from minidsms.spark.slicing import SLICE_BYTES, Extent, is_worth_it, slices
+from minidsms.testing.archived import archive_feed
+from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
+from minidsms.testing.generators import Case, random_case
+from minidsms.testing.history import Change
+
+
+def answer_by_slices(query: Bound, catalog: Catalog, folder: str, parts: Sequence[Part]) -> Answer:
+    """What the tasks of all parts give together; of a query that fails, up to its first failure."""
+    setting = setting_of(query, catalog)
+    archives = [find(folder, name) for name in (*query.streams, *query.relations)]
+    changes: list[Change] = []
+    failures: list[tuple[int, str]] = []
+    for part in parts:
+        for table in answer_slice(setting, archives, part):
+            for ts, sign, failed_ts, reason, *row in zip(*(c.to_pylist() for c in table.columns)):
+                if reason is None:
+                    assert part.begin <= ts <= part.end
+                    changes.append((ts, sign, tuple(row)))
+                else:
+                    failures.append((failed_ts, reason))
+    if not failures:
+        return Answer(tuple(changes))
+    at, reason = min(failures)
+    return Answer(tuple(c for c in changes if c[0] < at), at, reason)
+
+
+def compare(folder: str, case: Case, rng: random.Random) -> bool:
+    """Whether the case could be cut; it is archived, cut at random instants, and compared."""
+    if case.registered or "SLACK" in str(case) or "LATE" in str(case):
+        return False  # what late rows meet is not in the archive
+    try:
+        query = bind_case(case)
+        expected = run_definition(case)
+    except CqlError:
+        return False
+    obstacle, lookback = lookback_of(logical_plan(query.node, case.query))
+    if obstacle is not None:
+        return False
+    archive_feed(case, case.feed, folder, rng.choice((4, 1000)), rng.choice((3, 100)))
+    there = {a.metadata.name.lower() for a in archives_in(folder)} if Path(folder).exists() else set()
+    if not there >= {name.lower() for name in (*query.streams, *query.relations)}:
+        return False
+    until = case.closed()
+    first, last = Extent.of(archives_in(folder)).span
+    borders = sorted({first, *(rng.randint(first, max(last, first)) for _ in range(rng.randrange(4)))})
+    ends = [*(b - 1 for b in borders[1:]), max(until, first)]
+    parts = [Part(begin, min(end, until), lookback) for begin, end in zip(borders, ends) if begin <= until]
+    actual = answer_by_slices(query, catalog_of(case), folder, parts)
+    difference = difference_of(Answer(expected.changes, expected.failed_at, expected.reason), actual)
+    assert not difference, f"{difference}\nparts: {parts}\n{case}"
+    return True
+
+
+def test_slices_together_answer_as_the_definition(tmp_path: Path) -> None:
+    compared = sum(compare(str(tmp_path / str(s)), random_case(s), random.Random(s)) for s in range(60))
+    assert compared >= 12
+
+
+@pytest.mark.long
+def test_slices_of_many_generated_cases_answer_as_the_definition(tmp_path: Path) -> None:
+    compared = sum(compare(str(tmp_path / str(s)), random_case(s), random.Random(s)) for s in range(1000, 6000))
+    assert compared >= 1000
+
+
+# ---------------------------------------------------------------------------------------------------------- cutting
+
+
+def extent(*files: tuple[int, int, int], of_relations: int = 0) -> Extent:
+    """Of files given as first and last instant and bytes."""
+    streams = tuple((ArchiveFile("", first, last, 0, 0), size) for first, last, size in files)
+    return Extent(streams, ((ArchiveFile("", 0, 0, 0, 0), of_relations),) if of_relations else ())
+
+
+def test_slices_cover_time_without_gap_and_hold_equally_many_bytes() -> None:
+    gap = 10**12
+    found = slices(extent((0, 999, 4 * SLICE_BYTES), (gap, gap + 999, 4 * SLICE_BYTES)), 10, 2, 0, gap + 999)
+    assert len(found) == 8
+    assert (found[0][0], found[-1][1]) == (0, gap + 999)
+    assert all(a[1] + 1 == b[0] for a, b in pairwise(found))
+    assert sum(begin >= gap for begin, _ in found) >= 3
+
+
+def test_a_slice_is_twice_as_long_as_what_is_read_before_it() -> None:
+    found = slices(extent((0, 999, 100 * SLICE_BYTES)), 100, 2, 0, 999)
+    assert all(end - begin + 1 >= 200 for begin, end in found[:-1])
+    assert 3 <= len(found) <= 5
+
+
+def test_many_changes_of_relations_make_few_slices() -> None:
+    assert len(slices(extent((0, 999, 8 * SLICE_BYTES), of_relations=4 * SLICE_BYTES), 1, 2, 0, 999)) == 2
+
+
+def test_little_is_one_slice_and_nothing_is_none() -> None:
+    assert slices(extent((5, 9, 100)), 3, 8, 5, 9) == [(5, 9)]
+    assert slices(extent(), 3, 8, 0, -1) == []
+
+
+def test_one_long_window_over_everything_is_left_to_dataframes_on_a_cluster() -> None:
+    whole = extent((0, 999, 100 * SLICE_BYTES))
+    assert not is_worth_it([(0, 999)], whole, 1000, 100)
+    assert is_worth_it([(0, 999)], whole, 1000, 4)
+
+
+def test_a_sum_can_fail_and_a_count_cannot() -> None:
+    case = random_case(1)
+    catalog = catalog_of(case)
+    from minidsms.cql.binder import bind
+    from minidsms.cql.parser import parse_query
+
+    stream = next(iter(catalog.streams.values()))
+    column = next(f.name for f in stream.schema if f.type.value == "INTEGER")
+
+    def plan_can_fail(text: str) -> bool:
+        return can_fail(logical_plan(bind(parse_query(text), catalog, text).node, text))
+
+    assert plan_can_fail(f"SELECT SUM({column}) FROM {stream.name} [RANGE 3] GROUP BY {column}")
+    assert not plan_can_fail(f"SELECT COUNT(*), AVG({column}) FROM {stream.name} [RANGE 3] GROUP BY {column}")
