@@ -267,6 +267,9 @@ class CachingExecutor(Protocol):
     def equalities(self) -> tuple[Equality, ...]:
         """Of the join."""
 
+    def spent(self) -> tuple[float, int]:
+        """(cost units, elements) since the beginning."""
+
     def switch(self, plan: JoinPlan) -> None:
         """Run this plan from the next slice on; caches that both plans have and that stay valid keep their entries."""
 

@@ -72,9 +72,14 @@ def value_of(
 
 
 def changes(spec: CacheSpec, pipelines: Sequence[PipelineStatistics]) -> float:
-    """Rows per unit of time by which the cached join changes: what the prefixes of its members' pipelines put out."""
+    """Rows per unit of time by which the cached join changes: what the prefixes of its members' pipelines put out.
+
+    Where the cache is reduced by its own pipeline's input, an element of that changes nothing but whether its key is
+    wanted at all: one step.
+    """
     members = (*spec.segment, *spec.reduced_by)
-    return sum(pipelines[member].d[len(members) - 1] for member in members)
+    own = pipelines[spec.pipeline].d[0] if spec.pipeline in spec.reduced_by else 0.0
+    return own + sum(pipelines[m].d[len(members) - 1] for m in members if m != spec.pipeline)
 
 
 ENTRY_BYTES = 32

@@ -1,0 +1,41 @@
+"""A Bloom filter with one hash function over keys of one or more words (Bloom 1970).
+
+The bits stand in 64-bit words; a key's bit is named by the highest bits of its mixed hash (Murmur3's fmix64, word by
+word), so that any run of keys spreads evenly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, njit, uint64
+
+from minidsms.elements import Int64Array
+
+UInt64Array = npt.NDArray[np.uint64]
+
+
+@njit("int64(int64[:, ::1], int64, int64, uint64[::1], int64)", cache=True, nogil=True)
+def add_keys(keys: Int64Array, begin: int, end: int, bits: UInt64Array, log2_bits: int) -> int:
+    """Set the bits of the keys [begin, end); how many of them were not set before.
+
+    bits: (2 ** log2_bits / 64,), log2_bits at least 6.
+    """
+    shift = uint64(64 - log2_bits)
+    new = 0
+    for i in range(begin, end):
+        h = uint64(0x9E3779B97F4A7C15)
+        for j in range(keys.shape[1]):
+            h ^= uint64(keys[i, j])
+            h ^= h >> uint64(33)
+            h *= uint64(0xFF51AFD7ED558CCD)
+            h ^= h >> uint64(33)
+            h *= uint64(0xC4CEB9FE1A85EC53)
+            h ^= h >> uint64(33)
+        place = h >> shift
+        bit = uint64(1) << (place & uint64(63))
+        word = int64(place >> uint64(6))
+        if not bits[word] & bit:
+            bits[word] |= bit
+            new += 1
+    return new

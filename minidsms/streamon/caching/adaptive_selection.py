@@ -1,0 +1,313 @@
+"""The Re-optimizer of caches: keeps the best set of candidates in use as conditions change (Babu 2005, section 5.5.5).
+
+A candidate is used, profiled or unused (figure 5.9). All begin profiled; when W observations of each have been made,
+the offline choice says which are used. After an interval I the unused are profiled again, and of the used those that
+hide the probe stream of an unused subset. If no benefit or cost has changed by a fifth, the choice stands. A used
+cache whose net benefit becomes negative is given up at once.
+
+Kept cheap: a candidate that would not pay even if it never missed is not profiled, nor does a used cache step aside for
+a subset that could not do better; each interval that changed nothing makes the next one twice as long, up to LONGEST,
+unless what the pipelines spend, which is always known, has shifted.
+
+Invariant: what it proposes is legal for the executor's present orders; new orders make all new candidates profiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from minidsms.streamon.caching.candidates import QUOTA, global_candidates, prefix_candidates
+from minidsms.streamon.caching.contracts import (
+    CacheSpec,
+    CachingExecutor,
+    JoinPlan,
+    Memory,
+    Orders,
+    group,
+    key_parts,
+    shared_key,
+)
+from minidsms.streamon.caching.costs import CacheValue, expected_bytes, priority, value_of
+from minidsms.streamon.caching.offline_selection import Choice, Priced, Problem, select
+from minidsms.streamon.caching.profiler import CacheProfiler
+from minidsms.streamon.framework import Proposal
+
+INTERVAL = 10_000
+"""I: elements between two choices."""
+CHANGE = 0.2
+"""The share by which a benefit or a cost must have changed for the choice to be made again."""
+LEAST_GAIN = 0.02
+"""Of the join's cost, what another set of caches must save: less is noise."""
+LONGEST = 16
+"""Intervals between two choices while nothing changes."""
+SHIFT = 0.5
+"""The share by which what a pipeline spends must have changed for the next choice to come after one interval."""
+MOST_REFUSALS = 6
+"""A cache that was used in vain is left alone for 2 intervals, then 4, up to 2 to this power."""
+
+
+class State(Enum):
+    """Of a candidate (figure 5.9)."""
+
+    USED = "used"
+    PROFILED = "profiled"
+    UNUSED = "unused"
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """consistency: 'prefix' or 'global'.  quota: m of section 5.7.  interval: I.  budget: bytes of all caches."""
+
+    consistency: str = "prefix"
+    quota: int = QUOTA
+    interval: int = INTERVAL
+    budget: int | None = None
+
+
+class CacheSelection:
+    """Says which caches to use. choices: times that the offline choice was made; last: the latest of them."""
+
+    def __init__(
+        self, executor: CachingExecutor, profiler: CacheProfiler, options: SelectionOptions | None = None
+    ) -> None:
+        self.options = options or SelectionOptions()
+        self.states: dict[CacheSpec, State] = {}
+        self.choices = 0
+        self.last: Choice | None = None
+        self._executor = executor
+        self._profiler = profiler
+        self._orders: Orders = ()
+        self._used: tuple[CacheSpec, ...] = ()
+        self._aside: tuple[CacheSpec, ...] = ()
+        self._is_profiling = False
+        self._rested_since = 0
+        self._interval = self.options.interval
+        self._values: dict[CacheSpec, CacheValue] = {}
+        self._spent: list[float] = []
+        self._refused: dict[CacheSpec, tuple[int, int]] = {}
+        self._meet_orders()
+
+    # ------------------------------------------------------------------------------------------------ the decision
+
+    def propose(self) -> Proposal[JoinPlan] | None:
+        """Another set of caches, where the statistics ask for one."""
+        if self._executor.plan.orders != self._orders:
+            self._meet_orders()
+        if not self._profiler.observe():
+            return None
+        losers = self._losers()
+        if losers:
+            return self._evict(losers)
+        if self._is_profiling:
+            return self._choose() if self._profiler.is_ready else None
+        interval = self.options.interval if self._has_shifted() else self._interval
+        if self._profiler.elements - self._rested_since >= interval:
+            return self._profile_again()
+        return None
+
+    def adopt(self, plan: JoinPlan) -> None:
+        """This plan runs now."""
+        self._used = plan.caches
+        if plan.orders != self._orders:
+            self._meet_orders()
+        for spec in self.states:
+            if spec in plan.caches:
+                self.states[spec] = State.USED
+            elif self.states[spec] is State.USED:
+                self.states[spec] = State.UNUSED
+        if self._is_profiling:
+            self._profiler.begin(self._in_state(State.PROFILED))
+
+    # --------------------------------------------------------------------------------------------- state transitions
+
+    def _meet_orders(self) -> None:
+        """Take the executor's orders for given: new candidates are profiled, those that were used stay."""
+        plan = self._executor.plan
+        equalities = self._executor.equalities
+        candidates = prefix_candidates(plan.orders, equalities)
+        if self.options.consistency == "global":
+            candidates += global_candidates(plan.orders, equalities, self.options.quota, self._pipeline_costs() or None)
+        self._orders = plan.orders
+        self._used = plan.caches
+        self._aside = ()
+        self.states = {s: State.USED if s in plan.caches else State.PROFILED for s in sorted(candidates)}
+        self._values.clear()
+        self._profiler.forget()
+        self._begin_profiling()
+
+    def _begin_profiling(self) -> None:
+        self._is_profiling = True
+        self._profiler.begin(self._in_state(State.PROFILED))
+
+    def _choose(self) -> Proposal[JoinPlan] | None:
+        """End the profile: take the best set of used and profiled candidates, if a value has changed enough."""
+        known = {s: v for s in self._considered() if (v := self._profiler.value(s)) is not None}
+        has_changed = self._has_changed(known)
+        self._profiler.end()
+        self._is_profiling = False
+        self._rested_since = self._profiler.elements
+        for spec in self._in_state(State.PROFILED):
+            self.states[spec] = State.UNUSED
+        wanted, gain = tuple(sorted({*self._used, *self._aside})), None
+        self._aside = ()
+        self._spent = self._pipeline_costs()
+        if has_changed:
+            self._values.update(known)
+            problem = self._problem(known)
+            self.last = choice = select(problem)
+            self.choices += 1
+            now = problem.cost_of(wanted)
+            gain = 1 - choice.cost / now if now else 0.0
+            if gain >= LEAST_GAIN:
+                wanted = choice.caches
+        changes = wanted != self._executor.plan.caches
+        self._interval = self.options.interval if changes else min(2 * self._interval, self._longest)
+        if not changes:
+            return None
+        self._allot(wanted, known)
+        reason = "its caches cost less" if wanted else "no cache pays"
+        return Proposal(JoinPlan(self._orders, wanted), reason, gain)
+
+    def _profile_again(self) -> Proposal[JoinPlan] | None:
+        """The interval is over: profile what could pay, and let used caches step aside that hide a better subset."""
+        values = {s: self._best_case(s) for s in self.states}
+        self._aside = tuple(s for s in self._in_state(State.USED) if self._hides_better(s, values))
+        self._profile_what_pays(values)
+        for spec in self._aside:
+            self.states[spec] = State.PROFILED
+        if not self._in_state(State.PROFILED) and not self._used:
+            self._rested_since = self._profiler.elements
+            self._interval = min(2 * self._interval, self._longest)
+            return None
+        if not self._aside:
+            self._begin_profiling()
+            return None
+        self._is_profiling = True
+        kept = tuple(s for s in self._used if s not in self._aside)
+        return Proposal(JoinPlan(self._orders, kept), "subsets of a used cache are profiled", None)
+
+    def _profile_what_pays(self, best_cases: dict[CacheSpec, float]) -> None:
+        for spec, state in self.states.items():
+            if state is State.UNUSED and best_cases[spec] > 0 and not self._is_refused(spec):
+                self.states[spec] = State.PROFILED
+
+    def _evict(self, losers: tuple[CacheSpec, ...]) -> Proposal[JoinPlan]:
+        values = self._values_of(self._used)
+        self._values.update(values)
+        for spec in losers:
+            self.states[spec] = State.UNUSED
+            times = min(self._refused.get(spec, (0, 0))[1] + 1, MOST_REFUSALS)
+            self._refused[spec] = self._profiler.elements + self.options.interval * 2**times, times
+        # Conditions have changed: what else could pay is profiled without waiting for the interval to end.
+        self._interval = self.options.interval
+        self._is_profiling = True
+        self._profile_what_pays({s: self._best_case(s) for s in self.states})
+        kept = tuple(s for s in self._used if s not in losers)
+        total = sum(self._pipeline_costs())
+        gain = -sum(values[s].net for s in losers if s in values) / total if total else None
+        return Proposal(JoinPlan(self._orders, kept), "net benefit has become negative", gain)
+
+    # ------------------------------------------------------------------------------------------------- what it rests on
+
+    @property
+    def _longest(self) -> int:
+        return LONGEST * self.options.interval
+
+    def _in_state(self, state: State) -> list[CacheSpec]:
+        return [s for s, its in self.states.items() if its is state]
+
+    def _considered(self) -> list[CacheSpec]:
+        return [s for s, state in self.states.items() if state is not State.UNUSED]
+
+    def _values_of(self, specs: Iterable[CacheSpec]) -> dict[CacheSpec, CacheValue]:
+        return {s: v for s in specs if (v := self._profiler.value(s)) is not None}
+
+    def _losers(self) -> tuple[CacheSpec, ...]:
+        """Used caches that cost more than they save: alone, or with all that share their store."""
+        values = self._values_of(self._used)
+        losers: list[CacheSpec] = []
+        for members in group(self._used, self._orders, self._executor.equalities).values():
+            if any(s not in values for s in members):
+                continue
+            paying = [s for s in members if values[s].benefit > 0]
+            worth = sum(values[s].benefit for s in paying) - max(values[s].cost for s in members)
+            losers.extend(members if worth < 0 else [s for s in members if s not in paying])
+        return tuple(sorted(losers))
+
+    def _has_changed(self, known: dict[CacheSpec, CacheValue]) -> bool:
+        """A benefit or a cost differs by more than CHANGE from when it was last chosen by."""
+        for spec, value in known.items():
+            before = self._values.get(spec)
+            if before is None:
+                return True
+            for old, new in ((before.benefit, value.benefit), (before.cost, value.cost)):
+                if abs(new - old) > CHANGE * max(abs(old), abs(new)):
+                    return True
+        return False
+
+    def _has_shifted(self) -> bool:
+        """A pipeline that matters spends another share of the work than when caches were last chosen."""
+        spent = self._pipeline_costs()
+        total = max(sum(spent), sum(self._spent))
+        if len(spent) != len(self._spent):
+            return False
+        return any(abs(a - b) > SHIFT * max(a, b) and max(a, b) > CHANGE * total for a, b in zip(spent, self._spent))
+
+    def _problem(self, known: dict[CacheSpec, CacheValue]) -> Problem:
+        pipelines = self._profiler.pipelines()
+        assert pipelines is not None
+        priced = []
+        for spec, value in known.items():
+            if not self._is_refused(spec) or spec in self._used:
+                store = shared_key(spec, self._orders, self._executor.equalities)
+                priced.append(Priced(spec, store, value.processing, value.cost))
+        return Problem(self._orders, tuple(tuple(d * c for d, c in zip(p.d, p.c)) for p in pipelines), tuple(priced))
+
+    def _best_case(self, spec: CacheSpec) -> float:
+        """Net benefit if every probe hit, and all that could share the store did."""
+        pipelines = self._profiler.pipelines()
+        if pipelines is None:
+            return 0.0
+        store = shared_key(spec, self._orders, self._executor.equalities)
+        sharing = [s for s in self.states if shared_key(s, self._orders, self._executor.equalities) == store]
+        values = [value_of(s, self._orders, pipelines, self._profiler.assumed(s, pipelines, 0.0)) for s in sharing]
+        return sum(max(v.benefit, 0.0) for v in values) - max(v.cost for v in values)
+
+    def _hides_better(self, used: CacheSpec, best_cases: dict[CacheSpec, float]) -> bool:
+        """An unused cache of a part of its segment might save more than it does."""
+        value = self._profiler.value(used)
+        net = 0.0 if value is None else value.net
+        return any(
+            state is State.UNUSED
+            and spec.pipeline == used.pipeline
+            and set(spec.segment) < set(used.segment)
+            and best_cases[spec] > net
+            and not self._is_refused(spec)
+            for spec, state in self.states.items()
+        )
+
+    def _is_refused(self, spec: CacheSpec) -> bool:
+        return spec in self._refused and self._profiler.elements < self._refused[spec][0]
+
+    def _pipeline_costs(self) -> list[float]:
+        """What each pipeline spends per element of the join without caches; empty while too little is known."""
+        return [p.work(0, len(p.c) - 1) for p in self._profiler.pipelines() or ()]
+
+    # ------------------------------------------------------------------------------------------------------- memory
+
+    def _allot(self, caches: Iterable[CacheSpec], known: dict[CacheSpec, CacheValue]) -> None:
+        """Tell the executor which caches are worth their memory most (section 5.6)."""
+        priorities = {}
+        for store, members in group(caches, self._orders, self._executor.equalities).items():
+            values = [known[s] for s in members if s in known]
+            statistics = [self._profiler.cache(s) for s in members]
+            sizes = [
+                expected_bytes(s, len(key_parts(s, self._orders, self._executor.equalities)), c, v.entry_rows)
+                for s, c, v in zip(members, statistics, values)
+                if c is not None
+            ]
+            net = sum(v.benefit for v in values) - max((v.cost for v in values), default=0.0)
+            priorities[store] = priority(net, max(sizes, default=1.0))
+        self._executor.allot(Memory(self.options.budget, priorities))

@@ -1,0 +1,232 @@
+"""The Profiler of caches: benefit and cost of those used and of those that could be (Babu 2005, section 5.5.3).
+
+    d, c                 from elements that met no cache, which the executor samples
+    probe, update cost   from the size of key and entry; a factor puts right what timed caches show
+    miss probability     of a used cache counted, of a profiled one estimated from its probe stream
+
+Invariant: every statistic is the mean of the last W observations. An observation stands for LOOK elements of the join;
+what is looked at after more of them counts as several.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from minidsms.streamon.caching.contracts import (
+    CacheFigures,
+    CacheSpec,
+    CachingExecutor,
+    PipelineFigures,
+    key_parts,
+)
+from minidsms.streamon.caching.costs import CacheStatistics, CacheValue, PipelineStatistics, value_of
+from minidsms.streamon.caching.miss_probability import WINDOW, MissProbability
+from minidsms.streamon.caching.step_costs import StepCosts
+
+LOOK = 1_000
+"""Elements of an observation: W of them are the re-optimization interval."""
+PATIENCE = 2
+"""Profiles of W observations each that are waited for until a slow probe stream has said enough."""
+LEAST_SAMPLED = 64
+"""Elements of a pipeline without caches that say something of its d and c."""
+LEAST_PROBES = 256
+"""Probes of a used cache that say something of its misses, beside those that fill it."""
+
+
+@dataclass
+class _Look:
+    """What happened between two looks. elements: of the join; weight: observations it counts as."""
+
+    elements: int
+    weight: float
+    pipelines: tuple[PipelineFigures, ...]
+    caches: Mapping[CacheSpec, CacheFigures]
+
+
+class CacheProfiler:
+    """Looks at the executor's figures. window: W; look: elements of an observation; measures_time: else steps are
+    counted.
+    """
+
+    def __init__(
+        self, executor: CachingExecutor, measures_time: bool = True, window: int = WINDOW, look: int = LOOK
+    ) -> None:
+        self.window = window
+        self.look = look
+        self.elements = 0
+        self.profiled: dict[CacheSpec, MissProbability] = {}
+        self.step_costs = StepCosts(measures_time)
+        self._executor = executor
+        self._measures_time = measures_time
+        self._looks: deque[_Look] = deque()
+        self._tuples = executor.spent()[1]
+        self._pipelines = executor.pipeline_figures()
+        self._caches: dict[CacheSpec, CacheFigures] = {}
+        self._known: dict[CacheSpec, CacheStatistics] = {}
+        self._began = 0
+
+    # -------------------------------------------------------------------------------------------------- looking
+
+    def observe(self) -> bool:
+        """Look, if enough elements have passed; whether it was done. O(1) until then."""
+        tuples = self._executor.spent()[1]
+        elements = tuples - self._tuples
+        if elements < self.look:
+            return False
+        self._tuples = tuples
+        for spec, samples in self._executor.probe_samples().items():
+            if spec in self.profiled:
+                for sample in samples:
+                    self.profiled[spec].observe(sample.keys)
+        pipelines = self._executor.pipeline_figures()
+        caches = dict(self._executor.cache_figures())
+        passed = {spec: _between(self._caches.get(spec, CacheFigures()), f) for spec, f in caches.items()}
+        self.step_costs.learn(self._executor, passed)
+        parts = tuple(_passed(before, after) for before, after in zip(self._pipelines, pipelines))
+        self._looks.append(_Look(elements, elements / self.look, parts, passed))
+        while sum(look.weight for look in self._looks) - self._looks[0].weight >= self.window:
+            self._looks.popleft()
+        self._pipelines, self._caches = pipelines, caches
+        self.elements += elements
+        return True
+
+    def begin(self, specs: Sequence[CacheSpec]) -> None:
+        """Profile these from now on, none of them used."""
+        self.profiled = {spec: self.profiled.get(spec, MissProbability(window=self.window)) for spec in specs}
+        self._executor.profile(frozenset(specs))
+        self._began = self.elements
+
+    def forget(self) -> None:
+        """Another order: what was seen of the pipelines no longer holds."""
+        self._looks.clear()
+        self._known.clear()
+        self._tuples = self._executor.spent()[1]
+        self._pipelines = self._executor.pipeline_figures()
+        self._caches = dict(self._executor.cache_figures())
+
+    def end(self) -> None:
+        """Keep what the profiles say, and end them."""
+        for spec in self.profiled:
+            known = self.cache(spec)
+            if known is not None:
+                self._known[spec] = known
+        self.profiled = {}
+        self._executor.profile(frozenset())
+
+    # ----------------------------------------------------------------------------------------------- what is known
+
+    @property
+    def is_ready(self) -> bool:
+        """W observations of the pipelines, and of each profiled cache, have been made; a cache that is probed too
+        seldom for that does not matter much, and is waited for with PATIENCE.
+        """
+        if sum(look.weight for look in self._looks) < self.window or self.pipelines() is None:
+            return False
+        has_waited = self.elements - self._began >= PATIENCE * self.window * self.look
+        return has_waited or all(m.is_ready for m in self.profiled.values())
+
+    def pipelines(self) -> tuple[PipelineStatistics, ...] | None:
+        """d per element of the join, c in ns or steps; None while too few elements were seen without caches."""
+        if not self._looks:
+            return None
+        elements = sum(look.elements for look in self._looks)
+        known = []
+        for i in range(len(self._pipelines)):
+            looks = [look.pipelines[i] for look in self._looks]
+            entered, sampled = sum(f.elements for f in looks), sum(f.sampled for f in looks)
+            if sampled < min(LEAST_SAMPLED, entered):
+                return None
+            n = len(self._pipelines)
+            processed = [sum(f.processed[p] for f in looks) for p in range(n)]
+            rate = entered / elements / sampled if sampled else 0.0
+            if self._measures_time:
+                times = [sum(f.time_ns[p] for f in looks) for p in range(n - 1)]
+                c = tuple(t / d if d else 0.0 for t, d in zip(times, processed))
+            else:
+                c = tuple(1 + processed[p + 1] / processed[p] if processed[p] else 1.0 for p in range(n - 1))
+            known.append(PipelineStatistics(tuple(rate * d for d in processed), c))
+        return tuple(known)
+
+    def cache(self, spec: CacheSpec) -> CacheStatistics | None:
+        """Of a used cache as counted, of a profiled one as estimated, of another as last known."""
+        pipelines = self.pipelines()
+        if pipelines is None:
+            return None
+        seen = self._counted(spec)
+        if seen is None and spec in self.profiled:
+            estimate = self.profiled[spec]
+            seen = None if estimate.estimate is None else (estimate.estimate, estimate.distinct_keys)
+        if seen is None and spec in self._known:
+            seen = self._known[spec].miss_probability, self._known[spec].entries
+        return None if seen is None else self.assumed(spec, pipelines, *seen)
+
+    def assumed(
+        self, spec: CacheSpec, pipelines: Sequence[PipelineStatistics], misses: float, entries: float = 0.0
+    ) -> CacheStatistics:
+        """The statistics of a cache if it missed so often."""
+        orders = self._executor.plan.orders
+        words = len(key_parts(spec, orders, self._executor.equalities))
+        rows = value_of(spec, orders, pipelines, CacheStatistics(0.0, 0.0, 0.0)).entry_rows
+        return CacheStatistics(
+            self.step_costs.probe(words, rows), self.step_costs.update(words, len(spec.segment)), misses, entries
+        )
+
+    def value(self, spec: CacheSpec) -> CacheValue | None:
+        """Benefit and cost per element of the join; None where too little is known."""
+        pipelines, cache = self.pipelines(), self.cache(spec)
+        if pipelines is None or cache is None:
+            return None
+        return value_of(spec, self._executor.plan.orders, pipelines, cache)
+
+    def _counted(self, spec: CacheSpec) -> tuple[float, float] | None:
+        """(miss probability, entries) of a used cache, once it has been filled."""
+        now = self._caches.get(spec)
+        if now is None or spec not in self._executor.plan.caches:
+            return None
+        filling = self._known[spec].entries if spec in self._known else 0.0
+        if now.probes < LEAST_PROBES + 2 * filling:
+            return None
+        looks = [look.caches[spec] for look in self._looks if spec in look.caches]
+        probes = sum(f.probes for f in looks)
+        return (sum(f.misses for f in looks) / probes, float(now.entries)) if probes >= LEAST_PROBES else None
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Benefit, cost and miss probability of every used and profiled cache, d and c of the pipelines."""
+        pipelines = self.pipelines() or ()
+        caches = {}
+        for spec in (*self._executor.plan.caches, *self.profiled):
+            value, cache = self.value(spec), self.cache(spec)
+            if value is not None and cache is not None:
+                caches[_name(spec)] = (value.benefit, value.cost, cache.miss_probability)
+        return {"d": tuple(p.d for p in pipelines), "c": tuple(p.c for p in pipelines), "caches": caches}
+
+
+def _name(spec: CacheSpec) -> str:
+    reduced = f" semijoin {spec.reduced_by}" if spec.reduced_by else ""
+    return f"{spec.segment} for {spec.pipeline}{reduced}"
+
+
+def _between(before: CacheFigures, after: CacheFigures) -> CacheFigures:
+    """What was counted since; what is held is what is held now. A cache dropped and made again counts from nothing."""
+    if after.probes < before.probes:
+        return after
+    counted = {
+        f.name: getattr(after, f.name) - getattr(before, f.name)
+        for f in fields(CacheFigures)
+        if f.name not in ("entries", "rows", "bytes")
+    }
+    return CacheFigures(**counted, entries=after.entries, rows=after.rows, bytes=after.bytes)
+
+
+def _passed(before: PipelineFigures, after: PipelineFigures) -> PipelineFigures:
+    if after.elements < before.elements:
+        return after
+    return PipelineFigures(
+        after.elements - before.elements,
+        after.sampled - before.sampled,
+        tuple(a - b for a, b in zip(after.processed, before.processed)),
+        tuple(a - b for a, b in zip(after.time_ns, before.time_ns)),
+    )

@@ -1,0 +1,67 @@
+"""What a lookup and an update of a cache cost, from the size of its key and its entries (Babu 2005, section 5.5.3).
+
+Invariant: where time is not measured, every step costs 1: a lookup, a row it gives, a row stored or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, CachingExecutor, key_parts
+
+PROBE_NS = 12.0
+"""Finding the bucket of a key, mostly not in the processor's cache."""
+WORD_NS = 2.0
+"""Hashing and comparing a word of the key."""
+ROW_NS = 3.0
+"""Going from one row of an entry to the next."""
+UPDATE_NS = 18.0
+"""Storing or removing a row whose key is known."""
+REFERENCE_NS = 1.0
+"""Writing the slot number of one input."""
+LEAST_TIMED = 1_000
+"""Timed steps that are worth a correction."""
+MEMORY = 0.8
+"""Of a factor known, what stays when a new one is seen."""
+
+
+class StepCosts:
+    """measures_time: costs are ns, else steps. probe_factor, update_factor: by which timed caches have been dearer."""
+
+    def __init__(self, measures_time: bool) -> None:
+        self.probe_factor = 1.0
+        self.update_factor = 1.0
+        self._measures_time = measures_time
+
+    def probe(self, words: int, entry_rows: float) -> float:
+        """Of a lookup."""
+        if not self._measures_time:
+            return 1 + entry_rows
+        return self.probe_factor * (PROBE_NS + WORD_NS * words + ROW_NS * entry_rows)
+
+    def update(self, words: int, references: int) -> float:
+        """Of a row stored, added or removed."""
+        if not self._measures_time:
+            return 1.0
+        return self.update_factor * (UPDATE_NS + WORD_NS * words + REFERENCE_NS * references)
+
+    def learn(self, executor: CachingExecutor, passed: Mapping[CacheSpec, CacheFigures]) -> None:
+        """Compare what was timed since the last look with what was to be expected."""
+        if not self._measures_time:
+            return
+        probes = updates = 0
+        probe_ns = update_ns = expected_probe_ns = expected_update_ns = 0.0
+        for spec, figures in passed.items():
+            words = len(key_parts(spec, executor.plan.orders, executor.equalities))
+            rows = figures.created_rows / figures.creates if figures.creates else 0.0
+            probes += figures.timed_probes
+            probe_ns += figures.probe_ns
+            expected_probe_ns += figures.timed_probes * (PROBE_NS + WORD_NS * words + ROW_NS * rows)
+            updates += figures.timed_updates
+            update_ns += figures.update_ns
+            expected = UPDATE_NS + WORD_NS * words + REFERENCE_NS * len(spec.segment)
+            expected_update_ns += figures.timed_updates * expected
+        if probes >= LEAST_TIMED:
+            self.probe_factor = MEMORY * self.probe_factor + (1 - MEMORY) * probe_ns / expected_probe_ns
+        if updates >= LEAST_TIMED:
+            self.update_factor = MEMORY * self.update_factor + (1 - MEMORY) * update_ns / expected_update_ns
