@@ -128,7 +128,13 @@ class CacheSelection:
         equalities = self._executor.equalities
         candidates = prefix_candidates(plan.orders, equalities)
         if self.options.consistency == "global":
-            candidates += global_candidates(plan.orders, equalities, self.options.quota, self._pipeline_costs() or None)
+            candidates += global_candidates(
+                plan.orders,
+                equalities,
+                self.options.quota,
+                self._pipeline_costs() or None,
+                lambda spec: self._executor.is_legal(JoinPlan(plan.orders, (spec,))),
+            )
         self._orders = plan.orders
         self._used = plan.caches
         self._aside = ()

@@ -10,7 +10,7 @@ products are no candidates, nor are single inputs: their index is as fast.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 
 from minidsms.streamon.caching.contracts import CacheSpec, Equality, Orders
@@ -47,12 +47,17 @@ def prefix_candidates(orders: Orders, equalities: Sequence[Equality]) -> tuple[C
 
 
 def global_candidates(
-    orders: Orders, equalities: Sequence[Equality], quota: int = QUOTA, weights: Sequence[float] | None = None
+    orders: Orders,
+    equalities: Sequence[Equality],
+    quota: int = QUOTA,
+    weights: Sequence[float] | None = None,
+    is_legal: Callable[[CacheSpec], bool] = lambda spec: True,
 ) -> tuple[CacheSpec, ...]:
     """Globally consistent caches, largest segments first, as many as the quota leaves beside the prefix-consistent.
 
     weights: what each pipeline spends; of segments equally long, those of the most costly pipelines are preferred. A
     segment that is a prefix set itself is left out; others are reduced by the fewest inputs that make them one.
+    is_legal: what else the join asks of a cache.
     """
     n = len(orders)
     free = quota - len(prefix_candidates(orders, equalities))
@@ -64,12 +69,13 @@ def global_candidates(
             for j in range(n - length):
                 segment = orders[i][j : j + length]
                 members = next(s for s in sets if s >= set(segment))
-                if len(found) < free and len(members) > length and _is_connected(segment, equalities):
-                    found.append(CacheSpec(i, segment, tuple(sorted(members - set(segment)))))
+                spec = CacheSpec(i, segment, tuple(sorted(members - set(segment))))
+                if len(found) < free and spec.reduced_by and _is_connected(segment, equalities) and is_legal(spec):
+                    found.append(spec)
     return tuple(found)
 
 
-def _is_connected(inputs: frozenset[int] | tuple[int, ...], equalities: Sequence[Equality]) -> bool:
+def _is_connected(inputs: Collection[int], equalities: Sequence[Equality]) -> bool:
     """Equalities lead from each of these inputs to each other, without leaving them."""
     links = {frozenset((a[0], b[0])) for a, b in equalities}
     reached = {min(inputs)}

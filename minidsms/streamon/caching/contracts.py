@@ -147,7 +147,7 @@ def satisfies_prefix(spec: CacheSpec, orders: Orders) -> bool:
     """Each input of the segment (and of what reduces it) visits all the others of it first, in its own pipeline: then
     every change of the cached join is computed anyway (definition 5.4.2).
     """
-    members = {*spec.segment, *spec.reduced_by}
+    members = members_of(spec)
     return all({*orders[member][: len(members) - 1], member} == members for member in members)
 
 
@@ -156,13 +156,18 @@ def overlap(one: CacheSpec, other: CacheSpec) -> bool:
     return one.pipeline == other.pipeline and not set(one.segment).isdisjoint(other.segment)
 
 
+def members_of(spec: CacheSpec) -> frozenset[int]:
+    """The inputs whose changes change the cache."""
+    return frozenset((*spec.segment, *spec.reduced_by))
+
+
 def hides(one: CacheSpec, other: CacheSpec, orders: Orders) -> bool:
-    """A hit of the first bypasses the place in its pipeline where changes of the second are seen. Prefix-consistent
-    caches never do; globally consistent ones can.
+    """Changes of the second would be taken from what a hit of the first gives, which need not have all of them. Of the
+    second only its store matters. Prefix-consistent caches never hide each other; globally consistent ones can.
     """
-    members = (*other.segment, *other.reduced_by)
-    first = position(one, orders)
-    return one.pipeline in members and first < len(members) - 1 < first + len(one.segment)
+    changed = members_of(other)
+    begins_before = one.pipeline in changed and position(one, orders) < len(changed) - 1
+    return begins_before and not members_of(one) <= changed
 
 
 def problem_of(plan: JoinPlan) -> str | None:
