@@ -1,11 +1,16 @@
 """Joining n streams with ranges where the consumer is ISTREAM: what enters, instant by instant.
 
-The index is that of `kernels.mjoin`, but no deletion is ever an element: `instants` of a slot say when it came, and lo
-moves on when an instant has insertions. Rows that leave at that very instant are probed only to cancel insertions
-(docs/semantics S1).
+The index is that of `kernels.mjoin`, but no deletion is ever an element: `instants` of a slot say when its row came,
+and so whether it is there. Work goes by *blocks*, some whole instants of all inputs:
+  1. every element of the block is linked, key by key;
+  2. *drop probing*: of each input, step after step of its pipeline that asks for the element's own key, the elements
+     for which the other input has no row are dropped, and where the first row was found is kept;
+  3. *output generation*: what is left is joined depth first, in the order of the instants, going on at the rows found.
+     A row chosen on the way is dropped, too, as soon as one of the steps that ask for its keys finds nothing.
+Loops over a block's elements keep their figures in registers and do not wait for one another, which one loop over all
+inputs' elements would. Probes pass over rows of the block that come later; a block shrinks where these are many.
 
-Invariant: an instant is joined whole or, where `out` is full, not at all: then its insertions are unlinked again,
-newest first. What calls each other stands in one file, so two short functions are here as well as in `kernels.mjoin`.
+Rows that leave at an instant with insertions are probed only to cancel these (docs/semantics S1). Babu 2005, 5.2.2.
 """
 
 from __future__ import annotations
@@ -26,35 +31,46 @@ from minidsms.kernels.mjoin import (
     HEADS,
     HI,
     INSPECTED,
+    INSTANT,
     KEY,
     KEYS_END,
-    LEAVES,
     LENGTH,
+    LINKED,
     LO,
     MARKS,
     MASK,
-    NEXT,
-    NO_RANGE,
+    NEEDED,
     NODES,
-    OLD_HI,
-    OLD_LO,
-    PROBE_LO,
+    PASSED,
     PROBED,
     SERIAL,
     SHIFT,
+    SIZE,
     STAMPS,
     STATUS,
     STEP_WORDS,
     STOP,
+    SURVIVOR,
+    SURVIVORS,
     TARGET,
     UNLINKED,
 )
 
-TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, SOURCE_NODES, SOURCE_MASK = range(STEP_WORDS, STEP_WORDS + 6)
-PLACED_WORDS = STEP_WORDS + 6
-"""Of a placed step, beyond what a step has: where the index holds what it reads."""
+(
+    TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_INSTANTS, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
+    ASKED, PLACED_WORDS,
+) = range(STEP_WORDS, STEP_WORDS + 10)  # fmt: skip
+"""Of a placed step, beyond what a step has: where the index holds what it reads, and the position in the pipeline of
+the input that gives the tag: 0 is the arriving element, d + 1 what step d chose. PLACED_WORDS: how many there are."""
 
-_NO_LIMIT = 2**62
+CROWDED = 3
+"""A status: an instant has state[NEEDED] elements of one input, more than the scratch arrays have room for."""
+
+TAG, FOLLOWING, CHOSEN, FOUND = range(4)
+"""Rows of `walks`: of each step its tag, the slot to look at next, and the first that matches; of each input the slot
+chosen."""
+
+_LEAST_BLOCK = 4
 
 
 @njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
@@ -87,16 +103,21 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
         for d in range(steps.shape[1]):
             step = placed[at : at + PLACED_WORDS]
             step[:STEP_WORDS] = steps[i, d]
-            x, y = step[PROBED], step[FROM_KEY]
+            x, y, j = step[PROBED], step[FROM_KEY], step[TARGET]
             step[TARGET_NODES], step[TARGET_HEADS], step[TARGET_SHIFT] = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
-            step[SOURCE_NODES] = keys[y, NODES]
-            step[TARGET_MASK], step[SOURCE_MASK] = inputs[step[TARGET], MASK], inputs[step[FROM], MASK]
+            step[TARGET_MASK], step[TARGET_INSTANTS] = inputs[j, MASK], inputs[j, MARKS]
+            step[TARGET_LENGTH] = inputs[j, LENGTH]
+            step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
+            step[ASKED] = 0
+            for e in range(d):
+                if steps[i, e, TARGET] == step[FROM]:
+                    step[ASKED] = e + 1
             at += PLACED_WORDS
 
 
 @njit("int64(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
 def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-def]
-    """Write a stream's elements into the slots from HI on: numbers into the ring, instants; STOP and NEXT are set.
+    """Write a stream's elements into the slots from HI on: numbers into the ring, instants; STOP is set.
 
     Returns the most rows held at once, and at least one.
     """
@@ -110,255 +131,413 @@ def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-
         ring[k] = seq[i]
         instants[base + k] = t
         hi += 1
-        if length != NO_RANGE:
-            # ts[lo] <= t, so that the difference is seen right even where it wraps.
-            while uint64(t) - uint64(instants[base + (lo & mask)]) >= uint64(length):
-                lo += 1
+        # ts[lo] <= t, so that the difference is seen right even where it wraps; NO_RANGE is the greatest of all.
+        while uint64(t) - uint64(instants[base + (lo & mask)]) >= uint64(length):
+            lo += 1
         most = max(most, hi - lo)
-    if len(seq) > 0 and figures[STOP] <= figures[HI]:
-        figures[NEXT] = ts[0]
     figures[STOP] = hi
     return int64(most)
-
-
-@njit(inline="always")
-def _leaves(instants: Int64Array, inputs: Int64Array, j: int, lo: int) -> np.int64:
-    """When the row in slot lo of input j leaves."""
-    ts = instants[uint64(inputs[j, MARKS] + (lo & inputs[j, MASK]))]
-    length = inputs[j, LENGTH]
-    return int64(MAX_INSTANT) if length == NO_RANGE or ts > MAX_INSTANT - length else ts + length
 
 
 @njit("void(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
 def expire(instants, inputs, until):  # type: ignore[no-untyped-def]
     """Let go the rows that have left at `until`; no element waits."""
     for j in range(len(inputs)):
-        lo, hi = inputs[j, LO], inputs[j, HI]
-        while lo < hi and _leaves(instants, inputs, j, lo) <= until:
+        lo, base, mask = inputs[j, LO], inputs[j, MARKS], inputs[j, MASK]
+        while lo < inputs[j, HI]:
+            came = instants[base + (lo & mask)]
+            if came > until or uint64(until) - uint64(came) < uint64(inputs[j, LENGTH]):
+                break
             lo += 1
         inputs[j, LO] = lo
-        inputs[j, LEAVES] = _leaves(instants, inputs, j, lo) if lo < hi else MAX_INSTANT
 
 
-@njit(inline="always")
-def _leave(instants: Int64Array, inputs: Int64Array, instant: int) -> np.int64:
-    """Move each lo past the rows that have left; OLD_LO stands before those of this very instant: returns how many."""
-    leaving = int64(0)
-    for j in range(len(inputs)):
-        lo, hi = inputs[j, LO], inputs[j, HI]
-        inputs[j, OLD_LO], inputs[j, OLD_HI] = lo, hi
-        if inputs[j, LEAVES] <= instant:
-            base, mask = inputs[j, MARKS], inputs[j, MASK]
-            came = instant - inputs[j, LENGTH]
-            while lo < hi and instants[uint64(base + (lo & mask))] < came:
-                lo += 1
-            inputs[j, OLD_LO] = lo
-            while lo < hi and instants[uint64(base + (lo & mask))] == came:
-                lo += 1
-            leaving += lo - inputs[j, OLD_LO]
-            inputs[j, LO] = lo
-            inputs[j, LEAVES] = _leaves(instants, inputs, j, lo) if lo < hi else MAX_INSTANT
-    return leaving
-
-
-@njit(inline="always")
-def _probe(  # type: ignore[no-untyped-def]
-    i, slot, cancels, instant, inputs, placed, checks, keys, nodes, heads, marks, stamps, walks, serial,
-    out, out_ts, out_sign, found,
-):  # fmt: skip
-    """The pipeline of one slot of input i; returns how many tuples stand in `out`, -1 where it is full, and the slots
-    inspected.  cancels: deletions are found, of tuples all of whose marks are stamped.
-    """
-    n = len(inputs)
-    last, limit = n - 2, len(out_ts)
-    inspected = 0
-    depth = 0
-    # Unsigned, for then no index is tested for being negative.
-    p = uint64(i * (n - 1) * PLACED_WORDS)
-    walks[2, i] = slot
-    tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (slot & placed[p + uint64(SOURCE_MASK)]))]
-    s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + _bucket(tag, placed[p + uint64(TARGET_SHIFT)]))]
-    while depth >= 0:
-        j = uint64(placed[p + uint64(TARGET)])
-        base, jmask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-        low = inputs[j, PROBE_LO] if cancels else inputs[j, LO]
-        high = inputs[j, OLD_HI] if cancels else int64(_NO_LIMIT)
-        descends = False
-        while s >= low:
-            k = uint64(base + 2 * (s & jmask))
-            following = nodes[k + uint64(1)]
-            inspected += 1
-            if nodes[k] == tag and s < high:
-                walks[2, j] = s
-                equal = True
-                for c in range(placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]):
-                    a, b = checks[c, 0], checks[c, 2]
-                    at_a = keys[checks[c, 1], NODES] + 2 * (walks[2, a] & inputs[a, MASK])
-                    at_b = keys[checks[c, 3], NODES] + 2 * (walks[2, b] & inputs[b, MASK])
-                    equal &= nodes[at_a] == nodes[at_b]
-                if equal and depth < last:
-                    descends = True
-                    s = following
-                    break
-                if cancels and equal:
-                    for m in range(n):
-                        mark = marks[inputs[m, MARKS] + (walks[2, m] & inputs[m, MASK])]
-                        equal &= stamps[m, mark & (STAMPS - 1)] == serial
-                if equal:
-                    if found == limit:
-                        found = int64(-1)
-                        break
-                    for m in range(n):
-                        out[m, uint64(found)] = walks[2, m]
-                    out_ts[uint64(found)] = instant
-                    out_sign[uint64(found)] = -1 if cancels else 1
-                    found += 1
-            s = following
-        if found < 0:
-            depth = -1
-        elif descends:
-            walks[0, depth], walks[1, depth] = tag, s
-            depth += 1
-            p += uint64(PLACED_WORDS)
-            slot = walks[2, uint64(placed[p + uint64(FROM)])]
-            tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (slot & placed[p + uint64(SOURCE_MASK)]))]
-            s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + _bucket(tag, placed[p + uint64(TARGET_SHIFT)]))]
-        else:
-            depth -= 1
-            p -= uint64(PLACED_WORDS)
-            if depth >= 0:
-                tag, s = walks[0, depth], walks[1, depth]
-    return found, inspected
+@njit("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+def _link(inputs, keys, nodes, heads, i, stop):  # type: ignore[no-untyped-def]
+    """Put the slots of input i up to `stop` at the head of their buckets; one with a NULL key stands in none."""
+    first, mask, has_nulls = inputs[i, LINKED], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
+    if has_nulls:
+        for slot in range(first, stop):
+            at = 2 * (slot & mask) + 1
+            linked = True
+            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+                linked &= nodes[keys[x, NODES] + at] != UNLINKED
+            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+                if not linked:
+                    nodes[keys[x, NODES] + at] = UNLINKED
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        base, buckets, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
+        for slot in range(first, stop):
+            k = uint64(base + 2 * (slot & mask))
+            if not has_nulls or nodes[k + uint64(1)] != UNLINKED:
+                b = uint64(buckets + _bucket(nodes[k], shift))
+                nodes[k + uint64(1)] = heads[b]
+                heads[b] = slot
+    inputs[i, LINKED] = max(first, stop)
 
 
 @njit(
-    "int64(int64, int64, int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)",
+    "int64(int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1])",
     cache=True,
     nogil=True,
 )
-def _cancel(  # type: ignore[no-untyped-def]
-    first, instant, inputs, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
-    out, out_ts, out_sign, found,
-):  # fmt: skip
-    """Put those deletions of the instant that may cancel one of its insertions out[:, first:found] before them.
-
-    Returns how many tuples stand in `out`, -1 where it is full.
-    """
-    n = len(inputs)
-    state[SERIAL] += 1
-    serial = state[SERIAL]
-    middle = found
-    for j in range(n):
-        start, mask = inputs[j, MARKS], inputs[j, MASK]
-        for p in range(first, found):
-            stamps[j, marks[start + (out[j, p] & mask)] & (STAMPS - 1)] = serial
-        inputs[j, PROBE_LO] = inputs[j, OLD_LO]
-    for i in range(n):
-        start, mask, base = inputs[i, MARKS], inputs[i, MASK], keys[inputs[i, KEY], NODES]
-        for slot in range(inputs[i, OLD_LO], inputs[i, LO]):
-            at = slot & mask
-            if stamps[i, marks[start + at] & (STAMPS - 1)] == serial and nodes[base + 2 * at + 1] != UNLINKED:
-                found, inspected = _probe(
-                    i, slot, True, instant, inputs, placed, checks, keys, nodes, heads, marks, stamps, walks, serial,
-                    out, out_ts, out_sign, found,
-                )  # fmt: skip
-                state[INSPECTED] += inspected
-                if found < 0:
-                    return int64(-1)
-        inputs[i, PROBE_LO] = inputs[i, LO]
-    if found > middle:
-        _deletions_first(out, out_sign, first, middle, found)
-        state[DELETED] += found - middle
-    return int64(found)
-
-
-@njit(inline="always")
-def _undo(  # type: ignore[no-untyped-def]
-    inputs, keys, nodes, heads, instant
+def _drop(  # type: ignore[no-untyped-def]
+    i, p, count, alive, firsts, placed, inputs, nodes, heads, instants, state
 ):
-    """Take back the instant: its insertions leave their buckets, newest first, and what left at it is there again."""
-    for i in range(len(inputs)):
-        mask = inputs[i, MASK]
-        for slot in range(inputs[i, HI] - 1, inputs[i, OLD_HI] - 1, -1):
-            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                k = keys[x, NODES] + 2 * (slot & mask)
-                if nodes[k + 1] != UNLINKED:
-                    heads[keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])] = nodes[k + 1]
-        if inputs[i, HI] > inputs[i, OLD_HI]:
-            inputs[i, HI], inputs[i, NEXT] = inputs[i, OLD_HI], instant
-        if inputs[i, LO] > inputs[i, OLD_LO]:
-            inputs[i, LO], inputs[i, LEAVES] = inputs[i, OLD_LO], instant
-        elif inputs[i, LO] >= inputs[i, HI]:
-            inputs[i, LEAVES] = MAX_INSTANT
+    """Drop probing by the step at placed[p] of input i: which of the `count` slots alive find a row, and the first.
+
+    firsts: by slot, counted from the block's first.  Returns how many of `alive` are left; state[PASSED] counts rows
+    passed over that come later.
+    """
+    step = placed[p : p + PLACED_WORDS]
+    base, mask, buckets, shift = step[TARGET_NODES], step[TARGET_MASK], step[TARGET_HEADS], step[TARGET_SHIFT]
+    came, length = step[TARGET_INSTANTS], uint64(step[TARGET_LENGTH])
+    own, own_mask, own_came = step[SOURCE_NODES], step[SOURCE_MASK], inputs[i, MARKS]
+    low, first = inputs[step[TARGET], LO], inputs[i, HI]
+    # Of two elements of an instant, that of the later input finds the other.
+    is_later = int64(1) if step[TARGET] < i else int64(0)
+    kept, inspected, passed = 0, 0, 0
+    for a in range(count):
+        slot = alive[a]
+        at = slot & own_mask
+        tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
+        s = heads[uint64(buckets + _bucket(tag, shift))]
+        while s >= low:
+            k = uint64(base + 2 * (s & mask))
+            inspected += 1
+            if nodes[k] == tag:
+                ts = instants[uint64(came + (s & mask))]
+                if ts < t + is_later:
+                    if uint64(t) - uint64(ts) >= length:
+                        s = int64(-1)
+                    break
+                passed += 1
+            s = nodes[k + uint64(1)]
+        firsts[uint64(slot - first)] = s
+        alive[uint64(kept)] = slot
+        if s >= low:
+            kept += 1
+    state[INSPECTED] += inspected
+    state[PASSED] += passed
+    return int64(kept)
 
 
 @njit(
-    "int64(int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int8[::1])",
+    "int64(int64, int64, int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def _survivors(  # type: ignore[no-untyped-def]
+    i, stop, inputs, alive, firsts, keys, placed, nodes, heads, instants, state
+):
+    """Drop probing of the slots [HI, stop) of input i; returns how many of `alive` it leaves.
+
+    firsts: (n - 1, capacity), by step and slot.
+    """
+    base, mask, has_nulls = keys[inputs[i, KEY], NODES], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
+    count = int64(0)
+    for slot in range(inputs[i, HI], stop):
+        alive[uint64(count)] = slot
+        if not has_nulls or nodes[base + 2 * (slot & mask) + 1] != UNLINKED:
+            count += 1
+    for d in range(len(firsts)):
+        p = (i * len(firsts) + d) * PLACED_WORDS
+        if placed[p + ASKED] == 0 and count > 0:
+            count = _drop(i, p, count, alive, firsts[d], placed, inputs, nodes, heads, instants, state)
+    return count
+
+
+@njit(inline="always")
+def _leaves(  # type: ignore[no-untyped-def]
+    instants, inputs, gone, instant
+):
+    """gone[0, j], gone[1, j]: the first slot of input j that is there before the instant, and the first that stays."""
+    leaving = int64(0)
+    for j in range(len(inputs)):
+        base, mask, length = inputs[j, MARKS], inputs[j, MASK], uint64(inputs[j, LENGTH])
+        slot = gone[1, j]
+        while slot < inputs[j, LINKED]:
+            ts = instants[uint64(base + (slot & mask))]
+            if ts >= instant or uint64(instant) - uint64(ts) <= length:
+                break
+            slot += 1
+        gone[0, j] = slot
+        while slot < inputs[j, LINKED]:
+            ts = instants[uint64(base + (slot & mask))]
+            if ts >= instant or uint64(instant) - uint64(ts) < length:
+                break
+            slot += 1
+        gone[1, j] = slot
+        leaving += slot - gone[0, j]
+    return leaving
+
+
+@njit(
+    "int64(int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
+    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1],"
+    " int64[:, ::1], int64[::1], int8[::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def _generate(  # type: ignore[no-untyped-def]
+    instants, inputs, alive, firsts, gone, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
+    out, out_ts, out_sign, found,
+):  # fmt: skip
+    """Output generation of what drop probing left, by instants; returns how many tuples stand in `out`.
+
+    Where `out` is full, state[STATUS] is FULL and state[INSTANT] the instant that does not fit, of which nothing stands
+    in it.
+    """
+    n = len(inputs)
+    last, limit = n - 2, len(out_ts)
+    first = middle = found
+    inspected = 0
+    instant = int64(0)
+    cancels = False
+    i, slot = int64(n), int64(0)
+    while True:
+        # The next element: what arrives at the instant, then what leaves at it where that may cancel something.
+        begins = False
+        if not cancels:
+            while i < n and not begins:
+                at = inputs[i, SURVIVOR]
+                if at < inputs[i, SURVIVORS]:
+                    slot = alive[i, at]
+                    begins = instants[uint64(inputs[i, MARKS] + (slot & inputs[i, MASK]))] == instant
+                if begins:
+                    inputs[i, SURVIVOR] = at + 1
+                else:
+                    i += 1
+            if not begins and found > first and _leaves(instants, inputs, gone, instant) > 0:
+                cancels, middle = True, found
+                state[SERIAL] += 1
+                for j in range(n):
+                    start, mask = inputs[j, MARKS], inputs[j, MASK]
+                    for at in range(first, found):
+                        stamps[j, marks[start + (out[j, at] & mask)] & (STAMPS - 1)] = state[SERIAL]
+                i, slot = int64(0), gone[0, 0] - 1
+            if not begins and not cancels:
+                first = found
+                instant = int64(MAX_INSTANT)
+                for j in range(n):
+                    if inputs[j, SURVIVOR] < inputs[j, SURVIVORS]:
+                        at = alive[j, inputs[j, SURVIVOR]] & inputs[j, MASK]
+                        instant = min(instant, instants[uint64(inputs[j, MARKS] + at)])
+                if instant == MAX_INSTANT:
+                    break
+                i = int64(0)
+                continue
+        if cancels:
+            while i < n and not begins:
+                slot += 1
+                if slot < gone[1, i]:
+                    at = slot & inputs[i, MASK]
+                    begins = stamps[i, marks[inputs[i, MARKS] + at] & (STAMPS - 1)] == state[SERIAL]
+                    begins &= nodes[keys[inputs[i, KEY], NODES] + 2 * at + 1] != UNLINKED
+                else:
+                    i += 1
+                    if i < n:
+                        slot = gone[0, i] - 1
+            if not begins:
+                if found > middle:
+                    _deletions_first(out, out_sign, first, middle, found)
+                    state[DELETED] += found - middle
+                cancels = False
+                continue
+        # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
+        walks[CHOSEN, i] = slot
+        begin = uint64(i * (n - 1) * PLACED_WORDS)
+        depth, is_chosen = -1, True
+        while True:
+            if is_chosen:
+                position = depth + 1
+                p = begin + uint64(position * PLACED_WORDS)
+                for d in range(position, n - 1):
+                    if placed[p + uint64(ASKED)] == position:
+                        source = walks[CHOSEN, uint64(placed[p + uint64(FROM)])]
+                        tag = nodes[
+                            uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))
+                        ]
+                        j = placed[p + uint64(TARGET)]
+                        low = inputs[j, LO]
+                        if position == 0 and not cancels:
+                            s = firsts[i, d, slot - inputs[i, HI]]
+                        else:
+                            base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
+                            came, length = (
+                                placed[p + uint64(TARGET_INSTANTS)],
+                                uint64(placed[p + uint64(TARGET_LENGTH)]),
+                            )
+                            b = placed[p + uint64(TARGET_HEADS)] + _bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+                            before = instant + 1 if j < i and not cancels else instant
+                            if cancels and j > i and length + uint64(1) > length:
+                                length += uint64(1)
+                            s = heads[uint64(b)]
+                            while s >= low:
+                                inspected += 1
+                                k = uint64(base + 2 * (s & mask))
+                                if nodes[k] == tag:
+                                    ts = instants[uint64(came + (s & mask))]
+                                    if ts < before:
+                                        if uint64(instant) - uint64(ts) >= length:
+                                            s = int64(-1)
+                                        break
+                                s = nodes[k + uint64(1)]
+                        if s < low:
+                            is_chosen = False
+                            break
+                        walks[TAG, uint64(d)] = tag
+                        walks[FOUND, uint64(d)] = s
+                    p += uint64(PLACED_WORDS)
+                if is_chosen:
+                    depth += 1
+                    walks[FOLLOWING, uint64(depth)] = walks[FOUND, uint64(depth)]
+                elif depth < 0:
+                    break
+            # The next row of the step.
+            p = begin + uint64(depth * PLACED_WORDS)
+            j = placed[p + uint64(TARGET)]
+            base, mask, low = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)], inputs[j, LO]
+            came, length = placed[p + uint64(TARGET_INSTANTS)], uint64(placed[p + uint64(TARGET_LENGTH)])
+            before = instant + 1 if j < i and not cancels else instant
+            if cancels and j > i and length + uint64(1) > length:
+                length += uint64(1)
+            tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
+            is_chosen = False
+            while s >= low:
+                k = uint64(base + 2 * (s & mask))
+                inspected += 1
+                if nodes[k] == tag:
+                    ts = instants[uint64(came + (s & mask))]
+                    if ts < before:
+                        if uint64(instant) - uint64(ts) >= length:
+                            s = int64(-1)
+                            break
+                        walks[CHOSEN, j] = s
+                        equal = True
+                        for c in range(placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]):
+                            a, b = checks[c, 0], checks[c, 2]
+                            at_a = keys[checks[c, 1], NODES] + 2 * (walks[CHOSEN, a] & inputs[a, MASK])
+                            at_b = keys[checks[c, 3], NODES] + 2 * (walks[CHOSEN, b] & inputs[b, MASK])
+                            equal &= nodes[at_a] == nodes[at_b]
+                        if equal and depth < last:
+                            is_chosen = True
+                            s = nodes[k + uint64(1)]
+                            break
+                        if equal and cancels:
+                            for m in range(n):
+                                mark = marks[inputs[m, MARKS] + (walks[CHOSEN, m] & inputs[m, MASK])]
+                                equal &= stamps[m, mark & (STAMPS - 1)] == state[SERIAL]
+                        if equal:
+                            if found == limit:
+                                state[STATUS] = FULL
+                                break
+                            for m in range(n):
+                                out[m, uint64(found)] = walks[CHOSEN, m]
+                            out_ts[uint64(found)] = instant
+                            out_sign[uint64(found)] = -1 if cancels else 1
+                            found += 1
+                s = nodes[k + uint64(1)]
+            walks[FOLLOWING, uint64(depth)] = s
+            if state[STATUS] == FULL:
+                break
+            if not is_chosen:
+                depth -= 1
+                if depth < 0:
+                    break
+        if state[STATUS] == FULL:
+            found = first
+            break
+    state[INSTANT] = instant
+    state[INSPECTED] += inspected
+    return int64(found)
+
+
+@njit("int64(int64[::1], int64[:, ::1], int64, int64)", cache=True, nogil=True)
+def _first_from(instants, inputs, i, instant):  # type: ignore[no-untyped-def]
+    """The first waiting slot of input i whose element comes at the instant or later."""
+    base, mask, slot = inputs[i, MARKS], inputs[i, MASK], inputs[i, HI]
+    while slot < inputs[i, STOP] and instants[uint64(base + (slot & mask))] < instant:
+        slot += 1
+    return int64(slot)
+
+
+@njit("int64(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
+def _block_end(instants, inputs, size):  # type: ignore[no-untyped-def]
+    """The instant before which a block ends that has about `size` elements of each input, and whole instants."""
+    end, least = int64(MAX_INSTANT), int64(MAX_INSTANT)
+    for j in range(len(inputs)):
+        base, mask, hi = inputs[j, MARKS], inputs[j, MASK], inputs[j, HI]
+        if hi < inputs[j, STOP]:
+            least = min(least, instants[base + (hi & mask)])
+        if hi + size < inputs[j, STOP]:
+            end = min(end, instants[base + ((hi + size) & mask)])
+    return int64(max(end, least + 1)) if least < MAX_INSTANT else int64(MAX_INSTANT)
+
+
+@njit(
+    "int64(int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
+    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1],"
+    " int64[:, ::1], int64[::1], int8[::1])",
     cache=True,
     nogil=True,
 )
 def join_entering(  # type: ignore[no-untyped-def]
-    instants, inputs, placed, checks, keys, nodes, heads, marks, stamps, walks, state, out, out_ts, out_sign
-):
-    """Join the elements that wait, instant by instant; returns how many tuples stand in `out`.
+    instants, inputs, alive, firsts, gone, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
+    out, out_ts, out_sign,
+):  # fmt: skip
+    """Join the elements that wait, block by block; returns how many tuples stand in `out`.
 
     state[STATUS] is FULL where the next instant does not fit; call again with `out` empty, and larger where nothing was
-    returned. Arguments as of `mjoin`.  O(elements + tuples + slots inspected).
+    returned. It is CROWDED where the scratch arrays have no room for an instant: alive (n, c), firsts (n, n - 1, c) for
+    c elements of an input.  gone: (2, n), scratch.  Other arguments as of `mjoin`.
+    O(elements + tuples + slots inspected).
     """
     n = len(inputs)
+    capacity = alive.shape[1]
     found = int64(0)
-    total = int64(0)
     state[STATUS] = DONE
     while state[STATUS] == DONE:
-        instant = int64(MAX_INSTANT)
+        end = _block_end(instants, inputs, min(state[SIZE], capacity))
+        total = int64(0)
         for j in range(n):
-            instant = min(instant, inputs[j, NEXT])
-        if instant == MAX_INSTANT:
+            inputs[j, SURVIVOR] = _first_from(instants, inputs, j, end)
+            waiting = inputs[j, SURVIVOR] - inputs[j, HI]
+            total += waiting
+            if waiting > capacity:
+                state[STATUS], state[NEEDED] = CROWDED, waiting
+        if total == 0 or state[STATUS] == CROWDED:
             break
-        leaving = _leave(instants, inputs, instant)  # type: ignore[arg-type]
-        first = found
-        for i in range(n):
-            if inputs[i, NEXT] != instant or found < 0:
-                continue
-            base, mask, stop = inputs[i, MARKS], inputs[i, MASK], inputs[i, STOP]
-            slot, has_nulls = inputs[i, HI], inputs[i, HAS_NULLS] != 0
-            if inputs[i, LO] == slot:
-                inputs[i, LEAVES] = _leaves(instants, inputs, i, slot)
-            following = instant
-            while following == instant and found >= 0:
-                # As `_link`, written out: inlined, it counts references to the arrays, atomically, at every element.
-                at = 2 * (slot & mask)
-                linked = True
-                if has_nulls:
-                    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                        linked &= nodes[keys[x, NODES] + at + 1] != UNLINKED
-                for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                    k = uint64(keys[x, NODES] + at)
-                    if linked:
-                        b = uint64(keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT]))
-                        nodes[k + uint64(1)] = heads[b]
-                        heads[b] = slot
-                    else:
-                        nodes[k + uint64(1)] = UNLINKED
-                if linked:
-                    found, inspected = _probe(
-                        i, slot, False, instant, inputs, placed, checks, keys, nodes, heads, marks, stamps, walks,
-                        int64(0), out, out_ts, out_sign, found,
-                    )  # fmt: skip
-                    total += inspected
-                slot += 1
-                following = instants[uint64(base + (slot & mask))] if slot < stop else int64(MAX_INSTANT)
-            inputs[i, HI], inputs[i, NEXT] = slot, following
-        if found > first and leaving > 0:
-            found = _cancel(
-                first, instant, inputs, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
-                out, out_ts, out_sign, found,
-            )  # fmt: skip
-        if found < 0:
-            _undo(inputs, keys, nodes, heads, instant)
-            found = first
-            state[STATUS] = FULL
-    state[INSPECTED] += total
-    return found
+        least = int64(MAX_INSTANT)
+        for j in range(n):
+            if inputs[j, SURVIVOR] > inputs[j, HI]:
+                least = min(least, instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])])
+            _link(inputs, keys, nodes, heads, j, inputs[j, SURVIVOR])
+        for j in range(n):
+            gone[1, j] = inputs[j, LO]
+        _leaves(instants, inputs, gone, least)
+        state[PASSED] = 0
+        for j in range(n):
+            # What leaves at the first instant itself may still be probed, to cancel.
+            inputs[j, LO] = gone[1, j] = gone[0, j]
+        for j in range(n):
+            inputs[j, SURVIVORS] = _survivors(
+                j, inputs[j, SURVIVOR], inputs, alive[j], firsts[j], keys, placed, nodes, heads, instants, state
+            )
+            inputs[j, SURVIVOR] = 0
+        found = _generate(
+            instants, inputs, alive, firsts, gone, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
+            out, out_ts, out_sign, found,
+        )  # fmt: skip
+        if state[STATUS] == FULL:
+            end = state[INSTANT]
+        for j in range(n):
+            inputs[j, HI] = _first_from(instants, inputs, j, end)
+        # A block as large as pays: rows passed over because they come later are the price of linking them first.
+        if state[PASSED] > total:
+            state[SIZE] = max(_LEAST_BLOCK, state[SIZE] // 2)
+        elif state[PASSED] * 4 < total:
+            state[SIZE] = min(capacity, state[SIZE] * 2)
+    return int64(found)

@@ -26,12 +26,12 @@ LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NUL
 """Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
 marks and instants begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join
 now."""
-LENGTH, NEXT, LEAVES, INPUT_WORDS = range(14, 18)
-"""Of an input that is a stream with a range: the range (NO_RANGE: none), when its next element comes, and when the row
-at LO leaves; MAX_INSTANT: never."""
+LENGTH, LINKED, SURVIVOR, SURVIVORS, INPUT_WORDS = range(14, 19)
+"""Of an input that is a stream with a range: the range (NO_RANGE: none), up to where its slots are linked, and which
+of the elements that drop probing left comes next, of how many."""
 
 NO_RANGE = -1
-"""The window is unbounded."""
+"""The window is unbounded: as an unsigned number, the longest of ranges."""
 
 NODES, HEADS, SHIFT, KEY_WORDS = range(4)
 """Of a key: where its nodes and bucket heads begin in the flat arrays, and its bucket shift."""
@@ -39,9 +39,12 @@ NODES, HEADS, SHIFT, KEY_WORDS = range(4)
 TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, STEP_WORDS = range(7)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks."""
 
-PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS, STATE_WORDS = range(13)
+PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS = range(12)
 """Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first
 deletion; LEAVING: slots that leave at the instant; SERIAL: of the instant's stamps; DELETED: deletions in `out`."""
+SIZE, NEEDED, PASSED, STATE_WORDS = range(12, 16)
+"""Of a join of streams with ranges: elements of an input in a block, room that an instant needs, and rows that probes
+of the block passed over because they come later."""
 
 RUN_TS, RUN_DELETIONS, RUN_INSERTIONS, RUN_WORDS = range(4)
 """Of a run: an instant at which an input changes, and how many slots leave and enter."""

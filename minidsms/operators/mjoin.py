@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema
-from minidsms.kernels.entering_join import PLACED_WORDS, join_entering, place_steps
+from minidsms.kernels.entering_join import CROWDED, PLACED_WORDS, join_entering, place_steps
 from minidsms.kernels.mjoin import (
     DELETED,
     DEPTH,
@@ -25,6 +25,8 @@ from minidsms.kernels.mjoin import (
     INSPECTED,
     MIDDLE,
     MISSING,
+    NEEDED,
+    SIZE,
     STAMPS,
     STATE_WORDS,
     STATUS,
@@ -41,6 +43,9 @@ _TUPLES = 1 << 14
 
 _PART = 1 << 12
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
+
+_BLOCK = 128
+"""Elements of one input that are linked and probed together, at most, where an instant has not more."""
 
 _FIRST_TUPLES = 64
 """Room for tuples before a slice needs more."""
@@ -82,10 +87,12 @@ class MJoin(Operator):
         self._index = WindowIndex([q.schema for q in inputs], self.graph.keys, marked, needed, ranges)
         self.reorder(self.graph.default_orders())
         self._stamps = np.zeros((n if self.leaves_out else 0, STAMPS), np.int64)
-        self._walks = np.zeros((3, n), np.int64)
+        self._walks = np.zeros((4, n), np.int64)
         self._placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._state = np.zeros(STATE_WORDS, np.int64)
         self._state[DEPTH] = -1
+        self._state[SIZE] = _BLOCK
+        self._scratch: tuple[Int64Array, Int64Array, Int64Array] | None = None
         self._buffers: tuple[Int64Array, Int64Array, Int8Array] = _buffers(n, _FIRST_TUPLES)
 
     @property
@@ -132,17 +139,22 @@ class MJoin(Operator):
         index, state = self._index, self._state
         index.arrive(batches)
         place_steps(self._steps, index.inputs, index.keys, self._placed)
+        if self._scratch is None:
+            self._scratch = _scratch(self.graph.n, _BLOCK)
+        scratch = self._scratch
         status = -1
         while status != DONE:
             slots, ts, sign = self._buffers
             found = join_entering(
-                index.instants, index.inputs, self._placed, self._checks, index.keys, index.nodes, index.heads,
-                index.marks, self._stamps, self._walks, state, slots, ts, sign,
+                index.instants, index.inputs, *scratch, self._placed, self._checks, index.keys, index.nodes,
+                index.heads, index.marks, self._stamps, self._walks, state, slots, ts, sign,
             )  # fmt: skip
             status = int(state[STATUS])
             if found:
                 yield self._output(found)
-            if status != DONE and (not found or len(ts) < _TUPLES):
+            if status == CROWDED:
+                scratch = _scratch(self.graph.n, int(state[NEEDED]))  # for this part alone
+            elif status != DONE and (not found or len(ts) < _TUPLES):
                 self._buffers = _buffers(len(slots), max(_TUPLES, len(ts) * 2))
 
     def _output(self, found: int) -> Batch:
@@ -219,6 +231,10 @@ def _parts(batches: Sequence[Batch | None]) -> Iterator[Sequence[Batch | None]]:
             yield part
         if not cuts:
             return
+
+
+def _scratch(n: int, capacity: int) -> tuple[Int64Array, Int64Array, Int64Array]:
+    return np.empty((n, capacity), np.int64), np.empty((n, n - 1, capacity), np.int64), np.zeros((2, n), np.int64)
 
 
 def _buffers(n: int, capacity: int) -> tuple[Int64Array, Int64Array, Int8Array]:

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import (
-    MAX_INSTANT,
-    MIN_INSTANT,
     AnyArray,
     Batch,
     BoolArray,
@@ -39,12 +37,11 @@ from minidsms.kernels.mjoin import (
     KEY,
     KEY_WORDS,
     KEYS_END,
-    LEAVES,
     LENGTH,
+    LINKED,
     LO,
     MARKS,
     MASK,
-    NEXT,
     NO_RANGE,
     NODES,
     RUN,
@@ -56,6 +53,7 @@ from minidsms.kernels.mjoin import (
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
+_PARTS_BEFORE_SHRINKING = 8
 _BUCKETS = 2
 """Buckets per row held: more of them made no probe faster, but the heads larger than the cache."""
 _NO_NULLS: BoolArray = np.zeros(0, np.bool_)
@@ -241,12 +239,11 @@ class IndexedWindow:
             self._index.fit(self._number, n)
             self.ring[:n] = self._append(n, rows)
             self._take(0, n)
-            self.figures[HI] = self.figures[STOP] = n
+            self.figures[[HI, STOP, LINKED]] = n
             self._index.relink(self._number)
             if self._index.has_ranges:
                 first = int(self.figures[MARKS])
                 self._index.instants[first : first + n] = arrays["instants"]
-                self._index.expire(MIN_INSTANT)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held here; a store referred to answers for its own."""
@@ -280,8 +277,8 @@ class WindowIndex:
         if ranges is not None:
             # NOW is a range of one tick.
             self.inputs[:, LENGTH] = [NO_RANGE if length is None else max(length, 1) for length in ranges]
-        self.inputs[:, NEXT] = self.inputs[:, LEAVES] = MAX_INSTANT
         self._capacities = [_LEAST_CAPACITY] * n
+        self._roomy = [0] * n
         self._buckets = [_LEAST_CAPACITY] * n
         self._place()
         self.windows = [
@@ -325,7 +322,9 @@ class WindowIndex:
         """Room for more slots of an input, in an index neither crowded nor mostly empty."""
         needed = len(self.windows[i]) + count
         capacity = self._capacities[i]
-        if needed > capacity or (capacity > 1024 and needed * 8 < capacity):
+        # Only what has been too large for a while shrinks: the last part of a large push may be small.
+        self._roomy[i] = self._roomy[i] + 1 if capacity > 1024 and needed * 8 < capacity else 0
+        if needed > capacity or self._roomy[i] > _PARTS_BEFORE_SHRINKING:
             self._resize(i, max(_LEAST_CAPACITY, 1 << (needed - 1).bit_length()))
 
     def fit(self, i: int, rows: int) -> None:
@@ -339,8 +338,7 @@ class WindowIndex:
 
     def clear(self, i: int) -> None:
         """Forget an input's slots."""
-        self.inputs[i, [LO, HI, STOP, HAS_NULLS]] = 0
-        self.inputs[i, [NEXT, LEAVES]] = MAX_INSTANT
+        self.inputs[i, [LO, HI, STOP, LINKED, HAS_NULLS]] = 0
         for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
             self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = -1
 
