@@ -21,15 +21,16 @@ from enum import Enum
 from minidsms.streamon.caching.candidates import QUOTA, global_candidates, prefix_candidates
 from minidsms.streamon.caching.contracts import (
     CacheSpec,
-    CachingExecutor,
     JoinPlan,
     Memory,
     Orders,
+    SharedKey,
     group,
     key_parts,
     shared_key,
 )
 from minidsms.streamon.caching.costs import CacheValue, expected_bytes, priority, value_of
+from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.offline_selection import Choice, Priced, Problem, select
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.framework import Proposal
@@ -58,21 +59,29 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """consistency: 'prefix' or 'global'.  quota: m of section 5.7.  interval: I.  budget: bytes of all caches."""
+    """consistency: 'prefix' or 'global'.  quota: m of section 5.7.  interval: I."""
 
     consistency: str = "prefix"
     quota: int = QUOTA
     interval: int = INTERVAL
-    budget: int | None = None
 
 
 class CacheSelection:
-    """Says which caches to use. choices: times that the offline choice was made; last: the latest of them."""
+    """Says which caches to use. choices: times that the offline choice was made; last: the latest of them.
+
+    budget: bytes that all caches may hold, None for no limit.  priorities: of the stores chosen (section 5.6).
+    """
 
     def __init__(
-        self, executor: CachingExecutor, profiler: CacheProfiler, options: SelectionOptions | None = None
+        self,
+        executor: CacheExecutor,
+        profiler: CacheProfiler,
+        options: SelectionOptions | None = None,
+        budget: int | None = None,
     ) -> None:
         self.options = options or SelectionOptions()
+        self.budget = budget
+        self.priorities: dict[SharedKey, float] = {}
         self.states: dict[CacheSpec, State] = {}
         self.choices = 0
         self.last: Choice | None = None
@@ -125,7 +134,7 @@ class CacheSelection:
     def _meet_orders(self) -> None:
         """Take the executor's orders for given: new candidates are profiled, those that were used stay."""
         plan = self._executor.plan
-        equalities = self._executor.equalities
+        equalities = self._executor.join.equalities
         candidates = prefix_candidates(plan.orders, equalities)
         if self.options.consistency == "global":
             candidates += global_candidates(
@@ -234,7 +243,7 @@ class CacheSelection:
         """Used caches that cost more than they save: alone, or with all that share their store."""
         values = self._values_of(self._used)
         losers: list[CacheSpec] = []
-        for members in group(self._used, self._orders, self._executor.equalities).values():
+        for members in group(self._used, self._orders, self._executor.join.equalities).values():
             if any(s not in values for s in members):
                 continue
             paying = [s for s in members if values[s].benefit > 0]
@@ -267,7 +276,7 @@ class CacheSelection:
         priced = []
         for spec, value in known.items():
             if not self._is_refused(spec) or spec in self._used:
-                store = shared_key(spec, self._orders, self._executor.equalities)
+                store = shared_key(spec, self._orders, self._executor.join.equalities)
                 priced.append(Priced(spec, store, value.processing, value.cost))
         return Problem(self._orders, tuple(tuple(d * c for d, c in zip(p.d, p.c)) for p in pipelines), tuple(priced))
 
@@ -276,8 +285,8 @@ class CacheSelection:
         pipelines = self._profiler.pipelines()
         if pipelines is None:
             return 0.0
-        store = shared_key(spec, self._orders, self._executor.equalities)
-        sharing = [s for s in self.states if shared_key(s, self._orders, self._executor.equalities) == store]
+        store = shared_key(spec, self._orders, self._executor.join.equalities)
+        sharing = [s for s in self.states if shared_key(s, self._orders, self._executor.join.equalities) == store]
         values = [value_of(s, self._orders, pipelines, self._profiler.assumed(s, pipelines, 0.0)) for s in sharing]
         return sum(max(v.benefit, 0.0) for v in values) - max(v.cost for v in values)
 
@@ -305,15 +314,15 @@ class CacheSelection:
 
     def _allot(self, caches: Iterable[CacheSpec], known: dict[CacheSpec, CacheValue]) -> None:
         """Tell the executor which caches are worth their memory most (section 5.6)."""
-        priorities = {}
-        for store, members in group(caches, self._orders, self._executor.equalities).items():
+        self.priorities = {}
+        for store, members in group(caches, self._orders, self._executor.join.equalities).items():
             values = [known[s] for s in members if s in known]
             statistics = [self._profiler.cache(s) for s in members]
             sizes = [
-                expected_bytes(s, len(key_parts(s, self._orders, self._executor.equalities)), c, v.entry_rows)
+                expected_bytes(s, len(key_parts(s, self._orders, self._executor.join.equalities)), c, v.entry_rows)
                 for s, c, v in zip(members, statistics, values)
                 if c is not None
             ]
             net = sum(v.benefit for v in values) - max((v.cost for v in values), default=0.0)
-            priorities[store] = priority(net, max(sizes, default=1.0))
-        self._executor.allot(Memory(self.options.budget, priorities))
+            self.priorities[store] = priority(net, max(sizes, default=1.0))
+        self._executor.join.allot(Memory(self.budget, self.priorities))

@@ -261,8 +261,8 @@ class Memory:
     priorities: Mapping[SharedKey, float] = field(default_factory=dict)
 
 
-class CachingExecutor(Protocol):
-    """The n-way join with caches, as its Profiler and its Re-optimizer see it. It is an `Executor[JoinPlan]` too."""
+class CachingJoin(Protocol):
+    """The n-way join with caches, as what chooses them sees it."""
 
     @property
     def plan(self) -> JoinPlan:
@@ -271,9 +271,6 @@ class CachingExecutor(Protocol):
     @property
     def equalities(self) -> tuple[Equality, ...]:
         """Of the join."""
-
-    def spent(self) -> tuple[float, int]:
-        """(cost units, elements) since the beginning."""
 
     def switch(self, plan: JoinPlan) -> None:
         """Run this plan from the next slice on; caches that both plans have and that stay valid keep their entries."""
@@ -298,3 +295,6 @@ class CachingExecutor(Protocol):
 
     def allot(self, memory: Memory) -> None:
         """Keep to this budget from now on."""
+
+    def work(self) -> tuple[int, int, int, int]:
+        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out; of whole slices."""

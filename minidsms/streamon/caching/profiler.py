@@ -18,11 +18,11 @@ from typing import Any
 from minidsms.streamon.caching.contracts import (
     CacheFigures,
     CacheSpec,
-    CachingExecutor,
     PipelineFigures,
     key_parts,
 )
 from minidsms.streamon.caching.costs import CacheStatistics, CacheValue, PipelineStatistics, value_of
+from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.miss_probability import WINDOW, MissProbability
 from minidsms.streamon.caching.step_costs import StepCosts
 
@@ -52,7 +52,7 @@ class CacheProfiler:
     """
 
     def __init__(
-        self, executor: CachingExecutor, measures_time: bool = True, window: int = WINDOW, look: int = LOOK
+        self, executor: CacheExecutor, measures_time: bool = True, window: int = WINDOW, look: int = LOOK
     ) -> None:
         self.window = window
         self.look = look
@@ -62,8 +62,8 @@ class CacheProfiler:
         self._executor = executor
         self._measures_time = measures_time
         self._looks: deque[_Look] = deque()
-        self._tuples = executor.spent()[1]
-        self._pipelines = executor.pipeline_figures()
+        self._tuples = executor.elements
+        self._pipelines = executor.join.pipeline_figures()
         self._caches: dict[CacheSpec, CacheFigures] = {}
         self._known: dict[CacheSpec, CacheStatistics] = {}
         self._began = 0
@@ -72,17 +72,17 @@ class CacheProfiler:
 
     def observe(self) -> bool:
         """Look, if enough elements have passed; whether it was done. O(1) until then."""
-        tuples = self._executor.spent()[1]
+        tuples = self._executor.elements
         elements = tuples - self._tuples
         if elements < self.look:
             return False
         self._tuples = tuples
-        for spec, samples in self._executor.probe_samples().items():
+        for spec, samples in self._executor.join.probe_samples().items():
             if spec in self.profiled:
                 for sample in samples:
                     self.profiled[spec].observe(sample.keys)
-        pipelines = self._executor.pipeline_figures()
-        caches = dict(self._executor.cache_figures())
+        pipelines = self._executor.join.pipeline_figures()
+        caches = dict(self._executor.join.cache_figures())
         passed = {spec: _between(self._caches.get(spec, CacheFigures()), f) for spec, f in caches.items()}
         self.step_costs.learn(self._executor, passed)
         parts = tuple(_passed(before, after) for before, after in zip(self._pipelines, pipelines))
@@ -96,16 +96,16 @@ class CacheProfiler:
     def begin(self, specs: Sequence[CacheSpec]) -> None:
         """Profile these from now on, none of them used."""
         self.profiled = {spec: self.profiled.get(spec, MissProbability(window=self.window)) for spec in specs}
-        self._executor.profile(frozenset(specs))
+        self._executor.join.profile(frozenset(specs))
         self._began = self.elements
 
     def forget(self) -> None:
         """Another order: what was seen of the pipelines no longer holds."""
         self._looks.clear()
         self._known.clear()
-        self._tuples = self._executor.spent()[1]
-        self._pipelines = self._executor.pipeline_figures()
-        self._caches = dict(self._executor.cache_figures())
+        self._tuples = self._executor.elements
+        self._pipelines = self._executor.join.pipeline_figures()
+        self._caches = dict(self._executor.join.cache_figures())
 
     def end(self) -> None:
         """Keep what the profiles say, and end them."""
@@ -114,7 +114,7 @@ class CacheProfiler:
             if known is not None:
                 self._known[spec] = known
         self.profiled = {}
-        self._executor.profile(frozenset())
+        self._executor.join.profile(frozenset())
 
     # ----------------------------------------------------------------------------------------------- what is known
 
@@ -168,7 +168,7 @@ class CacheProfiler:
     ) -> CacheStatistics:
         """The statistics of a cache if it missed so often."""
         orders = self._executor.plan.orders
-        words = len(key_parts(spec, orders, self._executor.equalities))
+        words = len(key_parts(spec, orders, self._executor.join.equalities))
         rows = value_of(spec, orders, pipelines, CacheStatistics(0.0, 0.0, 0.0)).entry_rows
         return CacheStatistics(
             self.step_costs.probe(words, rows), self.step_costs.update(words, len(spec.segment)), misses, entries

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, CachingExecutor, key_parts
+from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, key_parts
+from minidsms.streamon.caching.executor import CacheExecutor
 
 PROBE_NS = 12.0
 """Finding the bucket of a key, mostly not in the processor's cache."""
@@ -45,14 +46,14 @@ class StepCosts:
             return 1.0
         return self.update_factor * (UPDATE_NS + WORD_NS * words + REFERENCE_NS * references)
 
-    def learn(self, executor: CachingExecutor, passed: Mapping[CacheSpec, CacheFigures]) -> None:
+    def learn(self, executor: CacheExecutor, passed: Mapping[CacheSpec, CacheFigures]) -> None:
         """Compare what was timed since the last look with what was to be expected."""
         if not self._measures_time:
             return
         probes = updates = 0
         probe_ns = update_ns = expected_probe_ns = expected_update_ns = 0.0
         for spec, figures in passed.items():
-            words = len(key_parts(spec, executor.plan.orders, executor.equalities))
+            words = len(key_parts(spec, executor.plan.orders, executor.join.equalities))
             rows = figures.created_rows / figures.creates if figures.creates else 0.0
             probes += figures.timed_probes
             probe_ns += figures.probe_ns

@@ -52,8 +52,8 @@ class SimulatedJoin:
         self._probes: dict[CacheSpec, int] = {}
         self._samples: dict[CacheSpec, list[ProbeSample]] = {}
 
-    def spent(self) -> tuple[float, int]:
-        return 0.0, int(self._elements)
+    def work(self) -> tuple[int, int, int, int]:
+        return 0, 0, int(self._elements), 0
 
     def switch(self, plan: JoinPlan) -> None:
         assert self.is_legal(plan), problem_of(plan)
@@ -66,9 +66,6 @@ class SimulatedJoin:
 
     def random_plan(self, rng: Random) -> JoinPlan:
         return JoinPlan(self.plan.orders)
-
-    def plan_text(self, plan: JoinPlan) -> str:
-        return str(plan)
 
     def cache_figures(self) -> Mapping[CacheSpec, CacheFigures]:
         return dict(self._caches)

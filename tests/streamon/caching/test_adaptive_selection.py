@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from minidsms.streamon.caching.adaptive_selection import INTERVAL, CacheSelection, SelectionOptions, State
 from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan
+from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.stream_monitor import StreaMon
@@ -23,15 +24,17 @@ class Running:
 
     def __init__(self, join: SimulatedJoin, options: SelectionOptions | None = None) -> None:
         self.join = join
-        self.profiler = CacheProfiler(join, measures_time=False)
-        self.selection = CacheSelection(join, self.profiler, options)
+        self.executor = CacheExecutor(join, "RSTU", measures_time=False)
+        self.profiler = CacheProfiler(self.executor, measures_time=False)
+        self.selection = CacheSelection(self.executor, self.profiler, options)
         self.adaptation: Adaptation[JoinPlan] = Adaptation(
-            "caching", "MJoin", join, self.profiler, self.selection, StreaMon({"adaptive": "on"})
+            "caching", "MJoin", self.executor, self.profiler, self.selection, StreaMon({"adaptive": "on"})
         )
 
     def run(self, elements: int, step: int = 500) -> None:
         for at in range(0, elements, step):
             self.join.run(step)
+            self.executor.elements += step
             self.adaptation.passed(step, at)
             self.adaptation.reconsider(at)
 

@@ -1,0 +1,117 @@
+"""The caches of one n-way join with their Executor, Profiler and Re-optimizer. Babu 2005, figure 5.10.
+
+Adapting begins when it can pay: candidates are profiled by compiled code, and loading it takes as long as many small
+queries run altogether. A join that has no candidate under its orders is not looked at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from minidsms.elements import Batch
+from minidsms.streamon.caching.adaptive_selection import CacheSelection, SelectionOptions, State
+from minidsms.streamon.caching.contracts import CacheSpec, CachingJoin, JoinPlan, Memory
+from minidsms.streamon.caching.executor import CacheExecutor
+from minidsms.streamon.caching.profiler import CacheProfiler
+from minidsms.streamon.framework import Adaptation, Proposal
+from minidsms.streamon.stream_monitor import StreaMon
+
+WORTH_ELEMENTS = 32_768
+"""Elements from which loading what profiles pays."""
+
+
+class AdaptiveCaches:
+    """names: of the inputs, for plans in words.  operator: how the plan log names the join.
+
+    Its owner asks `limit` before it joins a part of its input and calls `joined` after.
+    """
+
+    def __init__(self, join: CachingJoin, names: Sequence[str], operator: str, streamon: StreaMon) -> None:
+        settings = streamon.settings
+        self._join = join
+        self._streamon = streamon
+        self._measures_time = settings["cost_model"] == "measured"
+        self._budget: int | None = settings["cache_memory"]
+        self._options = SelectionOptions(str(settings["caching"]), interval=int(settings["cache_interval"]))
+        self._selection: CacheSelection | None = None
+        self.executor = CacheExecutor(join, names, self._measures_time)
+        self.profiler = CacheProfiler(self.executor, self._measures_time, look=max(1, self._options.interval // 10))
+        self.adaptation: Adaptation[JoinPlan] = Adaptation(
+            "caching", operator, self.executor, self.profiler, _Waiting(), streamon
+        )
+        join.allot(Memory(self._budget))
+
+    def limit(self, elements: int) -> int:
+        """How many of the elements that wait may be joined before the plan must be looked at."""
+        return self.adaptation.limit(elements)
+
+    def joined(self, part: Sequence[Batch | None]) -> None:
+        """A part was joined under the plan."""
+        elements = sum(len(batch) for batch in part if batch is not None)
+        instant = min(int(batch.ts[0]) for batch in part if batch is not None)
+        self.executor.elements += elements
+        self.adaptation.passed(elements, instant)
+        if self._streamon.settings["cache_memory"] != self._budget:
+            self._budget = self._streamon.settings["cache_memory"]
+            self._join.allot(Memory(self._budget, {} if self._selection is None else self._selection.priorities))
+        if not self.adaptation.is_free:
+            self._rest()
+        elif self._selection is not None:
+            began = time.perf_counter_ns()
+            self.adaptation.reconsider(instant)
+            self.executor.profiling_ns += time.perf_counter_ns() - began
+        elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
+            self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
+            self.adaptation.reoptimizer = self._selection
+
+    def _rest(self) -> None:
+        """The plan must stay as it is: nothing is profiled until it is free again."""
+        if self._selection is not None:
+            self.profiler.begin(())
+            self._selection = None
+            self.adaptation.reoptimizer = _Waiting()
+
+    def describe(self) -> tuple[str, ...]:
+        """A line per candidate: how it is used, what it does, what it saves and costs."""
+        lines = [self._used_line(spec) for spec in self.executor.plan.caches]
+        if self._selection is not None:
+            for spec, state in self._selection.states.items():
+                if state is not State.USED:
+                    lines.append(f"{self._name(spec)}   [{'; '.join([state.value, *self._worth(spec)])}]")
+        return tuple(lines)
+
+    def _name(self, spec: CacheSpec) -> str:
+        return f"cache {self.executor.cache_text(spec)} for {self.executor.names[spec.pipeline]}"
+
+    def _used_line(self, spec: CacheSpec) -> str:
+        figures = self._join.cache_figures()[spec]
+        told = ["used"]
+        if figures.probes:
+            told.append(f"hits {100 * figures.hits / figures.probes:.1f} % of {figures.probes:,}")
+        told.append(f"{figures.entries:,} entries, {figures.rows:,} rows, {figures.bytes:,} bytes")
+        if figures.evictions:
+            told.append(f"{figures.evictions:,} evicted")
+        return f"{self._name(spec)}   [{'; '.join([*told, *self._worth(spec)])}]"
+
+    def _worth(self, spec: CacheSpec) -> list[str]:
+        """Benefit and cost per element of the join."""
+        value, cache = self.profiler.value(spec), self.profiler.cache(spec)
+        if value is None or cache is None:
+            return []
+        unit = " ns" if self._measures_time else ""
+        return [
+            f"misses {100 * cache.miss_probability:.0f} %",
+            f"saves {value.benefit:.3g}{unit}, costs {value.cost:.3g}{unit} an element",
+        ]
+
+
+class _Waiting:
+    """Nothing is known yet."""
+
+    def propose(self) -> Proposal[JoinPlan] | None:
+        """Nothing."""
+        return None
+
+    def adopt(self, plan: JoinPlan) -> None:
+        """Whatever runs."""

@@ -1,0 +1,66 @@
+"""The Executor of caches: an n-way join that runs the plan it is given. Babu 2005, section 5.5.6, figure 5.10.
+
+Invariant: the plan is legal; what the join puts out does not depend on it (docs/semantics T5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from minidsms.streamon.caching.contracts import CacheSpec, CachingJoin, JoinPlan
+
+
+class CacheExecutor:
+    """names: of the join's inputs, for plans in words.  elements: joined since the beginning, by the part.
+
+    profiling_ns: time that was spent to decide, not to join.
+    """
+
+    def __init__(self, join: CachingJoin, names: Sequence[str], measures_time: bool) -> None:
+        self.join = join
+        self.names = tuple(names)
+        self.elements = 0
+        self.profiling_ns = 0
+        self._measures_time = measures_time
+
+    @property
+    def plan(self) -> JoinPlan:
+        """The orders and the caches."""
+        return self.join.plan
+
+    def switch(self, plan: JoinPlan) -> None:
+        """Run another plan."""
+        self.join.switch(plan)
+
+    def is_legal(self, plan: object) -> bool:
+        """The join can run it."""
+        return isinstance(plan, JoinPlan) and self.join.is_legal(plan)
+
+    def random_plan(self, rng: Random) -> JoinPlan:
+        """Any legal plan."""
+        return self.join.random_plan(rng)
+
+    def plan_text(self, plan: JoinPlan) -> str:
+        """R: S, T | S: R, T | T: [S, R], the cached segments in brackets; of a reduced one [S, R / T]."""
+        pipelines = []
+        for i, order in enumerate(plan.orders):
+            caches = {spec.segment[0]: spec for spec in plan.caches if spec.pipeline == i}
+            steps, place = [], 0
+            while place < len(order):
+                spec = caches.get(order[place])
+                steps.append(self.names[order[place]] if spec is None else self.cache_text(spec))
+                place += 1 if spec is None else len(spec.segment)
+            pipelines.append(f"{self.names[i]}: {', '.join(steps)}")
+        return " | ".join(pipelines)
+
+    def cache_text(self, spec: CacheSpec) -> str:
+        """A cache in words, without its pipeline: [S, R]."""
+        segment = ", ".join(self.names[m] for m in spec.segment)
+        reduced = " / " + ", ".join(self.names[m] for m in spec.reduced_by) if spec.reduced_by else ""
+        return f"[{segment}{reduced}]"
+
+    def spent(self) -> tuple[float, int]:
+        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
+        ns, inspected, taken, put_out = self.join.work()
+        return (float(ns - self.profiling_ns) if self._measures_time else float(inspected + taken + put_out)), taken
