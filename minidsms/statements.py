@@ -24,6 +24,7 @@ from minidsms.plan.sharing import RunningOperators
 from minidsms.query import Query
 from minidsms.settings import SETTINGS
 from minidsms.streamon.framework import name_places
+from minidsms.streamon.k_mon.monitoring.registry import COLUMNS as COLUMNS_OF_CONSTRAINTS
 
 if TYPE_CHECKING:
     from minidsms.archive.backfill import Backfill
@@ -323,6 +324,8 @@ def _show(db: Connection, what: str) -> Table:
         return Table(*show_sources(db))
     if what == "sinks":
         return Table(*show_sinks(db))
+    if what == "constraints":
+        return Table(COLUMNS_OF_CONSTRAINTS, tuple(db.streamon.constraints.table()))
     if what == "system":
         system = tuple(
             (d.name, str(d.schema), len(db.readers_of(d.name))) for d in db.system_streams.definitions().values()

@@ -483,7 +483,8 @@ class AlterStream(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW what. what: 'streams', 'relations', 'queries', 'views', 'settings', 'functions', 'sources' or 'sinks'."""
+    """SHOW what. what: 'streams', 'relations', 'queries', 'views', 'settings', 'functions', 'sources', 'sinks',
+    'constraints' or 'system'."""
 
     what: str
 

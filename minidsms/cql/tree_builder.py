@@ -41,7 +41,18 @@ TYPES = {
 }
 """The names a type goes by."""
 _SIZED_TYPES = frozenset({"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"})
-SHOWN = ("streams", "relations", "queries", "views", "settings", "functions", "sources", "sinks", "system")
+SHOWN = (
+    "streams",
+    "relations",
+    "queries",
+    "views",
+    "settings",
+    "functions",
+    "sources",
+    "sinks",
+    "constraints",
+    "system",
+)
 FORMATS = ("csv", "json", "parquet", "arrow", "archive")
 
 

@@ -14,6 +14,7 @@ from minidsms.cql import lexer
 from minidsms.cql.errors import CqlError
 from minidsms.cql.lexer import STATEMENT_WORDS
 from minidsms.cql.parser import following
+from minidsms.cql.tree_builder import SHOWN
 from minidsms.shell.candidates import Candidate, files, matching, words
 from minidsms.shell.clauses import begun_quote, clause_at, declared_columns, tables_in
 from minidsms.shell.names import Names
@@ -40,7 +41,7 @@ _WORDS = {
     "WITH": "WITH HISTORY",
 }
 _TYPES = tuple((t, "type") for t in ("INTEGER", "FLOAT", "BOOLEAN", "TEXT", "TIMESTAMP", "INTERVAL"))
-_SHOWN = tuple((w, "SHOW") for w in ("STREAMS", "RELATIONS", "VIEWS", "QUERIES", "SETTINGS", "FUNCTIONS"))
+_SHOWN = tuple((what.upper(), "SHOW") for what in SHOWN)
 _FORMATS = tuple((f, "format") for f in ("csv", "json", "parquet", "arrow", "stream"))
 _UNITS = tuple((f"{unit.upper()}S", "unit") for unit in reversed(lexer.UNITS))
 _OFFERED_AT_ONCE = frozenset(

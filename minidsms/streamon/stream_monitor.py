@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from minidsms.elements import MIN_INSTANT
 from minidsms.streamon.forcing import ForcedSwitching
+from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.plan_log import PlanLog
 
 
@@ -22,7 +23,8 @@ class SettingValues(Protocol):
 class StreaMon:
     """plan_log: of all queries.  forcing: None but in tests (`minidsms.testing.forced_switching`).
 
-    instant: the last one at which a plan was looked at.  decisions_kept: per place.
+    constraints: those that queries watch.  instant: the last one at which a plan was looked at.  decisions_kept: per
+    place.
     """
 
     decisions_kept = 10_000
@@ -30,6 +32,7 @@ class StreaMon:
     def __init__(self, settings: SettingValues) -> None:
         self.settings = settings
         self.plan_log = PlanLog()
+        self.constraints = ConstraintRegistry()
         self.forcing: ForcedSwitching | None = None
         self.instant = MIN_INSTANT
 

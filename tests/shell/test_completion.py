@@ -86,6 +86,7 @@ def test_settings_their_values_and_names_of_what_is_there(names: Names) -> None:
     assert offered(names, "DROP RELATION ") == ["Roads"]
     assert offered(names, "EXPLAIN s") == ["slow", "select"]
     assert "SETTINGS" in offered(names, "SHOW ")
+    assert offered(names, "SHOW CONS") == ["CONSTRAINTS"]
 
 
 def test_nothing_is_offered_unasked_where_much_may_follow(names: Names) -> None:

@@ -1,0 +1,423 @@
+"""Distances between rows and the k they tell of: the loops of `streamon.k_mon.monitoring`.
+
+An estimate is `state` (STATE_WORDS,) with `peaks` (BLOCKS,): the greatest distance of each of the last blocks of
+arrivals of the watched stream, which make up the window W. Every arrival brings one distance, 0 mostly. k_u falls at
+the end of a block, and rises in the middle of one. Babu 2005, section 6.6.3.
+
+A tracker gives the distances. Of joins (6.6.3) and of clusters (6.7.2) it is a table with linear probing of three words
+a slot: `keys`, `marks` (EMPTY, or the count of arrivals that the distance is reckoned from) and `born`, the number of
+the row itself, by which an entry leaves with its window. Nothing is deleted one by one for being old: when half of the
+slots are taken, a sweep drops what can matter no more. Of orders (6.8.3) the tracker is `steps` (2, 2^m), a ring of
+(value, arrival) at which the running maximum rose.
+
+`settings` (SETTINGS_WORDS,) int64 does not change. Kernels return DONE, or RESIZE when the table or the ring has not
+the size for what it holds: then the caller makes another and calls again; where to go on stands in the state.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+INFINITE = 1 << 60
+"""k of a constraint that is not used."""
+EMPTY = -1
+DONE, RESIZE = 0, 1
+SMALLEST = 256
+"""Slots of a table at least."""
+
+(
+    ARRIVED,  # rows of the watched stream
+    K,  # k_u
+    K_KEPT,  # k_e: up to here an increase is seen for certain
+    HIGHEST,  # distance of the present block
+    NEXT,  # the arrival that ends it
+    FROM,  # the window W holds arrivals after this one only
+    SINCE,  # when k_u became what it is: infinite, or finite
+    TROUBLES,  # increases, each soon after k_u had become finite
+    INCREASES,
+    DORMANT,  # 1: a share of the keys is watched
+    FARTHEST,  # distance while dormant
+    LIVE,  # slots taken, or steps kept
+    SWEEP,  # 1: k_u has become finite, so that most entries are of no use any more
+    OLDEST,  # of the steps
+    PARENTS,  # rows of the other stream
+    AT_PARENT,  # where to go on, in the arrays of this call
+    AT_CHILD,
+    STATE_WORDS,
+) = range(18)
+
+(
+    WINDOW,  # W, in arrivals: whole blocks
+    BLOCK,
+    LIMIT,  # a greater k is infinite
+    GROWTH,  # c, in 1/1024
+    CHANCE,  # p, in 1/2^32
+    HORIZON,  # rows after which an entry leaves with its window
+    SEED,
+    SETTINGS_WORDS,
+) = range(8)
+
+PATIENCE = 8
+"""Windows W for which k_u may be infinite, or must be finite, before that tells something."""
+MOST_TROUBLES = 16
+SHARE = 32
+"""While dormant one in so many keys is watched, over so many windows W."""
+MOST_WAITING = 1 << 16
+"""Parents that may be remembered while k_u is infinite."""
+
+
+@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def _set_k(state: np.ndarray, settings: np.ndarray, k: int | np.int64) -> None:
+    state[K] = k
+    state[K_KEPT] = INFINITE if k == INFINITE else max(k, k * settings[GROWTH] // 1024)
+
+
+@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+    """k_u is infinite from arrival n on, until the next window W tells a better one."""
+    state[INCREASES] += 1
+    was_short = n - state[SINCE] < PATIENCE * settings[WINDOW]
+    state[TROUBLES] = state[TROUBLES] + 1 if was_short else 0
+    _set_k(state, settings, INFINITE)
+    state[FROM] = n
+    state[SINCE] = n
+
+
+@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def _sleep(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+    """Watch a share of the keys from now on: this stream does not keep the constraint."""
+    _set_k(state, settings, INFINITE)
+    state[DORMANT] = 1
+    state[SWEEP] = 1
+    state[FARTHEST] = 0
+    state[TROUBLES] = 0
+    state[FROM] = n
+
+
+@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def _wake(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+    """Asleep, at the end of a block: wake if for a long window the watched keys have kept the constraint."""
+    state[FARTHEST] = max(state[FARTHEST], state[HIGHEST])
+    if n - state[FROM] < settings[WINDOW] * SHARE:
+        return
+    state[FROM] = n
+    if state[FARTHEST] <= settings[LIMIT]:
+        # Of the other keys nothing is known yet: distances are whole once those have passed.
+        state[DORMANT] = 0
+        state[FROM] += state[FARTHEST]
+        state[SINCE] = state[FROM]
+    state[FARTHEST] = 0
+
+
+@njit("void(int64[::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, highest: int) -> None:
+    """Adjust k_u at arrival n (the first is 1): the block ends, or has a greater distance. Section 6.6.3."""
+    window = settings[WINDOW]
+    state[HIGHEST] = highest
+    if highest > state[K]:
+        give_up(state, settings, n)
+    if n < state[NEXT]:
+        return
+    peaks[n // settings[BLOCK] % peaks.shape[0]] = highest
+    if state[DORMANT]:
+        _wake(state, settings, n)
+    elif n - state[FROM] >= window:
+        greatest = np.int64(0)
+        for block in range(peaks.shape[0]):
+            greatest = max(greatest, peaks[block])
+        if greatest < state[K] and greatest <= settings[LIMIT]:
+            if state[K] == INFINITE:
+                state[SINCE] = n
+                state[SWEEP] = 1
+            _set_k(state, settings, greatest)
+    is_infinite = state[K] == INFINITE and not state[DORMANT]
+    if is_infinite and (n - state[SINCE] >= PATIENCE * window or state[TROUBLES] >= MOST_TROUBLES):
+        _sleep(state, settings, n)
+    state[HIGHEST] = 0
+    state[NEXT] = n + settings[BLOCK]
+
+
+@njit(inline="always")
+def _mixed(word: int) -> int:
+    """Bits that tell nothing of the word; as in Murmur3's finaliser."""
+    h = np.uint64(word)
+    h ^= h >> np.uint64(33)
+    h *= np.uint64(0xFF51AFD7ED558CCD)
+    h ^= h >> np.uint64(33)
+    return h  # type: ignore[return-value]
+
+
+@njit(inline="always")
+def _is_shared(key: int, seed: int) -> bool:
+    """One of the keys watched while dormant."""
+    return bool((_mixed(key ^ (seed << 17)) >> np.uint64(40)) % np.uint64(SHARE) == 0)
+
+
+@njit(inline="always")
+def _find(keys: np.ndarray, marks: np.ndarray, key: int) -> int:
+    """The key's slot, or the empty one where it would stand."""
+    mask = keys.shape[0] - 1
+    at = np.int64(_mixed(key) >> np.uint64(20)) & mask
+    while marks[at] != EMPTY and keys[at] != key:
+        at = (at + 1) & mask
+    return int(at)
+
+
+@njit("void(int64[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def _remove(keys: np.ndarray, marks: np.ndarray, born: np.ndarray, hole: int) -> None:
+    """Empty a slot; its followers move back, so that no search ends too soon."""
+    mask = keys.shape[0] - 1
+    at = (hole + 1) & mask
+    while marks[at] != EMPTY:
+        home = np.int64(_mixed(keys[at]) >> np.uint64(20)) & mask
+        # The follower may fill the hole unless its home lies cyclically in (hole, at].
+        if ((at - home) & mask) >= ((at - hole) & mask):
+            keys[hole], marks[hole], born[hole] = keys[at], marks[at], born[at]
+            hole = at
+        at = (at + 1) & mask
+    marks[hole] = EMPTY
+
+
+@njit("boolean(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+def _sweep(
+    keys: np.ndarray,
+    marks: np.ndarray,
+    born: np.ndarray,
+    state: np.ndarray,
+    settings: np.ndarray,
+    least_mark: int | np.int64,
+    now: int | np.int64,
+) -> bool:
+    """Drop entries that left with their window, and those before `least_mark` but for a sample; whether the table still
+    has a good size then. Asleep, all the keys that are watched stay as long as their window.
+    """
+    slots = keys.shape[0]
+    oldest = now - settings[HORIZON]
+    is_asleep = state[DORMANT] == 1
+    kept = np.empty((3, state[LIVE]), np.int64)
+    live = 0
+    for at in range(slots):
+        mark = marks[at]
+        if mark == EMPTY:
+            continue
+        marks[at] = EMPTY
+        if born[at] <= oldest:
+            continue
+        if is_asleep:
+            if not _is_shared(keys[at], settings[SEED]):
+                continue
+        elif mark < least_mark:
+            chance = _mixed(keys[at] ^ (born[at] * 0x9E3779B9) ^ settings[SEED]) >> np.uint64(32)
+            if chance >= np.uint64(settings[CHANCE]):
+                continue
+        kept[0, live], kept[1, live], kept[2, live] = keys[at], mark, born[at]
+        live += 1
+    for i in range(live):
+        at = _find(keys, marks, kept[0, i])
+        keys[at], marks[at], born[at] = kept[0, i], kept[1, i], kept[2, i]
+    state[LIVE] = live
+    state[SWEEP] = 0
+    return bool(state[LIVE] <= slots // 4 and (state[LIVE] >= slots // 16 or slots == SMALLEST))
+
+
+@njit(
+    "int64(int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def observe_joins(
+    parents: np.ndarray,
+    parent_ts: np.ndarray,
+    settled: np.ndarray,
+    children: np.ndarray,
+    child_ts: np.ndarray,
+    valid: np.ndarray,
+    state: np.ndarray,
+    peaks: np.ndarray,
+    settings: np.ndarray,
+    keys: np.ndarray,
+    marks: np.ndarray,
+    born: np.ndarray,
+) -> int:
+    """RIDS: join distances of both streams' next tuples, of which ARRIVED counts the children.
+
+    settled: where a parent need not wait; empty: nowhere.  valid: where a child is no NULL; empty: everywhere. Of an
+    instant the parents come first.
+    """
+    p, c = state[AT_PARENT], state[AT_CHILD]
+    n, parent = state[ARRIVED], state[PARENTS]
+    following, k, highest = state[NEXT], state[K], state[HIGHEST]
+    seed, is_asleep = settings[SEED], state[DORMANT]
+    has_settled, has_nulls = settled.shape[0] > 0, valid.shape[0] > 0
+    room = keys.shape[0] // 2
+    status = DONE
+    while p < parents.shape[0] or c < children.shape[0]:
+        if c < children.shape[0] and (p == parents.shape[0] or child_ts[c] < parent_ts[p]):
+            n += 1
+            distance = np.int64(0)
+            if state[LIVE] > 0 and (not has_nulls or valid[c]):
+                at = _find(keys, marks, children[c])
+                if marks[at] != EMPTY:
+                    distance = n - marks[at]
+                    _remove(keys, marks, born, at)
+                    state[LIVE] -= 1
+            c += 1
+            highest = max(highest, distance)
+            if n >= following or highest > k:
+                _judge(state, peaks, settings, n, highest)
+                following, k, highest, is_asleep = state[NEXT], state[K], state[HIGHEST], state[DORMANT]
+            continue
+        if (has_settled and settled[p]) or (is_asleep and not _is_shared(parents[p], seed)):
+            p += 1
+            parent += 1
+            continue
+        at = _find(keys, marks, parents[p])
+        if marks[at] == EMPTY:
+            if state[LIVE] >= room or state[SWEEP]:
+                if state[K] == INFINITE and state[LIVE] >= MOST_WAITING and not is_asleep:
+                    _sleep(state, settings, n)
+                    is_asleep = state[DORMANT]
+                least = n - state[K_KEPT] + 1 if state[K_KEPT] < INFINITE else np.int64(0)
+                if not _sweep(keys, marks, born, state, settings, least, parent):
+                    status = RESIZE
+                    break
+                continue
+            keys[at], marks[at], born[at] = parents[p], n, parent
+            state[LIVE] += 1
+        p += 1
+        parent += 1
+    state[AT_PARENT], state[AT_CHILD], state[ARRIVED], state[PARENTS], state[HIGHEST] = p, c, n, parent, highest
+    return status
+
+
+@njit(
+    "int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def observe_clusters(
+    values: np.ndarray,
+    valid: np.ndarray,
+    state: np.ndarray,
+    peaks: np.ndarray,
+    settings: np.ndarray,
+    keys: np.ndarray,
+    marks: np.ndarray,
+    born: np.ndarray,
+) -> int:
+    """CA: clustering distances of a stream's next tuples. A mark is the thesis' C_v (section 6.7.2)."""
+    i = state[AT_PARENT]
+    n, following, k, highest = state[ARRIVED], state[NEXT], state[K], state[HIGHEST]
+    seed, is_asleep = settings[SEED], state[DORMANT]
+    has_nulls = valid.shape[0] > 0
+    room = keys.shape[0] // 2
+    status = DONE
+    while i < values.shape[0]:
+        distance = np.int64(0)
+        if (not has_nulls or valid[i]) and (not is_asleep or _is_shared(values[i], seed)):
+            at = _find(keys, marks, values[i])
+            if marks[at] != EMPTY:
+                marks[at] += 1
+                born[at] = n
+                distance = n + 1 - marks[at]
+            else:
+                if state[LIVE] >= room or state[SWEEP]:
+                    least = n - state[K_KEPT] if state[K_KEPT] < INFINITE else np.int64(0)
+                    if not _sweep(keys, marks, born, state, settings, least, n):
+                        status = RESIZE
+                        break
+                    continue
+                keys[at], marks[at], born[at] = values[i], n + 1, n
+                state[LIVE] += 1
+        n += 1
+        i += 1
+        highest = max(highest, distance)
+        if n >= following or highest > k:
+            _judge(state, peaks, settings, n, highest)
+            following, k, highest, is_asleep = state[NEXT], state[K], state[HIGHEST], state[DORMANT]
+    state[AT_PARENT], state[ARRIVED], state[HIGHEST] = i, n, highest
+    return status
+
+
+@njit(inline="always")
+def _first_above(steps: np.ndarray, oldest: int, end: int, value: int) -> int:
+    """The first step of [oldest, end) whose value is greater; there is one."""
+    mask = steps.shape[1] - 1
+    low, high = oldest, end - 1
+    while low < high:
+        middle = (low + high) // 2
+        if steps[0, middle & mask] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit(
+    "int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[:,::1])",
+    cache=True,
+    nogil=True,
+)
+def observe_order(
+    values: np.ndarray,
+    valid: np.ndarray,
+    state: np.ndarray,
+    peaks: np.ndarray,
+    settings: np.ndarray,
+    steps: np.ndarray,
+) -> int:
+    """OA: scrambling distances of a stream's next tuples: how long ago the maximum rose above them.
+
+    Steps are kept back to more than k_e arrivals before the present one (LIMIT where k_e is infinite). A value below
+    all of them counts as far out of order as they reach, which is too far.
+    """
+    i = state[AT_PARENT]
+    n, following, k, highest = state[ARRIVED], state[NEXT], state[K], state[HIGHEST]
+    oldest, live = state[OLDEST], state[LIVE]
+    has_nulls = valid.shape[0] > 0
+    mask = steps.shape[1] - 1
+    status = DONE
+    while i < values.shape[0]:
+        distance = np.int64(0)
+        if not has_nulls or valid[i]:
+            value = values[i]
+            top = steps[0, (oldest + live - 1) & mask]
+            kept = n - min(state[K_KEPT], settings[LIMIT])
+            while live > 1 and steps[1, (oldest + 1) & mask] <= kept:
+                oldest += 1
+                live -= 1
+            if live == 0 or value > top:
+                if live == steps.shape[1]:
+                    status = RESIZE
+                    break
+                steps[0, (oldest + live) & mask] = value
+                steps[1, (oldest + live) & mask] = n + 1
+                live += 1
+            elif value < top:
+                distance = n + 1 - steps[1, _first_above(steps, oldest, oldest + live, value) & mask]
+        n += 1
+        i += 1
+        highest = max(highest, distance)
+        if n >= following or highest > k:
+            _judge(state, peaks, settings, n, highest)
+            following, k, highest = state[NEXT], state[K], state[HIGHEST]
+    state[AT_PARENT], state[ARRIVED], state[OLDEST], state[LIVE], state[HIGHEST] = i, n, oldest, live, highest
+    return status
+
+
+@njit("void(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+def move_entries(
+    keys: np.ndarray,
+    marks: np.ndarray,
+    born: np.ndarray,
+    new_keys: np.ndarray,
+    new_marks: np.ndarray,
+    new_born: np.ndarray,
+) -> None:
+    """Put the entries of a table into a larger one, all EMPTY."""
+    for at in range(keys.shape[0]):
+        if marks[at] != EMPTY:
+            to = _find(new_keys, new_marks, keys[at])
+            new_keys[to], new_marks[to], new_born[to] = keys[at], marks[at], born[at]

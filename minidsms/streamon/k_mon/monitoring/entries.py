@@ -1,0 +1,42 @@
+"""The keys a monitor waits for, or has met: a table that takes the size of what it holds.
+
+Invariant: at most half of the slots are taken; SMALLEST of them are there at least.  Babu 2005, sections 6.6.3, 6.7.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.kernels.constraint_monitoring import EMPTY, SMALLEST, move_entries
+
+
+class Entries:
+    """keys, marks, born: a slot each, see `kernels.constraint_monitoring`."""
+
+    def __init__(self) -> None:
+        self._make(SMALLEST)
+
+    def resize(self, live: int) -> None:
+        """Make the table fit so many entries, those there are, with room for as many again."""
+        old = self.arrays
+        slots = SMALLEST
+        while slots < 4 * live:
+            slots *= 2
+        self._make(slots)
+        move_entries(*old, *self.arrays)
+
+    @property
+    def arrays(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """As kernels take them."""
+        return self.keys, self.marks, self.born
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.keys.nbytes + self.marks.nbytes + self.born.nbytes
+
+    def _make(self, slots: int) -> None:
+        self.keys: Int64Array = np.zeros(slots, np.int64)
+        self.marks: Int64Array = np.full(slots, EMPTY, np.int64)
+        self.born: Int64Array = np.zeros(slots, np.int64)

@@ -1,0 +1,52 @@
+"""RIDS(k) on a many-one join S' -> S: a row's child has come before it, or comes within k arrivals on S.
+
+The join distance of a parent and its child is the number of S rows after the parent up to the child, 0 if the child
+came first. Of the parents that wait for one child the first is remembered, by its key and the number of S rows before
+it. Babu 2005, definition 6.6.1, sections 6.2 and 6.6.3.
+
+Invariant: a parent that waits is remembered for k_e arrivals on S at least.
+"""
+
+from __future__ import annotations
+
+from minidsms.elements import BoolArray
+from minidsms.kernels.arrays import normal
+from minidsms.kernels.constraint_monitoring import AT_CHILD, AT_PARENT, DONE, LIVE, observe_joins
+from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
+from minidsms.streamon.k_mon.monitoring.entries import Entries
+from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings, Unseen
+
+DEFAULTS = MonitorSettings(growth=1.0, window=500)
+"""Section 6.6.4."""
+
+
+class RidsMonitor(Estimate):
+    """Estimates k of RIDS(k); the arrivals that count are those of the child stream S."""
+
+    def __init__(self, constraint: KConstraint, settings: MonitorSettings = DEFAULTS) -> None:
+        super().__init__(constraint, settings)
+        self._entries = Entries()
+        self._children, self._parents = Unseen(), Unseen()
+
+    def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
+        """The next rows of S and, in the same instants, of S'; within one the parents come first."""
+        assert parents is not None
+        children, parents = self._children.of(arrivals), self._parents.of(parents)
+        settled: BoolArray = NOWHERE if parents.valid is None else ~parents.valid
+        state, entries = self.state, self._entries
+        state[[AT_PARENT, AT_CHILD]] = 0
+        given = (
+            normal(parents.values),
+            normal(parents.ts),
+            settled,
+            normal(children.values),
+            normal(children.ts),
+            NOWHERE if children.valid is None else normal(children.valid),
+        )
+        while observe_joins(*given, state, self.peaks, self.words, *entries.arrays) != DONE:
+            entries.resize(int(state[LIVE]))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return super().nbytes + self._entries.nbytes

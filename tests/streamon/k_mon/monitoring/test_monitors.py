@@ -1,0 +1,251 @@
+"""The monitors against the definitions of what they watch. Babu 2005, sections 6.6.3, 6.7.3 and 6.8.3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
+from minidsms.streamon.k_mon.monitoring.estimate import Estimate, MonitorSettings
+from minidsms.streamon.k_mon.monitoring.ordered import OrderedMonitor
+from minidsms.streamon.k_mon.monitoring.rids import RidsMonitor
+from tests.streamon.k_mon.monitoring.streams import (
+    CA,
+    OAP,
+    RIDS,
+    arrivals,
+    clustered,
+    joined,
+    ordered,
+    sliced,
+    sliced_events,
+)
+from tests.streamon.k_mon.monitoring.twins import (
+    clustering_distances,
+    estimates,
+    join_distances,
+    scrambling_distances,
+)
+
+Feed = Callable[[Any, Random | int], list[int | None]]
+SEEDS = range(12)
+
+
+def rids(settings: MonitorSettings) -> tuple[Estimate, Feed]:
+    monitor = RidsMonitor(RIDS, settings)
+
+    def feed(events: Any, cut: Random | int) -> list[int | None]:
+        found = []
+        for children, parents in sliced_events(events, cut):
+            monitor.observe(children, parents)
+            found += [monitor.k] * len(children.values)
+        return found
+
+    return monitor, feed
+
+
+def clusters(settings: MonitorSettings) -> tuple[Estimate, Feed]:
+    return _single(ClusteredMonitor(CA, settings))
+
+
+def order(settings: MonitorSettings) -> tuple[Estimate, Feed]:
+    return _single(OrderedMonitor(OAP, settings))
+
+
+def _single(monitor: ClusteredMonitor | OrderedMonitor) -> tuple[Estimate, Feed]:
+    def feed(values: Any, cut: Random | int) -> list[int | None]:
+        found = []
+        for rows in sliced(values, cut):
+            monitor.observe(rows)
+            found += [monitor.k] * len(rows.values)
+        return found
+
+    return monitor, feed
+
+
+CASES = [
+    pytest.param(rids, joined, join_distances, id="RIDS"),
+    pytest.param(clusters, clustered, clustering_distances, id="CA"),
+    pytest.param(order, ordered, scrambling_distances, id="OA"),
+]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("make, stream, distances", CASES)
+def test_k_is_what_the_distances_say_where_all_are_kept(make: Any, stream: Any, distances: Any, seed: int) -> None:
+    rng = Random(seed)
+    window, threshold = rng.choice([12, 24, 100]), rng.choice([30, 1000])
+    rows = stream(rng, 6 * window, 60)
+    # The threshold also bounds what an order remembers: an infinite distance is then one beyond it.
+    monitor, feed = make(MonitorSettings(growth=1.0, window=window, chance=1.0, threshold=threshold))
+    expected = estimates([min(d, threshold + 1) for d in distances(rows)], window, threshold)
+    assert feed(rows, 1) == expected
+    assert not monitor.is_dormant
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("make, stream, distances", CASES)
+def test_k_is_never_below_a_distance_up_to_k_e(make: Any, stream: Any, distances: Any, seed: int) -> None:
+    rng = Random(seed)
+    growth, window = rng.choice([1.0, 1.2, 3.0]), rng.choice([10, 40])
+    rows = stream(rng, 1500, 50)
+    monitor, feed = make(MonitorSettings(growth, window, chance=rng.choice([0.0, 0.01, 0.5]), seed=seed))
+    found = feed(rows, 1)
+    increases = 0
+    for before, after, distance in zip([None, *found], found, distances(rows)):
+        if before is not None and distance <= int(growth * before + 1e-9):
+            increases += distance > before
+            assert after is None or after >= distance
+    assert increases or growth == 1
+    assert monitor.increases >= increases
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("make, stream, distances", CASES)
+def test_k_falls_to_the_greatest_distance_within_two_windows(make: Any, stream: Any, distances: Any, seed: int) -> None:
+    rng = Random(seed)
+    window = 48
+    rows = stream(rng, 600, 40)
+    monitor, feed = make(MonitorSettings(growth=1.2, window=window, seed=seed))
+    feed(rows, 7)
+    calm = (
+        [("child", -10_000 - i) for i in range(2 * window)] if make is rids else [10_000 + i for i in range(2 * window)]
+    )
+    assert feed_more(monitor, calm) == 0
+
+
+def feed_more(monitor: Any, rows: Sequence[Any]) -> int | None:
+    """k after rows that come later."""
+    if isinstance(monitor, RidsMonitor):
+        n = 1_000_000
+        children = arrivals(n, [key for _, key in rows])
+        monitor.observe(children, arrivals(n, []))
+    else:
+        monitor.observe(arrivals(1_000_000, rows))
+    return monitor.k
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("make, stream, distances", CASES)
+def test_slices_change_nothing(make: Any, stream: Any, distances: Any, seed: int) -> None:
+    rows = stream(Random(seed), 3000, 200)
+    settings = MonitorSettings(growth=1.2, window=30, chance=0.05, horizon=500, seed=seed)
+    states = []
+    for cut in (1, 2, 7, Random(seed), len(rows)):
+        monitor, feed = make(settings)
+        feed(rows, cut)
+        states.append((monitor.state[:-3].tolist(), monitor.nbytes, monitor.k))
+    assert all(state == states[0] for state in states)
+
+
+@pytest.mark.parametrize("make, stream, distances", CASES)
+def test_a_jump_beyond_k_e_is_seen_by_the_sample(make: Any, stream: Any, distances: Any) -> None:
+    monitor, feed = make(MonitorSettings(growth=1.0, window=100, chance=0.1))
+    if make is rids:
+        near = [event for i in range(1000) for event in (("parent", i), ("child", i))]
+        far = [event for i in range(2000, 3000) for event in (("parent", i), ("child", i - 400))]
+    elif make is clusters:
+        near = [i // 2 for i in range(1000)]
+        far = [5000 + i % 700 for i in range(2000)]
+    else:
+        near = list(range(1000))
+        far = [5000 + i - (600 if i % 10 == 0 else 0) for i in range(2000)]
+    assert feed(near, 50)[-1] == (1 if make is rids else 0)
+    after = feed_events_later(monitor, far) if make is rids else feed_later(monitor, far)
+    true = distances(far)
+    violations = [n for n, d in enumerate(true) if d > 10]
+    noticed = next(n for n, k in enumerate(after) if k is None or k > 10)
+    assert sum(n <= noticed for n in violations) < 60
+
+
+def feed_events_later(monitor: Any, events: Sequence[Any]) -> list[int | None]:
+    """k after each child, of events that come after 100,000 others."""
+    found = []
+    for n, (side, key) in enumerate(events):
+        one, none = arrivals(100_000 + n, [key]), arrivals(100_000 + n, [])
+        monitor.observe(*((one, none) if side == "child" else (none, one)))
+        if side == "child":
+            found.append(monitor.k)
+    return found
+
+
+def feed_later(monitor: Any, values: Sequence[int]) -> list[int | None]:
+    """k after each of the values, which come after 100,000 others."""
+    found = []
+    for n, value in enumerate(values):
+        monitor.observe(arrivals(100_000 + n, [value]))
+        found.append(monitor.k)
+    return found
+
+
+def test_a_stream_without_any_constraint_is_watched_in_part_and_one_that_recovers_in_full() -> None:
+    rng = np.random.default_rng(3)
+    settings = MonitorSettings(growth=1.2, window=100, threshold=300)
+    random = [int(v) for v in rng.integers(0, 2000, 30_000)]
+    calm = [10_000 + i // 4 for i in range(30_000)]
+    for monitor in (ClusteredMonitor(CA, settings), OrderedMonitor(OAP, settings)):
+        for rows in sliced(random, 512):
+            monitor.observe(rows)
+        assert monitor.is_dormant
+        assert monitor.k is None
+        busy = monitor.nbytes
+        for rows in sliced(calm, 512):
+            monitor.observe(arrivals(int(rows.numbers[0]) + 50_000, rows.values.tolist()))
+        assert not monitor.is_dormant
+        assert monitor.k == 0
+        assert monitor.nbytes <= busy
+
+
+def test_an_entry_leaves_with_its_window() -> None:
+    # Parents without a child: what is remembered of them does not grow with the stream.
+    monitor = RidsMonitor(RIDS, MonitorSettings(growth=1.0, window=50, horizon=1000))
+    sizes = []
+    for first in range(0, 200_000, 1000):
+        keys = list(range(first, first + 1000))
+        monitor.observe(arrivals(first // 10, [-1] * 100), arrivals(first, keys))
+        sizes.append(monitor.nbytes)
+    assert max(sizes[100:]) == max(sizes[:100])
+
+
+def test_rows_shown_by_several_joins_count_once() -> None:
+    values = clustered(Random(5), 2000, 80)
+    settings = MonitorSettings(growth=1.2, window=80)
+    once, often = ClusteredMonitor(CA, settings), ClusteredMonitor(CA, settings)
+    found = set()
+    for rows in sliced(values, 100):
+        once.observe(rows)
+        often.observe(rows)
+        often.observe(arrivals(max(0, int(rows.numbers[0]) - 30), values[max(0, int(rows.numbers[0]) - 30) :][:70]))
+        assert often.k == once.k
+        found.add(often.k)
+    assert often.arrived == once.arrived == 2000
+    assert len(found) > 5
+
+
+def test_a_refuted_constraint_is_given_up_until_a_window_has_passed() -> None:
+    monitor = OrderedMonitor(OAP, MonitorSettings(growth=1.2, window=80))
+    monitor.observe(arrivals(0, list(range(100))))
+    assert monitor.k == 0
+    monitor.refuted()
+    assert monitor.k is None
+    monitor.observe(arrivals(100, list(range(100, 179))))
+    assert monitor.k is None
+    monitor.observe(arrivals(179, list(range(179, 200))))
+    assert monitor.k == 0
+
+
+def test_values_without_an_order_have_none_that_is_kept() -> None:
+    monitor = OrderedMonitor(OAP, MonitorSettings(growth=1.2, window=10))
+    rows = arrivals(0, list(range(100)))
+    monitor.observe(type(rows)(rows.numbers, rows.ts, rows.values, None, is_ordered=False))
+    assert monitor.k is None
+
+
+@pytest.mark.parametrize("values", [{"growth": 0.9}, {"window": 0}, {"chance": 1.5}, {"threshold": -1}, {"horizon": 0}])
+def test_settings_out_of_range_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="out of its range"):
+        MonitorSettings(**{"growth": 1.0, "window": 10, **values})
