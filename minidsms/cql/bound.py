@@ -209,10 +209,11 @@ class WindowSpec:
 
 @dataclass(frozen=True, eq=False)
 class Window(Node):
-    """A window over a stream: the relation of the elements it holds."""
+    """A window over a stream: the relation of the elements it holds. name: what FROM calls it, or ""."""
 
     input: Node
     spec: WindowSpec
+    name: str = ""
 
     @property
     def inputs(self) -> tuple[Node, ...]:

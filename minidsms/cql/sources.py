@@ -75,8 +75,9 @@ class SourceBinder:
         if source.node.kind == "relation":
             return source
         window = syntax.UnboundedWindow()
-        node = bound.Window(source.node.schema, source.node, bound.WindowSpec(WindowKind.UNBOUNDED))
-        self._defaulted.append(source.scope.tables[0].alias or "a subquery")
+        name = source.scope.tables[0].alias
+        node = bound.Window(source.node.schema, source.node, bound.WindowSpec(WindowKind.UNBOUNDED), name)
+        self._defaulted.append(name or "a subquery")
         match source.tree:
             case syntax.TableRef() | syntax.QueryRef() | syntax.ParenthesisedRef():
                 return Source(node, source.scope, replace(source.tree, window=window))
@@ -146,7 +147,8 @@ class SourceBinder:
         if ref.window is not None:
             source = self._windowed(source, ref.window)
         if ref.alias is not None:
-            source = replace(source, scope=source.scope.renamed(ref.alias))
+            named = replace(source.node, name=ref.alias) if isinstance(source.node, bound.Window) else source.node
+            source = replace(source, node=named, scope=source.scope.renamed(ref.alias))
         return source
 
     # --------------------------------------------------------------------------------------------------- windows
@@ -166,7 +168,8 @@ class SourceBinder:
             node, tree = self.session.derived[id(node)], _as_istream(tree, source.node)
         spec = bind_window(self.session, window, source.scope)
         assert isinstance(tree, syntax.TableRef | syntax.QueryRef | syntax.ParenthesisedRef)
-        return Source(bound.Window(node.schema, node, spec), source.scope, replace(tree, window=window))
+        window_node = bound.Window(node.schema, node, spec, source.scope.tables[0].alias)
+        return Source(window_node, source.scope, replace(tree, window=window))
 
     def _no_stream(self, source: Source, window: syntax.Window, note: str) -> CqlError:
         return self.session.error("a window needs a stream", window.span, note, "leave the window out")

@@ -86,21 +86,42 @@ class JoinGraph:
 
     def pipelines(self, orders: Orders) -> tuple[Int64Array, Int64Array]:
         """Steps (n, n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them."""
-        first = np.cumsum([0, *map(len, self.keys)])
-        place = {(i, key): int(first[i]) + k for i in range(self.n) for k, key in enumerate(self.keys[i])}
+        place = self._places()
         steps = np.zeros((self.n, self.n - 1, STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
         for i, order in enumerate(orders):
-            for d, j in enumerate(order):
-                links = self._links_between((i, *order[:d]), j) or [(i, (), j, ())]
-                source, key, _, probed = links[0]
-                begin = len(checks)
-                for f, its, _, other in links:
-                    # Equal tags of a single column prove it equal; a hash proves nothing.
-                    if len(its) == 1 and (f, its, other) != (source, key, probed):
-                        checks.append((f, place[f, its], j, place[j, other]))
-                steps[i, d] = j, place[j, probed], source, place[source, key], begin, len(checks)
+            self._add_steps(i, order, place, steps[i], checks)
         return steps, np.array(checks, np.int64).reshape(-1, 4)
+
+    def path(self, i: int, order: Sequence[int]) -> tuple[Int64Array, Int64Array]:
+        """Steps (len(order), STEP_WORDS) and checks of a pipeline of input i that ends after these inputs."""
+        steps = np.zeros((len(order), STEP_WORDS), np.int64)
+        checks: list[tuple[int, int, int, int]] = []
+        self._add_steps(i, order, self._places(), steps, checks)
+        return steps, np.array(checks, np.int64).reshape(-1, 4)
+
+    def _places(self) -> dict[tuple[int, Key], int]:
+        """Where each input's keys stand among all."""
+        first = np.cumsum([0, *map(len, self.keys)])
+        return {(i, key): int(first[i]) + k for i in range(self.n) for k, key in enumerate(self.keys[i])}
+
+    def _add_steps(
+        self,
+        i: int,
+        order: Sequence[int],
+        place: dict[tuple[int, Key], int],
+        steps: Int64Array,
+        checks: list[tuple[int, int, int, int]],
+    ) -> None:
+        for d, j in enumerate(order):
+            links = self._links_between((i, *order[:d]), j) or [(i, (), j, ())]
+            source, key, _, probed = links[0]
+            begin = len(checks)
+            for f, its, _, other in links:
+                # Equal tags of a single column prove it equal; a hash proves nothing.
+                if len(its) == 1 and (f, its, other) != (source, key, probed):
+                    checks.append((f, place[f, its], j, place[j, other]))
+            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks)
 
     def _links_from(self, i: int) -> list[Link]:
         """The links of input i, turned so that it stands first."""

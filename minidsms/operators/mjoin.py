@@ -11,7 +11,8 @@ Invariant: between slices every window holds the rows of its relation at `progre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +37,10 @@ from minidsms.operators.join_graph import Equality, JoinGraph, Orders
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
+
+if TYPE_CHECKING:
+    from minidsms.streamon.framework import Adaptation
+    from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
 
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
@@ -94,6 +99,13 @@ class MJoin(Operator):
         self._state[SIZE] = _BLOCK
         self._scratch: tuple[Int64Array, Int64Array, Int64Array] | None = None
         self._buffers: tuple[Int64Array, Int64Array, Int8Array] = _buffers(n, _FIRST_TUPLES)
+        self.ordering: AdaptiveOrders | None = None
+        """What adapts the orders; set by the planner."""
+
+    @property
+    def index(self) -> WindowIndex:
+        """The windows of all inputs."""
+        return self._index
 
     @property
     def orders(self) -> Orders:
@@ -112,8 +124,11 @@ class MJoin(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
-        for part in _parts(batches):
+        ordering = self.ordering
+        for part in _parts(batches, None if ordering is None else ordering.limit):
             yield from self._join(part) if self.ranges is None else self._join_entering(part)
+            if ordering is not None:
+                ordering.joined(part)
         if self.ranges is not None:
             self._index.expire(until)
         for window in self._index.windows:
@@ -200,7 +215,18 @@ class MJoin(Operator):
                 "bytes": sum(w.nbytes for w in windows),
                 "inspected": int(self._state[INSPECTED]),
             },
+            () if self.ordering is None else self.ordering.describe(),
         )
+
+    def work(self) -> tuple[int, int, int, int]:
+        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
+        counters = self.counters
+        return counters.time_ns, int(self._state[INSPECTED]), counters.elements_in, counters.elements_out
+
+    def adaptations(self) -> tuple[Adaptation[Any], ...]:
+        """See `minidsms.streamon.framework.Adaptive`."""
+        ordering = self.ordering
+        return () if ordering is None or not ordering.has_choice else (ordering.adaptation,)
 
     def close(self) -> None:
         """End the claims on the inputs' stores."""
@@ -212,25 +238,32 @@ class MJoin(Operator):
         return tuple(self._index.windows)
 
 
-def _parts(batches: Sequence[Batch | None]) -> Iterator[Sequence[Batch | None]]:
-    """The batches cut at instants into parts of about _PART elements of each input."""
-    if all(b is None or len(b) <= _PART for b in batches):
-        if any(b is not None for b in batches):
-            yield batches
-        return
+def _parts(
+    batches: Sequence[Batch | None], limit: Callable[[int], int] | None = None
+) -> Iterator[Sequence[Batch | None]]:
+    """The batches cut at instants into parts of about _PART elements of each input.
+
+    limit: of so many elements that wait, how many a part may have; it has whole instants, and at least one.
+    """
+    waiting = sum(len(b) for b in batches if b is not None)
     starts = [0] * len(batches)
-    while True:
-        cuts = [int(b.ts[at + _PART]) for b, at in zip(batches, starts) if b is not None and at + _PART < len(b)]
+    while waiting:
+        most = waiting if limit is None else limit(waiting)
+        if most == waiting and not any(starts) and all(b is None or len(b) <= _PART for b in batches):
+            yield batches
+            return
+        ends = [int(b.ts[at + _PART]) for b, at in zip(batches, starts) if b is not None and at + _PART < len(b)]
+        if most < waiting:
+            soon = [b.ts[at : at + most] for b, at in zip(batches, starts) if b is not None]
+            ends.append(int(np.sort(np.concatenate(soon))[most - 1]))
         part: list[Batch | None] = []
         for i, b in enumerate(batches):
             at = starts[i]
-            stop = 0 if b is None else int(np.searchsorted(b.ts, min(cuts), side="right")) if cuts else len(b)
+            stop = 0 if b is None else int(np.searchsorted(b.ts, min(ends), side="right")) if ends else len(b)
             part.append(b.slice(at, stop) if b is not None and stop > at else None)
             starts[i] = max(stop, at)
-        if any(b is not None for b in part):
-            yield part
-        if not cuts:
-            return
+        waiting -= sum(len(b) for b in part if b is not None)
+        yield part
 
 
 def _scratch(n: int, capacity: int) -> tuple[Int64Array, Int64Array, Int64Array]:

@@ -158,7 +158,7 @@ class MultiJoin(Node):
 
     columns: the (input, column) of each column of the schema.  shown: the columns that stand unchanged in the rows of
     the ISTREAM above, where nothing else reads them; else None.  specs: where given, `windows` are the streams, and
-    the join itself lets their rows go as these windows do.
+    the join itself lets their rows go as these windows do.  names: what FROM calls each window, or "".
     """
 
     windows: tuple[Node, ...]
@@ -166,6 +166,7 @@ class MultiJoin(Node):
     columns: tuple[tuple[int, int], ...]
     shown: tuple[int, ...] | None = None
     specs: tuple[bound.WindowSpec, ...] | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[Node, ...]:

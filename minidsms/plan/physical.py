@@ -33,6 +33,7 @@ from minidsms.operators.project import Project
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
+from minidsms.plan.input_names import input_names
 from minidsms.plan.logical import (
     FirstArrival,
     GroupBy,
@@ -438,7 +439,13 @@ class PhysicalPlanner:
         ranges = None if node.specs is None else [spec.range_ for spec in node.specs]
         assert ranges is not None or all(self._operator(window).is_fifo for window in node.windows)
         queues = [self._queue(window) for window in node.windows]
-        return MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges)
+        join = MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges)
+        if len(queues) > 2:
+            from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
+
+            operator = f"MJoin {', '.join(input_names(node.names))}"
+            join.ordering = AdaptiveOrders(join, input_names(node.names), operator, self._streamon)
+        return join
 
     def _semi_join(self, node: SemiJoin) -> Operator:
         from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator

@@ -47,8 +47,10 @@ def merge_joins(root: Node) -> Node:
     done = {}
     for node in nodes(root):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
-        if isinstance(new, MultiJoin) and id(node) in shown:
-            new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
+        if isinstance(new, MultiJoin):
+            new = dataclasses.replace(new, names=tuple(map(_name, new.windows)))
+            if id(node) in shown:
+                new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
         done[id(node)] = new
     return done[id(root)]
 
@@ -94,6 +96,13 @@ def _is_fifo(node: Node) -> bool:
     while isinstance(node, bound.Filter | bound.Project):
         node = node.input
     return isinstance(node, bound.Window) and node.spec.kind is not WindowKind.PARTITION
+
+
+def _name(node: Node) -> str:
+    """What FROM calls the window, or the declared name of a relation; else ""."""
+    while isinstance(node, bound.Filter | bound.Project):
+        node = node.input
+    return node.name if isinstance(node, bound.Window | bound.BaseRelation) else ""
 
 
 def _joined(join: bound.Join, left: _Part, right: _Part) -> Node:

@@ -1,0 +1,206 @@
+"""The orders of one MJoin's pipelines with their Executor, Profiler and Re-optimizer. Babu 2005, section 5.5.6.
+
+Adapting begins when it can pay: two inputs have one order, and the algorithms are compiled, so that loading them takes
+as long as many small queries run altogether. Only pipelines with several legal orders are profiled, and only where the
+join graph is connected: a Cartesian product costs what it costs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from minidsms.elements import Batch
+from minidsms.kernels.mjoin import HI
+from minidsms.operators.join_graph import Orders
+from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
+from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
+from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
+from minidsms.streamon.join_ordering.reoptimizer import JoinOrderReoptimizer
+from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
+from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
+from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.synopses.indexed_windows import WindowIndex
+
+WORTH_TUPLES = 32_768
+"""Elements from which loading the algorithms pays."""
+SHARE = 0.01
+"""Of the time spent joining, what profiling takes where nothing has changed."""
+CHANGE = 0.25
+"""A share by which the work per element changes where orders are looked at again at once ..."""
+ENOUGH = 16_384
+""".. over at least so many elements."""
+
+
+class AdaptiveJoin(Reorderable, Protocol):
+    """What is adapted."""
+
+    @property
+    def index(self) -> WindowIndex:
+        """Its windows."""
+
+
+class AdaptiveOrders:
+    """names: of the inputs, for plans in words.  operator: how the plan log names the join.
+
+    Its owner asks `limit` before it joins a part of its input and calls `joined` after.
+    """
+
+    def __init__(self, join: AdaptiveJoin, names: Sequence[str], operator: str, streamon: StreaMon) -> None:
+        self._options = OrderingOptions.of(streamon.settings)
+        graph = join.graph
+        check_size(self._options.algorithm, graph.n - 1)
+        self._join = join
+        self.executor = OrderExecutor(join, names, self._options.measures_time)
+        self._filters = self._pipelines()
+        self.profiler = JoinOrderProfiler(graph, join.index, names, self._filters, {}, self._options.measures_time)
+        self.reoptimizer = JoinOrderReoptimizer(self._options.algorithm, join.orders, self._filters, {})
+        self.adaptation: Adaptation[Orders] = Adaptation(
+            "join ordering", operator, self.executor, self.profiler, self.reoptimizer, streamon
+        )
+        self._can_adapt = bool(self._filters) and self._options.algorithm != "static"
+        self._schedules: dict[int, SamplingSchedule] = {}
+        self._arrived = np.zeros(graph.n, np.int64)
+        self._usual = _UsualWork()
+
+    @property
+    def has_choice(self) -> bool:
+        """There is more than one plan."""
+        graph = self._join.graph
+        return graph.n > 2
+
+    def limit(self, elements: int) -> int:
+        """How many of the elements that wait may be joined before the plan must be looked at."""
+        return self.adaptation.limit(elements)
+
+    def joined(self, part: Sequence[Batch | None]) -> None:
+        """A part was joined under the plan."""
+        elements = sum(len(batch) for batch in part if batch is not None)
+        instant = min(int(batch.ts[0]) for batch in part if batch is not None)
+        self.adaptation.passed(elements, instant)
+        if self._can_adapt and self.adaptation.is_free:
+            if self._schedules:
+                self._adapt(part, instant)
+            elif not self._options.measures_time or self._join.work()[2] >= WORTH_TUPLES:
+                self._begin()
+
+    def _begin(self) -> None:
+        options = self._options
+        orders = self._join.orders
+        for i, filters in self._filters.items():
+            algorithm = options.algorithm_over(len(filters.others), filters.filters(orders[i]))
+            self.profiler.algorithms[i] = self.reoptimizer.algorithms[i] = algorithm
+            rate = algorithm.default_rate if options.rate is None else options.rate
+            burst = algorithm.default_window if options.window is None else options.window
+            self._schedules[i] = SamplingSchedule(rate, options.rate is not None, burst, options.seed + i)
+
+    def _adapt(self, part: Sequence[Batch | None], instant: int) -> None:
+        """Profile what is due, and take the orders that follow."""
+        start = time.perf_counter_ns()
+        arrived = [_insertions(batch) for batch in part]
+        self._arrived += arrived
+        profiled: list[int] = []
+        share: float | None = None
+        for i, schedule in self._schedules.items():
+            if not arrived[i]:
+                continue
+            positions = schedule.due(arrived[i], self._is_affordable)
+            if positions is None:
+                continue
+            if share is None:
+                share = self.profiler.recent(arrived)
+            # Counted from the newest, whose slot is hi - 1.
+            back = (positions * share).astype(np.int64)
+            self.profiler.profile(i, int(self._join.index.inputs[i, HI]) - 1 - back)
+            profiled.append(i)
+        if profiled:
+            total = int(self._arrived.sum())
+            self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self._filters}
+            before = self.executor.plan
+            self.adaptation.reconsider(instant)
+            after = self.executor.plan
+            for i in profiled:
+                self._schedules[i].profiled(before[i] != after[i])
+            self.executor.profiling_ns += time.perf_counter_ns() - start
+        if self._usual.has_changed(self.executor.plan, self._join.work()):
+            for schedule in self._schedules.values():
+                schedule.hurry()
+
+    def _is_affordable(self) -> bool:
+        """Profiling has taken its share of the time at most. Where time is not measured, it keeps to its plan."""
+        if not self._options.measures_time:
+            return True
+        return self.executor.profiling_ns < SHARE * self.executor.spent()[0]
+
+    def _pipelines(self) -> dict[int, LogicalFilters]:
+        """The logical filters of the pipelines that have several legal orders."""
+        graph = self._join.graph
+        if not graph.is_connected:
+            return {}
+        pipelines = {i: LogicalFilters(graph, i) for i in range(graph.n)}
+        return {i: filters for i, filters in pipelines.items() if filters.has_choice}
+
+    def describe(self) -> tuple[str, ...]:
+        """A line per pipeline, and one per step that was profiled: what it drops, what it takes."""
+        names, orders = self.executor.names, self._join.orders
+        lines = []
+        for i, order in enumerate(orders):
+            algorithm = self.reoptimizer.algorithms.get(i)
+            steps = [names[j] for j in order]
+            if algorithm is not None:
+                steps = self._steps_with_figures(i, order)
+            lines.append(f"{names[i]}: {', '.join(steps)}")
+        return tuple(lines)
+
+    def _steps_with_figures(self, i: int, order: Sequence[int]) -> list[str]:
+        filters = self._filters[i]
+        told = self.reoptimizer.algorithms[i].describe()
+        costs = self.profiler.costs[i]
+        texts = []
+        for j in order:
+            f = filters.number_of[j]
+            rate = told.drop_rates[told.order.index(f)]
+            figures = [] if rate is None else [f"drops {100 * rate:.1f} %"]
+            if costs[f] == costs[f]:
+                figures.append(f"{costs[f]:.1f} ns" if self._options.measures_time else f"cost {costs[f]:g}")
+            texts.append(self.executor.names[j] + (f" [{'; '.join(figures)}]" if figures else ""))
+        return texts
+
+
+class _UsualWork:
+    """Slots inspected and tuples found per element under the present orders, against those of the time before."""
+
+    def __init__(self) -> None:
+        self._plan: Orders | None = None
+        self._counted = (0, 0, 0)
+        self._usual: tuple[float, float] | None = None
+
+    def has_changed(self, plan: Orders, work: tuple[int, int, int, int]) -> bool:
+        """work: as `Reorderable.work`; asked often, it compares over ENOUGH elements at least."""
+        counted = work[1], work[3], work[2]
+        if plan is not self._plan:
+            self._plan, self._counted, self._usual = plan, counted, None
+            return False
+        elements = counted[2] - self._counted[2]
+        if elements < ENOUGH:
+            return False
+        seen = (counted[0] - self._counted[0]) / elements, (counted[1] - self._counted[1]) / elements
+        self._counted = counted
+        usual = self._usual
+        if usual is None:
+            self._usual = seen
+            return False
+        if all(abs(a - b) <= CHANGE * max(a, b, 0.1) for a, b in zip(seen, usual)):
+            return False
+        self._usual = seen
+        return True
+
+
+def _insertions(batch: Batch | None) -> int:
+    if batch is None:
+        return 0
+    return len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))

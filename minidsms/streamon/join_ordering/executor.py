@@ -1,0 +1,104 @@
+"""The Executor of join orders: an MJoin whose pipelines visit its windows in the orders of the plan.
+
+Invariant: the plan is legal; what the join puts out does not depend on it (docs/semantics T5). Babu 2005, section
+5.5.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Protocol
+
+from minidsms.operators.join_graph import JoinGraph, Orders
+
+PROBE_COST, TUPLE_COST = 1.0, 1.0
+"""Where time is not measured: of a slot inspected, and of an element taken or a tuple put out."""
+
+
+class Reorderable(Protocol):
+    """What an n-way join gives."""
+
+    @property
+    def graph(self) -> JoinGraph:
+        """Its inputs and what links them."""
+
+    @property
+    def orders(self) -> Orders:
+        """Those that run."""
+
+    def is_legal(self, orders: Orders) -> bool:
+        """`reorder` takes them."""
+
+    def reorder(self, orders: Orders) -> None:
+        """Take others from the next slice on."""
+
+    def work(self) -> tuple[int, int, int, int]:
+        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
+
+
+class OrderExecutor:
+    """names: of the inputs, for plans in words.  profiling_ns: time that was spent to decide, not to join."""
+
+    def __init__(self, join: Reorderable, names: Sequence[str], measures_time: bool) -> None:
+        self._join = join
+        self.names = tuple(names)
+        self._measures_time = measures_time
+        self.profiling_ns = 0
+
+    @property
+    def plan(self) -> Orders:
+        """Of each input, the others in probing order."""
+        return self._join.orders
+
+    def switch(self, plan: Orders) -> None:
+        """Take other orders."""
+        self._join.reorder(plan)
+
+    def is_legal(self, plan: object) -> bool:
+        """One order of all the others for each input, with no Cartesian step that can be avoided."""
+        return (
+            isinstance(plan, tuple)
+            and all(isinstance(order, tuple) and all(isinstance(j, int) for j in order) for order in plan)
+            and self._join.is_legal(plan)
+        )
+
+    def random_plan(self, rng: Random) -> Orders:
+        """Any legal orders."""
+        graph = self._join.graph
+        return tuple(random_order(graph, i, rng) for i in range(graph.n))
+
+    def plan_text(self, plan: Orders) -> str:
+        """R: S, T | S: R, T | T: S, R"""
+        names = self.names
+        return " | ".join(f"{names[i]}: {', '.join(names[j] for j in order)}" for i, order in enumerate(plan))
+
+    def spent(self) -> tuple[float, int]:
+        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
+        ns, inspected, taken, put_out = self._join.work()
+        if self._measures_time:
+            return float(ns - self.profiling_ns), taken
+        return PROBE_COST * inspected + TUPLE_COST * (taken + put_out), taken
+
+
+def random_order(graph: JoinGraph, i: int, rng: Random) -> tuple[int, ...]:
+    """A legal order of a pipeline, each as likely as another.
+
+    The completions of what was visited depend on the set visited alone, so that they are counted once a set.
+    O(2^n * n) for the first order of a graph of n inputs.
+    """
+    known: dict[frozenset[int], int] = {}
+
+    def completions(visited: frozenset[int]) -> int:
+        if len(visited) == graph.n:
+            return 1
+        if visited not in known:
+            known[visited] = sum(completions(visited | {j}) for j in graph.following(sorted(visited)))
+        return known[visited]
+
+    order: list[int] = []
+    while len(order) < graph.n - 1:
+        visited = frozenset((i, *order))
+        choices = graph.following(sorted(visited))
+        order.append(rng.choices(choices, [completions(visited | {j}) for j in choices])[0])
+    return tuple(order)

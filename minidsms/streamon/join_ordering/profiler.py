@@ -1,0 +1,138 @@
+"""The Profiler of join orders: asks, for sampled elements, every logical filter of their pipeline.
+
+A profile tuple is a sampled element that some logical filter drops. Samples are probed for existence along each path,
+apart from the join and compiled, right after the part of the stream they came in was joined: windows have moved on by
+as much as they hold of the part, so elements are taken from its end where windows are shorter than the part.
+Invariant: nothing of the join is changed by it.  Babu 2005, sections 4.3.1, 5.2.2 and 5.2.3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.kernels.join_existence import join_existence
+from minidsms.kernels.mjoin import HI, LO
+from minidsms.operators.join_graph import JoinGraph
+from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderingAlgorithm, Wanted
+from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
+from minidsms.synopses.indexed_windows import WindowIndex
+
+MOST_INSPECTED = 10_000
+"""Slots that are inspected to find out whether a logical filter drops one element."""
+LEAST_NS = 0.5
+ALIKE = 0.25
+"""A cost that differs less from the one known is noise."""
+FEW = 64
+"""Samples from which their time says something."""
+RECENT = 4
+"""Samples come from the last part of a window, one in so many of its rows, where the windows are short."""
+
+
+class JoinOrderProfiler:
+    """names: of the inputs.  algorithms: by input, of the pipelines that have a choice; empty at first.
+
+    costs: by input, ns of each logical filter per element (its steps where time is not measured).
+    profiled: elements asked so far.
+    """
+
+    def __init__(
+        self,
+        graph: JoinGraph,
+        index: WindowIndex,
+        names: Sequence[str],
+        filters: Mapping[int, LogicalFilters],
+        algorithms: dict[int, OrderingAlgorithm],
+        measures_time: bool,
+    ) -> None:
+        self.algorithms = algorithms
+        self.profiled = 0
+        self.inspected = 0
+        self._index = index
+        self._names = tuple(names)
+        self._filters = filters
+        self._measures_time = measures_time
+        self._walks = np.zeros((3, graph.n), np.int64)
+        self._paths = {
+            i: [graph.path(i, path) for path in pipeline.paths] for i, pipeline in filters.items()
+        }  # (steps, checks) of each logical filter
+        self.costs: dict[int, Float64Array] = {
+            i: np.full(len(pipeline.paths), np.nan)
+            if measures_time
+            else np.array([float(len(p)) for p in pipeline.paths])
+            for i, pipeline in filters.items()
+        }
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Of each pipeline with a choice, by its input's name: order, conditional drop rates and costs by place."""
+        told: dict[str, Any] = {}
+        for i, algorithm in self.algorithms.items():
+            known = algorithm.describe()
+            others = self._filters[i].others
+            told[self._names[i]] = {
+                "order": tuple(self._names[others[f]] for f in known.order),
+                "drop_rates": known.drop_rates,
+                "costs": known.costs,
+                "profile_tuples": known.profiled,
+            }
+        return told
+
+    def recent(self, arrived: Sequence[int]) -> float:
+        """The share of a part's elements, from its end, that windows have not moved past since.
+
+        arrived: insertions of each input in the part.
+        """
+        inputs = self._index.inputs
+        held = (inputs[:, HI] - inputs[:, LO]).tolist()
+        shares = [rows / (RECENT * count) for rows, count in zip(held, arrived) if count]
+        return min(1.0, *shares) if shares else 1.0
+
+    def profile(self, i: int, slots: Int64Array) -> None:
+        """Ask the logical filters of pipeline i about the rows in these slots of input i."""
+        algorithm = self.algorithms[i]
+        wanted = algorithm.wanted()
+        if wanted.evaluate is Evaluate.NOTHING or not len(slots):
+            return
+        drops = np.zeros((len(self._paths[i]), len(slots)), np.bool_)
+        for f in range(len(drops)):
+            self._ask(i, f, slots, drops[f])
+        self.profiled += len(slots)
+        dropped = np.ascontiguousarray(drops.T[drops.any(axis=0)])
+        if len(dropped):
+            algorithm.observe(as_wanted(dropped, wanted, algorithm.order), self.costs[i])
+
+    def _ask(self, i: int, f: int, slots: Int64Array, drops: BoolArray) -> None:
+        index = self._index
+        steps, checks = self._paths[i][f]
+        start = time.perf_counter_ns()
+        self.inspected += join_existence(
+            slots, i, steps, checks, index.inputs, index.keys, index.nodes, index.heads, self._walks, drops,
+            MOST_INSPECTED,
+        )  # fmt: skip
+        if self._measures_time and len(slots) >= FEW:
+            seen = max((time.perf_counter_ns() - start) / len(slots), LEAST_NS)
+            known = self.costs[i][f]
+            if not abs(seen - known) <= ALIKE * known:
+                self.costs[i][f] = seen if np.isnan(known) else (known + seen) / 2
+
+
+def as_wanted(drops: BoolArray, wanted: Wanted, order: Order) -> BoolArray:
+    """What an algorithm asked for of profile tuples (m, n) on which all filters were evaluated.
+
+    Beyond the first filter, in its order, that drops the tuple: none but the one wanted, or the next.
+    """
+    if wanted.evaluate is Evaluate.ALL:
+        return drops
+    in_order = drops[:, list(order)]
+    first = in_order.argmax(axis=1)
+    places = np.arange(drops.shape[1])
+    asked = places[None, :] <= first[:, None] + (wanted.evaluate is Evaluate.NEXT)
+    if wanted.evaluate is Evaluate.ONE:
+        asked[:, order.index(wanted.filter)] = True
+    shown = np.zeros_like(drops)
+    shown[:, list(order)] = in_order & asked
+    return shown

@@ -1,0 +1,65 @@
+"""The Re-optimizer of join orders: takes, for each pipeline, the order of an ordering algorithm over logical filters.
+
+Invariant: it proposes legal orders only, and none that would save a pipeline less than LEAST_GAIN. Babu 2005, sections
+4.3.2 and 5.2.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minidsms.operators.join_graph import Orders
+from minidsms.streamon.contracts import OrderingAlgorithm
+from minidsms.streamon.framework import Proposal
+from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
+
+LEAST_GAIN = 0.03
+
+
+class JoinOrderReoptimizer:
+    """name: the algorithm's, as `SET filter_ordering` knows it.  filters, algorithms: by the input of the pipelines
+    that have a choice; no algorithms as long as nothing is known.  weights: by input, the share of elements that enter.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        current: Orders,
+        filters: Mapping[int, LogicalFilters],
+        algorithms: dict[int, OrderingAlgorithm],
+    ) -> None:
+        self.name = name
+        self.filters = filters
+        self.algorithms = algorithms
+        self.weights: dict[int, float] = dict.fromkeys(algorithms, 1.0)
+        self._current = current
+
+    def propose(self) -> Proposal[Orders] | None:
+        """The algorithms' orders, where they are others and better than the present ones."""
+        orders = list(self._current)
+        before = after = 0.0
+        for i, algorithm in self.algorithms.items():
+            filters = self.filters[i]
+            joins = filters.joins(algorithm.order)
+            old = algorithm.expected_cost(filters.filters(self._current[i]))
+            if old is None:
+                continue
+            new = old
+            if joins != self._current[i]:
+                cost = algorithm.expected_cost(filters.filters(joins))
+                if cost is not None and cost < old * (1 - LEAST_GAIN):
+                    orders[i], new = joins, cost
+            before += self.weights[i] * old
+            after += self.weights[i] * new
+        proposed = tuple(orders)
+        if proposed == self._current:
+            return None
+        return Proposal(proposed, f"{self.name}: other orders cost less", 1 - after / before if before > 0 else None)
+
+    def adopt(self, plan: Orders) -> None:
+        """Other orders run."""
+        for i, algorithm in self.algorithms.items():
+            filters = self.filters[i]
+            if plan[i] != self._current[i] and filters.joins(algorithm.order) != plan[i]:
+                algorithm.adopt(filters.filters(plan[i]))
+        self._current = plan
