@@ -23,6 +23,7 @@ from minidsms.archive.format import Archive, archives_in
 from minidsms.archive.progress import read_progress
 from minidsms.archive.replay_source import ReplaySource, Span, Tables, local_tables
 from minidsms.cql.errors import Error
+from minidsms.elements import MAX_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.driver import SourceDriver
@@ -59,13 +60,31 @@ class Replaying:
 class ReplayDriver(SourceDriver):
     """Drives archives into inputs that go on afterwards."""
 
+    def __init__(self, entries: Sequence[tuple[ReplaySource, StreamInput | RelationInput]]) -> None:
+        super().__init__(entries)
+        self._read: dict[StreamInput, int] = {}
+
     def _finish(self, target: StreamInput | RelationInput) -> None:
         """An archive has been read; its input goes on, from the archive's last instant."""
         for entry in self._entries:
             if entry.target is target and isinstance(target, StreamInput) and isinstance(entry.source, ReplaySource):
                 last = entry.source.last_ts
                 if last is not None:
-                    target.pass_over(last)
+                    self._read[target] = last
+
+    def step(self, until: int | None = None) -> bool:
+        """Push one more block, and bring the streams that have been read to their last instant, though not past
+        changes of relations that are still to be made.
+        """
+        went_on = super().step(until)
+        relations = [e for e in self._entries if isinstance(e.target, RelationInput) and not e.ended]
+        if all(e.batch is not None for e in relations):
+            open_ = min((e.begins - 1 for e in relations), default=MAX_INSTANT)
+            for stream, last in list(self._read.items()):
+                stream.pass_over(min(last, open_))
+                if last <= open_:
+                    del self._read[stream]
+        return went_on
 
     def _push(self, entry: Entry, until: int | None) -> None:
         """Push the block; then tell the other streams how far they are, as what they lack may have been left out."""

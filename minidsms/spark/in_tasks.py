@@ -35,7 +35,11 @@ PART, INPUT, FAILED_TS, REASON = "_part", "_input", "_failed_ts", "_reason"
 
 @dataclass(frozen=True)
 class Setting:
-    """What an engine in a task is told before it is fed. inputs: (name, is a stream, schema), in the order of INPUT."""
+    """What an engine in a task is told before it is fed.
+
+    inputs: (name, is a stream, schema), in the order of INPUT.  ticks, bags: what RSTREAM, UNION and EXCEPT mean in the
+    prototype's scripts.
+    """
 
     inputs: tuple[tuple[str, bool, Schema], ...]
     views: tuple[str, ...]
@@ -43,6 +47,7 @@ class Setting:
     columns: tuple[Type, ...]
     time_unit: str
     ticks: bool
+    bags: bool
     functions: tuple[FunctionDef, ...]
     aggregates: tuple[AggregateDef, ...]
 
@@ -127,6 +132,7 @@ def engine_of(setting: Setting) -> Iterator[tuple[Connection, Query]]:
     from minidsms.connection import connect
 
     with connect(time_unit=setting.time_unit, rstream="ticks" if setting.ticks else "events") as db:
+        db.catalog.bag_set_operations = setting.bags
         for name, is_stream, schema in setting.inputs:
             kind = "STREAM" if is_stream else "RELATION"
             columns = ", ".join(f"{quoted(f.name)} {_declared(f.type)}" for f in schema)

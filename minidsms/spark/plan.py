@@ -220,6 +220,7 @@ def setting_of(query: Bound, catalog: Catalog) -> Setting:
         query.node.schema.types,
         next(unit for unit, ns in UNIT_NS.items() if ns == catalog.tick_ns),
         catalog.rstream_ticks,
+        catalog.bag_set_operations,
         tuple(f for f in catalog.functions.values() if f.name.lower() in said),
         tuple(a for a in catalog.aggregates.values() if a.name.lower() in said),
     )

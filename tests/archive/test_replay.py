@@ -364,3 +364,24 @@ def test_the_progress_rises_to_one(folder: str) -> None:
         db.replay(folder, progress=tell)
     assert told == sorted(told)
     assert told[-1] == 1.0
+
+
+def test_relations_keep_up_with_a_stream_of_which_nothing_is_needed(tmp_path: Path) -> None:
+    text = "ISTREAM (SELECT S.v, R.a FROM S [RANGE 5], R WHERE S.v = R.v AND S.v > 100)"
+    declared = "CREATE STREAM S (v INTEGER); CREATE RELATION R (v INTEGER, a INTEGER)"
+    with minidsms.connect() as db:
+        db.execute(declared)
+        for name in "SR":
+            db.archive(name, str(tmp_path))
+        for ts in range(10):
+            db.push("R", (ts, ts), ts=ts)
+            db.push("S", (ts,), ts=ts)
+            db.flush()  # R then is read in several blocks
+    with minidsms.connect() as db:
+        db.execute(declared)
+        query = db.query(text)
+        assert db.replay(str(tmp_path)) == 10
+        db.push("R", (101, 7), ts=9)
+        db.push("S", (101,), ts=9)
+        db.advance(9)
+        assert [tuple(c.row) for c in query.fetch()] == [(101, 7)]
