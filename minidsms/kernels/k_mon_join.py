@@ -1,0 +1,464 @@
+"""Joining windows that hold only some of their rows, along a tree of equalities, instant by instant.
+
+All rows stand in one flat array, `cells`: stream i has rows of STRIDE words from BASE on, numbered by slots in the
+order of arrival, [LO, HI) in the window. A row is its instant, the next older slot of its bucket for each side, where
+the window counts rows its arrival number, counters, and the words kept. An edge of the tree has two *sides*, s and s ^
+1: each is the index of one stream by the edge's columns. A walk goes from the newest slot of a bucket and ends below
+LO, so that expiry is LO += 1; rows that are not needed go in bulk, when the whole is packed
+(`kernels.k_mon_reduction`).
+
+Deletions come in one of three ways. Where results are kept, they stand with the instant (of a window that counts rows:
+the number) at which they end, in a heap for each such clock. Else what leaves is probed, as in `kernels.mjoin`. Where
+no two results can look alike and ISTREAM reads them, none is wanted.
+
+Babu 2005, sections 6.3 and 6.3.2; docs/design, point 3.
+"""
+
+from __future__ import annotations
+
+from numba import int64, njit, uint64
+
+from minidsms.elements import BoolArray, Int64Array
+
+BASE, STRIDE, LO, HI, STOP, CLOCK, LENGTH, NUMBER, HEAP, TOTAL, BOUND, RUN, RUNS_END = range(13)
+"""Of a stream: its rows; where its insertions of the instant stop; what its window goes by, and how much of it; the
+place of the arrival number in a row (-1: none); its heap of results; arrivals so far, and the least number in its
+window; its runs."""
+SIDE, SIDES_END, COUNT, LEAVES_AT_ONCE, MASK_AT, END, FIGURES = range(13, 20)
+"""Its sides in `of_stream`; rows inserted so far; whether a row that yields a result is not kept; the place of the mask
+of its NULLs (-1: none); the slot after its last row, inserted or not."""
+
+UNBOUNDED, RANGE, ROWS = 0, 1, 2
+"""Clocks."""
+
+STREAM, NEXT, HEADS, SHIFT, PART, PARTS_END, UNIQUE, CLUSTER, SIDE_WORDS = range(9)
+"""Of a side: its stream, the place of `next` in its rows, its buckets, its columns in `parts`, whether no two rows of
+the stream agree in them (so declared), and the place of the counter C_v of the other stream's rows (-1: none)."""
+
+PHASE, INPUT, SLOT, DEPTH, INSTANT, UNTIL, FIRST, MIDDLE, WAITING, PRODUCED, TOP, INSPECTED, STATUS, OTHER, \
+    STATE_WORDS = range(15)  # fmt: skip
+"""Of the whole: where a call stopped; FIRST, MIDDLE: where the instant and its insertions begin in `out`; WAITING: a
+row to be linked when its pipeline is done; TOP: free places for results; OTHER: the row whose key a row has, too."""
+
+DONE, FULL, GROW, VIOLATED = 0, 1, 2, 3
+"""The runs are joined; `out` is full; there is no place for a result: call again; two rows have one key: call again to
+go on all the same."""
+
+NO_DELETIONS, KEPT, PROBED = 0, 1, 2
+"""How deletions come (an argument of the kernel)."""
+
+_START, _DELETE, _INSERT = 0, 1, 2
+
+UNLINKED = -2
+"""As a row's first `next`: it stands in no bucket, and is not needed."""
+
+REFERENCES, IS_ALIVE, RESULT = 0, 1, 2
+"""Of a kept result: heaps it stands in, whether it holds, and its words."""
+
+_NEVER = 2**63 - 1
+
+
+@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+def _mixed(h, word):  # type: ignore[no-untyped-def]
+    x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
+    x ^= x >> uint64(32)
+    x *= uint64(0xC4CEB9FE1A85EC53)
+    return int64(x ^ (x >> uint64(29)))
+
+
+@njit(inline="always")
+def _bucket(cells, at, parts, sides, s, target):  # type: ignore[no-untyped-def]
+    """The bucket, in `heads`, of side `target` that the columns of side s of the row at `at` lead to."""
+    first, end = sides[s, PART], sides[s, PARTS_END]
+    h = cells[at + parts[first]]
+    for p in range(first + 1, end):
+        h = _mixed(h, cells[at + parts[p]])
+    x = uint64(h)
+    x ^= x >> uint64(32)
+    return sides[target, HEADS] + int64((x * uint64(0x9E3779B97F4A7C15)) >> uint64(sides[target, SHIFT]))
+
+
+@njit(inline="always")
+def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
+    """Whether the columns of side s of the row at a are those of side t of the row at b."""
+    equal = True
+    first, other = sides[s, PART], sides[t, PART]
+    for p in range(sides[s, PARTS_END] - first):
+        equal &= cells[a + parts[first + p]] == cells[b + parts[other + p]]
+    return equal
+
+
+@njit(inline="always")
+def _first_equal(cells, heads, figures, parts, sides, at, s, t):  # type: ignore[no-untyped-def]
+    """The newest slot in its window whose side t has the columns of side s of the row at `at`; -1: none."""
+    stream = sides[t, STREAM]
+    base, stride, low = figures[stream, BASE], figures[stream, STRIDE], figures[stream, LO]
+    slot = int64(heads[_bucket(cells, at, parts, sides, s, t)])
+    while slot >= low and not _equal(cells, at, s, base + slot * stride, t, parts, sides):
+        slot = cells[base + slot * stride + sides[t, NEXT]]
+    return slot if slot >= low else int64(-1)
+
+
+@njit(inline="always")
+def _link(cells, heads, figures, of_stream, parts, sides, i, slot):  # type: ignore[no-untyped-def]
+    at = figures[i, BASE] + slot * figures[i, STRIDE]
+    for x in range(figures[i, SIDE], figures[i, SIDES_END]):
+        s = of_stream[x]
+        b = _bucket(cells, at, parts, sides, s, s)
+        cells[at + sides[s, NEXT]] = heads[b]
+        heads[b] = slot
+
+
+@njit(inline="always")
+def _sift_up(keys, slots, size, key, slot):  # type: ignore[no-untyped-def]
+    at = size
+    while at > 0 and keys[(at - 1) >> 1] > key:
+        keys[at], slots[at] = keys[(at - 1) >> 1], slots[(at - 1) >> 1]
+        at = (at - 1) >> 1
+    keys[at], slots[at] = key, slot
+
+
+@njit(inline="always")
+def _take_least(keys, slots, size):  # type: ignore[no-untyped-def]
+    """Take the least out of a heap of `size`; returns its slot."""
+    least = slots[0]
+    key, slot = keys[size - 1], slots[size - 1]
+    at = 0
+    child = 1
+    while child < size - 1:
+        if child + 1 < size - 1 and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[at], slots[at] = keys[child], slots[child]
+        at = child
+        child = 2 * at + 1
+    keys[at], slots[at] = key, slot
+    return least
+
+
+@njit("int64(int64[::1], boolean[::1], boolean, int64, int64, int64[:, ::1], int64)", cache=True, nogil=True)
+def take_runs(ts: Int64Array, kept: BoolArray, every: bool, total: int, slot: int, runs: Int64Array, at: int) -> int:
+    """Write (instant, arrivals up to it, slot after its rows) into runs[at:]; returns where they end.
+
+    kept: which arrivals have slots, from `slot` on.  every: instants without such rows count, too.  total: arrivals
+    before these.
+    """
+    n = len(ts)
+    i = 0
+    while i < n:
+        instant = ts[i]
+        before = slot
+        while i < n and ts[i] == instant:
+            slot += int64(kept[i])
+            i += 1
+        if every or slot > before:
+            runs[at, 0], runs[at, 1], runs[at, 2] = instant, total + i, slot
+            at += 1
+    return at
+
+
+@njit(inline="always")
+def _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_netted):  # type: ignore[no-untyped-def]
+    """The next instant at which something happens; _NEVER: none up to UNTIL."""
+    n = len(figures)
+    instant = int64(_NEVER)
+    for j in range(n):
+        if figures[j, RUN] < figures[j, RUNS_END]:
+            instant = min(instant, runs[figures[j, RUN], 0])
+        if deletions == PROBED and not is_netted and figures[j, CLOCK] == RANGE and figures[j, LO] < figures[j, HI]:
+            ts = cells[figures[j, BASE] + figures[j, LO] * figures[j, STRIDE]]
+            if ts <= _NEVER - figures[j, LENGTH]:
+                instant = min(instant, ts + figures[j, LENGTH])
+    if deletions == KEPT and not is_netted and sizes[0] > 0:
+        instant = min(instant, heap_keys[0, 0])
+    return instant if instant <= state[UNTIL] else int64(_NEVER)
+
+
+@njit(inline="always")
+def _begin(runs, figures, cells, instant, deletions):  # type: ignore[no-untyped-def]
+    """Take every stream's run of the instant; what has left before it, or leaves unseen, goes.
+
+    Rows that windows of ROWS never show, because the instant has more, are passed over.
+    """
+    for j in range(len(figures)):
+        figures[j, STOP] = figures[j, HI]
+        if figures[j, RUN] < figures[j, RUNS_END] and runs[figures[j, RUN], 0] == instant:
+            figures[j, TOTAL], figures[j, STOP] = runs[figures[j, RUN], 1], runs[figures[j, RUN], 2]
+            figures[j, RUN] += 1
+        base, stride = figures[j, BASE], figures[j, STRIDE]
+        low, high = figures[j, LO], figures[j, HI]
+        if figures[j, CLOCK] == RANGE:
+            # Probed are those that leave at the instant itself.
+            past = instant - figures[j, LENGTH] - int64(deletions == PROBED)
+            while low < high and cells[base + low * stride] <= past:
+                low += 1
+        elif figures[j, CLOCK] == ROWS:
+            figures[j, BOUND] = figures[j, TOTAL] - figures[j, LENGTH]
+            number = figures[j, NUMBER]
+            if deletions != PROBED:
+                while low < high and cells[base + low * stride + number] < figures[j, BOUND]:
+                    low += 1
+            while high < figures[j, STOP] and cells[base + high * stride + number] < figures[j, BOUND]:
+                cells[base + high * stride + 1] = UNLINKED
+                high += 1
+            if low == figures[j, HI]:
+                low = high
+        figures[j, LO], figures[j, HI] = low, high
+
+
+_INT = "int64[:, ::1]"
+
+
+@njit(
+    f"int64({_INT}, {_INT}, int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int32[::1], {_INT}, {_INT}, int64[::1],"
+    f" int64, boolean, {_INT}, int64[::1], {_INT}, {_INT}, int64[::1], {_INT}, int64[::1], int8[::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def k_mon_join(  # type: ignore[no-untyped-def]
+    runs,
+    figures,
+    of_stream,
+    sides,
+    parts,
+    steps,
+    cells,
+    heads,
+    outs,
+    walks,
+    state,
+    deletions,
+    is_netted,
+    results,
+    free,
+    heap_keys,
+    heap_slots,
+    sizes,
+    out,
+    out_ts,
+    out_sign,
+    found,
+):
+    """Join what is left of the runs, up to state[UNTIL]; returns how many rows stand in `out`.
+
+    steps: (n, n - 1): the side by which each step of a stream's pipeline leaves for the other side's stream.
+    outs: (w, 4): stream, word, place of its mask and bit in it of each column put out; out: (m, w + 1), the mask last.
+    walks: (2, n): slot to look at next per depth, and the slot chosen of each stream.
+    is_netted: the consumer is ISTREAM: deletions count only where something is inserted.
+    results, free, heap_keys, heap_slots, sizes: results kept, their free places, their heaps.
+    `out` is in ts order, deletions first; state[STATUS] says how the call ended.
+    O(elements + results + slots inspected), and the logarithm of the results kept for each of them.
+    """  # fmt: skip
+    n, width = len(figures), len(outs)
+    last = n - 2
+    limit = len(out_ts)
+    phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
+    inspected = 0
+    status = DONE
+    while True:
+        # The pipeline of the row `slot` of stream i.
+        while depth >= 0:
+            s = steps[i, depth]
+            t = s ^ 1
+            own, j = sides[s, STREAM], sides[t, STREAM]
+            source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
+            base, stride, low = figures[j, BASE], figures[j, STRIDE], figures[j, LO]
+            x = walks[0, depth]
+            descends = False
+            while x >= low:
+                at = base + x * stride
+                inspected += 1
+                if _equal(cells, source, s, at, t, parts, sides):
+                    walks[1, j] = x
+                    if depth < last:
+                        descends = True
+                        x = cells[at + sides[t, NEXT]]
+                        break
+                    if found == limit:
+                        status = FULL
+                        break
+                    if deletions == KEPT and state[TOP] == 0:
+                        status = GROW
+                        break
+                    mask = int64(0)
+                    for c in range(width):
+                        row = figures[outs[c, 0], BASE] + walks[1, outs[c, 0]] * figures[outs[c, 0], STRIDE]
+                        out[found, c] = cells[row + outs[c, 1]]
+                        if outs[c, 2] >= 0:
+                            mask |= ((cells[row + outs[c, 2]] >> outs[c, 3]) & 1) << c
+                    out[found, width] = mask
+                    out_ts[found] = state[INSTANT]
+                    out_sign[found] = 1 if phase == _INSERT else -1
+                    state[PRODUCED] = 1
+                    if deletions == KEPT:
+                        state[TOP] -= 1
+                        r = free[state[TOP]]
+                        results[r, REFERENCES] = 0
+                        results[r, IS_ALIVE] = 1
+                        for c in range(width + 1):
+                            results[r, RESULT + c] = out[found, c]
+                        end = int64(_NEVER)
+                        for m in range(n):
+                            row = figures[m, BASE] + walks[1, m] * figures[m, STRIDE]
+                            if figures[m, CLOCK] == RANGE and cells[row] <= _NEVER - figures[m, LENGTH]:
+                                end = min(end, cells[row] + figures[m, LENGTH])
+                            elif figures[m, CLOCK] == ROWS:
+                                h = figures[m, HEAP]
+                                number = cells[row + figures[m, NUMBER]]
+                                _sift_up(heap_keys[h], heap_slots[h], sizes[h], number, r)
+                                sizes[h] += 1
+                                results[r, REFERENCES] += 1
+                        if end < _NEVER:
+                            _sift_up(heap_keys[0], heap_slots[0], sizes[0], end, r)
+                            sizes[0] += 1
+                            results[r, REFERENCES] += 1
+                        if results[r, REFERENCES] == 0:
+                            state[TOP] += 1  # it never ends
+                    found += 1
+                x = cells[at + sides[t, NEXT]]
+            walks[0, depth] = x
+            if status != DONE:
+                break
+            depth = depth + 1 if descends else depth - 1
+            if descends:
+                s = steps[i, depth]
+                own = sides[s, STREAM]
+                source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
+                walks[0, depth] = heads[_bucket(cells, source, parts, sides, s, s ^ 1)]
+        if status != DONE:
+            break
+        if state[WAITING] >= 0:
+            if state[PRODUCED] != 0:
+                cells[figures[i, BASE] + state[WAITING] * figures[i, STRIDE] + 1] = UNLINKED
+            else:
+                _link(cells, heads, figures, of_stream, parts, sides, i, state[WAITING])
+            state[WAITING] = -1
+        if phase == _START:
+            instant = _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_netted)
+            if instant == _NEVER:
+                break
+            state[INSTANT] = instant
+            state[FIRST] = found
+            _begin(runs, figures, cells, instant, deletions)
+            phase = int64(_DELETE)
+            i = int64(0)
+        elif phase == _DELETE and deletions == KEPT:
+            # Heap 0 goes by instants, the others by the numbers of their streams.
+            for h in range(len(sizes)):
+                past = state[INSTANT]
+                for m in range(n):
+                    if figures[m, CLOCK] == ROWS and figures[m, HEAP] == h:
+                        past = figures[m, BOUND] - 1
+                while sizes[h] > 0 and heap_keys[h, 0] <= past:
+                    if found == limit:
+                        status = FULL
+                        break
+                    is_now = h > 0 or heap_keys[0, 0] == state[INSTANT]
+                    r = _take_least(heap_keys[h], heap_slots[h], sizes[h])
+                    sizes[h] -= 1
+                    results[r, REFERENCES] -= 1
+                    if results[r, IS_ALIVE] != 0:
+                        results[r, IS_ALIVE] = 0
+                        if is_now:
+                            for c in range(width + 1):
+                                out[found, c] = results[r, RESULT + c]
+                            out_ts[found] = state[INSTANT]
+                            out_sign[found] = -1
+                            found += 1
+                    if results[r, REFERENCES] == 0:
+                        free[state[TOP]] = r
+                        state[TOP] += 1
+                if status != DONE:
+                    break
+            if status != DONE:
+                break
+            state[MIDDLE] = found
+            phase = int64(_INSERT)
+            i = int64(0)
+        elif phase == _DELETE:
+            # The next row that leaves, against what is left.
+            if deletions == PROBED:
+                while i < n:
+                    low = figures[i, LO]
+                    at = figures[i, BASE] + low * figures[i, STRIDE]
+                    leaves = low < figures[i, HI]
+                    if leaves and figures[i, CLOCK] == RANGE:
+                        leaves = cells[at] <= state[INSTANT] - figures[i, LENGTH]
+                    elif leaves and figures[i, CLOCK] == ROWS:
+                        leaves = cells[at + figures[i, NUMBER]] < figures[i, BOUND]
+                    else:
+                        leaves = False
+                    if leaves:
+                        break
+                    i += 1
+            else:
+                i = int64(n)
+            if i < n:
+                slot = figures[i, LO]
+                figures[i, LO] += 1
+                if cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
+                    depth = int64(0)
+            else:
+                state[MIDDLE] = found
+                phase = int64(_INSERT)
+                i = int64(0)
+        else:
+            while i < n and figures[i, HI] == figures[i, STOP]:
+                i += 1
+            if i < n:
+                slot = figures[i, HI]
+                at = figures[i, BASE] + slot * figures[i, STRIDE]
+                twin = int64(-1)
+                for x in range(figures[i, SIDE], figures[i, SIDES_END]):
+                    s = of_stream[x]
+                    if sides[s, UNIQUE] != 0 and twin < 0:
+                        twin = _first_equal(cells, heads, figures, parts, sides, at, s, s)
+                figures[i, HI] += 1
+                figures[i, COUNT] += 1
+                for x in range(figures[i, SIDE], figures[i, SIDES_END]):
+                    s = of_stream[x]
+                    other = sides[s ^ 1, STREAM]
+                    c = sides[s ^ 1, CLUSTER]
+                    if c >= 0:
+                        # This row is one of the cluster that its child counts.
+                        child = _first_equal(cells, heads, figures, parts, sides, at, s, s ^ 1)
+                        if child >= 0:
+                            child = figures[other, BASE] + child * figures[other, STRIDE] + c
+                            cells[child] = figures[i, COUNT] if cells[child] < 0 else cells[child] + 1
+                    c = sides[s, CLUSTER]
+                    if c >= 0 and _first_equal(cells, heads, figures, parts, sides, at, s, s ^ 1) >= 0:
+                        cells[at + c] = figures[other, COUNT]
+                if figures[i, LEAVES_AT_ONCE] != 0:
+                    state[WAITING] = slot
+                    state[PRODUCED] = 0
+                else:
+                    _link(cells, heads, figures, of_stream, parts, sides, i, slot)
+                depth = int64(0)
+                if twin >= 0:
+                    state[OTHER] = twin
+                    status = VIOLATED
+            else:
+                if is_netted and found == state[MIDDLE] and state[FIRST] >= 0:
+                    found = state[FIRST]  # nothing for them to cancel
+                phase = int64(_START)
+        if depth == 0:
+            s = steps[i, 0]
+            walks[1, i] = slot
+            at = figures[i, BASE] + slot * figures[i, STRIDE]
+            walks[0, 0] = heads[_bucket(cells, at, parts, sides, s, s ^ 1)]
+        if status != DONE:
+            break
+    state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
+    state[INSPECTED] += inspected
+    state[STATUS] = status
+    return found
+
+
+@njit(f"void({_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1])", cache=True, nogil=True)
+def link_all(figures, of_stream, sides, parts, cells, heads):  # type: ignore[no-untyped-def]
+    """Fill empty buckets with the rows of all windows."""
+    for i in range(len(figures)):
+        for slot in range(figures[i, LO], figures[i, HI]):
+            if cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
+                _link(cells, heads, figures, of_stream, parts, sides, i, slot)

@@ -1,0 +1,339 @@
+"""Which rows of a tree of joined windows can still be part of a new result, and packing those that can.
+
+Seen from a row, a side leads to rows of the neighbour stream that join it, and each of those by its other sides further
+on. By a side a row has
+  - MATCH, if a row that joins it stands there and has MATCH by all its other sides, or may still come;
+  - NEW, if such a row may still come, or one that stands there has NEW by some other side;
+  - FULL, if one stands there that has FULL by all its other sides.
+A row can be part of a new result when it has MATCH by every side and NEW by some, and is part of one that holds when it
+has FULL by every side. By the sides to its children alone: a row of Yes has FULL by each, a row of No lacks MATCH by
+one, and all others are Unknown (Babu 2005, definition 6.3.1 and theorems 6.3.1, 6.3.2, 6.3.5 and 6.7.1).
+
+Messages go along the tree to one stream and back, so that each side of each row is looked at once.
+
+A row may still come unless something closes the side: the columns are a key of the neighbour, and a row that has it is
+known to have come; or one of the k-constraints says so (sections 6.6.2, 6.7.2, 6.8.2, 6.8.6).
+
+The dead of a key are known by their keys alone: `no_cells` holds for a side rows of (instant or number, C_v, next,
+words), the No components without the columns that no one asks for (section 6.3.1).
+"""
+
+from __future__ import annotations
+
+from numba import int64, njit, uint8, uint64
+
+from minidsms.kernels.k_mon_join import (
+    BASE,
+    CLOCK,
+    CLUSTER,
+    HEADS,
+    HI,
+    LENGTH,
+    LO,
+    NEXT,
+    PART,
+    PARTS_END,
+    RANGE,
+    SHIFT,
+    SIDE,
+    SIDES_END,
+    STREAM,
+    STRIDE,
+    UNIQUE,
+    UNLINKED,
+)
+
+MATCH, NEW, FULL = 1, 2, 4
+"""What a row has by a side."""
+
+DROPPED, KEPT, DEAD = 0, 1, 2
+"""Verdicts on a row: it goes, complete; it stays; it goes, since it will never be part of a result."""
+
+NO_BASE, NO_COUNT, NO_CAPACITY, NO_HEADS, NO_SHIFT, NO_WORDS = range(6)
+"""Of a side: its dead keys."""
+NO_CLOCK, NO_CLUSTER, NO_NEXT, NO_KEY = range(4)
+"""Of a dead key: the instant or number of its row, its counter C_v, the next of its bucket, its words."""
+
+BEFORE, BELOW, ORDER, CLUSTERED, LIMIT_WORDS = range(5)
+"""Of a side, what is known of the neighbour's rows to come: none joins a row older than BEFORE (RIDS); none has a word
+below BELOW (OAP, OAC), in this ORDER; none is of a cluster whose counter lies below CLUSTERED (CA)."""
+
+UNORDERED, INTEGERS, FLOATS = 0, 1, 2
+"""Orders of words."""
+
+YES, NO, UNKNOWN, GONE = 0, 1, 2, 3
+"""Components; GONE has left its window, or was dropped."""
+
+
+@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+def _mixed(h, word):  # type: ignore[no-untyped-def]
+    x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
+    x ^= x >> uint64(32)
+    x *= uint64(0xC4CEB9FE1A85EC53)
+    return int64(x ^ (x >> uint64(29)))
+
+
+@njit(inline="always")
+def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
+    h = cells[at + parts[sides[s, PART]]]
+    for p in range(sides[s, PART] + 1, sides[s, PARTS_END]):
+        h = _mixed(h, cells[at + parts[p]])
+    return h
+
+
+@njit(inline="always")
+def _place(h, shift):  # type: ignore[no-untyped-def]
+    x = uint64(h)
+    x ^= x >> uint64(32)
+    return int64((x * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
+
+
+@njit(inline="always")
+def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
+    equal = True
+    first, other = sides[s, PART], sides[t, PART]
+    for p in range(sides[s, PARTS_END] - first):
+        equal &= cells[a + parts[first + p]] == cells[b + parts[other + p]]
+    return equal
+
+
+@njit(inline="always")
+def _dead(cells, at, s, t, parts, sides, no, no_cells, no_heads):  # type: ignore[no-untyped-def]
+    """Where the dead key of side t that equals the columns of side s of the row at `at` stands; -1: there is none."""
+    place = int64(-1)
+    if no[t, NO_COUNT] > 0:
+        first, end = sides[s, PART], sides[s, PARTS_END]
+        stride = NO_KEY + end - first
+        x = int64(no_heads[no[t, NO_HEADS] + _place(_hash(cells, at, parts, sides, s), no[t, NO_SHIFT])])
+        while x >= 0 and place < 0:
+            row = no[t, NO_BASE] + x * stride
+            equal = True
+            for p in range(end - first):
+                equal &= no_cells[row + NO_KEY + p] == cells[at + parts[first + p]]
+            if equal:
+                place = row
+            x = no_cells[row + NO_NEXT]
+    return place
+
+
+@njit(inline="always")
+def _ordered(word, order):  # type: ignore[no-untyped-def]
+    """The word as an integer in the order of its values."""
+    return word if order == INTEGERS or word >= 0 else word ^ int64(0x7FFFFFFFFFFFFFFF)
+
+
+@njit(inline="always")
+def _is_closed(cells, at, s, parts, sides, limits):  # type: ignore[no-untyped-def]
+    """Whether a k-constraint says that no row will come by side s of the row at `at`."""
+    closed = cells[at] < limits[s, BEFORE]
+    if limits[s, ORDER] != UNORDERED:
+        closed |= _ordered(cells[at + parts[sides[s, PART]]], limits[s, ORDER]) < limits[s, BELOW]
+    if sides[s, CLUSTER] >= 0:
+        count = cells[at + sides[s, CLUSTER]]
+        closed |= count >= 0 and count < limits[s, CLUSTERED]
+    return closed
+
+
+_INT = "int64[:, ::1]"
+
+
+@njit(
+    f"void(int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[::1],"
+    f" {_INT}, boolean, uint8[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def send_messages(  # type: ignore[no-untyped-def]
+    order,
+    figures,
+    of_stream,
+    sides,
+    parts,
+    cells,
+    heads,
+    no,
+    no_cells,
+    no_heads,
+    limits,
+    is_limited,
+    messages,
+    first,
+):
+    """Write what each row has by each side into messages[first[side] + slot].
+
+    order: the sides, each after those its neighbours' other sides lead by.  is_limited: `limits` count.
+    O(rows times sides), and the rows that share keys.
+    """  # fmt: skip
+    for s in order:
+        t = s ^ 1
+        i, j = sides[s, STREAM], sides[t, STREAM]
+        base, stride = figures[i, BASE], figures[i, STRIDE]
+        other, other_stride, low = figures[j, BASE], figures[j, STRIDE], figures[j, LO]
+        following = sides[t, NEXT]
+        for slot in range(figures[i, LO], figures[i, HI]):
+            at = base + slot * stride
+            bits = uint8(0)
+            if cells[at + 1] != UNLINKED:
+                h = _hash(cells, at, parts, sides, s)
+                x = int64(heads[sides[t, HEADS] + _place(h, sides[t, SHIFT])])
+                is_known = False
+                while x >= 0:
+                    row = other + x * other_stride
+                    if _equal(cells, at, s, row, t, parts, sides):
+                        is_known = True
+                        if x >= low:
+                            both, some = uint8(MATCH | FULL), uint8(0)
+                            for y in range(figures[j, SIDE], figures[j, SIDES_END]):
+                                u = of_stream[y]
+                                if u != t:
+                                    their = messages[first[u] + x]
+                                    both &= their
+                                    some |= their & uint8(NEW)
+                            bits |= both
+                            if both & MATCH:
+                                bits |= some
+                        if bits == MATCH | NEW | FULL:
+                            break
+                    x = cells[row + following]
+                is_open = True
+                if sides[t, UNIQUE] != 0:
+                    is_open = not is_known and _dead(cells, at, s, t, parts, sides, no, no_cells, no_heads) < 0
+                if is_open and is_limited:
+                    is_open = not _is_closed(cells, at, s, parts, sides, limits)
+                if is_open:
+                    bits |= MATCH | NEW
+            messages[first[s] + slot] = bits
+
+
+@njit(
+    f"void({_INT}, int64[::1], int64[::1], uint8[::1], int64[::1], boolean, uint8[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def judge(figures, of_stream, cells, messages, first, keeps_full, verdicts, begin):  # type: ignore[no-untyped-def]
+    """Write the verdict on each row into verdicts[begin[stream] + slot]; keeps_full: parts of results that hold
+    stay."""
+    for i in range(len(figures)):
+        base, stride = figures[i, BASE], figures[i, STRIDE]
+        for slot in range(figures[i, HI]):
+            verdict = DROPPED
+            if slot >= figures[i, LO] and cells[base + slot * stride + 1] != UNLINKED:
+                every, some = uint8(MATCH | FULL), uint8(0)
+                for y in range(figures[i, SIDE], figures[i, SIDES_END]):
+                    their = messages[first[of_stream[y]] + slot]
+                    every &= their
+                    some |= their
+                if (every & MATCH and some & NEW) or (keeps_full and every & FULL):
+                    verdict = KEPT
+                elif not every & MATCH:
+                    verdict = DEAD
+            verdicts[begin[i] + slot] = verdict
+
+
+@njit(f"int64({_INT}, {_INT}, int64[::1], int64[::1], uint8[::1], int64[::1])", cache=True, nogil=True)
+def pack(figures, packed, cells, into, verdicts, begin):  # type: ignore[no-untyped-def]
+    """Copy the rows that stay to their places in another array; returns how many there are.
+
+    packed: the figures there: BASE and STRIDE are set; LO and HI are written. A row may get longer, never shorter.
+    """
+    total = 0
+    for i in range(len(figures)):
+        base, stride = figures[i, BASE], figures[i, STRIDE]
+        to, wide = packed[i, BASE], packed[i, STRIDE]
+        held = 0
+        for slot in range(figures[i, HI]):
+            if verdicts[begin[i] + slot] == KEPT:
+                for w in range(stride):
+                    into[to + held * wide + w] = cells[base + slot * stride + w]
+                for w in range(stride, wide):
+                    into[to + held * wide + w] = 0
+                held += 1
+        packed[i, LO], packed[i, HI] = 0, held
+        total += held
+    return total
+
+
+@njit(f"void({_INT}, int64[::1], int64)", cache=True, nogil=True)
+def expire(figures, cells, until):  # type: ignore[no-untyped-def]
+    """Let the rows of ranges go that have left at `until`."""
+    for i in range(len(figures)):
+        if figures[i, CLOCK] == RANGE:
+            low = figures[i, LO]
+            while low < figures[i, HI]:
+                if cells[figures[i, BASE] + low * figures[i, STRIDE]] > until - figures[i, LENGTH]:
+                    break
+                low += 1
+            figures[i, LO] = low
+
+
+@njit(f"void({_INT}, {_INT}, int64[::1], int32[::1], int64[::1])", cache=True, nogil=True)
+def link_dead(no, sides, no_cells, no_heads, linked):  # type: ignore[no-untyped-def]
+    """Put the dead keys from linked[side] on into their buckets."""
+    for t in range(len(no)):
+        words = sides[t, PARTS_END] - sides[t, PART]
+        stride = NO_KEY + words
+        for x in range(linked[t], no[t, NO_COUNT]):
+            row = no[t, NO_BASE] + x * stride
+            h = no_cells[row + NO_KEY]
+            for p in range(1, words):
+                h = _mixed(h, no_cells[row + NO_KEY + p])
+            b = no[t, NO_HEADS] + _place(h, no[t, NO_SHIFT])
+            no_cells[row + NO_NEXT] = no_heads[b]
+            no_heads[b] = x
+        linked[t] = no[t, NO_COUNT]
+
+
+@njit(
+    f"void(int64[::1], {_INT}, {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[::1], {_INT},"
+    f" boolean, uint8[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def classify(  # type: ignore[no-untyped-def]
+    down,
+    figures,
+    sides,
+    parts,
+    cells,
+    heads,
+    no,
+    no_cells,
+    no_heads,
+    limits,
+    is_limited,
+    components,
+    begin,
+):
+    """Write each row's component into components[begin[stream] + slot] (definition 6.3.1).
+
+    down: the sides that lead to children, those of a stream after those of its children.
+    """  # fmt: skip
+    for i in range(len(figures)):
+        for slot in range(figures[i, HI]):
+            is_gone = slot < figures[i, LO] or cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] == UNLINKED
+            components[begin[i] + slot] = GONE if is_gone else YES
+    for s in down:
+        t = s ^ 1
+        i, j = sides[s, STREAM], sides[t, STREAM]
+        for slot in range(figures[i, LO], figures[i, HI]):
+            mine = components[begin[i] + slot]
+            at = figures[i, BASE] + slot * figures[i, STRIDE]
+            if mine != GONE and mine != NO:
+                x = int64(heads[sides[t, HEADS] + _place(_hash(cells, at, parts, sides, s), sides[t, SHIFT])])
+                while x >= 0:
+                    row = figures[j, BASE] + x * figures[j, STRIDE]
+                    if _equal(cells, at, s, row, t, parts, sides):
+                        break
+                    x = cells[row + sides[t, NEXT]]
+                theirs = UNKNOWN
+                if x >= 0:
+                    theirs = components[begin[j] + x]
+                    theirs = NO if theirs == GONE else theirs
+                else:
+                    closed = _dead(cells, at, s, t, parts, sides, no, no_cells, no_heads) >= 0
+                    if not closed and is_limited:
+                        closed = _is_closed(cells, at, s, parts, sides, limits)
+                    if closed:
+                        theirs = NO
+                if theirs != YES:
+                    components[begin[i] + slot] = theirs

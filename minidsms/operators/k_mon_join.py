@@ -1,0 +1,405 @@
+"""KMonJoin: the equi-join of windows along a tree of joins, which keeps only the rows that can still matter.
+
+Where no two rows of a stream agree in the columns it is joined by (its key), a row that has met its child meets no
+other: a row at the root of the tree goes as soon as it has made its result, and whoever waits for a row that will never
+be part of one goes with it (Babu 2005, sections 6.3 to 6.3.2). What is not needed goes in bulk, when room for new rows
+is made. Without that (`reduces` False) this is SWJ, the baseline of the thesis: a sliding-window join that drops only
+what filters exclude, and the columns that no one reads (section 6.1.5).
+
+The join takes streams, not windows, and holds rows of its own, so that no window need hold them. The contract is that
+of `operators.mjoin`: at every instant the answer is the join of what the windows hold.
+
+Invariant: what is held, and the results that hold, decide every answer to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
+from minidsms.kernels import k_mon_join as kernels
+from minidsms.kernels import k_mon_reduction as reduction
+from minidsms.kernels.k_mon_join import (
+    DEPTH,
+    DONE,
+    FIRST,
+    FULL,
+    GROW,
+    HI,
+    INPUT,
+    INSPECTED,
+    INSTANT,
+    KEPT,
+    LEAVES_AT_ONCE,
+    LO,
+    MASK_AT,
+    NO_DELETIONS,
+    OTHER,
+    PROBED,
+    ROWS,
+    SLOT,
+    STATE_WORDS,
+    STATUS,
+    TOP,
+    TOTAL,
+    UNIQUE,
+    UNTIL,
+    VIOLATED,
+    WAITING,
+)
+from minidsms.operators.operator import Description, Operator
+from minidsms.queues import Queue
+from minidsms.streamon.k_mon.join_graph import Edge, message_order, orientation, pipelines
+from minidsms.synopses.k_mon_dead_keys import DeadKeys
+from minidsms.synopses.k_mon_results import KeptResults
+from minidsms.synopses.k_mon_rows import KMonRows, Window
+
+_PART = 1 << 11
+"""Elements of one input taken in at a time: so many rows stand there that may not be needed."""
+
+_TUPLES = 1 << 12
+"""Rows of output in a batch."""
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    """Elements of an input: their instants and numbers, which are kept, and the columns of those."""
+
+    ts: Int64Array
+    numbers: Int64Array
+    kept: BoolArray
+    columns: list[Column]
+
+
+class KMonJoin(Operator):
+    """The rows of all inputs side by side where every equality holds.
+
+    inputs: streams, and `windows` says how long their rows stay.  edges: a tree over them.
+    outputs_of: the (input, column) of each output column; schema: theirs.
+    passes: of each input, a BOOLEAN column that is TRUE for the rows that pass its filter, which is none of the
+    answer's; None: all pass. A window that counts rows counts the others, too.
+    deletions: whether what leaves the answer is put out, by `deletions_wanted`.
+    reduces: k-Mon; else SWJ.  names: of the inputs, in words.  is_lossy: see `SET k_mon`.
+    """
+
+    name = "KMonJoin"
+
+    def __init__(
+        self, inputs: Sequence[Queue], edges: Sequence[Edge], windows: Sequence[Window],
+        outputs_of: Sequence[tuple[int, int]], schema: Schema, passes: Sequence[int | None] | None = None,
+        is_netted: bool = False, is_unique: bool = False, reduces: bool = True, names: Sequence[str] | None = None,
+        collects_always: bool = False,
+    ) -> None:  # fmt: skip
+        """is_netted: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
+
+        is_unique: the rows that ISTREAM shows are never equal, so that none is wanted.  collects_always: rows that are
+        not needed go after every slice (tests).
+        """
+        super().__init__(inputs, schema)
+        n = len(inputs)
+        self.edges, self.windows = tuple(edges), tuple(windows)
+        self.outputs_of = tuple(outputs_of)
+        self.passes = tuple(passes) if passes is not None else (None,) * n
+        self.is_netted, self.is_unique = is_netted, is_unique and is_netted
+        self.reduces, self.collects_always = reduces, collects_always
+        self.names = tuple(names) if names is not None else tuple(f"input {i}" for i in range(n))
+        needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
+        self.rows = KMonRows([q.schema for q in inputs], edges, windows, needed, reduces, False)
+        self.down, self.roots = orientation(n, edges)
+        single = len(self.roots) == 1
+        if self.is_unique:
+            self.deletions = NO_DELETIONS
+        else:
+            self.deletions = KEPT if reduces and single else PROBED
+        if reduces and single and self.deletions != PROBED:
+            root = self.roots[0]
+            sides = self.rows.sides
+            own = [s for s in range(len(sides)) if sides[s, kernels.STREAM] == root]
+            all_keys = all(sides[s ^ 1, UNIQUE] for s in self.down)
+            self.rows.figures[root, LEAVES_AT_ONCE] = all_keys and not any(sides[s, UNIQUE] for s in own)
+        self._order: Int64Array = np.array(message_order(n, edges), np.int64)
+        self._steps: Int64Array = np.array(pipelines(n, edges), np.int64).reshape(n, n - 1)
+        self.results = KeptResults(len(self.outputs_of), self.rows.heaps)
+        self.dead = DeadKeys(self.rows)
+        self._state: Int64Array = np.zeros(STATE_WORDS, np.int64)
+        self._state[[DEPTH, WAITING]] = -1
+        self._walks: Int64Array = np.zeros((2, n), np.int64)
+        self._runs: Int64Array = np.zeros((64, 3), np.int64)
+        self._limits: Int64Array = np.zeros((2 * len(edges), reduction.LIMIT_WORDS), np.int64)
+        self._buffers = _buffers(64, len(self.outputs_of))
+        self._outs = self._output_places()
+        self._closed = int(self.progress)
+        self.dropped = 0
+        """Rows that went before they left their windows."""
+
+    # ------------------------------------------------------------------------------------------------ the slice
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        """Join the batches' elements; one batch of output per full buffer."""
+        for part, last in _parts(batches):
+            needs = [0 if batch is None else len(batch) for batch in part]
+            if any(self.rows.room(i) < need for i, need in enumerate(needs)):
+                self.collect(self._closed, needs)
+            self._arrive(part)
+            yield from self._join(min(last, until))
+            if self.failure is not None:
+                return
+        if until > self._closed:
+            self._quiet()
+            yield from self._join(until)
+        if self.collects_always:
+            self.collect(self._closed)
+        self.results.settle()
+
+    def _join(self, until: int) -> Iterator[Batch]:
+        rows, results, state = self.rows, self.results, self._state
+        state[UNTIL] = until
+        found, status = 0, -1
+        while status != DONE:
+            out, out_ts, out_sign = self._buffers
+            state[TOP] = results.top
+            found = kernels.k_mon_join(
+                self._runs, rows.figures, rows.of_stream, rows.sides, rows.parts, self._steps, rows.cells, rows.heads,
+                self._outs, self._walks, state, self.deletions, self.is_netted, results.rows, results.free,
+                results.keys, results.places, results.sizes, out, out_ts, out_sign, found,
+            )  # fmt: skip
+            results.top = int(state[TOP])
+            status = int(state[STATUS])
+            if status == GROW:
+                results.grow()
+            elif status == VIOLATED:
+                self._report()
+                return
+            elif found:
+                yield self._output(found)
+                found = 0
+                state[FIRST] = -1
+                if status == FULL and len(out_ts) < _TUPLES:
+                    self._buffers = _buffers(_TUPLES, len(self.outputs_of))
+        self._closed = max(self._closed, until)
+
+    def _arrive(self, part: Sequence[Batch | None]) -> None:
+        """Write a part's rows behind those held."""
+        rows = self.rows
+        total = sum(len(b) for b in part if b is not None)
+        if total > len(self._runs):
+            self._runs = np.zeros((total, 3), np.int64)
+        arrivals = [None if batch is None else self._arrival(i, batch) for i, batch in enumerate(part)]
+        for i, arrival in enumerate(arrivals):
+            # Moves what is held, and so comes before any row waits.
+            if arrival is not None and any(c.valid is not None and not c.valid.all() for c in arrival.columns):
+                rows.take_nulls(i)
+                self._outs = self._output_places()
+        at = 0
+        for i, arrival in enumerate(arrivals):
+            rows.figures[i, [kernels.RUN, kernels.RUNS_END]] = at
+            if arrival is not None:
+                if len(arrival.columns[0]):
+                    rows.append(i, arrival.ts[arrival.kept], arrival.numbers[arrival.kept], arrival.columns)
+                at = rows.arrive(i, arrival.ts, arrival.kept, self._runs, at)
+                if rows.figures[i, kernels.CLOCK] != ROWS:
+                    rows.figures[i, TOTAL] += len(arrival.ts)
+
+    def _arrival(self, i: int, batch: Batch) -> _Arrival:
+        """What is kept of a part of an input; the keys of what its filter drops are dead."""
+        kept, passed = self._kept(i, batch)
+        ts = _plain(batch.ts)
+        first = int(self.rows.figures[i, TOTAL])
+        numbers = np.arange(first, first + len(batch), dtype=np.int64)
+        if self.reduces and passed is not None:
+            self._bury(i, batch, ts, numbers, ~passed)
+        chosen = batch if kept.all() else batch.take(kept)
+        return _Arrival(ts, numbers, kept, [chosen.column(c) for c in self.rows.columns[i]])
+
+    def _kept(self, i: int, batch: Batch) -> tuple[BoolArray, BoolArray | None]:
+        """The rows that pass the filter and have no NULL in a column of a join; and those that pass, if not all do."""
+        kept = np.ones(len(batch), np.bool_)
+        passed: BoolArray | None = None
+        place = self.passes[i]
+        if place is not None:
+            flag = batch.column(place)
+            passed = flag.values.astype(np.bool_)
+            if flag.valid is not None:
+                passed = passed & flag.valid
+            kept &= passed
+            if passed.all():
+                passed = None
+        for c in self._joined(i):
+            valid = batch.column(c).valid
+            if valid is not None:
+                kept &= valid
+        return kept, passed
+
+    def _joined(self, i: int) -> set[int]:
+        """The columns by which an input is joined."""
+        return {pair[k] for edge in self.edges for k in (0, 1) if edge.ends[k] == i for pair in edge.columns}
+
+    def _quiet(self) -> None:
+        """No arrivals: time alone passes."""
+        self.rows.figures[:, [kernels.RUN, kernels.RUNS_END]] = 0
+
+    def _output_places(self) -> Int64Array:
+        places = []
+        for i, c in self.outputs_of:
+            mask_at = int(self.rows.figures[i, MASK_AT])
+            places.append((i, self.rows.places[i][c], mask_at, self.rows.columns[i].index(c)))
+        return np.array(places, np.int64).reshape(-1, 4)
+
+    def _output(self, found: int) -> Batch:
+        out, ts, sign = self._buffers
+        masks = out[:found, -1]
+        has_nulls = bool(masks.any())
+        columns = []
+        for c, field in enumerate(self.schema):
+            valid = (masks >> c) & 1 == 0 if has_nulls else None
+            columns.append(Column.from_words(out[:found, c].copy(), valid, field.type))
+        signs = sign[:found]
+        return Batch(ts[:found].copy(), signs.copy() if (signs < 0).any() else None, columns)
+
+    # --------------------------------------------------------------------------------------------- what is not needed
+
+    def collect(self, until: int, needs: Sequence[int] | None = None) -> None:
+        """Let go what is not needed at `until`, and make room."""
+        rows = self.rows
+        needs = [0] * len(self.inputs) if needs is None else needs
+        reduction.expire(rows.figures, rows.cells, until)
+        verdicts = None
+        if self.reduces:
+            before = len(rows)
+            verdicts = self._judge()
+            self._bury_dead(verdicts)
+            rows.make_room(needs, verdicts)
+            self.dropped += before - len(rows)
+            self.dead.expire(until)
+        else:
+            rows.make_room(needs)
+
+    def _judge(self) -> np.ndarray[Any, Any]:
+        """The verdict on each row held."""
+        rows, dead = self.rows, self.dead
+        counts = rows.figures[rows.sides[:, kernels.STREAM], HI]
+        first = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64)
+        messages = np.zeros(int(counts.sum()), np.uint8)
+        verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
+        reduction.send_messages(
+            self._order, rows.figures, rows.of_stream, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
+            dead.cells, dead.heads, self._limits, False, messages, first,
+        )  # fmt: skip
+        keeps_full = self.deletions == PROBED
+        begins = rows.begins()
+        reduction.judge(rows.figures, rows.of_stream, rows.cells, messages, first, keeps_full, verdicts, begins)
+        return verdicts
+
+    def _bury_dead(self, verdicts: np.ndarray[Any, Any]) -> None:
+        """Remember the keys of rows that go because nothing will come of them."""
+        rows = self.rows
+        for i, begin in enumerate(rows.begins()):
+            own = self.dead.sides_of[i]
+            if own:
+                high = int(rows.figures[i, HI])
+                at = np.flatnonzero(verdicts[begin : begin + high] == reduction.DEAD)
+                if len(at):
+                    gone = rows.view(i, 0, high)[at]
+                    clock = gone[:, max(int(rows.figures[i, kernels.NUMBER]), 0)]
+                    for s in own:
+                        self.dead.add(s, clock, gone[:, self.rows.parts_of(s)])
+
+    def _bury(self, i: int, batch: Batch, ts: Int64Array, numbers: Int64Array, failing: BoolArray) -> None:
+        """Remember the keys of rows that fail the filter: a No component (section 6.3.1)."""
+        clock = numbers if self.rows.figures[i, kernels.CLOCK] == ROWS else ts
+        for s in self.dead.sides_of[i]:
+            edge = self.edges[s // 2]
+            columns = [batch.column(pair[s % 2]) for pair in edge.columns]
+            known = failing.copy()
+            for column in columns:
+                if column.valid is not None:
+                    known &= column.valid
+            if known.any():
+                words = np.stack([column.words()[known] for column in columns], axis=1)
+                self.dead.add(s, clock[known], words)
+
+    def components(self, i: int) -> tuple[list[Schema], Int64Array, np.ndarray[Any, Any]]:
+        """The rows of an input that are held, and the component of each (tests)."""
+        rows, dead = self.rows, self.dead
+        begins = rows.begins()
+        result = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
+        reduction.classify(
+            np.array(self.down, np.int64), rows.figures, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
+            dead.cells, dead.heads, self._limits, False, result, begins,
+        )  # fmt: skip
+        low, high = int(rows.figures[i, LO]), int(rows.figures[i, HI])
+        return [rows.schemas[i]], rows.view(i, low, high), result[begins[i] + low : begins[i] + high]
+
+    # ------------------------------------------------------------------------------------------------- reporting
+
+    def _report(self) -> None:
+        """Two rows of a stream agree in its key."""
+        state, rows = self._state, self.rows
+        i = int(state[INPUT])
+        pair = [rows.view(i, int(s), int(s) + 1) for s in (state[OTHER], state[SLOT])]
+        names = self.inputs[i].schema.names
+        first, second = ("; ".join(self._row_text(i, row, names)) for row in pair)
+        self.fail(
+            int(state[INSTANT]),
+            f"KEY of {self.names[i]} is violated: the rows ({first}) at {pair[0][0, 0]} and ({second}) at"
+            f" {pair[1][0, 0]} have the same; without the KEY the join keeps what such rows need",
+        )
+
+    def _row_text(self, i: int, row: Int64Array, names: Sequence[str]) -> list[str]:
+        return [f"{names[c]} {self.rows.column(i, row, c).values[0]}" for c in self.rows.columns[i]]
+
+    def describe(self) -> Description:
+        """The tree, what is held, and what went early."""
+        names = self.names
+        texts = []
+        for edge in self.edges:
+            schemas = self.inputs[edge.left].schema, self.inputs[edge.right].schema
+            on = " AND ".join(f"{schemas[0][c].name} = {schemas[1][d].name}" for c, d in edge.columns)
+            arrow = {(True, True): "<->", (True, False): "<-", (False, True): "->"}.get(
+                (edge.left_key, edge.right_key), "--"
+            )
+            texts.append(f"{names[edge.left]} {arrow} {names[edge.right]} on {on}")
+        figures: dict[str, Any] = {f"rows_of_{name}": self.rows.held(i) for i, name in enumerate(names)}
+        if self.deletions == KEPT:
+            figures["results"] = len(self.results)
+        if self.reduces:
+            figures["dead_keys"] = len(self.dead)
+            figures["dropped"] = self.dropped
+        figures["bytes"] = sum(s.nbytes for s in self.synopses())
+        figures["inspected"] = int(self._state[INSPECTED])
+        return Description("KMonJoin" if self.reduces else "SWJ", "; ".join(texts), figures)
+
+    def synopses(self) -> tuple[Any, ...]:
+        """Rows, results and dead keys."""
+        return (self.rows, self.results, self.dead)
+
+
+def _parts(batches: Sequence[Batch | None]) -> Iterator[tuple[list[Batch | None], int]]:
+    """The batches cut at instants into parts of about _PART elements of each input, and the last instant of each."""
+    starts = [0] * len(batches)
+    while True:
+        left = [(b, at) for b, at in zip(batches, starts) if b is not None and at < len(b)]
+        if not left:
+            return
+        last = min(int(b.ts[min(at + _PART, len(b)) - 1]) if at + _PART < len(b) else MAX_INSTANT for b, at in left)
+        part: list[Batch | None] = []
+        for i, b in enumerate(batches):
+            stop = starts[i]
+            if b is not None:
+                stop = len(b) if last == MAX_INSTANT else int(np.searchsorted(b.ts, last, side="right"))
+            part.append(b.slice(starts[i], stop) if b is not None and stop > starts[i] else None)
+            starts[i] = stop
+        yield part, max(int(b.ts[-1]) for b in part if b is not None)
+
+
+def _buffers(capacity: int, width: int) -> tuple[Int64Array, Int64Array, Int8Array]:
+    return np.zeros((capacity, width + 1), np.int64), np.zeros(capacity, np.int64), np.zeros(capacity, np.int8)
+
+
+def _plain(array: Any) -> Any:
+    """The array as kernels take it: contiguous and writable."""
+    return array if array.flags.c_contiguous and array.flags.writeable else array.copy()

@@ -1,0 +1,274 @@
+"""The rows that a join of windows keeps: its own, with the columns it needs and no others.
+
+All streams' rows stand in one array of words, for each stream in the order of arrival (layout: `kernels.k_mon_join`),
+and own no part of any stream's store. Room for rows to come is made in bulk: what is not needed goes then, and the rest
+moves together (`collect`). Where the room is twice what stays, a row is moved once on average.
+
+Invariants: rows with a NULL in a join column are never held; the columns kept are those of joins and of the answer
+(Babu 2005, section 6.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Column, Int64Array, Schema, Type
+from minidsms.kernels import k_mon_join as kernels
+from minidsms.kernels import k_mon_reduction as reduction
+from minidsms.kernels.k_mon_join import (
+    BASE,
+    CLOCK,
+    CLUSTER,
+    END,
+    FIGURES,
+    HEADS,
+    HEAP,
+    HI,
+    LENGTH,
+    LO,
+    MASK_AT,
+    NEXT,
+    NUMBER,
+    PART,
+    PARTS_END,
+    ROWS,
+    RUN,
+    RUNS_END,
+    SHIFT,
+    SIDE,
+    SIDE_WORDS,
+    SIDES_END,
+    STREAM,
+    STRIDE,
+    TOTAL,
+    UNIQUE,
+)
+from minidsms.streamon.k_mon.join_graph import Edge
+
+_LEAST_ROOM = 512
+"""Rows that a stream has room for, at least: a part of a slice."""
+
+_LEAST_BUCKETS = 64
+
+
+@dataclass(frozen=True)
+class Window:
+    """How a stream's rows leave. clock: UNBOUNDED, RANGE or ROWS.  length: ticks (at least 1) or rows."""
+
+    clock: int
+    length: int = 0
+
+
+class KMonRows:
+    """The rows of n streams, indexed by the edges of a tree.
+
+    schemas: of the streams.  edges: the tree.  windows: of each stream.  needed: columns of each that the answer shows.
+    counts_clusters: sides of keys keep what CA needs.  knows_keys: keys are relied on.
+    """
+
+    def __init__(
+        self, schemas: Sequence[Schema], edges: Sequence[Edge], windows: Sequence[Window],
+        needed: Sequence[Iterable[int]], knows_keys: bool, counts_clusters: bool,
+    ) -> None:  # fmt: skip
+        n = len(schemas)
+        self.schemas = list(schemas)
+        self.edges = tuple(edges)
+        self.windows = list(windows)
+        self.figures = np.zeros((n, FIGURES), np.int64)
+        self.sides = np.zeros((2 * len(edges), SIDE_WORDS), np.int64)
+        self.sides[:, CLUSTER] = -1
+        self.columns: list[tuple[int, ...]] = []
+        """Of each stream: the columns kept, in the order of their words."""
+        self.places: list[dict[int, int]] = []
+        """Of each stream: the word of each column kept."""
+        parts: list[int] = []
+        of_stream: list[int] = []
+        heaps = 1
+        for i in range(n):
+            own = [(2 * e + k, edge) for e, edge in enumerate(edges) for k in (0, 1) if edge.ends[k] == i]
+            at = 1
+            figures = self.figures[i]
+            figures[SIDE], figures[SIDES_END] = len(of_stream), len(of_stream) + len(own)
+            of_stream += [s for s, _ in own]
+            for s, _ in own:
+                self.sides[s, STREAM], self.sides[s, NEXT] = i, at
+                at += 1
+            figures[CLOCK], figures[LENGTH], figures[NUMBER] = windows[i].clock, windows[i].length, -1
+            if windows[i].clock == ROWS:
+                figures[NUMBER], figures[HEAP] = at, heaps
+                heaps += 1
+                at += 1
+            for s, edge in own:
+                is_key = knows_keys and (edge.right_key if s % 2 else edge.left_key)
+                self.sides[s, UNIQUE] = is_key
+                if is_key and counts_clusters:
+                    self.sides[s, CLUSTER] = at
+                    at += 1
+            joined = [pair[s % 2] for s, edge in own for pair in edge.columns]
+            columns = tuple(dict.fromkeys([*joined, *needed[i]]))
+            self.columns.append(columns)
+            self.places.append({c: at + k for k, c in enumerate(columns)})
+            for s, edge in own:
+                self.sides[s, PART] = len(parts)
+                parts += [self.places[i][pair[s % 2]] for pair in edge.columns]
+                self.sides[s, PARTS_END] = len(parts)
+            figures[STRIDE], figures[MASK_AT] = at + len(columns), -1
+        self.heaps = heaps
+        self.parts: Int64Array = np.array(parts, np.int64)
+        self.of_stream: Int64Array = np.array(of_stream, np.int64)
+        self._capacities = [0] * n
+        self.messages = np.zeros(0, np.uint8)
+        self._allocate([_LEAST_ROOM] * n)
+
+    # ------------------------------------------------------------------------------------------------- contents
+
+    def __len__(self) -> int:
+        """Rows in the windows that are held; among them may be some that will go when room is made."""
+        return int((self.figures[:, HI] - self.figures[:, LO]).sum())
+
+    def held(self, i: int) -> int:
+        """The same of one stream."""
+        return int(self.figures[i, HI] - self.figures[i, LO])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return self.cells.nbytes + self.heads.nbytes + self.messages.nbytes
+
+    def view(self, i: int, first: int, end: int) -> Int64Array:
+        """The rows in the slots [first, end), (m, STRIDE); not a copy."""
+        base, stride = int(self.figures[i, BASE]), int(self.figures[i, STRIDE])
+        return self.cells[base + first * stride : base + end * stride].reshape(end - first, stride)
+
+    def parts_of(self, s: int) -> Int64Array:
+        """The places of a side's columns in the rows of its stream."""
+        return self.parts[int(self.sides[s, PART]) : int(self.sides[s, PARTS_END])]
+
+    def room(self, i: int) -> int:
+        """Rows that fit without moving what is there."""
+        return self._capacities[i] - int(self.figures[i, END])
+
+    def column(self, i: int, rows: Int64Array, c: int) -> Column:
+        """A column of rows of a stream."""
+        mask_at = int(self.figures[i, MASK_AT])
+        valid = None
+        if mask_at >= 0:
+            valid = (rows[:, mask_at] >> self.columns[i].index(c)) & 1 == 0
+        return Column.from_words(rows[:, self.places[i][c]].copy(), valid, self.schemas[i][c].type)
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The codes of TEXT values held."""
+        for i, schema in enumerate(self.schemas):
+            rows = self.view(i, 0, int(self.figures[i, END]))
+            for c in self.columns[i]:
+                if schema[c].type is Type.TEXT:
+                    yield rows[:, self.places[i][c]].copy()
+
+    # -------------------------------------------------------------------------------------------------- arrivals
+
+    def append(self, i: int, ts: Int64Array, numbers: Int64Array, columns: Sequence[Column]) -> None:
+        """Write rows behind those there, which the kernel takes in; there is room.
+
+        columns: those of `self.columns[i]`; none of a join's has a NULL; others only after `take_nulls`.
+        """
+        n = len(ts)
+        nulls = [(k, c.valid) for k, c in enumerate(columns) if c.valid is not None]
+        first = int(self.figures[i, END])
+        rows = self.view(i, first, first + n)
+        rows[:] = -1
+        rows[:, 0] = ts
+        if self.figures[i, NUMBER] >= 0:
+            rows[:, self.figures[i, NUMBER]] = numbers
+        for c, column in zip(self.columns[i], columns):
+            rows[:, self.places[i][c]] = column.words()
+        if self.figures[i, MASK_AT] >= 0:
+            mask = rows[:, self.figures[i, MASK_AT]]
+            mask[:] = 0
+            for k, valid in nulls:
+                mask |= (~valid).astype(np.int64) << k
+        self.figures[i, END] = first + n
+
+    def arrive(self, i: int, ts: Int64Array, kept: BoolArray, runs: Int64Array, at: int) -> int:
+        """Note the instants of arrivals of which `kept` have been appended; returns where their runs end."""
+        figures = self.figures[i]
+        figures[RUN] = at
+        first = int(figures[END]) - int(np.count_nonzero(kept))
+        every = bool(figures[CLOCK] == ROWS)
+        end = int(kernels.take_runs(ts, kept, every, int(figures[TOTAL]), first, runs, at))
+        figures[RUNS_END] = end
+        return end
+
+    # ---------------------------------------------------------------------------------------------------- moving
+
+    def make_room(
+        self, needs: Sequence[int], verdicts: np.ndarray[Any, Any] | None = None, wider: int | None = None
+    ) -> None:
+        """Keep the rows judged KEPT (None: those in their windows), with room for more of each stream.
+
+        wider: a stream whose rows get a word more.
+
+        Called when the kernel is done: no rows wait to be taken in.
+        """
+        begin = self.begins()
+        if verdicts is None:
+            verdicts = np.full(int(self.figures[:, HI].sum()), reduction.KEPT, np.uint8)
+            for i, first in enumerate(begin):
+                verdicts[first : first + int(self.figures[i, LO])] = reduction.DROPPED
+        staying = [
+            int(np.count_nonzero(verdicts[first : first + int(self.figures[i, HI])] == reduction.KEPT))
+            for i, first in enumerate(begin)
+        ]
+        capacities = [held + max(need, _LEAST_ROOM, held // 2) for held, need in zip(staying, needs)]
+        old_figures, old_cells = self.figures.copy(), self.cells
+        if wider is not None:
+            self.figures[wider, STRIDE] += 1
+        self._allocate(capacities)
+        reduction.pack(old_figures, self.figures, old_cells, self.cells, verdicts, begin)
+        self.figures[:, END] = self.figures[:, HI]
+        kernels.link_all(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
+
+    def begins(self) -> Int64Array:
+        """Where each stream's rows begin in an array with a place for every row."""
+        return np.concatenate([[0], np.cumsum(self.figures[:-1, HI])]).astype(np.int64)
+
+    def take_nulls(self, i: int) -> None:
+        """Give a stream's rows a mask of NULLs, unless they have one; no rows wait to be taken in."""
+        if self.figures[i, MASK_AT] < 0:
+            self.figures[i, MASK_AT] = self.figures[i, STRIDE]
+            self.make_room(self._capacities, wider=i)
+
+    def _allocate(self, capacities: Sequence[int]) -> None:
+        """Empty arrays for these many rows; the figures that say where they stand."""
+        self._capacities = list(capacities)
+        cells = heads = 0
+        for i, capacity in enumerate(capacities):
+            self.figures[i, BASE] = cells
+            cells += capacity * int(self.figures[i, STRIDE])
+            self.figures[i, [LO, HI, END]] = 0
+            buckets = max(_LEAST_BUCKETS, 1 << (capacity - 1).bit_length())
+            for s in np.flatnonzero(self.sides[:, STREAM] == i):
+                self.sides[s, HEADS] = heads
+                self.sides[s, SHIFT] = 65 - buckets.bit_length()
+                heads += buckets
+        self.cells: Int64Array = np.empty(cells, np.int64)
+        self.heads: np.ndarray[Any, np.dtype[np.int32]] = np.full(heads, -1, np.int32)
+
+    # ----------------------------------------------------------------------------------------------------- state
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The state; no rows wait to be taken in."""
+        return {"figures": self.figures, "sides": self.sides, "cells": self.cells, "heads": self.heads}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Hold what `arrays` gave, and nothing else."""
+        self.figures[:], self.sides[:] = arrays["figures"], arrays["sides"]
+        self.cells, self.heads = arrays["cells"].copy(), arrays["heads"].copy()
+        ends = [*(int(b) for b in self.figures[1:, BASE]), len(self.cells)]
+        self._capacities = [
+            (end - int(base)) // int(stride)
+            for end, base, stride in zip(ends, self.figures[:, BASE], self.figures[:, STRIDE])
+        ]

@@ -1,0 +1,171 @@
+"""KMonJoin against a twin that joins what the windows hold afresh at every instant."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from minidsms.elements import Schema, Type
+from minidsms.kernels.k_mon_join import RANGE, ROWS, UNBOUNDED
+from minidsms.operators import k_mon_join
+from minidsms.operators.k_mon_join import KMonJoin
+from minidsms.streamon.k_mon.join_graph import Edge
+from minidsms.synopses.k_mon_rows import Window
+from tests.operators.harness import Element, Netted, Row, differences, feed, queue, random_cuts
+
+S = Schema.of(("a", Type.INTEGER), ("b", Type.INTEGER), ("x", Type.FLOAT), ("pass", Type.BOOLEAN))
+
+TWO = (Edge(0, 1, ((0, 0),), right_key=True),)
+CHAIN = (Edge(0, 1, ((1, 0),), right_key=True), Edge(1, 2, ((1, 0),), right_key=True))
+STAR = (Edge(0, 1, ((0, 0),), right_key=True), Edge(0, 2, ((1, 0),), right_key=True))
+ROOTS = (Edge(0, 2, ((0, 0),), right_key=True), Edge(1, 2, ((0, 0),), right_key=True))
+ONE_ONE = (
+    Edge(0, 1, ((0, 0),), left_key=True, right_key=True),
+    Edge(1, 2, ((0, 0),), left_key=True, right_key=True),
+)
+BUSH = (
+    Edge(0, 1, ((0, 0),), right_key=True),
+    Edge(1, 2, ((1, 0),), right_key=True),
+    Edge(0, 3, ((1, 0),), right_key=True),
+)
+GRAPHS = {"two": TWO, "chain": CHAIN, "star": STAR, "roots": ROOTS, "one-one": ONE_ONE, "bush": BUSH}
+
+WINDOWS = {
+    "unbounded": [Window(UNBOUNDED)] * 4,
+    "ranges": [Window(RANGE, 9), Window(RANGE, 14), Window(RANGE, 5), Window(RANGE, 20)],
+    "rows": [Window(ROWS, 5), Window(ROWS, 8), Window(ROWS, 6), Window(ROWS, 7)],
+    "mixed": [Window(RANGE, 12), Window(ROWS, 7), Window(UNBOUNDED), Window(ROWS, 3)],
+    "now": [Window(RANGE, 1), Window(RANGE, 10), Window(RANGE, 12), Window(RANGE, 8)],
+}
+
+
+def inputs_of(edges: Sequence[Edge]) -> int:
+    return len(edges) + 1
+
+
+def streams(edges: Sequence[Edge], seed: int, size: int = 40, gap: int = 2, nulls: float = 0.1) -> list[list[Element]]:
+    """Streams of rows of S in which keys are keys: column 0 of a stream with a key never comes twice."""
+    rng = random.Random(seed)
+    keyed = {e.left for e in edges if e.left_key} | {e.right for e in edges if e.right_key}
+    result = []
+    for i in range(inputs_of(edges)):
+        keys = rng.sample(range(size + size // 4), size) if i in keyed else [rng.randrange(size) for _ in range(size)]
+        if rng.random() < 0.5:
+            keys.sort(key=lambda k: k + rng.randrange(1 + size // 4))
+        ts, items = 0, []
+        for k in keys:
+            ts += rng.randrange(gap + 1)
+            row: Row = (
+                None if rng.random() < nulls / 2 else k,
+                None if rng.random() < nulls else max(0, k + rng.randrange(-1, 2)),
+                None if rng.random() < nulls else rng.randrange(3) / 2,
+                rng.random() < 0.7,
+            )
+            items.append((ts, 1, row))
+        result.append(items)
+    return result
+
+
+def contents(items: Sequence[Element], window: Window, instant: int, filtered: bool) -> list[Row]:
+    """What the window holds at the instant."""
+    arrived = [e for e in items if e[0] <= instant]
+    if window.clock == RANGE:
+        arrived = [e for e in arrived if e[0] > instant - window.length]
+    elif window.clock == ROWS:
+        arrived = arrived[-window.length :]
+    return [e[2] for e in arrived if e[2][3] or not filtered]
+
+
+def twin(
+    inputs: Sequence[Sequence[Element]], edges: Sequence[Edge], windows: Sequence[Window], filters: Sequence[bool],
+    columns: Sequence[tuple[int, int]],
+) -> Netted:  # fmt: skip
+    """Every tuple of the relations at every instant, and the differences from instant to instant."""
+    result = {}
+    last = max(e[0] for items in inputs for e in items)
+    for instant in range(last + 40):
+        tuples: list[tuple[Row, ...]] = [()]
+        for i, items in enumerate(inputs):
+            here = [e for e in edges if max(e.left, e.right) == i]
+            tuples = [
+                longer
+                for chosen in tuples
+                for row in contents(items, windows[i], instant, filters[i])
+                for longer in [(*chosen, row)]
+                if all(
+                    longer[e.left][c] is not None and longer[e.left][c] == longer[e.right][d]
+                    for e in here
+                    for c, d in e.columns
+                )
+            ]
+        result[instant] = Counter(tuple(chosen[i][c] for i, c in columns) for chosen in tuples)
+    return differences(result)
+
+
+def columns_of(edges: Sequence[Edge]) -> list[tuple[int, int]]:
+    return [(i, c) for i in range(inputs_of(edges)) for c in (0, 2)]
+
+
+def operator(edges: Sequence[Edge], windows: Sequence[Window], filters: Sequence[bool], **options: Any) -> KMonJoin:
+    n = inputs_of(edges)
+    columns = columns_of(edges)
+    schema = Schema(tuple(S[c] for _, c in columns))
+    passes = [3 if f else None for f in filters]
+    return KMonJoin([queue(S) for _ in range(n)], edges, windows[:n], columns, schema, passes, **options)
+
+
+def entering(answer: Netted) -> Netted:
+    """What ISTREAM makes of it."""
+    positive = {ts: Counter({row: m for row, m in delta.items() if m > 0}) for ts, delta in answer.items()}
+    return {ts: delta for ts, delta in positive.items() if delta}
+
+
+FILTERS = [False, False, True, False], [True, True, True, True]
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("reduces", [False, True], ids=["swj", "k-mon"])
+def test_join_is_the_join_of_the_windows_at_every_instant(graph: str, window: str, reduces: bool) -> None:
+    edges, windows = GRAPHS[graph], WINDOWS[window]
+    for seed in range(2):
+        filters = FILTERS[seed % 2][: inputs_of(edges)]
+        items = streams(edges, seed)
+        expected = twin(items, edges, windows, filters, columns_of(edges))
+        last = max(expected, default=1)
+        for cuts in ((), range(1, 80), random_cuts(seed, 60)):
+            for always in (False, True):
+                join = operator(edges, windows, filters, reduces=reduces, collects_always=always)
+                assert feed(join, items, cuts, until=max(last, 1)) == expected, (seed, cuts, always)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("reduces", [False, True], ids=["swj", "k-mon"])
+def test_netted_join_gives_what_istream_needs(graph: str, window: str, reduces: bool) -> None:
+    edges, windows = GRAPHS[graph], WINDOWS[window]
+    for seed in range(4, 6):
+        filters = FILTERS[seed % 2][: inputs_of(edges)]
+        items = streams(edges, seed, gap=1)
+        expected = entering(twin(items, edges, windows, filters, columns_of(edges)))
+        for cuts in ((), range(1, 60)):
+            join = operator(edges, windows, filters, reduces=reduces, is_netted=True, collects_always=bool(cuts))
+            assert entering(feed(join, items, cuts)) == expected
+
+
+def test_small_buffers_and_parts_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(k_mon_join, "_PART", 3)
+    monkeypatch.setattr(k_mon_join, "_TUPLES", 2)
+    for graph in GRAPHS.values():
+        for window in WINDOWS.values():
+            items = streams(graph, 3)
+            filters = FILTERS[0][: inputs_of(graph)]
+            expected = twin(items, graph, window, filters, columns_of(graph))
+            for reduces in (False, True):
+                join = operator(graph, window, filters, reduces=reduces, collects_always=True)
+                join._buffers = k_mon_join._buffers(1, len(join.outputs_of))
+                assert feed(join, items, (10, 20), room=1, until=max(expected, default=1)) == expected
