@@ -1,0 +1,94 @@
+"""How the caches of an n-way join stand in arrays, as `kernels.cached_mjoin` and `kernels.join_caches` see them.
+
+A cache stands for a segment of a pipeline, positions j to k: it maps the key of a tuple that reaches position j to the
+tuples of the segment's inputs that join with it, as slots. An entry is a *bucket*, found by the key's hash alone
+(direct-mapped: another key there is replaced):
+
+    bucket   count | head | key .. | witness .. | inline tuples ..         count < 0: no entry
+    chunk    next | bucket | tuples ..                                     16 words; tuples that do not fit the bucket
+
+`head` and `next` are addresses of chunks plus the number of tuples in them (chunks are aligned, so that the low four
+bits are free), 0 for none; the newest chunk comes first and is the only one not full. Buckets and chunks stand in
+pages of one pool; `tables` say where a cache's pages of buckets are, -1 where it has none: keys there are not cached.
+
+The witness is there where the inputs that reduce the segment, Y, have the pipeline's own input i among them: then the
+entry is complete only for as long as there has been a tuple of that key at the lookup without a break, because what
+joined with nothing of input i was not inserted. The witness is the latest such tuple: i and its slots.
+Babu 2005, sections 5.4.1 and 5.6.
+"""
+
+from __future__ import annotations
+
+PAGE_BITS = 9
+PAGE = 1 << PAGE_BITS
+"""Words of a page, a power of two; page p begins at word CHUNK + p * PAGE of the pool, so that no chunk is at 0."""
+CHUNK = 16
+"""Words of a chunk, a power of two, more than the tuples it can hold."""
+CHUNK_HEAD = 2
+BUCKET_HEAD = 2
+"""Words in front: count and head."""
+
+(
+    SIZE,
+    KEY_WORDS,
+    WITNESSES,
+    MEMBERS,
+    TABLE,
+    BUCKETS,
+    STRIDE,
+    INLINE,
+    PER_CHUNK,
+    IS_REDUCED,
+    EAGER,
+    MOST_TABLE_PAGES,
+    TABLE_PAGES,
+    PAGES,
+    FREE_CHUNK,
+    PENDING,
+) = range(16)
+"""Of a cache: inputs of its segment; words of its key and of its witness; where its members and its table begin;
+buckets, a power of two; words of a bucket, a power of two; tuples in a bucket and in a chunk; whether inserted tuples
+may be there already; whether deletions are taken out at once; pages its table may have and has, all pages; the first
+free chunk, -1 for none; the bucket being filled after a miss, -1 for none."""
+
+PROBES, HITS, CREATES, CREATED, INSERTS, DELETES, SWEPT, IGNORED, EVICTIONS, ENTRIES, TUPLES, WANTED, CACHE_WORDS = (
+    range(16, 29)
+)
+"""Counted of a cache: lookups, those that hit, entries begun after a miss and tuples in them, tuples inserted, deleted
+and swept, updates without an entry, entries replaced or dropped, entries and tuples now, pages it did not get."""
+
+(
+    STEP_TARGET,
+    TARGET_NODES,
+    TARGET_MASK,
+    TARGET_HEADS,
+    TARGET_SHIFT,
+    SOURCE,
+    SOURCE_NODES,
+    SOURCE_MASK,
+    STEP_CHECK,
+    STEP_CHECKS_END,
+    LOOKUP,
+    AFTER,
+    LOOKUP_PARTS,
+    WITNESS,
+    COLLECT,
+    UPDATE,
+    UPDATES_END,
+    PLACED_WORDS,
+) = range(18)
+"""Of a placed step: the window probed, the slot that gives the tag, further checks; the cache looked up here, -1 for
+none, the depth after its segment, the parts of its key, and (among the members) the inputs whose slots are its witness,
+-1 for none; the cache that this step ends the segment of, -1 for none; the caches whose segment's changes are complete
+here."""
+
+PART_INPUT, PART_NODES, PART_MASK, PART_WORDS = range(4)
+"""Of a part of a key: the input whose slot has it, and where its nodes are."""
+
+TAG, CURSOR, CHOSEN, UP, REST, IS_HIT, STOPS, WALKS = range(8)
+"""Rows of `walks`, per depth: the tag probed or the bucket hit; the slot to look at next or the chunk being read; (per
+input) the slot chosen; the depth to go back to; inline tuples left; whether tuples come from a cache; (per input)
+where the insertions of the instant stop."""
+
+FILL = CHUNK - 1
+"""Bits of a chunk's address that are free: they say how many tuples it has."""

@@ -1,0 +1,162 @@
+"""CachedMJoin: an n-way join whose pipelines may look segments of their work up in caches.
+
+The plan, orders and caches, may be changed between any two slices: a cache that is new begins empty and fills as it
+is looked up, one that is dropped gives its memory back, one that stays, or is still what another pipeline needs, keeps
+its entries (A-Caching: Babu 2005, sections 5.4 to 5.7). Without caches the pipelines are those of `MJoin`.
+
+Invariant: whatever plan runs, the answer is the same; between slices each entry is what its segment joins to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+
+import numpy as np
+
+from minidsms.elements import Batch, Schema
+from minidsms.kernels.cached_mjoin import cached_mjoin
+from minidsms.kernels.join_cache_layout import PART_WORDS, PLACED_WORDS, WALKS
+from minidsms.kernels.join_caches import place
+from minidsms.kernels.mjoin import DONE, FIRST, MISSING, STATUS
+from minidsms.operators.join_cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
+from minidsms.operators.join_graph import Equality, Orders
+from minidsms.operators.mjoin import MJoin
+from minidsms.queues import Queue
+from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, JoinPlan, Memory
+from minidsms.synopses.indexed_windows import IndexedWindow
+from minidsms.synopses.join_caches import JoinCaches, StoreShape
+
+
+class CachedMJoin(MJoin):
+    """As MJoin; it is an Executor[JoinPlan].
+
+    budget: bytes of the caches' pages.  buckets: of every cache, for tests.  deletes_at_once: where deletions are
+    elements, caches are kept free of them by the deletions' own pipelines, not by the lookups.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Queue],
+        equalities: Sequence[Equality],
+        outputs_of: Sequence[tuple[int, int]],
+        schema: Schema,
+        shown: Sequence[int] | None = None,
+        ranges: Sequence[int | None] | None = None,
+        *,
+        budget: int | None = None,
+        buckets: int | None = None,
+        deletes_at_once: bool = False,
+    ) -> None:
+        super().__init__(inputs, equalities, outputs_of, schema, shown, ranges)
+        n = len(inputs)
+        self.caches = JoinCaches(budget, buckets)
+        self._is_eager = deletes_at_once and not self.leaves_out
+        self._plan = JoinPlan(self.orders)
+        self._shapes: Mapping[CacheSpec, StoreShape] = {}
+        self._compiled: CompiledPlan | None = None
+        self._cached_walks = np.zeros((WALKS, n), np.int64)
+        self._cached_placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
+        self._key = np.zeros(2 * max(1, len(equalities)), np.int64)
+        self._reached = np.zeros((n, n), np.int64)
+
+    # --------------------------------------------------------------------------------------------------- the plan
+
+    @property
+    def equalities(self) -> tuple[Equality, ...]:
+        """Of the join."""
+        return self.graph.equalities
+
+    @property
+    def plan(self) -> JoinPlan:
+        """The orders and the caches."""
+        return self._plan
+
+    def is_legal(self, plan: object) -> bool:
+        """The join can run this plan, or these orders."""
+        if isinstance(plan, JoinPlan):
+            return problem_with(plan, self.graph) is None
+        return self.graph.is_legal(plan)  # type: ignore[arg-type]
+
+    def random_plan(self, rng: Random) -> JoinPlan:
+        """Any legal plan."""
+        return random_plan(self.graph, rng)
+
+    def reorder(self, orders: Orders) -> None:
+        """Other orders, without those caches that they do not allow."""
+        super().reorder(orders)
+        if hasattr(self, "_plan"):
+            kept = self._plan
+            plan = JoinPlan(orders, kept.caches)
+            while problem_with(plan, self.graph) is not None:
+                plan = JoinPlan(orders, plan.caches[:-1])
+            self.switch(plan)
+
+    def switch(self, plan: JoinPlan) -> None:
+        """Run this plan, a legal one, from the next slice on."""
+        problem = problem_with(plan, self.graph)
+        assert problem is None, problem
+        if plan.orders != self.orders:
+            super().reorder(plan.orders)
+        self._plan = plan
+        self._shapes = shapes_of(plan, self.graph, self._is_eager)
+        self.caches.use(self._shapes.values())
+        self._compiled = None
+        if plan.caches:
+            numbers = {shape: self.caches.number(shape) for shape in set(self._shapes.values())}
+            self._compiled = compiled(plan, self.graph, self._shapes, numbers, self.caches.witnesses_at)
+            self.caches.add_witnesses(self._compiled.witnesses)
+            self._parts_placed = np.zeros((len(self._compiled.key_places), PART_WORDS), np.int64)
+
+    # ---------------------------------------------------------------------------------------------------- running
+
+    def _join(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
+        if self._compiled is None:
+            yield from super()._join(batches)
+        else:
+            self._index.admit(batches)
+            yield from self._join_cached(self._compiled)
+
+    def _join_entering(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
+        if self._compiled is None:
+            yield from super()._join_entering(batches)
+        else:
+            self._index.arrive(batches)
+            yield from self._join_cached(self._compiled)
+
+    def _join_cached(self, plan: CompiledPlan) -> Iterator[Batch]:
+        """What waits in the index, through pipelines with caches."""
+        index, state, caches = self._index, self._state, self.caches
+        place(
+            self._steps, plan.lookups, plan.key_places, index.inputs, index.keys, self._cached_placed,
+            self._parts_placed,
+        )  # fmt: skip
+        found, status = 0, -1
+        while status != DONE:
+            found = cached_mjoin(
+                index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
+                index.heads, index.marks, self._stamps, self._cached_walks, state, self.leaves_out,
+                self.ranges is not None, caches.rows, caches.members, self._parts_placed, plan.updates, caches.tables,
+                caches.pool, caches.owners, caches.free, self._key, self._reached, *self._buffers, found,
+            )  # fmt: skip
+            status = int(state[STATUS])
+            assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+            complete = int(state[FIRST]) if status != DONE and self.leaves_out else found
+            if complete:
+                yield self._output(complete)
+            found = self._keep(complete, found) if status != DONE else 0
+        caches.settle()
+
+    # ---------------------------------------------------------------------------------------------------- figures
+
+    def cache_figures(self) -> Mapping[CacheSpec, CacheFigures]:
+        """Of every used cache."""
+        return {spec: self.caches.figures(shape) for spec, shape in self._shapes.items()}
+
+    def allot(self, memory: Memory) -> None:
+        """Keep to this budget from now on."""
+        self.caches.allot(memory.budget, memory.priorities)
+
+    def synopses(self) -> tuple[IndexedWindow | JoinCaches, ...]:  # type: ignore[override]
+        """The inputs' rows and the caches."""
+        return (*super().synopses(), self.caches)

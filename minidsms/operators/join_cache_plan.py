@@ -1,0 +1,230 @@
+"""Plans of an n-way join with caches: which are legal, which there are, and how the kernel takes them.
+
+Beyond what `contracts.problem_of` asks, a legal plan owes two things. Where a pipeline looks a cache up, a cache that
+is updated behind a later step, or behind one of the segment, must hold all inputs that the first one has: else its
+change would be taken from an entry that need not have all of it. And where the inputs Y that reduce a cache have the
+pipeline's own input i among them, no equality may link what stands before the segment with the rest of Y except
+through the key: then a tuple of the segment that joins with one tuple of i for the key joins with all of them, and
+those that an entry has are all there are. Babu 2005, sections 5.4 and 5.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.kernels.join_cache_layout import LOOKUP, PLACED_WORDS
+from minidsms.operators.join_graph import JoinGraph
+from minidsms.streamon.caching.contracts import (
+    Attribute,
+    CacheSpec,
+    JoinPlan,
+    SharedKey,
+    key_parts,
+    overlap,
+    position,
+    problem_of,
+    satisfies_prefix,
+    shared_key,
+)
+from minidsms.synopses.join_caches import StoreShape
+
+Orders = tuple[tuple[int, ...], ...]
+
+_LOOKUP, _AFTER, _PARTS, _WITNESS, _COLLECT, _UPDATE, _UPDATES_END = range(PLACED_WORDS - LOOKUP)
+
+
+# ---------------------------------------------------------------------------------------------------------- legality
+
+
+def members(spec: CacheSpec) -> frozenset[int]:
+    """The inputs whose changes change the cache."""
+    return frozenset((*spec.segment, *spec.reduced_by))
+
+
+def problem_with(plan: JoinPlan, graph: JoinGraph) -> str | None:
+    """Why the join cannot run the plan; None where it can."""
+    if not graph.is_legal(plan.orders):
+        return f"{plan.orders} take a Cartesian step where an input is linked, or leave one out"
+    problem = problem_of(plan)
+    if problem is not None:
+        return problem
+    for spec in plan.caches:
+        if len(members(spec)) < 2:
+            return f"{spec} is a window, which has an index already"
+        problem = _conflict(spec, plan) or _loose_end(spec, plan.orders, graph)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _conflict(spec: CacheSpec, plan: JoinPlan) -> str | None:
+    """A cache whose change would be computed from entries of this one, which do not have all of it."""
+    begin = position(spec, plan.orders)
+    for other in plan.caches:
+        inputs = members(other)
+        if spec.pipeline in inputs and len(inputs) - 2 >= begin and not members(spec) <= inputs:
+            return f"{other} is updated from what {spec} need not have"
+    return None
+
+
+def _loose_end(spec: CacheSpec, orders: Orders, graph: JoinGraph) -> str | None:
+    """An equality that lets one tuple of the pipeline's input join where another of the same key does not."""
+    if spec.pipeline not in spec.reduced_by:
+        return None
+    before = _before(spec, orders)
+    known = {part.probe for part in key_parts(spec, orders, graph.equalities)}
+    fresh = set(known)
+    while fresh:
+        fresh = {
+            b
+            for ends in graph.equalities
+            for a, b in (ends, ends[::-1])
+            if a in known and a[0] in before and b[0] in before and b not in known
+        }
+        known |= fresh
+    for ends in graph.equalities:
+        for a, b in (ends, ends[::-1]):
+            if a[0] in before and b[0] in spec.reduced_by and b[0] not in before and a not in known:
+                return f"{spec} is reduced by input {b[0]}, which is linked with the pipeline other than by the key"
+    return None
+
+
+def candidates(orders: Orders, graph: JoinGraph, reduced: bool) -> Iterator[CacheSpec]:
+    """Every legal cache of these orders, taken alone; with `reduced`, also those reduced by other inputs."""
+    n = len(orders)
+    closed = {frozenset((i, *orders[i][:d])) for i in range(n) for d in range(1, n)}
+    for inputs in sorted(closed, key=sorted):
+        for i in range(n):
+            for j in range(n - 1):
+                for k in range(j, n - 1):
+                    segment = orders[i][j : k + 1]
+                    if not inputs.issuperset(segment) or (not reduced and len(inputs) > len(segment)):
+                        continue
+                    spec = CacheSpec(i, segment, tuple(sorted(inputs.difference(segment))))
+                    if satisfies_prefix(spec, orders) and problem_with(JoinPlan(orders, (spec,)), graph) is None:
+                        yield spec
+
+
+def random_plan(graph: JoinGraph, rng: Random) -> JoinPlan:
+    """Any legal plan; those with caches are more likely than most orders would give."""
+    orders = _random_orders(graph, rng)
+    chosen: list[CacheSpec] = []
+    specs = list(candidates(orders, graph, reduced=True))
+    rng.shuffle(specs)
+    for spec in specs[: rng.randrange(len(specs) + 1)]:
+        if not any(overlap(spec, other) for other in chosen):
+            plan = JoinPlan(orders, tuple(sorted([*chosen, spec])))
+            if problem_with(plan, graph) is None:
+                chosen.append(spec)
+    return JoinPlan(orders, tuple(sorted(chosen)))
+
+
+def _random_orders(graph: JoinGraph, rng: Random) -> Orders:
+    """Legal orders; by turns any, and those in which some inputs visit each other first, so that they can be cached."""
+    first: set[int] = set()
+    if rng.random() < 0.8:
+        visited = [rng.randrange(graph.n)]
+        while len(visited) < graph.n and (len(visited) < 2 or rng.random() < 0.5):
+            visited.append(rng.choice(graph.following(visited)))
+        first = set(visited)
+    orders = []
+    for i in range(graph.n):
+        visited = [i]
+        while len(visited) < graph.n:
+            following = graph.following(visited)
+            liked = [j for j in following if i in first and j in first]
+            visited.append(rng.choice(liked or following))
+        orders.append(tuple(visited[1:]))
+    return tuple(orders)
+
+
+# -------------------------------------------------------------------------------------------------------- compilation
+
+
+@dataclass(frozen=True)
+class CompiledPlan:
+    """A plan as `kernels.cached_mjoin` takes it.
+
+    lookups: (n, n - 1, PLACED_WORDS - LOOKUP).  key_places: (m, 2) input and key.  updates: (u, 2) store, where the
+    places of its key begin.  witnesses: inputs, to stand behind the stores' members.
+    """
+
+    lookups: Int64Array
+    key_places: Int64Array
+    updates: Int64Array
+    witnesses: tuple[int, ...]
+
+
+def shapes_of(plan: JoinPlan, graph: JoinGraph, is_eager: bool) -> dict[CacheSpec, StoreShape]:
+    """The store of each cache; caches that share one have the same."""
+    keys = {spec: shared_key(spec, plan.orders, graph.equalities) for spec in plan.caches}
+    lookups: dict[SharedKey, list[tuple[int, ...]]] = {}
+    for spec, key in keys.items():
+        if spec.pipeline in spec.reduced_by:
+            lookups.setdefault(key, []).append(_before(spec, plan.orders))
+    # A reduced store may keep tuples whose partners have left: no pipeline computes that they are to go.
+    return {
+        spec: StoreShape(key, tuple(sorted(lookups.get(key, ()))), is_eager and not key.reduced_by)
+        for spec, key in keys.items()
+    }
+
+
+def compiled(
+    plan: JoinPlan,
+    graph: JoinGraph,
+    shapes: Mapping[CacheSpec, StoreShape],
+    numbers: Mapping[StoreShape, int],
+    witnesses_at: int,
+) -> CompiledPlan:
+    """numbers: of the stores.  witnesses_at: where the witnesses' inputs begin among the members."""
+    n = graph.n
+    first = np.cumsum([0, *map(len, graph.keys)])
+    place = {(i, key): int(first[i]) + k for i in range(n) for k, key in enumerate(graph.keys[i])}
+    lookups = np.zeros((n, n - 1, PLACED_WORDS - LOOKUP), np.int64)
+    lookups[:, :, [_LOOKUP, _WITNESS, _COLLECT]] = -1
+    key_places: list[tuple[int, int]] = []
+    witnesses: list[int] = []
+
+    def placed(attributes: Iterable[Attribute]) -> int:
+        at = len(key_places)
+        key_places.extend((i, place[i, (c,)]) for i, c in attributes)
+        return at
+
+    for spec in plan.caches:
+        i, j = spec.pipeline, position(spec, plan.orders)
+        step = lookups[i, j]
+        step[_LOOKUP], step[_AFTER] = numbers[shapes[spec]], j + len(spec.segment)
+        step[_PARTS] = placed(part.probe for part in key_parts(spec, plan.orders, graph.equalities))
+        lookups[i, j + len(spec.segment) - 1, _COLLECT] = step[_LOOKUP]
+        if i in spec.reduced_by:
+            before = _before(spec, plan.orders)
+            step[_WITNESS] = witnesses_at + len(witnesses)
+            # The kernel reads as many inputs as the store has words for.
+            witnesses += before + before[:1] * (shapes[spec].witnesses - 1 - len(before))
+    updates: list[tuple[int, int]] = []
+    for i in range(n):
+        own = {shapes[spec] for spec in plan.caches if spec.pipeline == i}
+        for d in range(n - 1):
+            lookups[i, d, _UPDATE] = len(updates)
+            for shape, c in sorted(numbers.items(), key=lambda item: item[1]):
+                inputs = {*shape.key.inputs, *shape.key.reduced_by}
+                # What a pipeline looks up itself, it finds complete or computes.
+                if i in inputs and d == len(inputs) - 2 and shape not in own:
+                    updates.append((c, placed(shape.key.stored)))
+            lookups[i, d, _UPDATES_END] = len(updates)
+    return CompiledPlan(
+        lookups,
+        np.array(key_places, np.int64).reshape(-1, 2),
+        np.array(updates, np.int64).reshape(-1, 2),
+        tuple(witnesses),
+    )
+
+
+def _before(spec: CacheSpec, orders: Orders) -> tuple[int, ...]:
+    """The inputs that a tuple has which looks the cache up."""
+    return (spec.pipeline, *orders[spec.pipeline][: position(spec, orders)])

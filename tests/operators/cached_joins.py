@@ -1,0 +1,120 @@
+"""What tests of cached joins share: an operator that changes its plan and checks its caches after every slice.
+
+The check is the consistency invariant by definition: the live tuples of every entry are the segment's join for its key,
+joined afresh from the windows; where the cache is reduced by other inputs, they lie between what joins with those and
+that. Babu 2005, definitions 5.4.1 and 5.7.1.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minidsms.elements import Batch, Schema
+from minidsms.kernels.mjoin import HI, KEY, LO, MASK, NODES, UNLINKED
+from minidsms.operators.cached_mjoin import CachedMJoin
+from minidsms.operators.mjoin import Equality
+from minidsms.streamon.caching.contracts import CacheFigures
+from minidsms.synopses.join_caches import StoreShape
+from tests.operators.harness import queue
+from tests.operators.test_mjoin import S, every_column, inputs_of
+
+Tuple = dict[int, int]
+"""The slot chosen of each input."""
+
+
+class CheckedMJoin(CachedMJoin):
+    """every: slices between plans drawn by `rng`; 0: the plan stays.  seen: figures of all stores that are gone."""
+
+    every = 0
+    rng = random.Random(0)
+    slices = 0
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        if self.every and self.slices % self.every == 0:
+            plan = self.random_plan(self.rng)
+            assert self.is_legal(plan)
+            self.switch(plan)
+        self.slices += 1
+        yield from super().process(batches, until)
+        for shape in set(self._shapes.values()):
+            check_entries(self, shape)
+
+
+def operator(
+    equalities: Sequence[Equality],
+    columns: Sequence[tuple[int, int]] | None = None,
+    shown: Sequence[int] | None = None,
+    ranges: Sequence[int | None] | None = None,
+    **options: Any,
+) -> CheckedMJoin:
+    """A join of windows of S."""
+    n = inputs_of(equalities)
+    columns = every_column(n) if columns is None else columns
+    schema = Schema(tuple(S[c] for _, c in columns))
+    return CheckedMJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, ranges, **options)
+
+
+def check_entries(op: CachedMJoin, shape: StoreShape) -> None:
+    """The store's entries are what its segment joins to."""
+    key = shape.key
+    rows, word = contents_of(op)
+
+    def of_key(tuples: Sequence[Tuple], values: Sequence[int]) -> set[tuple[int, ...]]:
+        alike = [t for t in tuples if all(word[i, t[i], c] == w for (i, c), w in zip(key.stored, values))]
+        return {tuple(t[i] for i in key.inputs) for t in alike}
+
+    whole = joined(op, rows, word, key.inputs)
+    needed = joined(op, rows, word, sorted((*key.inputs, *key.reduced_by))) if key.reduced_by else whole
+    for values, tuples in op.caches.entries(shape).items():
+        live = [t for t in tuples if all(slot in rows[i] for i, slot in zip(key.inputs, t))]
+        assert len(set(live)) == len(live), f"{shape.key} has a tuple twice for {values}"
+        assert of_key(needed, values) <= set(live) <= of_key(whole, values), f"{shape.key} is inconsistent for {values}"
+
+
+def contents_of(op: CachedMJoin) -> tuple[list[range | list[int]], dict[tuple[int, int, int], int]]:
+    """The slots of each window that may join, and the words of their key columns by (input, slot, column)."""
+    index = op._index
+    word = {}
+    rows: list[range | list[int]] = []
+    for i, figures in enumerate(index.inputs):
+        linked = []
+        for slot in range(figures[LO], figures[HI]):
+            at = 2 * (slot & figures[MASK])
+            if index.nodes[index.keys[figures[KEY], NODES] + at + 1] != UNLINKED:
+                linked.append(slot)
+                for x, columns in enumerate(op.graph.keys[i], int(figures[KEY])):
+                    if len(columns) == 1:
+                        word[i, slot, columns[0]] = int(index.nodes[index.keys[x, NODES] + at])
+        rows.append(linked)
+    return rows, word
+
+
+def joined(
+    op: CachedMJoin,
+    rows: Sequence[Sequence[int]],
+    word: dict[tuple[int, int, int], int],
+    inputs: Sequence[int],
+) -> list[Tuple]:
+    """The join of some inputs, by trying every row."""
+    found: list[Tuple] = [{}]
+    for place, j in enumerate(inputs):
+        checked = [
+            (a, b)
+            for ends in op.graph.equalities
+            for a, b in (ends, ends[::-1])
+            if b[0] == j and a[0] in inputs[:place]
+        ]
+        found = [
+            {**t, j: slot}
+            for t in found
+            for slot in rows[j]
+            if all(word[i, t[i], c] == word[j, slot, d] for (i, c), (_, d) in checked)
+        ]
+    return found
+
+
+def total(figures: Iterable[CacheFigures], name: str) -> int:
+    """One figure of all caches together."""
+    return sum(getattr(f, name) for f in figures)
