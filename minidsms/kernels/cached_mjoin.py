@@ -96,16 +96,14 @@ from minidsms.kernels.mjoin import (
     INSTANT,
     KEY,
     KEYS_END,
-    LEAVES,
     LEAVING,
     LENGTH,
+    LINKED,
     LO,
     MARKS,
     MASK,
     MIDDLE,
     MISSING,
-    NEXT,
-    NO_RANGE,
     NODES,
     OLD_HI,
     OLD_LO,
@@ -408,14 +406,6 @@ def _next_runs(runs, inputs, walks, state, netted):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _leaves(instants: Int64Array, inputs: Int64Array, j: int, lo: int) -> np.int64:
-    """When the row in slot lo of input j leaves."""
-    ts = instants[inputs[j, MARKS] + (lo & inputs[j, MASK])]
-    length = inputs[j, LENGTH]
-    return int64(MAX_INSTANT) if length == NO_RANGE or ts > MAX_INSTANT - length else ts + length
-
-
-@njit(cache=True, nogil=True)
 def _next_arrivals(instants, inputs, walks, state):  # type: ignore[no-untyped-def]
     """As `_next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
     of this very instant.
@@ -423,29 +413,23 @@ def _next_arrivals(instants, inputs, walks, state):  # type: ignore[no-untyped-d
     n = len(inputs)
     instant = int64(MAX_INSTANT)
     for j in range(n):
-        instant = min(instant, inputs[j, NEXT])
+        if inputs[j, HI] < inputs[j, STOP]:
+            instant = min(instant, instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])])
     leaving = int64(0)
     for j in range(n if instant < MAX_INSTANT else 0):
         lo, hi, base, mask = inputs[j, LO], inputs[j, HI], inputs[j, MARKS], inputs[j, MASK]
+        length = uint64(inputs[j, LENGTH])
+        # Rows came before the instant, so that the difference is seen right even where it wraps.
+        while lo < hi and uint64(instant) - uint64(instants[base + (lo & mask)]) > length:
+            lo += 1
         inputs[j, OLD_LO], inputs[j, OLD_HI] = lo, hi
-        if inputs[j, LEAVES] <= instant:
-            came = instant - inputs[j, LENGTH]
-            while lo < hi and instants[base + (lo & mask)] < came:
-                lo += 1
-            inputs[j, OLD_LO] = lo
-            while lo < hi and instants[base + (lo & mask)] == came:
-                lo += 1
-            leaving += lo - inputs[j, OLD_LO]
-            inputs[j, LO] = lo
-            inputs[j, LEAVES] = _leaves(instants, inputs, j, lo) if lo < hi else MAX_INSTANT
+        while lo < hi and uint64(instant) - uint64(instants[base + (lo & mask)]) == length:
+            lo += 1
+        leaving += lo - inputs[j, OLD_LO]
         stop = hi
-        if inputs[j, NEXT] == instant:
-            while stop < inputs[j, STOP] and instants[base + (stop & mask)] == instant:
-                stop += 1
-            inputs[j, NEXT] = instants[base + (stop & mask)] if stop < inputs[j, STOP] else MAX_INSTANT
-            if lo == hi:
-                inputs[j, LEAVES] = _leaves(instants, inputs, j, hi)
-        walks[STOPS, j] = stop
+        while stop < inputs[j, STOP] and instants[base + (stop & mask)] == instant:
+            stop += 1
+        inputs[j, LO], inputs[j, LINKED], walks[STOPS, j] = lo, stop, stop
         inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, _NO_LIMIT
     state[INSTANT] = instant
     state[LEAVING] = leaving
