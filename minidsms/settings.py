@@ -149,6 +149,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("profile_rate", None, _optional_share, "share of tuples profiled; none: as it pays"),
         Setting("profile_window", None, _optional_count, "profile tuples remembered; none: as the algorithm likes"),
         Setting("thrashing_alpha", None, _optional_share, "how much better another order must be (4 / alpha bound)"),
+        Setting(
+            "state_reduction",
+            "off",
+            _one_of("off", "swj", "k-mon"),
+            "what joins of windows keep: all rows, those that pass filters, or those that can still matter",
+        ),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
         Setting("sharing", "on", _switch, "operators and stores shared between queries"),
@@ -163,7 +169,6 @@ SETTINGS: dict[str, Setting] = {
 LATER = {
     "join_plan": "alternative join plans",
     "caching": "caches in joins",
-    "state_reduction": "k-Mon",
     "k_mon": "k-Mon",
 }
 """Settings of capabilities that are not built yet: refused by name, so that no one believes they act."""

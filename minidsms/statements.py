@@ -21,6 +21,7 @@ from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
 from minidsms.plan.sharing import RunningOperators
+from minidsms.plan.state_reduction import reduce_state
 from minidsms.query import Query
 from minidsms.settings import SETTINGS
 from minidsms.streamon.framework import name_places
@@ -234,7 +235,7 @@ def _register(
         raise Error(f'there is a query "{name}" already; close it first')
     bound = bind(tree, db.catalog, text)
     db.warnings.extend(bound.warnings)
-    logical = plan(bound.node, text)
+    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings)
     db.system_streams.open(bound.streams)
     db.check_registration(bound.streams, with_history)
     frontier = db.frontier(bound.streams, bound.relations)
@@ -296,7 +297,7 @@ def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
 
 def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format: str = "text") -> str:
     """The plan of a query that is not registered. rules, format: as `Query.explain`."""
-    logical = plan(bound.node, text)
+    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings)
     db.system_streams.open(bound.streams)
     running = RunningOperators(db.groups.is_sharing)
     inputs = Inputs(db.stream_store, db.relation_store)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
@@ -40,12 +41,14 @@ from minidsms.kernels.k_mon_join import (
     NO_DELETIONS,
     OTHER,
     PROBED,
+    RANGE,
     ROWS,
     SLOT,
     STATE_WORDS,
     STATUS,
     TOP,
     TOTAL,
+    UNBOUNDED,
     UNIQUE,
     UNTIL,
     VIOLATED,
@@ -376,6 +379,18 @@ class KMonJoin(Operator):
     def synopses(self) -> tuple[Any, ...]:
         """Rows, results and dead keys."""
         return (self.rows, self.results, self.dead)
+
+
+def windows_of(specs: Sequence[WindowSpec]) -> list[Window]:
+    """Windows as a query writes them; NOW is a range of one tick."""
+    return [
+        Window(ROWS, spec.rows or 0)
+        if spec.kind is WindowKind.ROWS
+        else Window(UNBOUNDED)
+        if spec.range_ is None
+        else Window(RANGE, max(spec.range_, 1))
+        for spec in specs
+    ]
 
 
 def _parts(batches: Sequence[Batch | None]) -> Iterator[tuple[list[Batch | None], int]]:

@@ -21,6 +21,7 @@ from minidsms.plan.logical import (
     GroupBy,
     MultiJoin,
     ProbedStream,
+    ReducedJoin,
     SemiJoin,
     Stop,
     ToStream,
@@ -87,6 +88,7 @@ class Plan:
         if self.network is not None:
             parts += ["Physical plan", physical_text(self.network, analyze, readers)]
             parts += ["  " + self.start] if self.start else []
+            parts += [f"  Not reduced: {note}" for note in self.logical.notes]
         return "\n".join(parts)
 
 
@@ -167,7 +169,8 @@ def describe_node(node: Node) -> str:
             specs = zip(node.specs or (), node.windows)
             of = ", ".join(f"[{window_text(spec, stream)}]" for spec, stream in specs)
             on = " AND ".join(f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in node.equalities)
-            return f"{len(names)}-way Join on {on}" + (f" of {of}" if of else "")
+            reduced = f" reduced ({node.mode})" if isinstance(node, ReducedJoin) else ""
+            return f"{len(names)}-way Join{reduced} on {on}" + (f" of {of}" if of else "")
         case SemiJoin():
             on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in node.pairs)
             return f"{'Antijoin' if node.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if node.null_safe else "")

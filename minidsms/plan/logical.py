@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.elements import Schema
+from minidsms.streamon.k_mon.join_graph import Edge
 
 NO_COLUMNS = Schema(())
 
@@ -171,6 +172,21 @@ class MultiJoin(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return self.windows
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedJoin(MultiJoin):
+    """An n-way join over streams that keeps rows of its own, and only those it needs (`plan.state_reduction`).
+
+    edges: the equalities as a tree, with the keys among them.  passes: of each stream, the column that says which rows
+    pass its filter, or None.  mode: 'swj' or 'k-mon'.  is_unique: no two rows of the ISTREAM above are equal.
+    """
+
+    edges: tuple[Edge, ...] = ()
+    passes: tuple[int | None, ...] = ()
+    mode: str = "swj"
+    is_lossy: bool = False
+    is_unique: bool = False
 
 
 @dataclass(frozen=True, eq=False)

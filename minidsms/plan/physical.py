@@ -40,6 +40,7 @@ from minidsms.plan.logical import (
     KeepArrival,
     MultiJoin,
     ProbedStream,
+    ReducedJoin,
     RelationEvents,
     RestoreArrival,
     SemiJoin,
@@ -280,6 +281,8 @@ class PhysicalPlanner:
                 return self._window(node)
             case bound.Join():
                 return self._join(node)
+            case ReducedJoin():
+                return self._reduced_join(node)
             case MultiJoin():
                 return self._multi_join(node)
             case SemiJoin():
@@ -446,6 +449,24 @@ class PhysicalPlanner:
             operator = f"MJoin {', '.join(input_names(node.names))}"
             join.ordering = AdaptiveOrders(join, input_names(node.names), operator, self._streamon)
         return join
+
+    def _reduced_join(self, node: ReducedJoin) -> Operator:
+        from minidsms.operators.k_mon_join import KMonJoin, windows_of
+
+        assert node.specs is not None
+        return KMonJoin(
+            [self._queue(stream) for stream in node.windows],
+            node.edges,
+            windows_of(node.specs),
+            node.columns,
+            node.schema,
+            node.passes,
+            is_netted=node.shown is not None,
+            is_unique=node.is_unique,
+            reduces=node.mode == "k-mon",
+            names=input_names(node.names),
+            collects_always=self._streamon.forcing is not None,
+        )
 
     def _semi_join(self, node: SemiJoin) -> Operator:
         from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator

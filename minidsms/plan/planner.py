@@ -12,9 +12,13 @@ from minidsms.plan.unnesting import build
 
 @dataclass(frozen=True)
 class LogicalPlan:
-    """The plan as built, after each rule that changed it (rule name, plan), and at the end."""
+    """The plan as built, after each rule that changed it (rule name, plan), and at the end.
+
+    notes: what was asked for and could not be, in words.
+    """
 
     stages: tuple[tuple[str, Stop], ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def root(self) -> Stop:

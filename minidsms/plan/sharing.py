@@ -23,6 +23,7 @@ from minidsms.plan.logical import (
     GroupBy,
     KeepArrival,
     MultiJoin,
+    ReducedJoin,
     RelationEvents,
     RestoreArrival,
     SemiJoin,
@@ -55,6 +56,9 @@ def shape_of(node: Node) -> Hashable | None:
             return "window events", node.spec
         case bound.Join():
             return "join", node.join, None if node.condition is None else _read(node.condition)
+        case ReducedJoin():
+            how = node.mode, node.is_lossy, node.is_unique
+            return "reduced join", node.edges, node.columns, node.shown is None, node.specs, node.passes, how
         case MultiJoin():
             return "n-way join", node.equalities, node.columns, node.shown, node.specs
         case SemiJoin():
