@@ -1,10 +1,14 @@
-"""Joining n windows whose rows leave in the order they came, instant by instant.
+"""Joining n windows, instant by instant.
 
 Every input is a ring of slots numbered by arrival, [lo, hi). A *key* is a column of an input that the condition speaks
 of (or several columns' hash); `nodes` holds (tag, next) for each key and slot: the tag is the column's word, next the
 older slot of its bucket. A probe walks a bucket from its newest slot and ends at the first below `lo`, so deletion is
 lo += 1 and nothing else (docs/design, point 3). All inputs' nodes stand in one flat array, all bucket heads in
 another.
+
+An input whose rows leave in any order is a *bag*: its slots are used again, and `places` has the slots of a batch's
+elements in their order (`kernels.bag_window`). A slot is linked and unlinked as its element is processed; `backs` has
+for each key and slot the newer slot of the bucket, so that unlinking needs no walk. So everything in a bucket is there.
 
 An element's *pipeline* visits the other inputs in a fixed order, depth first; each step probes one key with the tag of
 a slot already chosen and compares further keys. So no intermediate result is ever kept (MJoin: Viglas, Naughton and
@@ -26,15 +30,17 @@ LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NUL
 """Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
 marks and instants begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join
 now."""
-LENGTH, LINKED, SURVIVOR, SURVIVORS, INPUT_WORDS = range(14, 19)
+LENGTH, LINKED, SURVIVOR, SURVIVORS = range(14, 18)
 """Of an input that is a stream with a range: the range (NO_RANGE: none), up to where its slots are linked, and which
 of the elements that drop probing left comes next, of how many."""
+IS_BAG, INPUT_WORDS = range(18, 20)
+"""Of an input: its rows leave in any order. Then LO, HI and the like are no slots, but positions in `places`."""
 
 NO_RANGE = -1
 """The window is unbounded: as an unsigned number, the longest of ranges."""
 
-NODES, HEADS, SHIFT, KEY_WORDS = range(4)
-"""Of a key: where its nodes and bucket heads begin in the flat arrays, and its bucket shift."""
+NODES, HEADS, SHIFT, BACKS, KEY_WORDS = range(5)
+"""Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift."""
 
 TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, STEP_WORDS = range(7)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks."""
@@ -57,7 +63,7 @@ _START, _DELETE, _INSERT, _CANCEL = 0, 1, 2, 3
 deletions that may cancel one."""
 
 UNLINKED = -2
-"""As a node's next: the row has a NULL key and stands in no bucket."""
+"""As a node's next: the row has a NULL key and stands in no bucket. As a backward link: the slot stands in none."""
 
 STAMPS = 1024
 """Places for marks, per input; a power of two."""
@@ -199,6 +205,27 @@ def relink(nodes, heads, inputs, keys, i):  # type: ignore[no-untyped-def]
                 nodes[k + 1] = UNLINKED
 
 
+@njit(
+    "void(int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64, int64[::1])", cache=True, nogil=True
+)
+def relink_bag(nodes, heads, backs, inputs, keys, i, slots):  # type: ignore[no-untyped-def]
+    """Put slots of bag i at the head of its buckets; one of which any key is NULL stands in none."""
+    for slot in slots:
+        linked = True
+        for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+            linked &= nodes[keys[x, NODES] + 2 * slot + 1] != UNLINKED
+        for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+            k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
+            if linked:
+                b = keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])
+                older = heads[b]
+                if older >= 0:
+                    backs[back + older] = slot
+                nodes[k + 1], backs[back + slot], heads[b] = older, -1, slot
+            else:
+                nodes[k + 1], backs[back + slot] = UNLINKED, UNLINKED
+
+
 @njit("void(int64[:, ::1], int8[::1], int64, int64, int64)", cache=True, nogil=True)
 def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
     """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
@@ -230,27 +257,36 @@ def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, nette
         return int64(_START)
     leaving = int64(0)
     for j in range(n):
+        is_bag = inputs[j, IS_BAG] != 0
         lo, hi = inputs[j, LO], inputs[j, HI]
+        if is_bag:
+            lo = hi
+            inputs[j, LO] = hi
         inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, STOP] = lo, hi, hi
         at = inputs[j, RUN]
         if at < inputs[j, RUNS_END] and runs[at, RUN_TS] == instant:
             leave = runs[at, RUN_DELETIONS]
             leaving += leave
-            if lo + leave > hi:
+            if is_bag:
+                hi += leave
+                inputs[j, HI] = hi
+            elif lo + leave > hi:
                 state[STATUS] = MISSING
             inputs[j, LO] = lo + leave
             inputs[j, STOP] = hi + runs[at, RUN_INSERTIONS]
             inputs[j, RUN] = at + 1
             if netted != 0:
                 lo += leave
-        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, _NO_LIMIT
+        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = 0 if is_bag else lo, _NO_LIMIT
     state[INSTANT] = instant
     state[LEAVING] = leaving
     return int64(_DELETE if netted == 0 and leaving > 0 else _INSERT)
 
 
 @njit(inline="always")
-def _link(inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64Array, i: int, slot: int) -> bool:
+def _link(  # type: ignore[no-untyped-def]
+    inputs, keys, nodes, heads, backs, i, slot
+):
     """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none.
 
     It has a single return: with several, numba counts references to the arrays, atomically, at each call.
@@ -264,11 +300,32 @@ def _link(inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64A
         k = uint64(keys[x, NODES] + at)
         if linked:
             b = uint64(keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT]))
+            if inputs[i, IS_BAG] != 0:
+                if heads[b] >= 0:
+                    backs[keys[x, BACKS] + heads[b]] = slot
+                backs[keys[x, BACKS] + slot] = -1
             nodes[k + uint64(1)] = heads[b]
             heads[b] = slot
         else:
             nodes[k + uint64(1)] = UNLINKED
     return linked
+
+
+@njit(inline="always")
+def _unlink(  # type: ignore[no-untyped-def]
+    inputs, keys, nodes, heads, backs, i, slot
+):
+    """Take a slot of bag i, which stands in its buckets, out of them."""
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
+        newer, older = backs[back + slot], nodes[k + 1]
+        if older >= 0:
+            backs[back + older] = newer
+        if newer >= 0:
+            nodes[keys[x, NODES] + 2 * newer + 1] = older
+        else:
+            heads[keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])] = older
+        backs[back + slot] = UNLINKED
 
 
 @njit(inline="always")
@@ -287,19 +344,22 @@ def _stamp(
 
 @njit(
     "int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[::1], int8[::1], int64)",
+    " int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[::1],"
+    " int8[::1], int64)",
     cache=True,
     nogil=True,
 )
 def mjoin(  # type: ignore[no-untyped-def]
-    runs, inputs, keys, steps, checks, nodes, heads, marks, stamps, walks, state, netted, out, out_ts, out_sign, found
-):
+    runs, inputs, keys, steps, checks, nodes, heads, places, backs, marks, stamps, walks, state, netted,
+    out, out_ts, out_sign, found,
+):  # fmt: skip
     """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
     steps: (n, n - 1, STEP_WORDS), the pipeline of each input.  checks: (c, 4): input, key, input, key that are equal.
     walks: (3, n): tag and slot to look at next per depth, and the slot chosen of each input.
-    netted: the consumer is ISTREAM; then the tuples of an instant stay in `out` until it is done: a caller that empties
-    a full buffer leaves those from state[FIRST] on at its beginning.  stamps: (n, STAMPS), where netted.
+    netted: the consumer is ISTREAM, and no input is a bag; then the tuples of an instant stay in `out` until it is
+    done: a caller that empties a full buffer leaves those from state[FIRST] on at its beginning.
+    stamps: (n, STAMPS), where netted.
     out: (n, m) slots per input, with out_ts and out_sign: in ts order, deletions first; `found` are there already.
     O(elements + tuples + slots inspected).
     """
@@ -308,6 +368,7 @@ def mjoin(  # type: ignore[no-untyped-def]
     limit = len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     inspected = 0
+    own = int64(0)
     state[STATUS] = DONE
     while True:
         # The pipeline of the element `slot` of input i, as far as the buffer has room.
@@ -365,7 +426,8 @@ def mjoin(  # type: ignore[no-untyped-def]
             if i < n:
                 slot = inputs[i, HI]
                 inputs[i, HI] = slot + 1
-                begins = _link(inputs, keys, nodes, heads, i, slot)
+                own = places[slot] if inputs[i, IS_BAG] != 0 else slot
+                begins = _link(inputs, keys, nodes, heads, backs, i, own)
             elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
                 _stamp(inputs, marks, stamps, state, out, found)
                 phase, i, slot = int64(_CANCEL), int64(0), inputs[0, OLD_LO] - 1
@@ -374,13 +436,17 @@ def mjoin(  # type: ignore[no-untyped-def]
         elif phase != _START:
             slot += 1
             while i < n and slot >= inputs[i, LO]:
-                inputs[i, PROBE_LO] = inputs[i, LO]
+                if inputs[i, IS_BAG] == 0:
+                    inputs[i, PROBE_LO] = inputs[i, LO]
                 i += 1
                 if i < n:
                     slot = inputs[i, OLD_LO]
             if i < n:
-                at = slot & inputs[i, MASK]
+                own = places[slot] if inputs[i, IS_BAG] != 0 else slot
+                at = own & inputs[i, MASK]
                 begins = nodes[keys[inputs[i, KEY], NODES] + 2 * at + 1] != UNLINKED
+                if begins and inputs[i, IS_BAG] != 0:
+                    _unlink(inputs, keys, nodes, heads, backs, i, own)
                 if phase == _CANCEL:
                     begins &= stamps[i, marks[inputs[i, MARKS] + at] & (STAMPS - 1)] == state[SERIAL]
             elif phase == _DELETE:
@@ -392,8 +458,8 @@ def mjoin(  # type: ignore[no-untyped-def]
                 phase = int64(_START)
         if begins:
             x = steps[i, 0, PROBED]
-            tag = nodes[keys[steps[i, 0, FROM_KEY], NODES] + 2 * (slot & inputs[i, MASK])]
-            walks[2, i] = slot
+            tag = nodes[keys[steps[i, 0, FROM_KEY], NODES] + 2 * (own & inputs[i, MASK])]
+            walks[2, i] = own
             walks[0, 0] = tag
             walks[1, 0] = heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
             depth = int64(0)

@@ -36,6 +36,7 @@ from minidsms.kernels.mjoin import (
 from minidsms.operators.join_graph import Equality, JoinGraph, Orders
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
+from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 if TYPE_CHECKING:
@@ -59,12 +60,12 @@ _FIRST_TUPLES = 64
 class MJoin(Operator):
     """The rows of all inputs side by side where every equality holds.
 
-    Every input's deletions come in the order of its insertions.
     outputs_of: the (input, column) of each output column; schema: theirs.
     shown: where the consumer is ISTREAM, the output columns that stand unchanged in its rows; then deletions that
     cancel no insertion of their instant may be left out. None: all deletions are put out.
     ranges: where given (and `shown` is), the inputs are streams, and each row stays so many ticks, as in a RangeWindow;
     None: for ever. Then no deletion is ever an element, which halves the work.
+    fifo: of each input, whether its deletions come in the order of its insertions (default: of all).
     """
 
     name = "MJoin"
@@ -77,6 +78,7 @@ class MJoin(Operator):
         schema: Schema,
         shown: Sequence[int] | None = None,
         ranges: Sequence[int | None] | None = None,
+        fifo: Sequence[bool] | None = None,
     ) -> None:
         super().__init__(inputs, schema)
         assert ranges is None or shown is not None
@@ -84,12 +86,15 @@ class MJoin(Operator):
         n = len(inputs)
         self.graph = JoinGraph(n, equalities)
         self.outputs_of = tuple(outputs_of)
-        self.leaves_out = shown is not None
+        bags = [not each for each in fifo or [True] * n]
+        self.has_bags = any(bags)
+        assert ranges is None or not self.has_bags
+        self.leaves_out = shown is not None and not self.has_bags
         marked = None
-        if shown is not None:
+        if shown is not None and self.leaves_out:
             marked = [sorted({c for j in shown for k, c in [self.outputs_of[j]] if k == i}) for i in range(n)]
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
-        self._index = WindowIndex([q.schema for q in inputs], self.graph.keys, marked, needed, ranges)
+        self._index = WindowIndex([q.schema for q in inputs], self.graph.keys, marked, needed, ranges, bags)
         self.reorder(self.graph.default_orders())
         self._stamps = np.zeros((n if self.leaves_out else 0, STAMPS), np.int64)
         self._walks = np.zeros((4, n), np.int64)
@@ -141,7 +146,8 @@ class MJoin(Operator):
         while status != DONE:
             found = mjoin(
                 index.runs, index.inputs, index.keys, self._steps, self._checks, index.nodes, index.heads,
-                index.marks, self._stamps, self._walks, state, self.leaves_out, *self._buffers, found,
+                index.places, index.backs, index.marks, self._stamps, self._walks, state, self.leaves_out,
+                *self._buffers, found,
             )  # fmt: skip
             status = int(state[STATUS])
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
@@ -233,7 +239,7 @@ class MJoin(Operator):
         for window in self._index.windows:
             window.release()
 
-    def synopses(self) -> tuple[IndexedWindow, ...]:
+    def synopses(self) -> tuple[IndexedWindow | BagWindow, ...]:
         """The inputs' rows."""
         return tuple(self._index.windows)
 

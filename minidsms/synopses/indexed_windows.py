@@ -30,10 +30,12 @@ from minidsms.elements import (
 from minidsms.kernels import entering_join
 from minidsms.kernels import mjoin as kernels
 from minidsms.kernels.mjoin import (
+    BACKS,
     HAS_NULLS,
     HEADS,
     HI,
     INPUT_WORDS,
+    IS_BAG,
     KEY,
     KEY_WORDS,
     KEYS_END,
@@ -49,7 +51,9 @@ from minidsms.kernels.mjoin import (
     RUNS_END,
     SHIFT,
     STOP,
+    UNLINKED,
 )
+from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
@@ -70,6 +74,8 @@ class IndexedWindow:
     keys: those of no or one column first; a key of several columns is made of keys that stand before it.
     marked: columns whose hash the slots carry as marks.  needed: columns that `gather` will be asked for.
     """
+
+    is_bag = False
 
     def __init__(
         self, index: WindowIndex, number: int, schema: Schema, keys: Sequence[Key], marked: Sequence[int] | None,
@@ -259,13 +265,16 @@ class WindowIndex:
 
     keys: of each input, see `IndexedWindow`.  marked: of each input, or None where no marks are wanted.
     ranges: of each input, where the inputs are streams whose elements leave after so many ticks (None: never).
+    bags: of each input, whether its rows leave in any order. Then there are neither marks nor ranges.
     """
 
     def __init__(
         self, schemas: Sequence[Schema], keys: Sequence[Sequence[Key]], marked: Sequence[Sequence[int]] | None,
         needed: Sequence[Iterable[int]], ranges: Sequence[int | None] | None = None,
+        bags: Sequence[bool] | None = None,
     ) -> None:  # fmt: skip
         n = len(schemas)
+        bags = bags or [False] * n
         self.inputs = np.zeros((n, INPUT_WORDS), np.int64)
         self.keys = np.zeros((sum(map(len, keys)), KEY_WORDS), np.int64)
         at = 0
@@ -277,20 +286,25 @@ class WindowIndex:
         if ranges is not None:
             # NOW is a range of one tick.
             self.inputs[:, LENGTH] = [NO_RANGE if length is None else max(length, 1) for length in ranges]
+        self.inputs[:, IS_BAG] = bags
         self._capacities = [_LEAST_CAPACITY] * n
         self._roomy = [0] * n
         self._buckets = [_LEAST_CAPACITY] * n
         self._place()
-        self.windows = [
-            IndexedWindow(self, i, schemas[i], keys[i], None if marked is None else marked[i], needed[i])
+        self.windows: list[IndexedWindow | BagWindow] = [
+            BagWindow(self, i, schemas[i], keys[i], needed[i])
+            if bags[i]
+            else IndexedWindow(self, i, schemas[i], keys[i], None if marked is None else marked[i], needed[i])
             for i in range(n)
         ]
         self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
+        self.places: Int64Array = np.zeros(0, np.int64)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the index."""
-        return self.nodes.nbytes + self.heads.nbytes + self.marks.nbytes + self.instants.nbytes + self.runs.nbytes
+        arrays = (self.nodes, self.heads, self.backs, self.marks, self.instants, self.runs, self.places)
+        return sum(array.nbytes for array in arrays)
 
     def admit(self, batches: Sequence[Batch | None]) -> None:
         """Take in the inputs' elements: rows into slots, and when they enter and leave into runs."""
@@ -298,20 +312,28 @@ class WindowIndex:
         if total > len(self.runs) or (len(self.runs) > 4096 and total * 16 < len(self.runs)):
             self.runs = np.zeros((max(_LEAST_CAPACITY, total), RUN_WORDS), np.int64)
         at = 0
-        for i, batch in enumerate(batches):
+        places: list[Int64Array] = []
+        for i, (window, batch) in enumerate(zip(self.windows, batches)):
             figures = self.inputs[i]
             figures[RUN] = figures[RUNS_END] = at
+            if window.is_bag:
+                figures[HI] = sum(map(len, places))
             if batch is not None:
                 signs = _NO_SIGNS if batch.sign is None else _plain(batch.sign)
                 most = kernels.take_runs(_plain(batch.ts), signs, batch.sign is not None, self.runs, figures)
-                self.windows[i].admit(batch)
-                self.fit(i, int(most))
+                if isinstance(window, BagWindow):
+                    places.append(window.admit(batch))
+                else:
+                    window.admit(batch)
+                    self.fit(i, int(most))
                 at = int(figures[RUNS_END])
+        self.places = np.concatenate([_NO_TS, *places])
 
     def arrive(self, batches: Sequence[Batch | None]) -> None:
         """Take in the elements of streams with ranges."""
         for window, batch in zip(self.windows, batches):
             if batch is not None:
+                assert isinstance(window, IndexedWindow)
                 window.arrive(batch)
 
     def expire(self, until: int) -> None:
@@ -336,27 +358,45 @@ class WindowIndex:
             for j in range(len(self.windows)):
                 self.relink(j)
 
+    def set_capacity(self, i: int, slots: int) -> None:
+        """Room for so many slots of a bag, and buckets for as many rows."""
+        self._buckets[i] = slots
+        self._resize(i, slots)
+
+    def link_bag(self, i: int, slots: Int64Array) -> None:
+        """Put slots of a bag, whose keys are written, into its buckets."""
+        kernels.relink_bag(self.nodes, self.heads, self.backs, self.inputs, self.keys, i, slots)
+
     def clear(self, i: int) -> None:
         """Forget an input's slots."""
         self.inputs[i, [LO, HI, STOP, LINKED, HAS_NULLS]] = 0
+        if self.windows[i].is_bag:
+            for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
+                self.backs[self.keys[x, BACKS] : self.keys[x, BACKS] + self._capacities[i]] = UNLINKED
         for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
             self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = -1
 
     def relink(self, i: int) -> None:
         """Fill an input's buckets, which are empty."""
-        kernels.relink(self.nodes, self.heads, self.inputs, self.keys, i)
+        if self.inputs[i, IS_BAG]:
+            first = self.keys[self.inputs[i, KEY], BACKS]
+            self.link_bag(i, np.flatnonzero(self.backs[first : first + self._capacities[i]] != UNLINKED))
+        else:
+            kernels.relink(self.nodes, self.heads, self.inputs, self.keys, i)
 
     def _place(self) -> None:
         """Lay out empty arrays for the capacities and the buckets."""
-        nodes = marks = 0
+        nodes = marks = backs = 0
         for i, capacity in enumerate(self._capacities):
             self.inputs[i, MASK] = capacity - 1
             self.inputs[i, MARKS] = marks
             marks += capacity if self._has_marks or self.has_ranges else 0
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-                self.keys[x, NODES] = nodes
+                self.keys[x, NODES], self.keys[x, BACKS] = nodes, backs
                 nodes += 2 * capacity
+                backs += capacity if self.inputs[i, IS_BAG] else 0
         self.nodes: Int64Array = np.zeros(nodes, np.int64)
+        self.backs: Int64Array = np.full(backs, UNLINKED, np.int64)
         self.marks: Int64Array = np.zeros(marks if self._has_marks else 0, np.int64)
         self.instants: Int64Array = np.zeros(marks if self.has_ranges else 0, np.int64)
         self._place_buckets()
@@ -373,14 +413,17 @@ class WindowIndex:
     def _resize(self, i: int, capacity: int) -> None:
         """Give an input's slots another capacity; each keeps its number."""
         old_inputs, old_keys, nodes = self.inputs.copy(), self.keys.copy(), self.nodes
-        marks, instants = self.marks, self.instants
+        marks, instants, backs = self.marks, self.instants, self.backs
         self._capacities[i] = capacity
         self._place()
         for j, window in enumerate(self.windows):
             # What other inputs have written for the slots to come moves too.
             mask = int(old_inputs[j, MASK])
-            end = self.inputs[j, HI] if j == i else self.inputs[j, LO] + mask + 1
-            slots = np.arange(self.inputs[j, LO], end, dtype=np.int64)
+            if window.is_bag:
+                slots = np.arange(min(mask + 1, self._capacities[j]), dtype=np.int64)
+            else:
+                end = self.inputs[j, HI] if j == i else self.inputs[j, LO] + mask + 1
+                slots = np.arange(self.inputs[j, LO], end, dtype=np.int64)
             old, new = slots & mask, slots & self.inputs[j, MASK]
             if self._has_marks:
                 self.marks[self.inputs[j, MARKS] + new] = marks[old_inputs[j, MARKS] + old]
@@ -389,7 +432,9 @@ class WindowIndex:
             for x in range(self.inputs[j, KEY], self.inputs[j, KEYS_END]):
                 for word in (0, 1):
                     self.nodes[self.keys[x, NODES] + 2 * new + word] = nodes[old_keys[x, NODES] + 2 * old + word]
-            if j == i:
+                if window.is_bag:
+                    self.backs[self.keys[x, BACKS] + new] = backs[old_keys[x, BACKS] + old]
+            if j == i and isinstance(window, IndexedWindow):
                 ring = np.zeros(capacity, np.int64)
                 ring[new] = window.ring[old]
                 window.ring = ring

@@ -29,6 +29,7 @@ from tests.operators.harness import (
     netted,
     queue,
     random_cuts,
+    random_relation,
     random_window,
     run_in_order,
 )
@@ -105,12 +106,15 @@ def every_column(n: int) -> list[tuple[int, int]]:
 
 
 def operator(
-    equalities: Sequence[Equality], columns: Sequence[tuple[int, int]] | None = None, shown: Sequence[int] | None = None
+    equalities: Sequence[Equality],
+    columns: Sequence[tuple[int, int]] | None = None,
+    shown: Sequence[int] | None = None,
+    fifo: Sequence[bool] | None = None,
 ) -> MJoin:
     n = inputs_of(equalities)
     columns = every_column(n) if columns is None else columns
     schema = Schema(tuple(S[c] for _, c in columns))
-    return MJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown)
+    return MJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, fifo=fifo)
 
 
 def entering(answer: Netted) -> Netted:
@@ -202,6 +206,82 @@ def test_state_does_not_grow_with_the_stream_and_shrinks_after_a_burst() -> None
     assert sizes[19] == sizes[5] and sizes[-1] < sizes[20] / 4
 
 
+def mixed(fifo: Sequence[bool], seed: int, size: int = 30, keys: int = 3, life: int = 6) -> list[list[Element]]:
+    """Windows where fifo says so, else relations whose rows leave in any order."""
+    return [
+        items if is_fifo else random_relation(rows(seed * 10 + i, size, keys), seed * 10 + i, life)
+        for i, (is_fifo, items) in enumerate(zip(fifo, windows(len(fifo), seed, size, keys)))
+    ]
+
+
+BAGS = [(False, False, False, False), (True, False, True, False), (False, True, True, True)]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("fifo", BAGS)
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_of_relations_leave_in_any_order(name: str, fifo: tuple[bool, ...], seed: int) -> None:
+    graph = GRAPHS[name]
+    n = inputs_of(graph)
+    fifo = fifo[:n]
+    items, columns = mixed(fifo, seed + 110), every_column(n)
+    expected = twin(items, graph, columns)
+    for cuts in ((), range(1, 60), random_cuts(seed, 40)):
+        op = Reordered([queue(S) for _ in range(n)], graph, columns, Schema(S.fields * n), fifo=fifo)
+        op.others = reorderings(graph, seed)
+        assert feed(op, items, cuts) == expected
+
+
+def test_relations_join_alike_in_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    fifo = (False, True, False)
+    items, columns = mixed(fifo, 131, 60, 2), [(0, 1), (2, 2)]
+    expected = feed(operator(CHAIN, columns, fifo=fifo), items)
+    for tuples in (1, 2, 3, 7):
+        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
+        monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
+        monkeypatch.setattr(mjoin, "_PART", tuples)
+        assert feed(operator(CHAIN, columns, fifo=fifo), items, room=1, budget=5) == expected
+        run_in_order(operator(CHAIN, columns, fifo=fifo), items, room=1, budget=5)
+
+
+def test_a_relation_may_hold_a_row_many_times_and_lose_it_one_by_one() -> None:
+    row = (1, 1, 0.0, True)
+    left = [(1, 1, row), (1, 1, row), (2, 1, row), (3, -1, row), (5, -1, row), (5, -1, row)]
+    answer = feed(operator(TWO, [(0, 0)], fifo=(False, False)), [left, [(1, 1, row), (4, -1, row)]], range(1, 7))
+    assert answer == {1: Counter({(1,): 2}), 2: Counter({(1,): 1}), 3: Counter({(1,): -1}), 4: Counter({(1,): -2})}
+
+
+def test_inputs_without_any_equality_give_every_combination() -> None:
+    fifo = (True, False, True)
+    items = mixed(fifo, 141, 12)
+    columns = [(0, 0), (2, 1), (1, 2)]
+    for cuts in ((), range(1, 60)):
+        op = MJoin([queue(S) for _ in range(3)], [], columns, Schema(tuple(S[c] for _, c in columns)), fifo=fifo)
+        assert feed(op, items, cuts) == twin(items, [], columns)
+
+
+def test_relations_grow_and_shrink_and_keep_their_rows() -> None:
+    op = operator(CHAIN, [(0, 0), (2, 0)], fifo=(False, False, False))
+    out = Queue(op.schema, 1 << 30)
+    op.outputs.append(out)
+    sizes = []
+    for step in range(40):
+        count = 5000 if step == 20 else 10
+        for q in op.inputs:
+            last = 5000 if step == 21 else 10
+            gone = [(step, -1, (t, t, 0.0, True)) for t in reversed(range(last))] if step else []
+            q.put(batch([*gone, *((step, 1, (t, t, 0.0, True)) for t in range(count))], S))
+            q.progress = step
+        while op.is_ready():
+            op.run(1 << 30)
+        taken = out.take(END)
+        assert taken is not None
+        assert int(taken.signs.sum(dtype=np.int64)) == count - (0 if not step else 5000 if step == 21 else 10)
+        assert [len(window) for window in op.synopses()] == [count] * 3
+        sizes.append(op.describe().figures["bytes"])
+    assert sizes[19] == sizes[10] and sizes[-1] < sizes[20] / 4
+
+
 class Referring:
     """A join over windows whose batches refer to stream stores, as the planner's do."""
 
@@ -260,11 +340,13 @@ def test_rows_may_come_with_and_without_references(gathers: tuple[int, ...]) -> 
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_state_given_as_arrays_and_taken_back_continues_alike(name: str) -> None:
+@pytest.mark.parametrize("fifo", [(True,) * 4, (False, True, False, False)])
+def test_state_given_as_arrays_and_taken_back_continues_alike(name: str, fifo: tuple[bool, ...]) -> None:
     graph = GRAPHS[name]
-    items = windows(inputs_of(graph), 41)
+    fifo = fifo[: inputs_of(graph)]
+    items = mixed(fifo, 41)
     cut = 14
-    first, second = operator(graph), operator(graph)
+    first, second = operator(graph, fifo=fifo), operator(graph, fifo=fifo)
     before = feed(first, [[e for e in side if e[0] <= cut] for side in items], [10], until=cut)
     for old, new in zip(first.synopses(), second.synopses()):
         new.restore(old.arrays())

@@ -1,0 +1,126 @@
+"""Rows in slots with a free list, found again by what they hold: an input of an n-way join that is a bag.
+
+`row_nodes[slot]` is (hash of the row, next slot of its bucket), next being FREE where the slot holds no row. Equal rows
+are interchangeable, so a deletion takes the first that is equal. The index by key is that of `kernels.mjoin`, which
+links and unlinks these slots instant by instant; here the elements of a batch only get their slots.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, njit, uint64
+
+from minidsms.elements import Int64Array
+from minidsms.kernels.mjoin import UNLINKED
+
+FREE = -2
+"""As a row node's next: the slot holds no row."""
+
+MISSING = -1
+"""What `take_rows` returns where a deletion cancels no row that is held."""
+
+
+@njit(
+    "int64(int8[::1], int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64,"
+    " int64[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def take_rows(  # type: ignore[no-untyped-def]
+    sign, rows, hashes, heads, row_nodes, words, free, top, places, freed
+):
+    """Give each element its slot, in the order they come: places[k] is where rows[k] is put, or was held.
+
+    heads: a power of two of them.  free[:top]: the slots that hold no row; freed: takes those that deletions leave.
+    Returns the new top.
+    """
+    mask = len(heads) - 1
+    width = rows.shape[1]
+    gone = 0
+    for k in range(len(sign)):
+        b = hashes[k] & mask
+        if sign[k] > 0:
+            top -= 1
+            slot = free[top]
+            for c in range(width):
+                words[slot, c] = rows[k, c]
+            row_nodes[slot, 0], row_nodes[slot, 1] = hashes[k], heads[b]
+            heads[b] = slot
+        else:
+            newer, slot = int64(-1), heads[b]
+            while slot >= 0:
+                equal = row_nodes[slot, 0] == hashes[k]
+                for c in range(width):
+                    equal &= words[slot, c] == rows[k, c]
+                if equal:
+                    break
+                newer, slot = slot, row_nodes[slot, 1]
+            if slot < 0:
+                return int64(MISSING)
+            if newer < 0:
+                heads[b] = row_nodes[slot, 1]
+            else:
+                row_nodes[newer, 1] = row_nodes[slot, 1]
+            row_nodes[slot, 1] = FREE
+            freed[gone] = slot
+            gone += 1
+        places[k] = slot
+    return int64(top)
+
+
+@njit("void(int64[::1], int64[:, ::1])", cache=True, nogil=True)
+def rehash(heads, row_nodes):  # type: ignore[no-untyped-def]
+    """Fill empty buckets with the rows held."""
+    mask = len(heads) - 1
+    for slot in range(len(row_nodes)):
+        if row_nodes[slot, 1] != FREE:
+            b = row_nodes[slot, 0] & mask
+            row_nodes[slot, 1] = heads[b]
+            heads[b] = slot
+
+
+@njit("int64(int64[:, ::1], int64, int64, int64, int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def take_key_words(words, column, mask_word, bit, slots, nodes, base):  # type: ignore[no-untyped-def]
+    """Write a column of the rows in these slots into a key's nodes; returns how many are NULL."""
+    nulls = 0
+    for slot in slots:
+        nodes[base + 2 * slot] = words[slot, column]
+        nodes[base + 2 * slot + 1] = -1
+        if (words[slot, mask_word] >> bit) & 1:
+            nodes[base + 2 * slot + 1] = UNLINKED
+            nulls += 1
+    return int64(nulls)
+
+
+@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+def _mixed(h, word):  # type: ignore[no-untyped-def]
+    x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
+    x ^= x >> uint64(32)
+    x *= uint64(0xC4CEB9FE1A85EC53)
+    return int64(x ^ (x >> uint64(29)))
+
+
+@njit("void(int64[::1], int64, int64[::1], int64[::1])", cache=True, nogil=True)
+def combine_keys_of(nodes: Int64Array, base: int, parts: Int64Array, slots: Int64Array) -> None:
+    """`kernels.mjoin.combine_keys` of slots that stand in no order."""
+    for slot in slots:
+        h = int64(1)
+        following = int64(-1)
+        for p in parts:
+            h = _mixed(h, nodes[p + 2 * slot])
+            if nodes[p + 2 * slot + 1] == UNLINKED:
+                following = int64(UNLINKED)
+        nodes[base + 2 * slot] = h
+        nodes[base + 2 * slot + 1] = following
+
+
+@njit("int64[::1](int64[:, ::1])", cache=True, nogil=True)
+def held(row_nodes: Int64Array) -> Int64Array:
+    """The slots that hold rows."""
+    slots = np.empty(len(row_nodes), np.int64)
+    n = 0
+    for slot in range(len(row_nodes)):
+        if row_nodes[slot, 1] != FREE:
+            slots[n] = slot
+            n += 1
+    return slots[:n].copy()

@@ -1,0 +1,175 @@
+"""An input of an n-way join whose rows leave in any order: relations, PARTITION BY windows, derived relations.
+
+Its rows stand as words in slots with a free list, behind the index that the other inputs have (docs/design, point 3).
+
+Invariants: a row with a NULL key has a slot and stands in no bucket of a key; a slot freed in a slice is used again
+only after `settle`, when everything that was found in the slice has been gathered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minidsms.elements import Batch, Column, Int64Array, Schema, Type
+from minidsms.kernels import bag_window as kernels
+from minidsms.kernels.hashing import hash_rows, normal_signs
+from minidsms.kernels.mjoin import HAS_NULLS, KEY, NODES
+from minidsms.synopses.row_layout import RowLayout
+
+if TYPE_CHECKING:
+    from minidsms.synopses.indexed_windows import Key, WindowIndex
+
+_LEAST_CAPACITY = 64
+_SLICES_BEFORE_SHRINKING = 8
+
+
+class BagWindow:
+    """One input: its rows by slot.
+
+    keys: as of an `IndexedWindow`.  needed: columns that `gather` will be asked for. Rows that are equal in keys and
+    needed columns are one and the same here.
+    """
+
+    is_bag = True
+    refers = False
+
+    def __init__(
+        self, index: WindowIndex, number: int, schema: Schema, keys: Sequence[Key], needed: Iterable[int]
+    ) -> None:
+        self.schema = schema
+        self.keys = tuple(keys)
+        self.layout = RowLayout(schema, (), sorted({c for key in keys for c in key} | set(needed)), False)
+        self.figures = index.inputs[number]
+        self._index = index
+        self._number = number
+        self._freed: list[Int64Array] = []
+        self._roomy = 0
+        self._top = self._held = 0
+        self._allocate(_LEAST_CAPACITY)
+
+    def __len__(self) -> int:
+        return self._held
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held; the index is counted once, by the first input."""
+        own = self._words.nbytes + self._row_nodes.nbytes + self._row_heads.nbytes + self._free.nbytes
+        return own + (self._index.nbytes if self._number == 0 else 0)
+
+    def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
+        """The columns of the rows in these slots."""
+        return self.layout.gather(self._words, slots, columns)
+
+    # -------------------------------------------------------------------------------------------------- arrivals
+
+    def admit(self, batch: Batch) -> Int64Array:
+        """Write the batch's insertions into free slots; gives the slot of every element."""
+        n = len(batch)
+        signs = normal_signs(batch.sign, n)
+        arrived = n if batch.sign is None else int(np.count_nonzero(signs > 0))
+        self._reserve(arrived)
+        places, freed = self._take(self.layout.words(batch.column, n, None), signs, n - arrived)
+        self._freed.append(freed)
+        self._index_keys(places if batch.sign is None else places[signs > 0])
+        return places
+
+    def settle(self) -> None:
+        """What was found in the slice has been gathered: the slots that were left may be used again."""
+        for freed in self._freed:
+            self._free[self._top : self._top + len(freed)] = freed
+            self._top += len(freed)
+        self._freed.clear()
+
+    def release(self) -> None:
+        """Nothing outside is claimed."""
+
+    def _take(self, rows: Int64Array, signs: Any, leaving: int) -> tuple[Int64Array, Int64Array]:
+        places, freed = np.empty(len(rows), np.int64), np.empty(leaving, np.int64)
+        top = kernels.take_rows(
+            signs, rows, hash_rows(rows), self._row_heads, self._row_nodes, self._words, self._free, self._top,
+            places, freed,
+        )  # fmt: skip
+        assert top != kernels.MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+        self._top = int(top)
+        self._held += len(rows) - 2 * leaving
+        return places, freed
+
+    def _index_keys(self, slots: Int64Array) -> None:
+        """Write the keys of the rows in these slots into the index."""
+        index, layout, first = self._index, self.layout, int(self.figures[KEY])
+        for x, key in enumerate(self.keys, first):
+            base = index.keys[x, NODES]
+            if len(key) == 1:
+                j = layout.columns.index(key[0])
+                mask_word = layout.width - layout.masks + j // 62
+                if kernels.take_key_words(self._words, layout.word_of[j], mask_word, j % 62, slots, index.nodes, base):
+                    self.figures[HAS_NULLS] = 1
+            else:
+                parts = np.array([index.keys[first + self.keys.index((c,)), NODES] for c in key], np.int64)
+                kernels.combine_keys_of(index.nodes, base, parts, slots)
+
+    # ----------------------------------------------------------------------------------------------------- state
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The rows held, as words of the columns kept."""
+        return {"words": self._words[kernels.held(self._row_nodes)]}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Hold what `arrays` gave, and nothing else."""
+        self._refill(np.ascontiguousarray(arrays["words"]), 0)
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The codes of TEXT values held."""
+        slots = kernels.held(self._row_nodes)
+        for j, c in enumerate(self.layout.columns):
+            if self.schema[c].type is Type.TEXT:
+                yield self._words[slots, self.layout.word_of[j]]
+
+    # --------------------------------------------------------------------------------------------------- storage
+
+    def _reserve(self, count: int) -> None:
+        """Free slots for so many rows more, in arrays neither full nor mostly empty."""
+        capacity = len(self._words)
+        needed = self._held + count
+        self._roomy = self._roomy + 1 if capacity > 1024 and needed * 8 < capacity else 0
+        if count > self._top:
+            self._grow(1 << (capacity - self._top + count - 1).bit_length())
+        elif self._roomy > _SLICES_BEFORE_SHRINKING and not self._freed:
+            self._roomy = 0
+            self._refill(self._words[kernels.held(self._row_nodes)], count)
+
+    def _allocate(self, capacity: int) -> None:
+        """Empty arrays of so many slots."""
+        self._words = np.zeros((capacity, self.layout.width), np.int64)
+        self._row_nodes = np.full((capacity, 2), kernels.FREE, np.int64)
+        self._row_heads = np.full(capacity, -1, np.int64)
+        self._free = np.arange(capacity - 1, -1, -1, dtype=np.int64)
+        self._top = capacity
+        self._held = 0
+
+    def _grow(self, capacity: int) -> None:
+        """More slots; each row keeps its own."""
+        words, row_nodes, free = self._words, self._row_nodes, self._free[: self._top]
+        old, held = len(words), self._held
+        self._allocate(capacity)
+        self._words[:old], self._row_nodes[:old], self._held = words, row_nodes, held
+        self._top = capacity - old + len(free)
+        self._free[capacity - old : self._top] = free
+        kernels.rehash(self._row_heads, self._row_nodes)
+        self._index.set_capacity(self._number, capacity)
+
+    def _refill(self, words: Int64Array, more: int) -> None:
+        """Hold exactly these rows, in new slots, with room for more."""
+        n = len(words)
+        capacity = max(_LEAST_CAPACITY, 1 << (n + more).bit_length())
+        self._freed.clear()
+        self._allocate(capacity)
+        self._index.clear(self._number)
+        self._index.set_capacity(self._number, capacity)
+        self.layout.note_nulls(words)
+        places, _ = self._take(words, normal_signs(None, n), 0)
+        self._index_keys(places)
+        self._index.link_bag(self._number, places)
