@@ -34,12 +34,15 @@ from minidsms.kernels.mjoin import (
     INSTANT,
     KEY,
     KEYS_END,
+    LEAVES,
     LENGTH,
     LINKED,
     LO,
     MARKS,
     MASK,
     NEEDED,
+    NEXT,
+    NO_RANGE,
     NODES,
     PASSED,
     PROBED,
@@ -121,6 +124,9 @@ def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-
 
     Returns the most rows held at once, and at least one.
     """
+    figures[LINKED] = figures[HI]
+    if len(seq) > 0:
+        figures[NEXT] = ts[0]
     mask, base, length = figures[MASK], figures[MARKS], figures[LENGTH]
     hi = figures[HI]
     lo = figures[LO]
@@ -139,6 +145,16 @@ def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-
     return int64(most)
 
 
+@njit(inline="always")
+def _note_leaving(instants, inputs, j):  # type: ignore[no-untyped-def]
+    """Say when the row at LO leaves."""
+    inputs[j, LEAVES] = MAX_INSTANT
+    if inputs[j, LO] < inputs[j, HI] and inputs[j, LENGTH] != NO_RANGE:
+        came = instants[inputs[j, MARKS] + (inputs[j, LO] & inputs[j, MASK])]
+        if came <= MAX_INSTANT - inputs[j, LENGTH]:
+            inputs[j, LEAVES] = came + inputs[j, LENGTH]
+
+
 @njit("void(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
 def expire(instants, inputs, until):  # type: ignore[no-untyped-def]
     """Let go the rows that have left at `until`; no element waits."""
@@ -150,6 +166,7 @@ def expire(instants, inputs, until):  # type: ignore[no-untyped-def]
                 break
             lo += 1
         inputs[j, LO] = lo
+        _note_leaving(instants, inputs, j)
 
 
 @njit("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
@@ -540,4 +557,9 @@ def join_entering(  # type: ignore[no-untyped-def]
             state[SIZE] = max(_LEAST_BLOCK, state[SIZE] // 2)
         elif state[PASSED] * 4 < total:
             state[SIZE] = min(capacity, state[SIZE] * 2)
+    for j in range(n):
+        inputs[j, NEXT] = MAX_INSTANT
+        if inputs[j, HI] < inputs[j, STOP]:
+            inputs[j, NEXT] = instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])]
+        _note_leaving(instants, inputs, j)
     return int64(found)

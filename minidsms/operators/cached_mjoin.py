@@ -24,6 +24,7 @@ from minidsms.operators.join_graph import Equality, Orders
 from minidsms.operators.mjoin import MJoin
 from minidsms.queues import Queue
 from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, JoinPlan, Memory
+from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.indexed_windows import IndexedWindow
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
 
@@ -157,6 +158,6 @@ class CachedMJoin(MJoin):
         """Keep to this budget from now on."""
         self.caches.allot(memory.budget, memory.priorities)
 
-    def synopses(self) -> tuple[IndexedWindow | JoinCaches, ...]:  # type: ignore[override]
+    def synopses(self) -> tuple[IndexedWindow | BagWindow | JoinCaches, ...]:  # type: ignore[override]
         """The inputs' rows and the caches."""
         return (*super().synopses(), self.caches)

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import (
+    MAX_INSTANT,
+    MIN_INSTANT,
     AnyArray,
     Batch,
     BoolArray,
@@ -39,11 +41,13 @@ from minidsms.kernels.mjoin import (
     KEY,
     KEY_WORDS,
     KEYS_END,
+    LEAVES,
     LENGTH,
     LINKED,
     LO,
     MARKS,
     MASK,
+    NEXT,
     NO_RANGE,
     NODES,
     RUN,
@@ -250,6 +254,7 @@ class IndexedWindow:
             if self._index.has_ranges:
                 first = int(self.figures[MARKS])
                 self._index.instants[first : first + n] = arrays["instants"]
+                self._index.expire(MIN_INSTANT)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held here; a store referred to answers for its own."""
@@ -286,6 +291,7 @@ class WindowIndex:
         if ranges is not None:
             # NOW is a range of one tick.
             self.inputs[:, LENGTH] = [NO_RANGE if length is None else max(length, 1) for length in ranges]
+        self.inputs[:, NEXT] = self.inputs[:, LEAVES] = MAX_INSTANT
         self.inputs[:, IS_BAG] = bags
         self._capacities = [_LEAST_CAPACITY] * n
         self._roomy = [0] * n
@@ -370,6 +376,7 @@ class WindowIndex:
     def clear(self, i: int) -> None:
         """Forget an input's slots."""
         self.inputs[i, [LO, HI, STOP, LINKED, HAS_NULLS]] = 0
+        self.inputs[i, [NEXT, LEAVES]] = MAX_INSTANT
         if self.windows[i].is_bag:
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
                 self.backs[self.keys[x, BACKS] : self.keys[x, BACKS] + self._capacities[i]] = UNLINKED
