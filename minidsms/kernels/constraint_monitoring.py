@@ -51,16 +51,17 @@ SMALLEST = 256
     WINDOW,  # W, in arrivals: whole blocks
     BLOCK,
     LIMIT,  # a greater k is infinite
+    MARGIN,  # of k_u above the greatest distance, in 1/1024
     GROWTH,  # c, in 1/1024
     CHANCE,  # p, in 1/2^32
     HORIZON,  # rows after which an entry leaves with its window
     SEED,
     SETTINGS_WORDS,
-) = range(8)
+) = range(9)
 
 PATIENCE = 8
 """Windows W for which k_u may be infinite, or must be finite, before that tells something."""
-MOST_TROUBLES = 16
+MOST_TROUBLES = 32
 SHARE = 32
 """While dormant one in so many keys is watched, over so many windows W."""
 MOST_WAITING = 1 << 16
@@ -126,11 +127,12 @@ def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, h
         greatest = np.int64(0)
         for block in range(peaks.shape[0]):
             greatest = max(greatest, peaks[block])
-        if greatest < state[K] and greatest <= settings[LIMIT]:
+        enough = min(greatest + greatest * settings[MARGIN] // 1024, settings[LIMIT])
+        if enough < state[K] and greatest <= settings[LIMIT]:
             if state[K] == INFINITE:
                 state[SINCE] = n
                 state[SWEEP] = 1
-            _set_k(state, settings, greatest)
+            _set_k(state, settings, enough)
     is_infinite = state[K] == INFINITE and not state[DORMANT]
     if is_infinite and (n - state[SINCE] >= PATIENCE * window or state[TROUBLES] >= MOST_TROUBLES):
         _sleep(state, settings, n)

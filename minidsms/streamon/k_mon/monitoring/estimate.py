@@ -1,9 +1,12 @@
 """k of a constraint, from the distances that it bounds. Babu 2005, section 6.6.3.
 
 k_u, what execution may rely on, begins infinite. When all distances of the last W arrivals were at most k' < k_u, it
-becomes k' (which is looked at eight times a window). As soon as a greater one than k_u is seen it is infinite again,
-for W arrivals at least. What is needed to see distances up to k_e = c k_u is kept, and of what would tell of greater
-ones a share p, as long as it may be in a window.
+becomes k' and a margin (which is looked at eight times a window). As soon as a greater one than k_u is seen it is
+infinite again, for W arrivals at least. What is needed to see distances up to k_e = c k_u is kept, and of what would
+tell of greater ones a share p, as long as it may be in a window.
+
+The margin is not the thesis'. Without it, whatever the distances are drawn from, the next one is the greatest of W + 1
+with a chance of 1 / (W + 1): where all distances are seen, k_u would be infinite half of the time.
 
 A constraint that is broken in every window for long, or again and again, is watched for one key in 32 only, until those
 keep it for 32 windows: so a stream that keeps nothing costs next to nothing.
@@ -36,18 +39,27 @@ class MonitorSettings:
     """growth: c, at least 1.  window: W, in arrivals, rounded up to whole blocks.  chance: p.  threshold: a greater k
     is infinite.
 
-    horizon: rows after which one has left the greatest window that it is joined in.
+    margin: k_u is so much greater than what was seen, 0 in the thesis.  horizon: rows after which one has left the
+    greatest window that it is joined in.
     """
 
     growth: float
     window: int
     chance: float = 0.01
     threshold: int = 50_000
+    margin: float = 0.125
     horizon: int = HORIZON
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.growth < 1 or self.window < 1 or not 0 <= self.chance <= 1 or self.threshold < 0 or self.horizon < 1:
+        if (
+            self.growth < 1
+            or self.window < 1
+            or not 0 <= self.chance <= 1
+            or self.threshold < 0
+            or self.margin < 0
+            or self.horizon < 1
+        ):
             raise ValueError(f"{self} has a value out of its range")
 
 
@@ -67,6 +79,7 @@ class Estimate:
             (words.WINDOW, block * len(self.peaks)),
             (words.BLOCK, block),
             (words.LIMIT, settings.threshold),
+            (words.MARGIN, round(settings.margin * 1024)),
             (words.GROWTH, round(settings.growth * 1024)),
             (words.CHANCE, round(settings.chance * 2**32)),
             (words.HORIZON, settings.horizon),

@@ -25,8 +25,10 @@ from tests.streamon.k_mon.monitoring.streams import (
     sliced_events,
 )
 from tests.streamon.k_mon.monitoring.twins import (
+    Estimating,
     clustering_distances,
     estimates,
+    estimates_of_order,
     join_distances,
     scrambling_distances,
 )
@@ -78,13 +80,12 @@ CASES = [
 @pytest.mark.parametrize("make, stream, distances", CASES)
 def test_k_is_what_the_distances_say_where_all_are_kept(make: Any, stream: Any, distances: Any, seed: int) -> None:
     rng = Random(seed)
-    window, threshold = rng.choice([12, 24, 100]), rng.choice([30, 1000])
+    window, threshold, eighths = rng.choice([12, 24, 100]), rng.choice([30, 1000]), rng.choice([0, 1, 4])
     rows = stream(rng, 6 * window, 60)
-    # The threshold also bounds what an order remembers: an infinite distance is then one beyond it.
-    monitor, feed = make(MonitorSettings(growth=1.0, window=window, chance=1.0, threshold=threshold))
-    expected = estimates([min(d, threshold + 1) for d in distances(rows)], window, threshold)
+    _, feed = make(MonitorSettings(growth=1.0, window=window, chance=1.0, threshold=threshold, margin=eighths / 8))
+    twin = Estimating(window, threshold, eighths)
+    expected = estimates_of_order(rows, twin) if make is order else estimates(distances(rows), twin)
     assert feed(rows, 1) == expected
-    assert not monitor.is_dormant
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -245,7 +246,9 @@ def test_values_without_an_order_have_none_that_is_kept() -> None:
     assert monitor.k is None
 
 
-@pytest.mark.parametrize("values", [{"growth": 0.9}, {"window": 0}, {"chance": 1.5}, {"threshold": -1}, {"horizon": 0}])
+@pytest.mark.parametrize(
+    "values", [{"growth": 0.9}, {"window": 0}, {"chance": 1.5}, {"threshold": -1}, {"margin": -0.1}, {"horizon": 0}]
+)
 def test_settings_out_of_range_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="out of its range"):
         MonitorSettings(**{"growth": 1.0, "window": 10, **values})

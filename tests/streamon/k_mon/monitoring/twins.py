@@ -49,19 +49,53 @@ def scrambling_distances(values: Sequence[float | None]) -> list[int]:
     ]
 
 
-def estimates(distances: Sequence[int], window: int, threshold: int, blocks: int = 8) -> list[int | None]:
-    """k_u after each arrival, where every distance is seen, and dormancy does not come into it."""
-    block = max(1, window // blocks)
-    window = -(-window // block) * block
+class Estimating:
+    """k_u, with a margin of so many eighths, where dormancy does not come into it; `add` gives it after an arrival."""
+
+    def __init__(self, window: int, threshold: int, eighths: int = 0, blocks: int = 8) -> None:
+        self.block = max(1, window // blocks)
+        self.window = -(-window // self.block) * self.block
+        self.threshold, self.eighths = threshold, eighths
+        self.k: int | None = None
+        self.since = 0
+        self.distances: list[int] = []
+
+    def add(self, distance: int) -> int | None:
+        self.distances.append(distance)
+        n = len(self.distances)
+        if self.k is not None and distance > self.k:
+            self.k, self.since = None, n
+        if n % self.block == 0 and n - self.since >= self.window:
+            greatest = max(self.distances[n - self.window :])
+            enough = min(greatest + greatest * self.eighths // 8, self.threshold)
+            if greatest <= self.threshold and (self.k is None or enough < self.k):
+                self.k = enough
+        return self.k
+
+
+def estimates(distances: Sequence[int], estimating: Estimating) -> list[int | None]:
+    """k_u after each arrival, where every distance is seen."""
+    return [estimating.add(distance) for distance in distances]
+
+
+def estimates_of_order(values: Sequence[int | None], estimating: Estimating) -> list[int | None]:
+    """k_u of OA(k) with c = 1. Further out of order than k_u + 1 arrivals is as far as the maximum is still known."""
     found: list[int | None] = []
-    k: int | None = None
-    since = 0
-    for n, distance in enumerate(distances, 1):
-        if k is not None and distance > k:
-            k, since = None, n
-        if n % block == 0 and n - since >= window:
-            greatest = max(distances[n - window : n])
-            if greatest <= threshold and (k is None or greatest < k):
-                k = greatest
-        found.append(k)
+    known = 0
+    for n, value in enumerate(values):
+        limit = estimating.threshold if estimating.k is None else estimating.k
+        before = [own for own in values[: n - limit] if own is not None] if value is not None and n > limit else []
+        if before:
+            known = max(known, _first_at(values, max(before)))
+        later = [j for j in range(known, n) if _exceeds(values, j, value)]
+        found.append(estimating.add(n - later[0] if later else 0))
     return found
+
+
+def _first_at(values: Sequence[int | None], value: int) -> int:
+    return list(values).index(value)
+
+
+def _exceeds(values: Sequence[int | None], j: int, value: int | None) -> bool:
+    other = values[j]
+    return value is not None and other is not None and other > value

@@ -1,0 +1,42 @@
+"""The figures as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from experiments.k_mon.monitoring import BLOCK, Followed
+
+
+def followed(figures: Mapping[str, Followed], path: Path) -> None:
+    """Actual and estimated k over the rows, and what would be missed, per cent of results in each BLOCK."""
+    figure, axes = plt.subplots(len(figures), 1, figsize=(8, 3 * len(figures)), squeeze=False)
+    for panel, (title, found) in zip(axes[:, 0], figures.items()):
+        rows = found.at / 1000
+        panel.plot(rows, found.actual, color="black", linewidth=1, label="actual k")
+        shown = np.where(np.isnan(found.estimated), 0, found.estimated)
+        panel.plot(rows, shown, ".", color="tab:blue", markersize=2, label="estimated k (0: infinite)")
+        panel.set(title=title, xlabel="thousand rows", ylabel="k")
+        panel.set_ylim(bottom=0)
+        missed = panel.twinx()
+        blocks = np.flatnonzero(found.missed > 0)
+        missed.plot((blocks + 0.5) * BLOCK / 1000, found.missed[blocks], "x", color="tab:red", label="missed, %")
+        missed.set_ylabel("missed, % of results")
+        missed.set_ylim(0, max(3.0, 1.1 * float(np.nanmax(found.missed))))
+        handles = [*panel.get_lines(), *missed.get_lines()]
+        panel.legend(handles, [h.get_label() for h in handles], fontsize=7, loc="upper left")
+    save(figure, path)
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a picture."""
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
