@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 from minidsms.elements import Batch
 from minidsms.streamon.caching.adaptive_selection import CacheSelection, SelectionOptions, State
-from minidsms.streamon.caching.contracts import CacheSpec, CachingJoin, JoinPlan, Memory
+from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan, Memory
 from minidsms.streamon.caching.executor import CacheExecutor
+from minidsms.streamon.caching.miss_probability import WINDOW
 from minidsms.streamon.caching.profiler import CacheProfiler
+from minidsms.streamon.caching.sampler import PipelineSampler, SampledJoin
 from minidsms.streamon.framework import Adaptation, Proposal
 from minidsms.streamon.stream_monitor import StreaMon
 
@@ -27,7 +29,7 @@ class AdaptiveCaches:
     Its owner asks `limit` before it joins a part of its input and calls `joined` after.
     """
 
-    def __init__(self, join: CachingJoin, names: Sequence[str], operator: str, streamon: StreaMon) -> None:
+    def __init__(self, join: SampledJoin, names: Sequence[str], operator: str, streamon: StreaMon) -> None:
         settings = streamon.settings
         self._join = join
         self._streamon = streamon
@@ -36,7 +38,9 @@ class AdaptiveCaches:
         self._options = SelectionOptions(str(settings["caching"]), interval=int(settings["cache_interval"]))
         self._selection: CacheSelection | None = None
         self.executor = CacheExecutor(join, names, self._measures_time)
-        self.profiler = CacheProfiler(self.executor, self._measures_time, look=max(1, self._options.interval // 10))
+        self._sampler = PipelineSampler(join, self._measures_time)
+        look = max(1, self._options.interval // WINDOW)
+        self.profiler = CacheProfiler(self.executor, self._sampler, self._measures_time, look=look)
         self.adaptation: Adaptation[JoinPlan] = Adaptation(
             "caching", operator, self.executor, self.profiler, _Waiting(), streamon
         )
@@ -59,6 +63,7 @@ class AdaptiveCaches:
             self._rest()
         elif self._selection is not None:
             began = time.perf_counter_ns()
+            self._sampler.joined(part)
             self.adaptation.reconsider(instant)
             self.executor.profiling_ns += time.perf_counter_ns() - began
         elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:

@@ -284,17 +284,21 @@ class CachingJoin(Protocol):
     def cache_figures(self) -> Mapping[CacheSpec, CacheFigures]:
         """Of every used cache."""
 
-    def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
-        """Of every pipeline."""
-
-    def profile(self, specs: frozenset[CacheSpec]) -> None:
-        """Sample the probe streams of these caches, none of them used, from the next slice on; forget all others."""
-
-    def probe_samples(self) -> Mapping[CacheSpec, Sequence[ProbeSample]]:
-        """The stretches gathered since the last call, of the caches being profiled."""
-
     def allot(self, memory: Memory) -> None:
         """Keep to this budget from now on."""
 
     def work(self) -> tuple[int, int, int, int]:
         """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out; of whole slices."""
+
+
+class Samples(Protocol):
+    """What a join's pipelines are like without caches, from sampled elements."""
+
+    def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
+        """Of every pipeline."""
+
+    def profile(self, specs: frozenset[CacheSpec]) -> None:
+        """Sample the probe streams of these caches, none of them used, from the next part on; forget all others."""
+
+    def probe_samples(self) -> Mapping[CacheSpec, Sequence[ProbeSample]]:
+        """The stretches gathered since the last call, of the caches being profiled."""

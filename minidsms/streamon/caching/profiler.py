@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from math import isnan
 from typing import Any
 
 from minidsms.streamon.caching.contracts import (
     CacheFigures,
     CacheSpec,
     PipelineFigures,
+    Samples,
     key_parts,
 )
 from minidsms.streamon.caching.costs import CacheStatistics, CacheValue, PipelineStatistics, value_of
@@ -38,11 +40,13 @@ LEAST_PROBES = 256
 
 @dataclass
 class _Look:
-    """What happened between two looks. elements: of the join; weight: observations it counts as."""
+    """What happened between two looks. elements: of the join, and entered: of each input; weight: observations it
+    counts as.
+    """
 
     elements: int
     weight: float
-    pipelines: tuple[PipelineFigures, ...]
+    entered: tuple[int, ...]
     caches: Mapping[CacheSpec, CacheFigures]
 
 
@@ -52,7 +56,12 @@ class CacheProfiler:
     """
 
     def __init__(
-        self, executor: CacheExecutor, measures_time: bool = True, window: int = WINDOW, look: int = LOOK
+        self,
+        executor: CacheExecutor,
+        samples: Samples,
+        measures_time: bool = True,
+        window: int = WINDOW,
+        look: int = LOOK,
     ) -> None:
         self.window = window
         self.look = look
@@ -60,10 +69,12 @@ class CacheProfiler:
         self.profiled: dict[CacheSpec, MissProbability] = {}
         self.step_costs = StepCosts(measures_time)
         self._executor = executor
+        self._samples = samples
         self._measures_time = measures_time
         self._looks: deque[_Look] = deque()
+        self._observed: list[deque[PipelineFigures]] = [deque(maxlen=window) for _ in samples.pipeline_figures()]
         self._tuples = executor.elements
-        self._pipelines = executor.join.pipeline_figures()
+        self._pipelines = samples.pipeline_figures()
         self._caches: dict[CacheSpec, CacheFigures] = {}
         self._known: dict[CacheSpec, CacheStatistics] = {}
         self._began = 0
@@ -77,16 +88,19 @@ class CacheProfiler:
         if elements < self.look:
             return False
         self._tuples = tuples
-        for spec, samples in self._executor.join.probe_samples().items():
+        for spec, samples in self._samples.probe_samples().items():
             if spec in self.profiled:
                 for sample in samples:
                     self.profiled[spec].observe(sample.keys)
-        pipelines = self._executor.join.pipeline_figures()
+        pipelines = self._samples.pipeline_figures()
         caches = dict(self._executor.join.cache_figures())
         passed = {spec: _between(self._caches.get(spec, CacheFigures()), f) for spec, f in caches.items()}
         self.step_costs.learn(self._executor, passed)
         parts = tuple(_passed(before, after) for before, after in zip(self._pipelines, pipelines))
-        self._looks.append(_Look(elements, elements / self.look, parts, passed))
+        self._looks.append(_Look(elements, elements / self.look, tuple(p.elements for p in parts), passed))
+        for observed, figures in zip(self._observed, parts):
+            if figures.sampled:
+                observed.append(figures)
         while sum(look.weight for look in self._looks) - self._looks[0].weight >= self.window:
             self._looks.popleft()
         self._pipelines, self._caches = pipelines, caches
@@ -96,15 +110,17 @@ class CacheProfiler:
     def begin(self, specs: Sequence[CacheSpec]) -> None:
         """Profile these from now on, none of them used."""
         self.profiled = {spec: self.profiled.get(spec, MissProbability(window=self.window)) for spec in specs}
-        self._executor.join.profile(frozenset(specs))
+        self._samples.profile(frozenset(specs))
         self._began = self.elements
 
     def forget(self) -> None:
         """Another order: what was seen of the pipelines no longer holds."""
         self._looks.clear()
+        for observed in self._observed:
+            observed.clear()
         self._known.clear()
         self._tuples = self._executor.elements
-        self._pipelines = self._executor.join.pipeline_figures()
+        self._pipelines = self._samples.pipeline_figures()
         self._caches = dict(self._executor.join.cache_figures())
 
     def end(self) -> None:
@@ -114,7 +130,7 @@ class CacheProfiler:
             if known is not None:
                 self._known[spec] = known
         self.profiled = {}
-        self._executor.join.profile(frozenset())
+        self._samples.profile(frozenset())
 
     # ----------------------------------------------------------------------------------------------- what is known
 
@@ -134,19 +150,19 @@ class CacheProfiler:
             return None
         elements = sum(look.elements for look in self._looks)
         known = []
-        for i in range(len(self._pipelines)):
-            looks = [look.pipelines[i] for look in self._looks]
-            entered, sampled = sum(f.elements for f in looks), sum(f.sampled for f in looks)
+        n = len(self._pipelines)
+        for i, observed in enumerate(self._observed):
+            entered, sampled = sum(look.entered[i] for look in self._looks), sum(f.sampled for f in observed)
             if sampled < min(LEAST_SAMPLED, entered):
                 return None
-            n = len(self._pipelines)
-            processed = [sum(f.processed[p] for f in looks) for p in range(n)]
             rate = entered / elements / sampled if sampled else 0.0
-            if self._measures_time:
-                times = [sum(f.time_ns[p] for f in looks) for p in range(n - 1)]
-                c = tuple(t / d if d else 0.0 for t, d in zip(times, processed))
-            else:
-                c = tuple(1 + processed[p + 1] / processed[p] if processed[p] else 1.0 for p in range(n - 1))
+            processed = [sum(f.processed[p] for f in observed) for p in range(n)]
+            times = [sum(f.time_ns[p] for f in observed) for p in range(n - 1)]
+            fanouts = [processed[p + 1] / processed[p] if processed[p] else 0.0 for p in range(n - 1)]
+            c = tuple(
+                t / d if self._measures_time and d and not isnan(t) else self.step_costs.window(rows)
+                for t, d, rows in zip(times, processed, fanouts)
+            )
             known.append(PipelineStatistics(tuple(rate * d for d in processed), c))
         return tuple(known)
 

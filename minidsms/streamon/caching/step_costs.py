@@ -1,6 +1,9 @@
-"""What a lookup and an update of a cache cost, from the size of its key and its entries (Babu 2005, section 5.5.3).
+"""What the steps of a pipeline cost: probes of windows, lookups and updates of caches (Babu 2005, section 5.5.3).
 
-Invariant: where time is not measured, every step costs 1: a lookup, a row it gives, a row stored or removed.
+A choice between caches needs no more than what these cost in proportion to each other; so where a join does not time
+its steps one by one, the constants below stand for them.
+
+Invariant: where time is not measured, every step costs 1: a probe, a lookup, a row found, stored or removed.
 """
 
 from __future__ import annotations
@@ -10,6 +13,10 @@ from collections.abc import Mapping
 from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, key_parts
 from minidsms.streamon.caching.executor import CacheExecutor
 
+WINDOW_PROBE_NS = 14.0
+"""Probing the index of a window: a bucket's head and the first slot of its chain, mostly far away in memory."""
+WINDOW_ROW_NS = 6.0
+"""Going on from a row of a window that joins."""
 PROBE_NS = 12.0
 """Finding the bucket of a key, mostly not in the processor's cache."""
 WORD_NS = 2.0
@@ -33,6 +40,10 @@ class StepCosts:
         self.probe_factor = 1.0
         self.update_factor = 1.0
         self._measures_time = measures_time
+
+    def window(self, rows: float) -> float:
+        """Of probing a window of which so many rows join."""
+        return WINDOW_PROBE_NS + WINDOW_ROW_NS * rows if self._measures_time else 1 + rows
 
     def probe(self, words: int, entry_rows: float) -> float:
         """Of a lookup."""

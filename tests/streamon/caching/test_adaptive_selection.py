@@ -25,7 +25,7 @@ class Running:
     def __init__(self, join: SimulatedJoin, options: SelectionOptions | None = None) -> None:
         self.join = join
         self.executor = CacheExecutor(join, "RSTU", measures_time=False)
-        self.profiler = CacheProfiler(self.executor, measures_time=False)
+        self.profiler = CacheProfiler(self.executor, join, measures_time=False)
         self.selection = CacheSelection(self.executor, self.profiler, options)
         self.adaptation: Adaptation[JoinPlan] = Adaptation(
             "caching", "MJoin", self.executor, self.profiler, self.selection, StreaMon({"adaptive": "on"})

@@ -1,0 +1,171 @@
+"""Samples the pipelines of a join beside its execution: tuples that reach each position, keys that caches would see.
+
+Rows are taken from the last part of the stream that was joined and walked through their pipelines in the windows as
+they are now, by compiled code that changes nothing there. So nothing is counted in the join itself, and an element
+that is sampled needs no way around the caches in use. Deletions take the way their insertions took: they are counted
+as elements, and sampled as insertions.
+
+While candidates are profiled their probe streams are followed without a gap as far as a part allows; else a few rows
+are walked now and then, as much as takes SHARE of the join's time.  Babu 2005, section 5.5.3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from minidsms.elements import Batch, Int64Array
+from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
+from minidsms.kernels.mjoin import HI, KEY, MASK
+from minidsms.operators.join_graph import JoinGraph
+from minidsms.streamon.caching.contracts import (
+    CacheSpec,
+    CachingJoin,
+    PipelineFigures,
+    ProbeSample,
+    key_parts,
+    position,
+)
+from minidsms.synopses.indexed_windows import WindowIndex
+
+ROWS = 64
+"""Walked through each pipeline at a time."""
+MOST_INSPECTED = 20_000
+"""Slots that a sample of one pipeline may inspect."""
+PROBES = 4_096
+"""Of a cache's probe stream followed at a time."""
+SHARE = 0.005
+"""Of the time spent joining, what sampling takes while nothing is profiled."""
+PROFILING_SHARE = 0.1
+"""And while candidates are."""
+
+
+class SampledJoin(CachingJoin, Protocol):
+    """What is sampled."""
+
+    @property
+    def graph(self) -> JoinGraph:
+        """What links its inputs."""
+
+    @property
+    def index(self) -> WindowIndex:
+        """Its windows."""
+
+
+class PipelineSampler:
+    """measures_time: sampling keeps to its share of the time; else it is done with every part.
+
+    spent_ns: by sampling, so far.
+    """
+
+    def __init__(self, join: SampledJoin, measures_time: bool) -> None:
+        n = join.graph.n
+        self.spent_ns = 0
+        self._join = join
+        self._measures_time = measures_time
+        self._elements = [0] * n
+        self._sampled = [0] * n
+        self._reached: Int64Array = np.zeros((n, n), np.int64)
+        self._walks: Int64Array = np.zeros((3, n), np.int64)
+        self._told: Int64Array = np.zeros(SAMPLE_WORDS, np.int64)
+        self._profiled: dict[CacheSpec, tuple[int, Int64Array]] = {}
+        self._samples: dict[CacheSpec, list[ProbeSample]] = {}
+
+    # ------------------------------------------------------------------------------------------------------- figures
+
+    def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
+        """Of every pipeline, since the beginning; times are not taken step by step."""
+        untimed = (float("nan"),) * (len(self._elements) - 1)
+        return tuple(
+            PipelineFigures(elements, sampled, tuple(reached), untimed)
+            for elements, sampled, reached in zip(self._elements, self._sampled, self._reached.tolist())
+        )
+
+    def profile(self, specs: frozenset[CacheSpec]) -> None:
+        """Follow the probe streams of these caches from the next part on; forget all others."""
+        orders, equalities = self._join.plan.orders, self._join.equalities
+        self._profiled = {}
+        self._samples = {}
+        for spec in specs:
+            columns = [part.probe for part in key_parts(spec, orders, equalities)]
+            parts = np.array([(i, self._place(i, c)) for i, c in columns], np.int64)
+            self._profiled[spec] = position(spec, orders), parts
+
+    def probe_samples(self) -> Mapping[CacheSpec, Sequence[ProbeSample]]:
+        """The stretches gathered since the last call."""
+        samples, self._samples = self._samples, {}
+        return samples
+
+    # ------------------------------------------------------------------------------------------------------ sampling
+
+    def joined(self, part: Sequence[Batch | None]) -> None:
+        """A part has been joined: count its elements, and sample them where that is due."""
+        for i, batch in enumerate(part):
+            if batch is not None:
+                self._elements[i] += len(batch)
+        share = PROFILING_SHARE if self._profiled else SHARE
+        if self._measures_time and self.spent_ns > share * self._join.work()[0]:
+            return
+        began = time.perf_counter_ns()
+        steps, checks = self._join.graph.pipelines(self._join.plan.orders)
+        ranges = [self._arrived(i, batch) for i, batch in enumerate(part)]
+        for i, (first, stop) in enumerate(ranges):
+            if first < stop:
+                self._walk(i, max(first, stop - ROWS), stop, steps, checks)
+        for spec, (at, parts) in self._profiled.items():
+            first, stop = ranges[spec.pipeline]
+            if first < stop:
+                self._follow(spec, at, parts, first, stop, steps, checks)
+        self.spent_ns += time.perf_counter_ns() - began
+
+    def _arrived(self, i: int, batch: Batch | None) -> tuple[int, int]:
+        """The slots of a part's insertions that still have their words."""
+        if batch is None:
+            return 0, 0
+        count = len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
+        figures = self._join.index.inputs[i]
+        stop = int(figures[HI])
+        return max(stop - count, stop - int(figures[MASK]), 0), stop
+
+    def _walk(self, i: int, first: int, stop: int, steps: Int64Array, checks: Int64Array) -> None:
+        self._sample(i, first, stop, steps, checks, self._reached[i], -1, _NO_PARTS, _NO_KEYS)
+        self._sampled[i] += int(self._told[ASKED])
+
+    def _follow(
+        self, spec: CacheSpec, at: int, parts: Int64Array, first: int, stop: int, steps: Int64Array, checks: Int64Array
+    ) -> None:
+        i, found = spec.pipeline, np.empty((PROBES, len(parts)), np.int64)
+        self._sample(i, first, stop, steps, checks, np.zeros(len(self._elements), np.int64), at, parts, found)
+        keys = found[: self._told[FOUND]]
+        if len(keys):
+            self._samples.setdefault(spec, []).append(ProbeSample(keys))
+
+    def _sample(
+        self,
+        i: int,
+        first: int,
+        stop: int,
+        steps: Int64Array,
+        checks: Int64Array,
+        reached: Int64Array,
+        at: int,
+        parts: Int64Array,
+        found: Int64Array,
+    ) -> None:
+        index = self._join.index
+        sample_pipeline(
+            first, stop, i, steps[i], checks, index.inputs, index.keys, index.nodes, index.heads, index.instants,
+            self._walks, reached, at, parts, found, MOST_INSPECTED, self._told,
+        )  # fmt: skip
+
+    def _place(self, i: int, column: int) -> int:
+        """Where a key of one column stands among all."""
+        first = int(self._join.index.inputs[i, KEY])
+        return first + self._join.graph.keys[i].index((column,))
+
+
+_NO_PARTS: Int64Array = np.zeros((0, 2), np.int64)
+_NO_KEYS: Int64Array = np.zeros((0, 0), np.int64)
