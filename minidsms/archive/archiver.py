@@ -235,7 +235,7 @@ class Archiver:
         left: list[Chunk | pa.Table] | list[pa.Table] = taken.chunks
         try:
             if taken.chunks:
-                left = todo = pieces(recorder.archive, recorder.table(taken.chunks).combine_chunks())
+                left = todo = pieces(recorder.archive, recorder.table(taken.chunks))
                 while todo:
                     write_piece(recorder.archive, todo[0])
                     del todo[0]

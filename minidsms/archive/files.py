@@ -25,6 +25,8 @@ FILE_ROWS = 4_000_000
 """Rows of a file at most."""
 
 _FILES_AT_ONCE = 32
+_AT_ONCE = 32_768
+"""Values that the Parquet writer encodes between two looks at a page's size."""
 _ORDER = [("_ts", "ascending"), ("_arrival", "ascending")]
 
 
@@ -69,19 +71,24 @@ def name_of(table: pa.Table) -> str:
 
 
 def write_parquet(archive: Archive, file: IO[bytes], table: pa.Table) -> None:
-    """The elements as Parquet."""
+    """The elements as Parquet. Texts that are coded are written so."""
     from pyarrow import parquet
 
     metadata = archive.metadata
     texts = [f for f, t in zip(metadata.fields, metadata.schema.types) if t is Type.TEXT]
+    schema = metadata.arrow_schema
+    for i, type_ in enumerate(table.schema.types):
+        if pa.types.is_dictionary(type_):
+            schema = schema.set(i, schema.field(i).with_type(type_))
     parquet.write_table(
-        table.cast(metadata.arrow_schema),
+        table.cast(schema),
         file,
         row_group_size=GROUP_ROWS,
         compression="lz4",
         use_dictionary=texts,
-        # Read several times faster than plain numbers, and smaller.
-        column_encoding={"_ts": "DELTA_BINARY_PACKED", "_arrival": "DELTA_BINARY_PACKED"},
+        # Whole numbers by their differences: smaller, and faster to write and to read than plain ones.
+        column_encoding={f.name: "DELTA_BINARY_PACKED" for f in schema if pa.types.is_int64(f.type)},
+        write_batch_size=_AT_ONCE,
         store_schema=False,
     )
 

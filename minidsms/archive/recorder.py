@@ -119,17 +119,55 @@ class Recorder:
         return pa.array(column.values, mask=~column.valid)
 
     def table(self, chunks: Sequence[Chunk | pa.Table]) -> pa.Table:
-        """What waited as a table of the archive's columns."""
-        return pa.concat_tables([c if isinstance(c, pa.Table) else self._table_of(c) for c in chunks])
+        """What waited as a table of the archive's columns, as far as can be over the same memory; TEXT may be coded."""
+        pieces = [c.columns if isinstance(c, pa.Table) else self._arrays(c) for c in chunks]
+        columns = [_chunks(arrays) for arrays in zip(*pieces)]
+        coded = [_coded(column) if pa.types.is_string(t) else None for column, t in zip(columns, self._schema.types)]
+        schema = self._schema
+        for i, column in enumerate(coded):
+            if column is not None:
+                columns[i] = column
+                schema = schema.set(i, schema.field(i).with_type(column[0].type))
+        tables = [pa.Table.from_arrays(list(arrays), names=schema.names).cast(schema) for arrays in zip(*columns)]
+        return pa.concat_tables(tables)
 
-    def _table_of(self, chunk: Chunk) -> pa.Table:
+    def _arrays(self, chunk: Chunk) -> list[Any]:
         n = len(chunk)
         arrival = np.arange(chunk.first, chunk.first + n, dtype=np.int64)
         sign = np.ones(n, np.int8) if chunk.sign is None else chunk.sign
-        arrays = [pa.array(chunk.ts), pa.array(arrival), pa.array(sign), *chunk.columns]
-        return pa.Table.from_arrays(arrays, names=self._schema.names).cast(self._schema)
+        return [pa.array(chunk.ts), pa.array(arrival), pa.array(sign), *chunk.columns]
 
     def table_of_rows(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
         """Single rows, (ts, arrival, sign, values..), as a table."""
         arrays = [pa.array(values, type_) for values, type_ in zip(zip(*rows), self._schema.types)]
         return pa.Table.from_arrays(arrays, names=self._schema.names)
+
+
+def _chunks(parts: Sequence[Any]) -> list[Any]:
+    """Arrays one after the other."""
+    return [chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else (part,))]
+
+
+def _coded(chunks: Sequence[Any]) -> list[Any] | None:
+    """Texts that are coded by one small dictionary, as Parquet takes them without looking at each: NULL is in no
+    dictionary there. None for others: Parquet writes the whole dictionary with every row group.
+    """
+    if not all(pa.types.is_dictionary(c.type) for c in chunks):
+        return None
+    dictionary = chunks[0].dictionary
+    if len(dictionary) * _SMALL > sum(map(len, chunks)):
+        return None
+    if not all(c.dictionary is dictionary or c.dictionary.equals(dictionary) for c in chunks):
+        return None
+    shift = int(len(dictionary) > 0 and not dictionary[0].is_valid)  # NULL has the least code
+    texts = dictionary.slice(shift)
+    found = []
+    for chunk in chunks:
+        codes = chunk.indices.to_numpy(zero_copy_only=False) - shift
+        indices = pa.array(codes.astype(np.int32), mask=codes < 0 if shift else None)
+        found.append(pa.DictionaryArray.from_arrays(indices, texts))
+    return found
+
+
+_SMALL = 64
+"""A dictionary is small where so many times more rows refer to it."""

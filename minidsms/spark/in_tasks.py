@@ -37,11 +37,12 @@ PART, INPUT, FAILED_TS, REASON = "_part", "_input", "_failed_ts", "_reason"
 class Setting:
     """What an engine in a task is told before it is fed.
 
-    inputs: (name, is a stream, schema), in the order of INPUT.  ticks, bags: what RSTREAM, UNION and EXCEPT mean in the
-    prototype's scripts.
+    inputs: (name, is a stream, schema), in the order of INPUT.  others: what else views name, alike.  ticks, bags:
+    RSTREAM, UNION and EXCEPT mean what they do in scripts of the prototype.
     """
 
     inputs: tuple[tuple[str, bool, Schema], ...]
+    others: tuple[tuple[str, bool, Schema], ...]
     views: tuple[str, ...]
     query: str
     columns: tuple[Type, ...]
@@ -133,7 +134,7 @@ def engine_of(setting: Setting) -> Iterator[tuple[Connection, Query]]:
 
     with connect(time_unit=setting.time_unit, rstream="ticks" if setting.ticks else "events") as db:
         db.catalog.bag_set_operations = setting.bags
-        for name, is_stream, schema in setting.inputs:
+        for name, is_stream, schema in (*setting.inputs, *setting.others):
             kind = "STREAM" if is_stream else "RELATION"
             columns = ", ".join(f"{quoted(f.name)} {_declared(f.type)}" for f in schema)
             db.execute(f"CREATE {kind} {quoted(name)} ({columns})")

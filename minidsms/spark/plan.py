@@ -213,8 +213,12 @@ def setting_of(query: Bound, catalog: Catalog) -> Setting:
         views.append(f"CREATE VIEW {quoted(view.name)}{columns} AS {print_query(view.query)}")
     text = print_query(query.expanded)
     said = " ".join([text, *views]).lower()  # what nobody names need not be fit to travel
+    read = {name.lower() for name in (*query.streams, *query.relations)}
+    others = [(s.name, True, s.schema) for key, s in catalog.streams.items() if key not in read and not s.is_system]
+    others += [(r.name, False, r.schema) for key, r in catalog.relations.items() if key not in read]
     return Setting(
         tuple(inputs(query, catalog)),
+        tuple(others) if views else (),
         tuple(views),
         text,
         query.node.schema.types,

@@ -105,6 +105,15 @@ def test_explain_says_how_engines_share_a_query(archived: tuple[Connection, str]
     assert "by key" in str(prepare("SELECT road, COUNT(*) FROM Pos GROUP BY road", folder, by="engines").choice)
 
 
+def test_views_over_what_a_query_does_not_read_hinder_no_engine(
+    archived: tuple[Connection, str], spark: SparkSession
+) -> None:
+    _, folder = archived
+    views = "CREATE VIEW V AS SELECT road FROM Lim; CREATE VIEW W AS SELECT road, speed FROM Pos;"
+    frame = run(f"{views} SELECT road FROM W [RANGE 1 SECOND]", folder, by="engines")
+    assert answer(frame) == answer(run("SELECT road FROM Pos [RANGE 1 SECOND]", folder, by="frames"))
+
+
 def test_what_neither_way_can_answer_is_refused_with_the_reasons(
     archived: tuple[Connection, str], spark: SparkSession
 ) -> None:
