@@ -132,6 +132,75 @@ def ordered_children(children: int, bound: Bound, seed: int, multiplicity: float
     )
 
 
+def clustered_and_ordered(children: int, k: int, seed: int, dangling: float = 0.25) -> Streams:
+    """CA(0) on S1.A and OAC(k) on S3.B, in figure 6.9(a); a share of S1 has no child in S3 (figure 6.17)."""
+    random = np.random.default_rng((seed, 5))
+    ids = np.arange(children, dtype=np.int64)
+    n = children * MULTIPLICITY
+    times = np.sort(random.uniform(0, children, n))
+    a = scrambled(np.arange(n, dtype=np.int64) // MULTIPLICITY)
+    late = random.uniform(0, k, children)
+    # Of the values of B three in four, if a quarter dangles, have a row in S3.
+    exists = random.uniform(0, 1, children) >= dangling
+    b = np.clip(np.floor(times + (random.uniform(0, 1, n) - 0.5) * k), 0, children - 1).astype(np.int64)
+    return _in_order(
+        {
+            "s1": (times, {"a": a, "b": b, "e": np.arange(n)}),
+            "s2": (ids - 1e-9, {"a": scrambled(ids), "c": random.integers(0, 100, children), "f": ids}),
+            "s3": (
+                (ids + late)[exists],
+                {"b": ids[exists], "d": random.integers(0, 100, children)[exists], "g": ids[exists]},
+            ),
+        }
+    )
+
+
+def clustered_and_referring(children: int, clustering: int, k: int, seed: int) -> Streams:
+    """CA on S1.A and RIDS(k) on S1 -> S2 by A, in figure 6.9(c), two parents to a child (figure 6.18).
+
+    The first parent of a child comes up to k children before it; the second up to `clustering` rows later.
+    """
+    random = np.random.default_rng((seed, 6))
+    ids = np.arange(children, dtype=np.int64)
+    first = ids - random.uniform(0, 1, children) * k + 0.5
+    second = first + random.uniform(0, 1, children) * clustering / 2
+    times = np.stack((first, second), 1).ravel()
+    keys = scrambled(ids)
+    return _in_order(
+        {
+            "s1": (times, {"a": np.repeat(keys, 2), "e": np.arange(2 * children), "f": np.arange(2 * children)}),
+            "s2": (ids - 1e-9, {"a": keys, "d": random.integers(0, 100, children), "g": ids}),
+        }
+    )
+
+
+def links(seconds: int, rate: int, delay_s: float, seed: int) -> Streams:
+    """Packets on links C, B and O (sections 1.3 and 6.1.1): `rate` a second on C and O, ten times as many on B.
+
+    A tenth of the packets of C goes on to B, and a tenth of those of B to O, each up to `delay_s` later. Instants are
+    in milliseconds, of which each holds many rows.
+    """
+    random = np.random.default_rng((seed, 7))
+    n = seconds * rate
+    at_c = np.sort(random.integers(0, seconds * 1000, n))
+    pid = np.arange(n, dtype=np.int64)
+    via = random.uniform(0, 1, n) < 0.1
+    delay = max(1, round(delay_s * 1000))
+    others = 10 * n - int(via.sum())
+    at_b = np.concatenate(
+        (at_c[via] + random.integers(1, delay + 1, int(via.sum())), random.integers(0, seconds * 1000, others))
+    )
+    pid_b = np.concatenate((pid[via], n + np.arange(others)))
+    onward = random.uniform(0, 1, len(at_b)) < 0.1
+    at_o, pid_o = at_b[onward] + random.integers(1, delay + 1, int(onward.sum())), pid_b[onward]
+    found = {}
+    for name, at, pids in (("c", at_c, pid), ("b", at_b, pid_b), ("o", at_o, pid_o)):
+        order = np.argsort(at, kind="stable")
+        sizes = random.choice(np.array([40, 576, 1500]), len(at))
+        found[name] = Stream(at[order], {"pid": scrambled(pids[order]), "size": sizes})
+    return found
+
+
 def _in_order(streams: Mapping[str, tuple[Float64Array, Mapping[str, Int64Array]]]) -> Streams:
     """Number the instants of all rows by their times."""
     times = np.concatenate([times for times, _ in streams.values()])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from minidsms.streamon.k_mon.contracts import KConstraint, Kind, Monitor, User
+from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
 
 COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "used by", "saves bytes")
 
@@ -23,16 +23,19 @@ class _Watched:
 
 
 class ConstraintRegistry:
-    """The monitors of a connection, by constraint."""
+    """The monitors of a connection, by constraint. kinds: what is watched; of other constraints k stays infinite."""
 
     def __init__(self) -> None:
+        self.kinds = frozenset(Kind)
         self._watched: dict[KConstraint, _Watched] = {}
 
     def watch(self, constraint: KConstraint, user: User) -> Monitor:
         """The constraint's monitor, shared with its other users."""
         watched = self._watched.get(constraint)
         if watched is None:
-            watched = self._watched[constraint] = _Watched(new_monitor(constraint))
+            watched = self._watched[constraint] = _Watched(
+                new_monitor(constraint) if constraint.kind in self.kinds else Unwatched(constraint)
+            )
         if not any(other is user for other in watched.users):
             watched.users.append(user)
         return watched.monitor
@@ -61,6 +64,20 @@ class ConstraintRegistry:
             kind, k = constraint.kind.value, watched.monitor.k
             rows.append((constraint.stream, attributes, kind, constraint.edge, k, ", ".join(users), saved))
         return sorted(rows, key=lambda row: (row[0], row[1], row[2], row[3] or ""))
+
+
+@dataclass(frozen=True)
+class Unwatched:
+    """Stands for a monitor of a constraint that is not watched."""
+
+    constraint: KConstraint
+    k: None = None
+
+    def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
+        """Nothing is looked at."""
+
+    def refuted(self) -> None:
+        """Nothing was said."""
 
 
 def new_monitor(constraint: KConstraint) -> Monitor:
