@@ -72,7 +72,7 @@ class Generator:
     """A generator.
 
     streams: columns, by CQL type, and rows of each.  defaults: of the parameters, its own among them.  without: common
-    parameters that mean nothing here.
+    parameters that mean nothing here.  main: the stream that is meant where none is named.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Generator:
     streams: Mapping[str, tuple[Mapping[str, str], Rows]]
     defaults: Mapping[str, Any]
     without: tuple[str, ...] = ()
+    main: str | None = None
 
     def columns(self, stream: str) -> str:
         """A stream's columns as a declaration writes them."""
@@ -95,10 +96,10 @@ def parameters(generator: Generator, args: Sequence[Any], tick_ns: int) -> Param
     named = [arg for arg in args if isinstance(arg, tuple)]
     positional = [arg for arg in args if not isinstance(arg, tuple)]
     names = tuple(generator.streams)
-    stream = positional[0] if positional else names[0]
+    stream = positional[0] if positional else generator.main or names[0]
     if len(positional) > 1:
         raise Error(f"{generator.name}: one value without a name, the stream's\nhelp: write the others as name = value")
-    if not positional and len(names) > 1:
+    if not positional and len(names) > 1 and generator.main is None:
         raise Error(
             f"{generator.name} has several streams: {', '.join(names)}\nhelp: write {generator.name}('{names[-1]}')"
         )

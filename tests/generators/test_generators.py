@@ -43,7 +43,7 @@ def test_fewer_events_are_a_beginning_of_more(name: str, stream: str) -> None:
     if (name, stream) in (("network", "b"), ("network", "o")):
         # What is on its way when the events end arrives without those that would have overtaken it.
         few = few[:-200]
-    assert len(few) > 100 and few == many[: len(few)]
+    assert len(few) > 10 and few == many[: len(few)]
 
 
 @pytest.mark.parametrize(("name", "stream"), STREAMS)
@@ -95,6 +95,29 @@ def test_linear_road_cars_report_every_thirty_seconds_and_move_as_fast_as_they_s
             stood += speed == 0
         last[car] = row
     assert stood > 0 and len(last) > 1000
+
+
+def test_entries_exits_crossings_and_accidents_are_those_of_the_reports() -> None:
+    args = (("events", 30_000), ("cars", 300), ("accidents", 5.0), ("seed", 4), ("crowd", 3))
+    reports = rows("linear_road", "position", *args)
+    entered = {r[0]: r for r in rows("linear_road", "entry", *args)}
+    left = {r[0]: r for r in rows("linear_road", "exit", *args)}
+    crossed = {(r[0], r[4]): r for r in rows("linear_road", "crossing", *args)}
+    stopped = {r[0]: r for r in rows("linear_road", "accident", *args)}
+    seen: dict[int, list[tuple[Any, ...]]] = {}
+    for row in reports:
+        seen.setdefault(row[0], []).append(row)
+    assert sorted(entered) == sorted(seen) and set(stopped) <= set(seen)
+    for car, own in seen.items():
+        places = [(r[4], r[5] // 5280) for r in own]
+        assert entered[car][1:] == (*places[0], own[0][6])
+        assert (car in left) == (own[-1][3] == 4)
+        assert car not in left or left[car][1:] == (*places[-1], own[-1][6] + 5000)
+        expected = [r[6] for r, place, old in zip(own, places, [None, *places]) if place != old]
+        assert [r[6] for r in own if (car, r[6]) in crossed] == expected
+        four = [r for i, r in enumerate(own) if i >= 3 and len({q[5] for q in own[i - 3 : i + 1]}) == 1]
+        assert stopped[car][1:] == (four[0][4], four[0][5] // 5280, four[0][6]) if four else car not in stopped
+    assert len(stopped) > 20 and {r[3] for r in crossed.values()} > {0, 2, 8}
 
 
 def test_sensors_have_gaps_and_faults_and_stocks_walk() -> None:

@@ -66,12 +66,15 @@ class ConstraintRegistry:
         return sorted(rows, key=lambda row: (row[0], row[1], row[2], row[3] or ""))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Unwatched:
     """Stands for a monitor of a constraint that is not watched."""
 
     constraint: KConstraint
-    k: None = None
+
+    @property
+    def k(self) -> None:
+        """Infinite."""
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """Nothing is looked at."""
