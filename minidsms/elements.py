@@ -222,10 +222,6 @@ class Batch:
         batch._is_run = is_run
         return batch
 
-    def prefill(self, columns: Sequence[Column]) -> None:
-        """Give a referring batch its columns, where they can be had without gathering."""
-        self._columns = list(columns)
-
     def __len__(self) -> int:
         return len(self.ts)
 
@@ -265,6 +261,13 @@ class Batch:
     def columns(self) -> list[Column]:
         """All columns, gathered."""
         return [self.column(i) for i in range(len(self._columns))]
+
+    def columns_at(self, indexes: Sequence[int], rows: Int64Array) -> list[Column]:
+        """These columns of the elements at these positions (ascending): `select`, `take`, and no batch between."""
+        if self._source is None or self.seq is None:
+            return [self.column(i).take(rows) for i in indexes]
+        seq, source, numbers = self.seq[rows], self._source, self._source_columns
+        return [source.gather(numbers[i], seq) for i in indexes]
 
     def take(self, rows: Int64Array | BoolArray) -> Batch:
         """The elements at these positions (ascending) or where the mask is True; references stay references."""

@@ -158,7 +158,8 @@ class Group:
     """The networks over the same inputs, run as one. progress: what was closed before the first of them.
 
     is_apart: it holds one query that has settings of its own or is paused, and takes no other.  is_paused: what comes
-    waits in the stores.  batch_size, queue_size, queue_bytes: its own, or None.
+    waits in the stores.  is_cut: the slice ends before the frontier, and another is due.  batch_size, queue_size,
+    queue_bytes: its own, or None.
 
     Invariant: `operators` are those of the networks that have not failed, each once, producers before consumers.
     """
@@ -177,6 +178,7 @@ class Group:
         self.progress = progress
         self.is_paused = False
         self.is_apart = False
+        self.is_cut = False
         self.batch_size: int | None = None
         self.queue_size: int | None = None
         self.queue_bytes: int | None = None
@@ -192,6 +194,7 @@ class Group:
         self._is_changed = False
         self._awake: list[Operator] = []
         self._woken = Woken({})
+        self._timed: list[Operator] = []
 
     # ---------------------------------------------------------------------------------------------------- members
 
@@ -281,29 +284,55 @@ class Group:
         return self.frontier(heartbeat) if self.is_paused else self.progress
 
     def release(self, heartbeat: int, batch_size: int) -> bool:
-        """Let the sources hand on the next slice; False when there is nothing to do."""
+        """Let the sources hand on the next slice; False when there is nothing to do.
+
+        Time in which nothing comes and nothing happens passes at once: no operator runs for it.
+        """
         if not self.operators or self.is_paused:
             return False
         batch_size = self.batch_size or batch_size
-        until = self.frontier(heartbeat)
-        waiting = [s for s in self.sources if s.waiting()]
-        if self.is_immediate and not waiting:
-            self.progress = max(until, self.progress)  # time alone yields nothing here
+        until, earliest = self.frontier(heartbeat), MAX_INSTANT
+        self.is_cut = False
+        if self.is_immediate:
+            if not any(source.waiting() for source in self.sources):
+                self.progress = max(until, self.progress)  # time alone yields nothing here
+                return False
+            until = max(until, self.progress)
+        elif until <= self.progress:
             return False
-        if until <= self.progress and not self.is_immediate:
-            return False
-        for source in waiting:
-            if source.waiting() > batch_size and not self.is_immediate:
-                last = source.ts_of_waiting(batch_size)
+        else:
+            for source in self.sources:
+                waiting = source.waiting()
+                if not waiting:
+                    continue
                 first = source.ts_of_waiting(0)
-                until = min(until, first if last <= first else last - 1)
-        self._until = max(until, self.progress)
-        self._in_flight = True
+                if first < earliest:
+                    earliest = first
+                if waiting > batch_size:
+                    last = source.ts_of_waiting(batch_size)
+                    cut = first if last <= first else last - 1
+                    if cut < until:
+                        until, self.is_cut = cut, True
         if self._is_changed:
             self._is_changed = False
             self._awake, self._woken = screen(self.operators)
+            self._timed = [op for op in self.operators if op.acts_on_time and not isinstance(op, Entrance)]
+        if not self.is_immediate and earliest > until and self._sleeps(until):
+            for operator in self.operators:
+                operator.pass_over(until)
+            self.progress = until
+            return False
+        self._until = until
+        self._in_flight = True
         for source in self.sources:
-            source.allow(self._until)
+            source.allow(until)
+        return True
+
+    def _sleeps(self, until: int) -> bool:
+        """No operator has anything to do up to that instant, as long as no element comes."""
+        for operator in self._timed:
+            if operator.wakes_at() <= until and operator.failure is None:
+                return False
         return True
 
     def in_turn(self) -> Iterator[Operator]:
@@ -394,20 +423,19 @@ class Engine:
         self.batch_size = batch_size
         self.heartbeat = MIN_INSTANT
 
-    def step(self, groups: Iterable[Group]) -> list[Group]:
-        """Process everything that is due in these groups; the groups that did something."""
-        moved: dict[int, Group] = {}
-        pending = list(groups)
+    def step(self, groups: Iterable[Group]) -> None:
+        """Process everything that is due in these groups."""
+        pending: Iterable[Group] = groups
         while pending:
             released = [g for g in pending if g.release(self.heartbeat, self.batch_size)]
-            if released and isinstance(self.scheduler, RoundRobin):
-                self.scheduler.run(_Turns(released))
-            elif len(released) == 1:
+            if not released:
+                break
+            if len(released) == 1 and not released[0].is_immediate:
                 self.scheduler.run(released[0].operators)
-            elif released:
+            elif isinstance(self.scheduler, RoundRobin):
+                self.scheduler.run(_Turns(released))
+            else:
                 self.scheduler.run([op for g in released for op in g.operators])
             for group in released:
                 group.finish()
-                moved[id(group)] = group
-            pending = released
-        return list(moved.values())
+            pending = [group for group in released if group.is_cut]

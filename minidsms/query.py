@@ -85,10 +85,11 @@ class Query:
 
     def deliver(self, batch: Batch) -> None:
         """Take final results from the output operator."""
-        self._results += len(batch)
+        n = len(batch.ts)
+        self._results += n
         for wake in self.wakers:
             wake()
-        self._connection.memory.grow(len(batch) * batch.row_nbytes)
+        self._connection.memory.grow(n * batch.row_nbytes)
         self._pending.append(batch)
         if self.recorder is not None:
             self.recorder.add_batch(batch)

@@ -66,7 +66,7 @@ class Queue:
 
     def has_room(self, batch: Batch) -> bool:
         """The whole batch fits."""
-        n = len(batch)
+        n = len(batch.ts)
         return self.size + n <= self.bound and self.nbytes + n * batch.row_nbytes <= self.byte_limit
 
     def room(self, batch: Batch) -> int:
@@ -75,16 +75,28 @@ class Queue:
 
     def put(self, batch: Batch) -> None:
         """Append elements; their ts are above `progress` and not below any put before."""
-        n = len(batch)
+        n = len(batch.ts)
         if n:
             row = batch.row_nbytes
-            self._batches.append(batch)
-            self.size = size = self.size + n
-            self.nbytes = nbytes = self.nbytes + n * row
-            if size > self.peak:
-                self.peak = size
-            # No room for one more like the last is no room.
-            self.is_full = size >= self.bound or nbytes + row > self.byte_limit
+            self._append(batch, row, self.size + n, self.nbytes + n * row)
+
+    def offer(self, batch: Batch) -> bool:
+        """Put a batch that is not empty, if the whole of it fits; whether it did."""
+        n, row = len(batch.ts), batch.row_nbytes
+        size, nbytes = self.size + n, self.nbytes + n * row
+        if size > self.bound or nbytes > self.byte_limit:
+            return False
+        self._append(batch, row, size, nbytes)
+        return True
+
+    def _append(self, batch: Batch, row: int, size: int, nbytes: int) -> None:
+        """row: bytes of an element.  size, nbytes: of all that is held then."""
+        self._batches.append(batch)
+        self.size, self.nbytes = size, nbytes
+        if size > self.peak:
+            self.peak = size
+        # No room for one more like the last is no room.
+        self.is_full = size >= self.bound or nbytes + row > self.byte_limit
 
     def _look(self) -> None:
         row = self._batches[-1].row_nbytes if self._batches else 0
@@ -118,6 +130,11 @@ class Queue:
     def take(self, until: int) -> Batch | None:
         """Remove and return all elements with ts <= until, or None when there are none."""
         taken: list[Batch] = []
+        if len(self._batches) == 1 and self._batches[0].ts.item(-1) <= until:
+            # One batch waits, and it may go whole: nearly always so.
+            self.size = self.nbytes = 0
+            self.is_full = False
+            return self._batches.popleft()
         while self._batches:
             batch = self._batches[0]
             if batch.ts[-1] <= until:

@@ -20,7 +20,6 @@ from minidsms.elements import (
     MIN_INSTANT,
     AnyArray,
     Batch,
-    BoolArray,
     Column,
     Field,
     Int8Array,
@@ -184,21 +183,19 @@ class GroupStates:
         held += 0 if self.table is None else self.table.nbytes
         return held + (0 if self.arrivals is None else self.arrivals.nbytes)
 
-    def acquire(self, keys: Batch) -> Int64Array:
-        """The group of each element; keys: the batch, with the keys' columns only."""
-        n = len(keys)
-        if self.table is None:
-            return np.zeros(n, np.int64)
-        if self.arrivals is None:
-            ids = self.table.acquire_columns(keys.columns)
-        elif keys.sign is None:
-            ids = self.arrivals.recall(np.ones(n, np.int8), self.table.acquire_columns(keys.columns))
-        else:
+    def acquire(self, batch: Batch, keys: Sequence[int], sign: Int8Array) -> Int64Array:
+        """The group of each element.  keys: the columns it is found by.  sign: the batch's signs, written out."""
+        table, arrivals = self.table, self.arrivals
+        if table is None:
+            return np.zeros(len(sign), np.int64)
+        if arrivals is not None and batch.sign is not None:
             # Only insertions are looked up, and their columns read.
-            inserted = keys.take(np.flatnonzero(keys.sign > 0))
-            ids = self.arrivals.recall(normal(keys.sign), self.table.acquire_columns(inserted.columns))
-        self._resize()
-        return ids
+            ids = table.acquire_columns(batch.columns_at(keys, (sign > 0).nonzero()[0]))
+        else:
+            ids = table.acquire_columns([batch.column(i) for i in keys])
+        if len(table.keys) > len(self.records.records):
+            self._resize()
+        return ids if arrivals is None else arrivals.recall(sign, ids)
 
     def settle(self, dead: Int64Array, n: int) -> None:
         """Free those of these groups that have no rows, and memory if most of it is free. n: elements taken in."""
@@ -208,7 +205,8 @@ class GroupStates:
                 values.settle(n)
         if self.table is None:
             return
-        self.table.release(dead[self.records.rows[dead] == 0])
+        if len(dead):
+            self.table.release(dead[self.records.rows[dead] == 0])
         kept = self.table.compact()
         if kept is not None:
             if self.arrivals is not None:
@@ -283,11 +281,16 @@ class Aggregate(Operator):
         results = Schema(tuple(Field(str(c), c.result_type) for c in calls))
         super().__init__([input] if start is None else [input, start], schema or self._key_schema + results)
         self._keys = tuple(keys)
+        self._key_types = self._key_schema.types
         self._calls = tuple(calls)
         self._is_global = is_global
         begin = MAX_INSTANT if start is not None and is_global else MIN_INSTANT
         self.groups = GroupStates(self._key_schema.types, calls, input_fifo, texts, begin, input_append_only)
-        table = self.groups.table
+        table, groups = self.groups.table, self.groups
+        # The aggregates whose states stand outside the records.
+        self._outside = [
+            j for j in range(len(calls)) if groups.user[j] is not None or groups.accumulators[j] is not None
+        ]
         self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
         self._workspace = Workspace(len(calls), 0 if table is None else table.width)
 
@@ -301,8 +304,9 @@ class Aggregate(Operator):
             batch = self._with_opening(batch)
         if batch is None:
             return
-        ids = self.groups.acquire(batch.select(self._keys))
-        run = self._workspace.run(batch, normal(batch.ts), normal(batch.signs), ids)
+        sign = normal(batch.signs)
+        ids = self.groups.acquire(batch, self._keys, sign)
+        run = self._workspace.run(batch, normal(batch.ts), sign, ids)
         self._advance(run)
         result = self._close(run)
         if result is not None:
@@ -328,20 +332,21 @@ class Aggregate(Operator):
         for arg, values in groups.distinct.items():
             column = run.batch.column(arg)
             distinct[arg] = values.weigh(run, _weight(run.sign, column), column)
-        for j, call in enumerate(self._calls):
-            user, state = groups.user[j], groups.accumulators[j]
+        for j in self._outside:
+            call, user, state = self._calls[j], groups.user[j], groups.accumulators[j]
             if user is not None:
                 failed = user.advance(run, [run.batch.column(i) for i in call.args], j)
                 if failed is not None:
                     self.fail(*failed)
-            elif state is not None:
-                assert call.arg is not None
+            else:
+                assert state is not None and call.arg is not None
                 column = run.batch.column(call.arg)
                 weight = distinct[call.arg] if is_distinct(call) else _weight(run.sign, column)
                 state.advance(run, weight, column, j)
-        rows = [distinct[arg] if d else _weight(run.sign, run.batch.column(arg)) for arg, d in groups.weights]
-        words = [contiguous_words(run.batch.column(arg)) for arg in groups.slots]
-        groups.records.advance(run, _rows(words, run.ts), _rows(rows, run.sign))
+        batch, sign = run.batch, run.sign
+        rows = [distinct[arg] if d else _weight(sign, batch.column(arg)) for arg, d in groups.weights]
+        words = [contiguous_words(batch.column(arg)) for arg in groups.slots]
+        groups.records.advance(run, _rows(words, run.ts), _rows(rows, sign))
 
     def _close(self, run: Run) -> Batch | None:
         """The rows the batch's instants change."""
@@ -355,22 +360,27 @@ class Aggregate(Operator):
         m = changes.size
         result = None
         if m:
-            columns = self._columns(out.out_words[:, :m], out.out_status[:, :m] != 0)
+            columns = self._columns(out.out_words[:, :m], out.out_status[:, :m])
             result = Batch(out.out_ts[:m].copy(), out.out_sign[:m].copy(), columns)
         if self.failure is None:
             groups.settle(changes.dead, len(run.ts))
         return result
 
-    def _columns(self, words: Int64Array, valid: BoolArray) -> list[Column]:
-        """The output's columns from words, a row per key word and one per result; the arrays are copied."""
-        k = len(self._keys)
+    def _columns(self, words: Int64Array, status: Int8Array) -> list[Column]:
+        """The output's columns from words, a row per key word and one per result; the arrays are copied.
+
+        status: a row per result, 0 where it is NULL.
+        """
+        k, n = len(self._keys), words.shape[1]
         columns = []
-        for i, type_ in enumerate(self._key_schema.types):
-            nulls = words[k + i // 62] >> (i % 62) & 1
-            columns.append(Column.from_words(words[i].copy(), nulls == 0 if nulls.any() else None, type_))
+        for i, type_ in enumerate(self._key_types):
+            mask = words[k + i // 62]
+            valid = mask >> (i % 62) & 1 == 0 if np.count_nonzero(mask) else None
+            columns.append(Column.from_words(words[i].copy(), valid, type_))
+        first = len(words) - len(self._calls)
         for j, call in enumerate(self._calls):
-            row = words[len(words) - len(self._calls) + j]
-            columns.append(Column.from_words(row.copy(), None if valid[j].all() else valid[j], call.result_type))
+            valid = None if np.count_nonzero(status[j]) == n else status[j] != 0
+            columns.append(Column.from_words(words[first + j].copy(), valid, call.result_type))
         return columns
 
     def contents(self) -> Batch:
@@ -382,7 +392,7 @@ class Aggregate(Operator):
         words += [word for word, _ in results]
         columns = self._columns(
             np.array(words, np.int64).reshape(len(words), len(shown)),
-            np.array([valid for _, valid in results], np.bool_).reshape(len(results), len(shown)),
+            np.array([valid for _, valid in results], np.int8).reshape(len(results), len(shown)),
         )
         return Batch(np.zeros(len(shown), np.int64), None, columns)
 
@@ -417,7 +427,7 @@ def _place(items: list[_Item], item: _Item) -> int:
 def _rows(rows: list[npt.NDArray[_Number]], default: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     """The arrays as rows of one, without a copy where there is only one; default: what stands for none."""
     if len(rows) < 2:
-        return (rows[0] if rows else default).reshape(1, -1)
+        return (rows[0] if rows else default)[np.newaxis]
     return np.array(rows)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Column, Int8Array, Int64Array, Schema
+from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels.join import DONE, INSPECTED, MISSING, PENDING_NEXT, STATE_WORDS, STATUS, join, pair_buffers
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
@@ -120,6 +120,10 @@ class BinaryJoin(Operator):
         of_left = iter(self._left.gather([c for c in self.output_columns if c < split], left))
         of_right = iter(self._right.gather([c - split for c in self.output_columns if c >= split], right))
         return [next(of_left if c < split else of_right) for c in self.output_columns]
+
+    def wakes_at(self) -> int:
+        """Never: the inputs say when rows leave."""
+        return MAX_INSTANT
 
     def describe(self) -> Description:
         """Key columns, rows and bytes held, slots inspected by all probes so far."""

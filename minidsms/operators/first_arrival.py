@@ -44,6 +44,7 @@ class FirstArrival(Operator):
     """One element without columns at the first arrival in any of the streams (or first change of any base relation)."""
 
     name = "FirstArrival"
+    acts_on_time = False
 
     def __init__(self, inputs: Sequence[Queue]) -> None:
         super().__init__(inputs, NO_COLUMNS)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema
+from minidsms.elements import MAX_INSTANT, Batch, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels.entering_join import CROWDED, PLACED_WORDS, join_entering, place_steps
 from minidsms.kernels.mjoin import (
     DELETED,
@@ -24,6 +24,7 @@ from minidsms.kernels.mjoin import (
     DONE,
     FIRST,
     INSPECTED,
+    LEAVES,
     MIDDLE,
     MISSING,
     NEEDED,
@@ -204,6 +205,13 @@ class MJoin(Operator):
         self._state[FIRST] -= first
         self._state[MIDDLE] -= first
         return kept
+
+    def wakes_at(self) -> int:
+        """The instant at which the next row leaves; never, where deletions come as elements."""
+        if self.ranges is None:
+            return MAX_INSTANT
+        inputs = self._index.inputs
+        return min(inputs.item(i, LEAVES) for i in range(len(inputs)))
 
     def describe(self) -> Description:
         """Equalities, rows and bytes held, slots inspected by all probes so far."""

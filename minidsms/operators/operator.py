@@ -121,6 +121,13 @@ class Operator:
         """
         return ()
 
+    def wakes_at(self) -> int:
+        """An instant before which time alone gives it nothing to do; asked at rest, where `acts_on_time`.
+
+        Whatever stands here: it is not told of each instant that passes.
+        """
+        return MIN_INSTANT
+
     def fail(self, ts: int, reason: str) -> None:
         """No answer exists at ts or later; the earliest failure counts."""
         if self.failure is None or ts < self.failure.ts:
@@ -175,63 +182,78 @@ class Operator:
         Never blocks and never calls another operator.
         """
         start = time.perf_counter_ns()
-        consumed = 0
+        counters, consumed = self.counters, 0
         if self._emission is None:
-            if not self.has_work():
-                return 0
             until = self.available()
+            if self.failure is not None or (until <= self.progress and not self.is_immediate):
+                return 0
             if self.quantum < budget:
                 budget = self.quantum
             for queue in self.inputs:
                 if queue.size > budget:
                     until = queue.cut(until, budget)
-            taken = MAX_INSTANT if self.is_immediate else until
-            batches = [queue.take(taken) if queue.size else None for queue in self.inputs]
-            for batch in batches:
+            batches: list[Batch | None] = []
+            for queue in self.inputs:
+                batch = queue.take(MAX_INSTANT if self.is_immediate else until) if queue.size else None
+                batches.append(batch)
                 if batch is not None:
-                    consumed += len(batch)
-            self.counters.elements_in += consumed
+                    consumed += len(batch.ts)
             self._until = until
             if not consumed and not self.acts_on_time:
                 self._complete()
                 return 0
+            counters.elements_in += consumed
             self._emission = iter(self.process(batches, until))
-        self._emit()
-        self.counters.time_ns += time.perf_counter_ns() - start
-        self.counters.runs += 1
+        self._emit(self._emission)
+        counters.time_ns += time.perf_counter_ns() - start
+        counters.runs += 1
         return consumed
 
-    def _emit(self) -> None:
+    def _emit(self, emission: Iterator[Batch]) -> None:
         """Put out what `process` yields until a queue is full or the slice is done.
 
         Whoever lets it run though a queue is full gets one instant put out all the same.
         """
-        assert self._emission is not None
+        outputs = self.outputs
+        only = outputs[0] if len(outputs) == 1 and self.screen is None else None
         while True:
-            batch, self._held = self._held or next(self._emission, None), None
+            batch, self._held = self._held or next(emission, None), None
             if batch is None:
                 break
             if self.failure is not None:
                 batch = batch.slice(0, int(np.searchsorted(batch.ts, self.failure.ts)))
-            if not len(batch):
+            n = len(batch.ts)
+            if not n:
                 continue
-            outputs = self.outputs
-            if len(outputs) != 1 or self.screen is not None or not outputs[0].has_room(batch):
-                batch = self._fitting(batch)
-            self.counters.elements_out += len(batch)
+            if only is not None and only.offer(batch):
+                self.counters.elements_out += n
+                if not only.is_full:
+                    continue
+            else:
+                batch = self._put_fitting(batch)
+                if self._held is None and not self.is_blocked():
+                    continue
+            # What is put out so far ends just before the last instant, or the one of what is held.
             complete = int(batch.ts[-1] if self._held is None else self._held.ts[0]) - 1
-            if self.screen is not None:
-                self.screen.put(batch)
-                outputs = self.screen.others
-            for queue in outputs:
-                queue.put(batch)
+            for queue in outputs if self.screen is None else self.screen.others:
                 if complete > queue.progress:
                     queue.progress = complete
-            if self._held is not None or self.is_blocked():
-                self.counters.stalls += 1
-                return
+            self.counters.stalls += 1
+            return
         self._emission = None
         self._complete()
+
+    def _put_fitting(self, batch: Batch) -> Batch:
+        """Put out what the queues have room for, and hold the rest; what was put out."""
+        batch = self._fitting(batch)
+        self.counters.elements_out += len(batch)
+        outputs = self.outputs
+        if self.screen is not None:
+            self.screen.put(batch)
+            outputs = self.screen.others
+        for queue in outputs:
+            queue.put(batch)
+        return batch
 
     def _fitting(self, batch: Batch) -> Batch:
         """What the queues have room for; the rest is held. Where none has room for one, the first instant."""
@@ -246,6 +268,11 @@ class Operator:
         if room < n:
             self._held = batch.slice(room, n)
         return batch.slice(0, room)
+
+    def pass_over(self, until: int) -> None:
+        """Time has come to `until` without elements, and without anything to do."""
+        self._until = until
+        self._complete()
 
     def _complete(self) -> None:
         """The slice is done: tell the readers."""

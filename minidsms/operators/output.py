@@ -24,8 +24,11 @@ class Output(Operator):
         if batch is not None:
             self.counters.elements_out += len(batch)
             # What is delivered outlives the ring it may be a view of.
-            ts = batch.ts if batch.ts.base is None else batch.ts.copy()
-            sign = batch.sign if batch.sign is None or batch.sign.base is None else batch.sign.copy()
+            ts, sign = batch.ts, batch.sign
+            if ts.base is not None:
+                ts = ts.copy()
+            if sign is not None and sign.base is not None:
+                sign = sign.copy()
             self._deliver(Batch(ts, sign, [_owned(c) for c in batch.columns]))
         return ()
 
@@ -34,6 +37,7 @@ class Output(Operator):
 
 
 def _owned(column: Column) -> Column:
-    values = column.values if column.values.base is None else column.values.copy()
-    valid = column.valid if column.valid is None or column.valid.base is None else column.valid.copy()
-    return Column(values, valid)
+    values, valid = column.values, column.valid
+    if values.base is None and (valid is None or valid.base is None):
+        return column
+    return Column(values.copy(), None if valid is None else valid.copy())

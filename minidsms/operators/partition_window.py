@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.elements import Batch
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.partition_stub import PartitionStub
@@ -28,6 +28,10 @@ class PartitionWindow(Operator):
         if batches[0] is None and self.stub.range_ is None:
             return ()
         return self.stub.pass_through(batches[0], until)
+
+    def wakes_at(self) -> int:
+        """Never, where elements leave only when others come."""
+        return MAX_INSTANT if self.stub.range_ is None else MIN_INSTANT
 
     def describe(self) -> Description:
         stub = self.stub

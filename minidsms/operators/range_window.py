@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.elements import Batch, Int64Array
+from minidsms.elements import MAX_INSTANT, Batch, Int64Array
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
@@ -60,6 +60,14 @@ class RangeWindow(Operator):
             if slide is not None:
                 del_at = next_boundary(del_at, slide)
         return stub.move(lo, mid, ins_at, ins_seq, del_at, del_seq)
+
+    def wakes_at(self) -> int:
+        """The instant at which the next element enters or leaves."""
+        stub, slide = self.stub, self.slide
+        first = stub.ts_at(stub.lo) + self._length if stub.lo < stub.mid else MAX_INSTANT
+        if stub.mid < stub.hi:
+            first = min(first, stub.ts_at(stub.mid))
+        return first if slide is None or first == MAX_INSTANT else -(-first // slide) * slide
 
     def describe(self) -> Description:
         if self.range_ == 0 and self.slide is None:

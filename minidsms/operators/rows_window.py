@@ -26,6 +26,7 @@ class RowsWindow(Operator):
     """
 
     name = "RowsWindow"
+    acts_on_time = False
 
     def __init__(
         self,

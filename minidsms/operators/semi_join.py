@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, Int8Array, Int64Array
+from minidsms.elements import MAX_INSTANT, Batch, Int8Array, Int64Array
 from minidsms.kernels.join import DONE, GROW, INSPECTED, MISSING, NEXT, STATE_WORDS, STATUS, pair_buffers, semi_join
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
@@ -83,6 +83,10 @@ class SemiJoin(Operator):
                     keys.grow()
             self._right.finish()
         self._left.finish(until)
+
+    def wakes_at(self) -> int:
+        """Never: the inputs say when rows leave."""
+        return MAX_INSTANT
 
     def describe(self) -> Description:
         """Key columns, rows, keys and bytes held, slots inspected by all toggles so far."""

@@ -21,6 +21,7 @@ class UnboundedWindow(Operator):
     name = "UnboundedWindow"
     is_stateless = True
     is_append_only = True
+    acts_on_time = False
 
     def __init__(self, input_: Queue, numbers: bool = False) -> None:
         super().__init__([input_], input_.schema, is_fifo=True)

@@ -44,6 +44,15 @@ class Block:
     is_broken: bool = False
 
 
+Reject = tuple[str, str]
+"""A row that cannot be read: its text, and where it stands and why."""
+
+
+def reject(path: str, line: int, text: bytes, reason: str) -> Reject:
+    """The account of a row that cannot be read."""
+    return text[:1000].decode("utf-8", "replace"), f"{path}, line {line}: {reason}"
+
+
 def open_file(path: str) -> tuple[IO[bytes], IO[bytes], int]:
     """(decompressed, as it stands on disk, bytes on disk). Error with a way out where it cannot be opened."""
     try:

@@ -21,7 +21,7 @@ from pyarrow import csv as arrow_csv
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import Block, csv_rows
+from minidsms.sources.blocks import Block, Reject, csv_rows, reject
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
 from minidsms.sources.text_columns import (
     FALSE_TEXTS,
@@ -62,10 +62,24 @@ class CsvRows:
 
     def read(self, block: Block) -> Any:
         """The rows of a block as a record batch; those that cannot be read are counted and kept."""
+        batch, rejects = self.parse(block)
+        for each in rejects:
+            self.rejected.add(*each)
+        return batch
+
+    @property
+    def is_settled(self) -> bool:
+        """The blocks so far have told all about the columns: `parse` depends on nothing but its block now."""
+        return all(name in self._ticks for name, type_ in zip(self._names, self._types) if type_ is Type.TIMESTAMP)
+
+    def parse(self, block: Block) -> tuple[Any, list[Reject]]:
+        """The rows of a block as a record batch, and those that cannot be read."""
         try:
-            return self._salvage(block) if block.is_broken else self._parse(block)
+            if not block.is_broken:
+                return self._parse(block), []
         except (pa.ArrowInvalid, UnicodeError):
-            return self._salvage(block)
+            pass
+        return self._salvage(block)
 
     # -------------------------------------------------------------------------------------------------- headers
 
@@ -134,7 +148,7 @@ class CsvRows:
             columns.append(column)
         return self._batch(columns)
 
-    def _salvage(self, block: Block) -> Any:
+    def _salvage(self, block: Block) -> tuple[Any, list[Reject]]:
         """The careful way: row by row, field by field, then column by column."""
         rows = []
         rejects: list[tuple[int, bytes, str]] = []
@@ -163,12 +177,9 @@ class CsvRows:
             bad |= wrong
             columns.append(column)
         rejects += [(rows[row][0], rows[row][1], reason) for row, reason in reasons.items()]
-        for line, text, reason in sorted(rejects, key=lambda reject: reject[0]):
-            self._reject(line, text, reason)
-        return self._batch([column.filter(pa.array(~bad)) for column in columns])
-
-    def _reject(self, line: int, text: bytes, reason: str) -> None:
-        self.rejected.add(text[:1000].decode("utf-8", "replace"), f"{self.path}, line {line}: {reason}")
+        ordered = sorted(rejects, key=lambda reject: reject[0])
+        batch = self._batch([column.filter(pa.array(~bad)) for column in columns])
+        return batch, [reject(self.path, line, text, reason) for line, text, reason in ordered]
 
     def _are_ticks(self, i: int, texts: Any) -> bool | None:
         name = self._names[i]

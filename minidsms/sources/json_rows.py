@@ -17,7 +17,7 @@ from pyarrow import json as arrow_json
 from minidsms.elements import Schema, Type
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.inputs.values import ValueRefused, value_reader
-from minidsms.sources.blocks import Block, lines
+from minidsms.sources.blocks import Block, Reject, lines, reject
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_timestamps
 
@@ -39,10 +39,22 @@ class JsonRows:
 
     def read(self, block: Block) -> Any:
         """The rows of a block as a record batch; lines that cannot be read are counted and kept."""
+        batch, rejects = self.parse(block)
+        for each in rejects:
+            self.rejected.add(*each)
+        return batch
+
+    @property
+    def is_settled(self) -> bool:
+        """A block has told all about the names: `parse` depends on nothing but its block now."""
+        return self._names is not None
+
+    def parse(self, block: Block) -> tuple[Any, list[Reject]]:
+        """The rows of a block as a record batch, and the lines that cannot be read."""
         if self._names is None:
             self._learn(block)
         try:
-            return self._parse(block)
+            return self._parse(block), []
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError):
             return self._salvage(block)
 
@@ -95,15 +107,16 @@ class JsonRows:
             columns.append(column)
         return self._batch(columns)
 
-    def _salvage(self, block: Block) -> Any:
+    def _salvage(self, block: Block) -> tuple[Any, list[Reject]]:
         """The careful way: line by line."""
         assert self._names is not None
+        rejects: list[Reject] = []
         readers = [value_reader(t, 1) for t in self._types]
         kept: list[list[Any]] = [[] for _ in self._types]
         for line, text in lines(block):
             found = _object(text)
             if found is None:
-                self._reject(line, text, "no JSON object")
+                rejects.append(reject(self.path, line, text, "no JSON object"))
                 continue
             row = []
             try:
@@ -115,10 +128,10 @@ class JsonRows:
                         value.encode()
                     row.append(reader(value))
             except UnicodeEncodeError:
-                self._reject(line, text, f'"{self._batch_names[len(row)]}": not valid Unicode')
+                rejects.append(reject(self.path, line, text, f'"{self._batch_names[len(row)]}": not valid Unicode'))
                 continue
             except ValueRefused as refused:
-                self._reject(line, text, f'"{self._batch_names[len(row)]}": {refused.reason}')
+                rejects.append(reject(self.path, line, text, f'"{self._batch_names[len(row)]}": {refused.reason}'))
                 continue
             for column, value in zip(kept, row):
                 column.append(value)
@@ -128,10 +141,7 @@ class JsonRows:
             if type_ is Type.TIMESTAMP:
                 kind = pa.int64() if ticks else pa.timestamp("ns", "UTC")
             columns.append(pa.array(values, kind))
-        return self._batch(columns)
-
-    def _reject(self, line: int, text: bytes, reason: str) -> None:
-        self.rejected.add(text[:1000].decode("utf-8", "replace"), f"{self.path}, line {line}: {reason}")
+        return self._batch(columns), rejects
 
     def _batch(self, columns: list[Any]) -> Any:
         return pa.RecordBatch.from_arrays(columns, names=self._batch_names)

@@ -37,7 +37,7 @@ class Call:
     is_text: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Changes:
     """What a run put out. size: rows written.  dead: groups that lost their last row (and may have got another since).
 
@@ -112,11 +112,8 @@ class GroupRecords:
             is_global, start, until, cursor, out.touched, out.dead, out.out_ts, out.out_sign, out.out_words,
             out.out_status,
         )  # fmt: skip
-        self._instants = int(cursor[kernels.INSTANT])
-        failure = None
-        if cursor[kernels.CULPRIT]:
-            failure = (int(cursor[kernels.CULPRIT]) - 1, int(cursor[kernels.CULPRIT_AT]))
-        return Changes(int(cursor[kernels.OUT]), out.dead[: cursor[kernels.DEAD]], failure)
+        self._instants, size, dead, culprit, at = cursor.tolist()
+        return Changes(size, out.dead[:dead], (culprit - 1, at) if culprit else None)
 
     def shown(self) -> Int64Array:
         """The groups that are put out at present."""

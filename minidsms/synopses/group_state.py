@@ -19,7 +19,7 @@ from minidsms.kernels import aggregation as kernels
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Run:
     """A batch on its way through the aggregates of an operator.
 

@@ -23,6 +23,8 @@ T = TypeVar("T", bound=np.generic)
 
 _FIRST_CAPACITY = 1024
 _FREES_BEFORE_SHRINKING = 8
+_LARGE = 8 * _FIRST_CAPACITY
+"""Rings up to here keep their size."""
 
 
 class Reader:
@@ -45,6 +47,7 @@ class StreamStore:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self._all_columns = range(len(schema))
         self.row_nbytes = 8 + sum(t.dtype.itemsize for t in schema.types)
         """Bytes of an element, without masks of NULLs."""
         self.tail = 0
@@ -132,10 +135,11 @@ class StreamStore:
     def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
         """The column's values at these sequence numbers (all in [tail, head))."""
         n = len(seq)
+        if n:
+            start = seq.item(0)
+            if seq.item(-1) - start == n - 1 and (is_run or n < 3 or bool((np.diff(seq) == 1).all())):
+                return self._view(column, start, start + n)
         valid = self._valid[column]
-        if n and int(seq[-1]) - int(seq[0]) == n - 1 and (is_run or n < 3 or bool((np.diff(seq) == 1).all())):
-            start, stop = int(seq[0]), int(seq[0]) + n
-            return self._view(column, start, stop)
         at = seq & self._mask
         return Column(self._values[column][at], None if valid is None else valid[at])
 
@@ -152,10 +156,7 @@ class StreamStore:
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
         seq = np.arange(start, stop, dtype=np.int64)
-        batch = Batch.referring(self.ts(start, stop), None, seq, self, range(len(self.schema)), is_run=True)
-        if (start & self._mask) + stop - start <= self._mask + 1:
-            batch.prefill([self._view(i, start, stop) for i in range(len(self.schema))])
-        return batch
+        return Batch.referring(self.ts(start, stop), None, seq, self, self._all_columns, is_run=True)
 
     def arrays(self) -> tuple[Int64Array, list[Column]]:
         """What is held, oldest first: (ts, columns)."""
@@ -176,7 +177,11 @@ class StreamStore:
 
     def first_claimed(self) -> int:
         """The first element that a reader claims; the next one to come where none does."""
-        return min((r.lo for r in self._readers), default=self.head)
+        first = self.head
+        for reader in self._readers:
+            if reader.lo < first:
+                first = reader.lo
+        return first
 
     @property
     def is_read(self) -> bool:
@@ -189,14 +194,19 @@ class StreamStore:
             self.mirrors = [mirror for mirror in self.mirrors if mirror.is_read]
             for mirror in self.mirrors:
                 mirror.free()
-        self._peak = max(self._peak, self.head - self.tail)
-        self.tail = max(self.tail, self.first_claimed())
+        if self.head == self.tail and self._mask < _LARGE:
+            return
+        if self.head - self.tail > self._peak:
+            self._peak = self.head - self.tail
+        claimed = self.first_claimed()
+        if claimed > self.tail:
+            self.tail = claimed
         self._frees += 1
         if self._frees >= _FREES_BEFORE_SHRINKING:
             # Only what has been too large for a while shrinks: a ring that fills and empties with every push keeps
             # its size.
             peak, self._peak, self._frees = self._peak, len(self), 0
-            if self._mask + 1 > max(8 * _FIRST_CAPACITY, 8 * peak):
+            if self._mask + 1 > max(_LARGE, 8 * peak):
                 self._resize((self._mask + 1) // 4)
 
     def shrink(self) -> None:
@@ -242,7 +252,8 @@ class StreamStore:
             array[: len(values) - first] = values[first:]
 
     def _read(self, array: npt.NDArray[T], start: int, stop: int) -> npt.NDArray[T]:
-        begin, end = start & self._mask, (start & self._mask) + stop - start
+        begin = start & self._mask
+        end = begin + stop - start
         if end <= self._mask + 1:
             return array[begin:end]
         return np.concatenate([array[begin:], array[: end - self._mask - 1]])

@@ -25,6 +25,7 @@ _LARGEST_OUTPUT = 1 << 16
 """Elements in one batch put out; longer runs are put out in several, so that a full queue can stop them."""
 
 NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
+NO_CURSOR: Int64Array = np.zeros(2, np.int64)
 
 
 def plain(array: Int64Array) -> Int64Array:
@@ -177,20 +178,21 @@ class Stub:
     def search(self, bound: int, start: int) -> int:
         """The first position >= start whose ts is above `bound`, or hi. O(log of the distance)."""
         low, step = start, 1
-        while low < self.hi and self._ts_at(low) <= bound:
+        while low < self.hi and self.ts_at(low) <= bound:
             start = low + 1
             low += step
             step *= 2
         low, high = start, min(low, self.hi)
         while low < high:
             middle = (low + high) // 2
-            if self._ts_at(middle) <= bound:
+            if self.ts_at(middle) <= bound:
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    def _ts_at(self, position: int) -> int:
+    def ts_at(self, position: int) -> int:
+        """The instant at which a position came."""
         if self._is_listed:
             return int(self._ts[position & (len(self._ts) - 1)])
         assert self.store is not None
@@ -223,6 +225,9 @@ class Stub:
             return (self._refer(ins_at, None, ins_seq),)
         if n_ins == 0 and n_del <= _LARGEST_OUTPUT:
             return (self._refer(del_at, np.full(n_del, -1, np.int8), del_seq),)
+        if n_ins + n_del <= _LARGEST_OUTPUT:
+            merged = self._merged(n_ins + n_del, ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos, NO_CURSOR.copy())
+            return () if merged is None else (merged,)
         return self._merge(ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos)
 
     def _refer(self, ts: Int64Array, sign: np.ndarray[tuple[int], np.dtype[np.int8]] | None, seq: Int64Array) -> Batch:
@@ -238,16 +243,33 @@ class Stub:
         del_seq: Int64Array,
         del_pos: int,
     ) -> Iterator[Batch]:
-        cursor = np.zeros(2, np.int64)
+        cursor = NO_CURSOR.copy()
         total = len(ins_at) + len(del_at)
         while True:
             room = min(total - int(cursor[0]) - int(cursor[1]), _LARGEST_OUTPUT)
             if room == 0:
                 return
-            ts, sign, seq = np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room, np.int64)
-            n = merge_changes(ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos, cursor, ts, sign, seq)
-            if n:
-                yield self._refer(ts[:n], sign[:n], seq[:n])
+            batch = self._merged(room, ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos, cursor)
+            if batch is not None:
+                yield batch
+
+    def _merged(
+        self,
+        room: int,
+        ins_at: Int64Array,
+        ins_seq: Int64Array,
+        ins_pos: int,
+        del_at: Int64Array,
+        del_seq: Int64Array,
+        del_pos: int,
+        cursor: Int64Array,
+    ) -> Batch | None:
+        """The changes from the cursor on, `room` of them at most."""
+        ts, sign, seq = np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room, np.int64)
+        n = merge_changes(ins_at, ins_seq, ins_pos, del_at, del_seq, del_pos, cursor, ts, sign, seq)
+        if n < room:
+            ts, sign, seq = ts[:n], sign[:n], seq[:n]
+        return self._refer(ts, sign, seq) if n else None
 
     def settle(self) -> None:
         """Claim in the store what is still held.

@@ -1,0 +1,82 @@
+"""A file of text as a bounded source: blocks of whole records to batches, made ahead where there are several.
+
+Invariant: the batches, the rows that cannot be read and their order are the same with and without threads: blocks are
+parsed one after the other until all is known that a block's meaning could depend on (the kind of its times, its names),
+then side by side (`read_ahead`), and what could not be read is told when its block is handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from minidsms.elements import Schema
+from minidsms.inputs.rejected import RejectedRows
+from minidsms.sources.blocks import Block, BlockReader, Reject, open_file
+from minidsms.sources.read_ahead import ReadAhead
+from minidsms.sources.source import Pace
+
+
+class Rows(Protocol):
+    """What makes batches of blocks."""
+
+    @property
+    def is_settled(self) -> bool:
+        """What `parse` gives depends on its block alone from now on."""
+        ...
+
+    def parse(self, block: Block) -> tuple[Any, list[Reject]]:
+        """(record batch, rows that cannot be read)."""
+        ...
+
+
+class TextFile:
+    """Base of the sources of text files; see `Source`. A subclass sets `_rows`."""
+
+    pace = Pace()
+    _rows: Rows
+
+    def __init__(self, path: str, schema: Schema, quotes: bool, block_bytes: int) -> None:
+        self.path = path
+        self.schema = schema
+        self.rejected = RejectedRows()
+        self.first_line: int | None = None
+        self._file, self._raw, self.bytes_total = open_file(path)
+        self._reader = BlockReader(path, self._file, quotes, block_bytes)
+        self._ahead: ReadAhead[Block, tuple[Block, Any, list[Reject]]] | None = None
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the file consumed so far."""
+        return self.bytes_total if self._raw.closed else self._raw.tell()
+
+    def close(self) -> None:
+        """Give up the file."""
+        if self._ahead is not None:
+            self._ahead.close()
+        self._file.close()
+        self._raw.close()
+
+    def read(self) -> Iterator[Any]:
+        """The rows, a batch per block."""
+        for block, batch, rejects in self._parsed():
+            self.first_line = block.first_line
+            for each in rejects:
+                self.rejected.add(*each)
+            if batch.num_rows:
+                yield batch
+        self.close()
+
+    def _parsed(self) -> Iterator[tuple[Block, Any, list[Reject]]]:
+        blocks = self._reader.blocks()
+        for block in blocks:
+            yield self._parse(block)
+            if self._rows.is_settled and self._raw.tell() < self.bytes_total:
+                break
+        else:
+            return
+        self._ahead = ReadAhead(blocks, self._parse)
+        yield from self._ahead
+
+    def _parse(self, block: Block) -> tuple[Block, Any, list[Reject]]:
+        return block, *self._rows.parse(block)
