@@ -15,6 +15,7 @@ from minidsms.kernels.mjoin import (
     FROM,
     FROM_KEY,
     HEADS,
+    IS_BAG,
     KEY,
     LO,
     MASK,
@@ -65,7 +66,7 @@ def join_existence(  # type: ignore[no-untyped-def]
             walks[0, 0], walks[1, 0] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
         while depth >= 0:
             j, x = steps[depth, TARGET], steps[depth, PROBED]
-            base, jmask, low = keys[x, NODES], inputs[j, MASK], inputs[j, LO]
+            base, jmask, low = keys[x, NODES], inputs[j, MASK], 0 if inputs[j, IS_BAG] != 0 else inputs[j, LO]
             tag, s = walks[0, depth], walks[1, depth]
             descends = False
             while s >= low and not descends:

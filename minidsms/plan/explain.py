@@ -170,7 +170,8 @@ def describe_node(node: Node) -> str:
             of = ", ".join(f"[{window_text(spec, stream)}]" for spec, stream in specs)
             on = " AND ".join(f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in node.equalities)
             reduced = f" reduced ({node.mode})" if isinstance(node, ReducedJoin) else ""
-            return f"{len(names)}-way Join{reduced} on {on}" + (f" of {of}" if of else "")
+            kind = f"{len(names)}-way Join{reduced} on {on}" if on else f"{len(names)}-way Product"
+            return kind + (f" of {of}" if of else "")
         case SemiJoin():
             on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in node.pairs)
             return f"{'Antijoin' if node.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if node.null_safe else "")

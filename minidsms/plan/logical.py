@@ -155,7 +155,7 @@ Equality = tuple[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True, eq=False)
 class MultiJoin(Node):
-    """The rows of several windows side by side where all equalities hold, which connect the windows.
+    """The rows of several relations side by side where all equalities hold.
 
     columns: the (input, column) of each column of the schema.  shown: the columns that stand unchanged in the rows of
     the ISTREAM above, where nothing else reads them; else None.  specs: where given, `windows` are the streams, and

@@ -440,9 +440,9 @@ class PhysicalPlanner:
         from minidsms.operators.mjoin import MJoin
 
         ranges = None if node.specs is None else [spec.range_ for spec in node.specs]
-        assert ranges is not None or all(self._operator(window).is_fifo for window in node.windows)
+        fifo = None if ranges is not None else [self._operator(window).is_fifo for window in node.windows]
         queues = [self._queue(window) for window in node.windows]
-        join = MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges)
+        join = MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
         if len(queues) > 2:
             from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
 

@@ -342,6 +342,11 @@ class WindowIndex:
                 assert isinstance(window, IndexedWindow)
                 window.arrive(batch)
 
+    def recent(self, i: int, back: Int64Array) -> Int64Array:
+        """Slots of rows that came last, counted back from the newest: of a bag, of its elements in the last part."""
+        at: Int64Array = self.inputs[i, HI] - 1 - back
+        return self.places[np.maximum(at, 0)] if self.inputs[i, IS_BAG] else at
+
     def expire(self, until: int) -> None:
         """Let go the rows whose range has passed at `until`."""
         entering_join.expire(self.instants, self.inputs, until)

@@ -1,8 +1,9 @@
-"""Inner equi-joins of windows become one n-way join.
+"""Inner equi-joins become one n-way join.
 
-A cascade of binary joins keeps every intermediate result as a bag, whose rows leave in any order; an n-way join keeps
-the windows alone (Babu 2005, section 3.2). Merged are joins of windows whose rows leave in the order they came, also
-filtered and projected, as far as equalities connect them; other conditions stand in a filter above. The rule runs last:
+A cascade of binary joins keeps every intermediate result as a bag; an n-way join keeps its inputs alone (Babu 2005,
+section 3.2). Merged are inputs of any kind as far as equalities connect them, and products of three or more without any
+condition; other conditions stand in a filter above. Two inputs are merged only where both are windows whose rows leave
+in the order they came, also filtered and projected: for others the binary join is the faster one. The rule runs last:
 it reads the columns of its inputs by number.
 """
 
@@ -21,6 +22,7 @@ from minidsms.plan.logical import (
     ToStream,
     column_refs,
     columns_used,
+    conjunction,
     conjuncts,
     filtered,
     nodes,
@@ -31,18 +33,19 @@ from minidsms.plan.logical import (
     shift,
 )
 from minidsms.plan.rules.expand_outer_joins import equal_pair
+from minidsms.plan.rules.push_filters import push
 
 _MOST_INPUTS = 12
 
 
 def merge_joins(root: Node) -> Node:
-    """Merge the inner joins of windows; tell those that ISTREAM reads which columns it shows."""
+    """Merge the inner joins; tell those that ISTREAM reads which columns it shows."""
     readers = reader_counts(root)
     done: dict[int, Node] = {}
     for node in nodes(root):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
         done[id(node)] = _merge(new, [readers[id(child)] == 1 for child in node.inputs])
-    root = done[id(root)]
+    root = _parted(done[id(root)])
     shown = _shown(root)
     done = {}
     for node in nodes(root):
@@ -70,25 +73,22 @@ class _Part:
 
 def _merge(node: Node, is_alone: Sequence[bool]) -> Node:
     if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
-        parts = [_part(child, alone) for child, alone in zip(node.inputs, is_alone)]
-        if parts[0] is not None and parts[1] is not None:
-            return _joined(node, parts[0], parts[1])
+        left, right = (_part(child, alone) for child, alone in zip(node.inputs, is_alone))
+        return _joined(node, left, right)
     if isinstance(node, bound.Project) and is_alone[0]:
         return _narrowed(node)
     return node
 
 
-def _part(node: Node, is_alone: bool) -> _Part | None:
-    """The node as a side of an n-way join; None where it cannot be one."""
+def _part(node: Node, is_alone: bool) -> _Part:
+    """The node as a side of an n-way join."""
     rest: list[Expr] = []
     below = node
     if isinstance(node, bound.Filter) and isinstance(node.input, MultiJoin) and not can_fail(node.condition):
         below, rest = node.input, conjuncts(node.condition)
     if isinstance(below, MultiJoin) and is_alone:
         return _Part(list(below.windows), list(below.equalities), list(below.columns), rest)
-    if _is_fifo(node):
-        return _Part([node], [], [(0, c) for c in range(len(node.schema))], [])
-    return None
+    return _Part([node], [], [(0, c) for c in range(len(node.schema))], [])
 
 
 def _is_fifo(node: Node) -> bool:
@@ -111,7 +111,7 @@ def _joined(join: bound.Join, left: _Part, right: _Part) -> Node:
     columns = left.columns + [(i + moved, c) for i, c in right.columns]
     equalities = left.equalities + [((i + moved, c), (j + moved, d)) for (i, c), (j, d) in right.equalities]
     rest = left.rest + [shift(e, width) for e in right.rest]
-    linked = False
+    linked = join.condition is None and not equalities and not rest
     for part in conjuncts(join.condition):
         pair = equal_pair(part, width)
         ends = None if pair is None else [_end(e, columns) for e in (pair[0], shift(pair[1], width))]
@@ -169,6 +169,38 @@ def _narrowed(node: bound.Project) -> Node:
     if above is not None:
         source = bound.Filter(schema, source, rewrite(above.condition, moved))
     return dataclasses.replace(node, input=source, exprs=tuple(rewrite(e, moved) for e in node.exprs))
+
+
+def _parted(root: Node) -> Node:
+    """The plan with binary joins again where two inputs were merged for which these are faster."""
+    readers = reader_counts(root)
+    done: dict[int, Node] = {}
+    for node in nodes(root):
+        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        if isinstance(node, MultiJoin) and len(node.windows) == 2:
+            assert isinstance(new, MultiJoin)
+            if not node.equalities or not all(map(_is_fifo, node.windows)):
+                new = _binary(new)
+        elif isinstance(node, bound.Filter) and readers[id(node.input)] == 1 and done[id(node.input)] is not node.input:
+            assert isinstance(new, bound.Filter)
+            if isinstance(node.input, MultiJoin) and not isinstance(new.input, MultiJoin):
+                new = push(new.input, conjuncts(new.condition), {})
+        done[id(node)] = new
+    return done[id(root)]
+
+
+def _binary(join: MultiJoin) -> Node:
+    """A join of two inputs as a binary one, with its columns chosen above."""
+    left, right = join.windows
+    schema, width = left.schema + right.schema, len(left.schema)
+
+    def column(place: tuple[int, int]) -> bound.ColumnRef:
+        at = place[1] + (width if place[0] == 1 else 0)
+        return bound.ColumnRef(schema[at].type, at, schema[at].name)
+
+    equal = [bound.Call(bound.Type.BOOLEAN, "=", (column(a), column(b))) for a, b in join.equalities]
+    joined = bound.Join(schema, JoinKind.INNER, left, right, conjunction(equal))
+    return projected(joined, [column(place) for place in join.columns], join.schema.names)
 
 
 # ----------------------------------------------------------------------------------------------------------- netting

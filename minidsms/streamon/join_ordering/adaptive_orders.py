@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 
 from minidsms.elements import Batch
-from minidsms.kernels.mjoin import HI
 from minidsms.operators.join_graph import Orders
 from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
@@ -113,9 +112,8 @@ class AdaptiveOrders:
                 continue
             if share is None:
                 share = self.profiler.recent(arrived)
-            # Counted from the newest, whose slot is hi - 1.
             back = (positions * share).astype(np.int64)
-            self.profiler.profile(i, int(self._join.index.inputs[i, HI]) - 1 - back)
+            self.profiler.profile(i, self._join.index.recent(i, back))
             profiled.append(i)
         if profiled:
             total = int(self._arrived.sum())

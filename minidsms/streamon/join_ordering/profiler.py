@@ -16,7 +16,6 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels.join_existence import join_existence
-from minidsms.kernels.mjoin import HI, LO
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderingAlgorithm, Wanted
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
@@ -86,8 +85,7 @@ class JoinOrderProfiler:
 
         arrived: insertions of each input in the part.
         """
-        inputs = self._index.inputs
-        held = (inputs[:, HI] - inputs[:, LO]).tolist()
+        held = [len(window) for window in self._index.windows]
         shares = [rows / (RECENT * count) for rows, count in zip(held, arrived) if count]
         return min(1.0, *shares) if shares else 1.0
 
