@@ -22,7 +22,7 @@ from minidsms.kernels.join_cache_layout import (
     AFTER,
     BUCKET_HEAD,
     BUCKETS,
-    CHOSEN,
+    CACHE_WORDS,
     CHUNK,
     CHUNK_HEAD,
     COLLECT,
@@ -38,10 +38,12 @@ from minidsms.kernels.join_cache_layout import (
     HITS,
     IGNORED,
     INLINE,
+    INLINE_AT,
     INSERTS,
-    IS_HIT,
     IS_REDUCED,
+    IS_SIMPLE,
     KEY_WORDS,
+    LEVEL_WORDS,
     LOOKUP,
     LOOKUP_PARTS,
     MEMBERS,
@@ -52,6 +54,7 @@ from minidsms.kernels.join_cache_layout import (
     PART_INPUT,
     PART_MASK,
     PART_NODES,
+    PART_WORDS,
     PENDING,
     PER_CHUNK,
     PLACED_WORDS,
@@ -64,7 +67,6 @@ from minidsms.kernels.join_cache_layout import (
     STEP_CHECK,
     STEP_CHECKS_END,
     STEP_TARGET,
-    STOPS,
     STRIDE,
     SWEPT,
     TABLE,
@@ -138,7 +140,7 @@ def _bucket(tag: int, shift: int) -> np.int64:
 # ------------------------------------------------------------------------------------------------- caches
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
     """The address of a page for a cache, kind 0 for buckets, 1 for chunks; -1 where none is free."""
     at = int64(-1)
@@ -153,7 +155,7 @@ def _take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _take_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     """The address of an unused chunk; -1 where there is no room."""
     if caches[c, FREE_CHUNK] < 0:
@@ -169,14 +171,14 @@ def _take_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     return chunk
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _free_chunk(caches, c, pool, chunk):  # type: ignore[no-untyped-def]
     pool[chunk] = caches[c, FREE_CHUNK]
     pool[chunk + 1] = -1
     caches[c, FREE_CHUNK] = chunk
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
     """Drop the entry of a bucket."""
     head = pool[b + 1]
@@ -191,7 +193,7 @@ def _drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
     pool[b + 1] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _take_table_page(caches, c, tables, entry, pool, owners, free):  # type: ignore[no-untyped-def]
     """Give a part of the table its page of empty buckets, where there is one."""
     if caches[c, TABLE_PAGES] < caches[c, MOST_TABLE_PAGES]:
@@ -206,42 +208,31 @@ def _take_table_page(caches, c, tables, entry, pool, owners, free):  # type: ign
         caches[c, WANTED] += 1
 
 
-@njit(cache=True, nogil=True)
-def _locate(caches, c, tables, key):  # type: ignore[no-untyped-def]
-    """Where the table says in which page the key's bucket is, and its place in the page."""
-    h = uint64(0)
-    for w in range(caches[c, KEY_WORDS]):
-        h = (h ^ uint64(key[w])) * uint64(0xFF51AFD7ED558CCD)
-        h ^= h >> uint64(32)
-    h *= uint64(0x9E3779B97F4A7C15)
-    at = (int64(h >> uint64(32)) & (caches[c, BUCKETS] - 1)) * caches[c, STRIDE]
-    return caches[c, TABLE] + (at >> PAGE_BITS), at & (PAGE - 1)
+@njit(cache=True, nogil=True, _nrt=False)
+def _begin_entry(caches, c, tables, entry, place, pool, owners, free, key):  # type: ignore[no-untyped-def]
+    """Begin the key's entry, empty, in place of any other in its bucket; its address, -1 where there is no room.
+
+    entry: of the table.  place: of the bucket in its page.
+    """
+    if tables[entry] < 0:
+        _take_table_page(caches, c, tables, entry, pool, owners, free)
+    b = int64(-1)
+    if tables[entry] >= 0:
+        b = tables[entry] + place
+        if pool[b] >= 0:
+            _drop(caches, c, pool, b)
+        pool[b] = 0
+        for w in range(caches[c, KEY_WORDS]):
+            pool[b + BUCKET_HEAD + w] = key[w]
+        for w in range(caches[c, WITNESSES]):
+            pool[b + BUCKET_HEAD + caches[c, KEY_WORDS] + w] = -1
+        caches[c, ENTRIES] += 1
+        caches[c, CREATES] += 1
+    caches[c, PENDING] = b
+    return b
 
 
-@njit(cache=True, nogil=True)
-def _holds(caches, c, pool, b, key):  # type: ignore[no-untyped-def]
-    """The bucket has an entry of this key."""
-    same = pool[b] >= 0
-    for w in range(caches[c, KEY_WORDS]):
-        same &= pool[b + BUCKET_HEAD + w] == key[w]
-    return same
-
-
-@njit(cache=True, nogil=True)
-def _create(caches, c, pool, b, key):  # type: ignore[no-untyped-def]
-    """Begin the key's entry, empty, in place of any other there."""
-    if pool[b] >= 0:
-        _drop(caches, c, pool, b)
-    pool[b] = 0
-    for w in range(caches[c, KEY_WORDS]):
-        pool[b + BUCKET_HEAD + w] = key[w]
-    for w in range(caches[c, WITNESSES]):
-        pool[b + BUCKET_HEAD + caches[c, KEY_WORDS] + w] = -1
-    caches[c, ENTRIES] += 1
-    caches[c, CREATES] += 1
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _has_witness(caches, c, members, inputs, pool, b, i, begin):  # type: ignore[no-untyped-def]
     """The latest tuple of pipeline i that looked the entry up is still there. begin: of its inputs among `members`."""
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
@@ -252,22 +243,22 @@ def _has_witness(caches, c, members, inputs, pool, b, i, begin):  # type: ignore
     return lives
 
 
-@njit(cache=True, nogil=True)
-def _witness(caches, c, members, walks, pool, b, i, begin):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, _nrt=False)
+def _witness(caches, c, members, chosen, pool, b, i, begin):  # type: ignore[no-untyped-def]
     """Note the tuple of pipeline i that looks the entry up now."""
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
     pool[at] = i
     for w in range(1, caches[c, WITNESSES]):
-        pool[at + w] = walks[CHOSEN, members[begin + w - 1]]
+        pool[at + w] = chosen[members[begin + w - 1]]
 
 
-@njit(cache=True, nogil=True)
-def _append(caches, c, members, walks, pool, owners, free, b):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, _nrt=False)
+def _append(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
     """Add the slots chosen of the segment's inputs to an entry; False where there is no room: then the entry goes."""
     size = caches[c, SIZE]
     at = int64(-1)
     if pool[b] < caches[c, INLINE]:
-        at = b + BUCKET_HEAD + caches[c, KEY_WORDS] + caches[c, WITNESSES] + pool[b] * size
+        at = b + caches[c, INLINE_AT] + pool[b] * size
     else:
         head = pool[b + 1]
         if head == 0 or head & FILL == caches[c, PER_CHUNK]:
@@ -280,7 +271,7 @@ def _append(caches, c, members, walks, pool, owners, free, b):  # type: ignore[n
             pool[b + 1] = head + 1
     if at >= 0:
         for m in range(size):
-            pool[at + m] = walks[CHOSEN, members[caches[c, MEMBERS] + m]]
+            pool[at + m] = chosen[members[caches[c, MEMBERS] + m]]
         pool[b] += 1
         caches[c, TUPLES] += 1
     else:
@@ -288,11 +279,11 @@ def _append(caches, c, members, walks, pool, owners, free, b):  # type: ignore[n
     return at >= 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
     """Take the tuple at an address out of an entry: the newest takes its place."""
     size, head = caches[c, SIZE], pool[b + 1]
-    first = b + BUCKET_HEAD + caches[c, KEY_WORDS] + caches[c, WITNESSES]
+    first = b + caches[c, INLINE_AT]
     newest = first + (pool[b] - 1) * size if head == 0 else (head & ~FILL) + CHUNK_HEAD + ((head & FILL) - 1) * size
     for m in range(size):
         pool[at + m] = pool[newest + m]
@@ -305,11 +296,11 @@ def _remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
     caches[c, TUPLES] -= 1
 
 
-@njit(cache=True, nogil=True)
-def _find(caches, c, members, walks, pool, b):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, _nrt=False)
+def _find(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
     """The address of the slots chosen of the segment's inputs in an entry; -1 where they are not in it."""
     size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
-    first = b + BUCKET_HEAD + caches[c, KEY_WORDS] + caches[c, WITNESSES]
+    first = b + caches[c, INLINE_AT]
     found = int64(-1)
     while found < 0 and (head != 0 or rest > 0):
         if head != 0:
@@ -320,41 +311,33 @@ def _find(caches, c, members, walks, pool, b):  # type: ignore[no-untyped-def]
             at = first + rest * size
         same = True
         for m in range(size):
-            same &= pool[at + m] == walks[CHOSEN, members[caches[c, MEMBERS] + m]]
+            same &= pool[at + m] == chosen[members[caches[c, MEMBERS] + m]]
         if same:
             found = at
     return found
 
 
-@njit(cache=True, nogil=True)
-def _update(  # type: ignore[no-untyped-def]
-    caches, c, at, members, parts, walks, nodes, tables, pool, owners, free, key, deletes
-):
-    """CacheUpdate: the slots chosen of the segment's inputs come into its join, or leave it.
-
-    at: where the parts of the key begin, all of inputs of the segment.
-    """
-    for w in range(caches[c, KEY_WORDS]):
-        slot = walks[CHOSEN, parts[at + w, PART_INPUT]]
-        key[w] = nodes[parts[at + w, PART_NODES] + 2 * (slot & parts[at + w, PART_MASK])]
-    entry, place = _locate(caches, c, tables, key)
-    b = tables[entry] + place
-    if tables[entry] < 0 or not _holds(caches, c, pool, b, key):
-        caches[c, IGNORED] += 1
-    elif deletes:
-        there = _find(caches, c, members, walks, pool, b)
-        if there >= 0:
-            _remove(caches, c, pool, b, there)
-            caches[c, DELETES] += 1
-    elif caches[c, IS_REDUCED] == 0 or _find(caches, c, members, walks, pool, b) < 0:
-        _append(caches, c, members, walks, pool, owners, free, b)
+@njit(cache=True, nogil=True, _nrt=False)
+def _insert(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
+    """The segment's join has gained the slots chosen."""
+    if caches[c, IS_REDUCED] == 0 or _find(caches, c, members, chosen, pool, b) < 0:
         caches[c, INSERTS] += 1
+        _append(caches, c, members, chosen, pool, owners, free, b)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
+    """The segment's join has lost the slots chosen."""
+    at = _find(caches, c, members, chosen, pool, b)
+    if at >= 0:
+        caches[c, DELETES] += 1
+        _remove(caches, c, pool, b, at)
 
 
 # --------------------------------------------------------------------------------------------- instants
 
 
-@njit("void(int64[:, ::1], int8[::1], int64, int64, int64)", cache=True, nogil=True)
+@njit("void(int64[:, ::1], int8[::1], int64, int64, int64)", cache=True, nogil=True, _nrt=False)
 def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
     """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
     for j in range(len(out)):
@@ -369,8 +352,8 @@ def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, 
         sign[p] = -1 if p < first + end - middle else 1
 
 
-@njit(cache=True, nogil=True)
-def _next_runs(runs, inputs, walks, state, netted):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, _nrt=False)
+def _next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-def]
     """Take every input's run of the next instant; returns the phase it begins with, _START when there is none."""
     n = len(inputs)
     instant = int64(MAX_INSTANT)
@@ -397,7 +380,7 @@ def _next_runs(runs, inputs, walks, state, netted):  # type: ignore[no-untyped-d
             if netted != 0:
                 lo += leave
         inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, _NO_LIMIT
-        walks[STOPS, j] = inputs[j, STOP]
+        stops[j] = inputs[j, STOP]
     state[INSTANT] = instant
     state[LEAVING] = leaving
     if phase == _INSERT and netted == 0 and leaving > 0:
@@ -405,8 +388,8 @@ def _next_runs(runs, inputs, walks, state, netted):  # type: ignore[no-untyped-d
     return phase
 
 
-@njit(cache=True, nogil=True)
-def _next_arrivals(instants, inputs, walks, state):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, _nrt=False)
+def _next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-def]
     """As `_next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
     of this very instant.
     """
@@ -429,33 +412,14 @@ def _next_arrivals(instants, inputs, walks, state):  # type: ignore[no-untyped-d
         stop = hi
         while stop < inputs[j, STOP] and instants[base + (stop & mask)] == instant:
             stop += 1
-        inputs[j, LO], inputs[j, LINKED], walks[STOPS, j] = lo, stop, stop
+        inputs[j, LO], inputs[j, LINKED], stops[j] = lo, stop, stop
         inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, _NO_LIMIT
     state[INSTANT] = instant
     state[LEAVING] = leaving
     return int64(_INSERT if instant < MAX_INSTANT else _START)
 
 
-@njit(cache=True, nogil=True)
-def _link(inputs: Int64Array, keys: Int64Array, nodes: Int64Array, heads: Int64Array, i: int, slot: int) -> bool:
-    """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none."""
-    at = 2 * (slot & inputs[i, MASK])
-    linked = True
-    if inputs[i, HAS_NULLS] != 0:
-        for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-            linked &= nodes[keys[x, NODES] + at + 1] != UNLINKED
-    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        k = uint64(keys[x, NODES] + at)
-        if linked:
-            b = uint64(keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT]))
-            nodes[k + uint64(1)] = heads[b]
-            heads[b] = slot
-        else:
-            nodes[k + uint64(1)] = UNLINKED
-    return linked
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _stamp(
     inputs: Int64Array, marks: Int64Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
 ) -> None:
@@ -474,173 +438,247 @@ def _stamp(
 
 @njit(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64, int64,"
-    " int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int8[::1], int64)",
+    " int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
+    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int8[::1], int64)",
     cache=True,
     nogil=True,
+    _nrt=False,
 )
 def cached_mjoin(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, keys, placed, checks, nodes, heads, marks, stamps, walks, state, netted, of_streams,
-    caches, members, parts, updates, tables, pool, owners, free, key, reached, out, out_ts, out_sign, found,
+    runs, instants, inputs, keys, placed, checks, nodes, heads, marks, stamps, chosen, levels, stops, state, netted,
+    of_streams, caches, rows, members, parts, updates, tables, pool, owners, free, key, reached,
+    out, out_ts, out_sign, found,
 ):  # fmt: skip
     """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by their `instants`.
 
-    placed: see `place`.  walks: (WALKS, n).  caches: (m, CACHE_WORDS).  members: the caches' segments one after the
-    other.  updates: (u, 2): cache, where the parts of its key begin.  owners: of each page of the pool, 2 * cache +
-    kind.  free: how many pages nobody has, and which.  key: room for one.  reached: (n, n): tuples that have come to
-    each position of each pipeline, the last being the results.
+    placed: see `kernels.join_caches.place`.  chosen, stops: (n,) of each input the slot chosen and where the insertions
+    of the instant end.  levels: (n * LEVEL_WORDS,).  caches: (m, CACHE_WORDS); rows: the same, flat.  members: the
+    caches' segments one after the other.  parts: of keys, PART_WORDS each.  updates: (u, 2): cache, where the parts of
+    its key begin.  owners: of each page of the pool, 2 * cache + kind.  free: how many pages nobody has, and which.
+    key: room for one.  reached: (n, n): tuples that have come to each position of each pipeline, last the results.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
+    # What is read at every element stands here in full, with unsigned places: numba would count references to the
+    # arrays at every call, and test every place for being negative.
     n = len(inputs)
     last = n - 1
     limit = len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     enters = False
-    inspected = 0
+    inspected = int64(0)
+    tag, s, rest = int64(0), int64(0), int64(-1)
+    if depth >= 0:
+        level = uint64(depth * LEVEL_WORDS)
+        tag, s, rest = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)], levels[level + uint64(REST)]
     state[STATUS] = DONE
     while True:
-        # The pipeline of the element `slot` of input i, as far as the buffer has room.
+        # The pipeline of the element `slot` of input i, as far as the buffer has room. tag, s, rest: of this depth.
+        sign = 1 if phase == _INSERT else -1
+        instant = state[INSTANT]
         while depth >= 0:
             p = uint64((i * last + depth) * PLACED_WORDS)
             c = placed[p + uint64(LOOKUP)] if phase != _CANCEL else int64(-1)
+            row = uint64(c * CACHE_WORDS)
             if enters:
                 enters = False
-                reached[i, depth] += 1
-                walks[IS_HIT, depth] = 0
+                reached[uint64(i), uint64(depth)] += 1
+                rest = int64(-1)
                 if c >= 0:
-                    caches[c, PROBES] += 1
-                    at = placed[p + uint64(LOOKUP_PARTS)]
-                    for w in range(caches[c, KEY_WORDS]):
-                        s = walks[CHOSEN, parts[at + w, PART_INPUT]]
-                        key[w] = nodes[parts[at + w, PART_NODES] + 2 * (s & parts[at + w, PART_MASK])]
-                    entry, spot = _locate(caches, c, tables, key)
-                    b = tables[entry] + spot
+                    words = rows[row + uint64(KEY_WORDS)]
+                    q = uint64(placed[p + uint64(LOOKUP_PARTS)])
+                    h = uint64(0)
+                    for w in range(words):
+                        s = chosen[uint64(parts[q + uint64(PART_INPUT)])]
+                        k = uint64(parts[q + uint64(PART_NODES)] + 2 * (s & parts[q + uint64(PART_MASK)]))
+                        key[uint64(w)] = nodes[k]
+                        h = (h ^ uint64(nodes[k])) * uint64(0xFF51AFD7ED558CCD)
+                        h ^= h >> uint64(32)
+                        q += uint64(PART_WORDS)
+                    h *= uint64(0x9E3779B97F4A7C15)
+                    at = (int64(h >> uint64(32)) & (rows[row + uint64(BUCKETS)] - 1)) * rows[row + uint64(STRIDE)]
+                    entry = rows[row + uint64(TABLE)] + (at >> PAGE_BITS)
+                    tag = tables[uint64(entry)]
+                    at &= PAGE - 1
                     begin = placed[p + uint64(WITNESS)]
-                    if (
-                        tables[entry] >= 0
-                        and _holds(caches, c, pool, b, key)
-                        and (begin < 0 or _has_witness(caches, c, members, inputs, pool, b, i, begin))
-                    ):
-                        caches[c, HITS] += 1
-                        walks[IS_HIT, depth] = 1
-                        walks[TAG, depth], walks[CURSOR, depth] = b, pool[b + 1]
-                        walks[REST, depth] = min(pool[b], caches[c, INLINE])
-                    else:
-                        if tables[entry] < 0:
-                            _take_table_page(caches, c, tables, entry, pool, owners, free)
-                            b = tables[entry] + spot
-                        caches[c, PENDING] = -1
-                        if tables[entry] >= 0:
-                            _create(caches, c, pool, b, key)
-                            caches[c, PENDING] = b
-                    if begin >= 0 and tables[entry] >= 0:
-                        _witness(caches, c, members, walks, pool, b, i, begin)
-                if walks[IS_HIT, depth] == 0:
-                    s = walks[CHOSEN, placed[p + uint64(SOURCE)]]
+                    rows[row + uint64(PROBES)] += 1
+                    if tag >= 0:
+                        tag += at
+                        is_hit = pool[uint64(tag)] >= 0
+                        for w in range(words):
+                            is_hit &= pool[uint64(tag + BUCKET_HEAD + w)] == key[uint64(w)]
+                        if is_hit and begin >= 0:
+                            is_hit = _has_witness(caches, c, members, inputs, pool, tag, i, begin)
+                        if is_hit:
+                            rows[row + uint64(HITS)] += 1
+                            s = pool[uint64(tag + 1)]
+                            rest = min(pool[uint64(tag)], rows[row + uint64(INLINE)])
+                    if rest < 0:
+                        tag = _begin_entry(caches, c, tables, entry, at, pool, owners, free, key)
+                    if begin >= 0 and tag >= 0:
+                        _witness(caches, c, members, chosen, pool, tag, i, begin)
+                if rest < 0:
+                    s = chosen[uint64(placed[p + uint64(SOURCE)])]
                     tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (s & placed[p + uint64(SOURCE_MASK)]))]
-                    walks[TAG, depth] = tag
-                    walks[CURSOR, depth] = heads[
-                        uint64(placed[p + uint64(TARGET_HEADS)] + _bucket(tag, placed[p + uint64(TARGET_SHIFT)]))
-                    ]
+                    s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + _bucket(tag, placed[p + uint64(TARGET_SHIFT)]))]
             is_found = False
-            following = depth + 1
-            if walks[IS_HIT, depth] != 0:
+            if rest >= 0:
                 # The next live tuple of the entry; dead ones are swept.
                 following = placed[p + uint64(AFTER)]
-                b, s, rest = walks[TAG, depth], walks[CURSOR, depth], walks[REST, depth]
-                size, begin = caches[c, SIZE], caches[c, MEMBERS]
-                first = b + BUCKET_HEAD + caches[c, KEY_WORDS] + caches[c, WITNESSES]
-                while not is_found and (s != 0 or rest > 0):
-                    at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size if s != 0 else first + (rest - 1) * size
+                q = uint64((i * last + following - 1) * PLACED_WORDS)
+                is_simple = following == last and placed[q + uint64(UPDATE)] == placed[q + uint64(UPDATES_END)]
+                size = rows[row + uint64(SIZE)]
+                begin = rows[row + uint64(MEMBERS)]
+                while s != 0 or rest > 0:
+                    if s != 0:
+                        at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size
+                    else:
+                        at = tag + rows[row + uint64(INLINE_AT)] + (rest - 1) * size
                     is_found = True
                     for m in range(size):
-                        is_found &= pool[at + m] >= inputs[members[begin + m], PROBE_LO]
+                        j = uint64(members[uint64(begin + m)])
+                        chosen[j] = pool[uint64(at + m)]
+                        is_found &= chosen[j] >= inputs[j, PROBE_LO]
                     if is_found and following == last and found == limit:
                         state[STATUS] = FULL
                         break
                     if s == 0:
                         rest -= 1
                     else:
-                        s = s - 1 if s & FILL > 1 else pool[s & ~FILL]
-                    if is_found:
-                        for m in range(size):
-                            walks[CHOSEN, members[begin + m]] = pool[at + m]
+                        s = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
+                    if not is_found:
+                        _remove(caches, c, pool, tag, at)
+                        rows[row + uint64(SWEPT)] += 1
+                    elif is_simple:
+                        is_found = False
+                        for m in range(n):
+                            out[uint64(m), uint64(found)] = chosen[uint64(m)]
+                        out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
+                        found += 1
                     else:
-                        _remove(caches, c, pool, b, at)
-                        caches[c, SWEPT] += 1
-                walks[CURSOR, depth], walks[REST, depth] = s, rest
+                        break
             else:
                 # The next slot of the bucket that matches.
-                j, tag, s = placed[p + uint64(STEP_TARGET)], walks[TAG, depth], walks[CURSOR, depth]
+                following = depth + 1
+                is_simple = following == last and placed[p + uint64(IS_SIMPLE)] != 0
+                j = uint64(placed[p + uint64(STEP_TARGET)])
                 base, jmask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
                 low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
+                begin, end = placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
                 while s >= low:
                     k = uint64(base + 2 * (s & jmask))
                     inspected += 1
                     if nodes[k] == tag and s < high:
-                        walks[CHOSEN, j] = s
+                        chosen[j] = s
                         is_found = True
-                        for e in range(placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]):
+                        for e in range(begin, end):
                             x, y = checks[e, 0], checks[e, 2]
-                            at_x = keys[checks[e, 1], NODES] + 2 * (walks[CHOSEN, x] & inputs[x, MASK])
-                            at_y = keys[checks[e, 3], NODES] + 2 * (walks[CHOSEN, y] & inputs[y, MASK])
+                            at_x = keys[checks[e, 1], NODES] + 2 * (chosen[x] & inputs[x, MASK])
+                            at_y = keys[checks[e, 3], NODES] + 2 * (chosen[y] & inputs[y, MASK])
                             is_found &= nodes[at_x] == nodes[at_y]
                         if is_found and phase == _CANCEL and following == last:
                             for m in range(n):
-                                mark = marks[inputs[m, MARKS] + (walks[CHOSEN, m] & inputs[m, MASK])]
+                                mark = marks[inputs[m, MARKS] + (chosen[m] & inputs[m, MASK])]
                                 is_found &= stamps[m, mark & (STAMPS - 1)] == state[SERIAL]
                         if is_found:
                             if following == last and found == limit:
                                 state[STATUS] = FULL
-                            else:
+                                break
+                            if not is_simple:
                                 s = nodes[k + uint64(1)]
-                            break
+                                break
+                            is_found = False
+                            for m in range(n):
+                                out[uint64(m), uint64(found)] = chosen[uint64(m)]
+                            out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
+                            found += 1
                     s = nodes[k + uint64(1)]
-                walks[CURSOR, depth] = s
             if state[STATUS] == FULL:
                 break
             if not is_found:
-                if c >= 0:
-                    caches[c, PENDING] = -1
-                depth = walks[UP, depth]
+                if c >= 0 and rest < 0:
+                    rows[row + uint64(PENDING)] = -1
+                depth = levels[uint64(depth * LEVEL_WORDS + UP)]
+                level = uint64(depth * LEVEL_WORDS)
+                if depth >= 0:
+                    tag, s = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)]
+                    rest = levels[level + uint64(REST)]
                 continue
-            if phase != _CANCEL:
-                # What stands behind the segment's last step: CacheUpdates.
-                p = uint64((i * last + following - 1) * PLACED_WORDS)
+            # What stands behind the segment's last step: CacheUpdates.
+            p = uint64((i * last + following - 1) * PLACED_WORDS)
+            if placed[p + uint64(IS_SIMPLE)] == 0 and phase != _CANCEL:
                 c = placed[p + uint64(COLLECT)]
-                if c >= 0 and walks[IS_HIT, depth] == 0 and caches[c, PENDING] >= 0:
-                    caches[c, CREATED] += 1
-                    if not _append(caches, c, members, walks, pool, owners, free, caches[c, PENDING]):
+                if c >= 0 and rest < 0 and caches[c, PENDING] >= 0:
+                    rows[uint64(c * CACHE_WORDS + CREATED)] += 1
+                    if not _append(caches, c, members, chosen, pool, owners, free, caches[c, PENDING]):
                         caches[c, PENDING] = -1
                 for u in range(placed[p + uint64(UPDATE)], placed[p + uint64(UPDATES_END)]):
                     c = updates[u, 0]
-                    if phase == _INSERT or caches[c, EAGER] != 0:
-                        _update(
-                            caches, c, updates[u, 1], members, parts, walks, nodes, tables, pool, owners, free, key,
-                            phase == _DELETE,
-                        )  # fmt: skip
+                    row = uint64(c * CACHE_WORDS)
+                    if phase == _DELETE and rows[row + uint64(EAGER)] == 0:
+                        continue
+                    words = rows[row + uint64(KEY_WORDS)]
+                    q = uint64(updates[u, 1])
+                    h = uint64(0)
+                    for w in range(words):
+                        x = chosen[uint64(parts[q + uint64(PART_INPUT)])]
+                        k = uint64(parts[q + uint64(PART_NODES)] + 2 * (x & parts[q + uint64(PART_MASK)]))
+                        key[uint64(w)] = nodes[k]
+                        h = (h ^ uint64(nodes[k])) * uint64(0xFF51AFD7ED558CCD)
+                        h ^= h >> uint64(32)
+                        q += uint64(PART_WORDS)
+                    h *= uint64(0x9E3779B97F4A7C15)
+                    at = (int64(h >> uint64(32)) & (rows[row + uint64(BUCKETS)] - 1)) * rows[row + uint64(STRIDE)]
+                    b = tables[uint64(rows[row + uint64(TABLE)] + (at >> PAGE_BITS))]
+                    is_hit = b >= 0
+                    if is_hit:
+                        b += at & (PAGE - 1)
+                        is_hit = pool[uint64(b)] >= 0
+                        for w in range(words):
+                            is_hit &= pool[uint64(b + BUCKET_HEAD + w)] == key[uint64(w)]
+                    if not is_hit:
+                        rows[row + uint64(IGNORED)] += 1
+                    elif phase == _DELETE:
+                        _delete(caches, c, members, chosen, pool, b)
+                    else:
+                        _insert(caches, c, members, chosen, pool, owners, free, b)
             if following < last:
-                walks[UP, following] = depth
+                level = uint64(depth * LEVEL_WORDS)
+                levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
+                levels[level + uint64(REST)] = rest
+                levels[uint64(following * LEVEL_WORDS + UP)] = depth
                 depth, enters = following, True
             else:
                 for m in range(n):
-                    out[m, found] = walks[CHOSEN, m]
-                out_ts[found] = state[INSTANT]
-                out_sign[found] = 1 if phase == _INSERT else -1
+                    out[uint64(m), uint64(found)] = chosen[uint64(m)]
+                out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
                 found += 1
-                reached[i, last] += 1
         if state[STATUS] == FULL:
+            level = uint64(depth * LEVEL_WORDS)
+            levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
+            levels[level + uint64(REST)] = rest
             break
         # The next element of the instant, or the next phase.
         begins = False
         if phase == _INSERT:
-            while i < n and inputs[i, HI] >= walks[STOPS, i]:
+            while i < n and inputs[i, HI] >= stops[i]:
                 i += 1
             if i < n:
                 slot = inputs[i, HI]
                 inputs[i, HI] = slot + 1
-                begins = _link(inputs, keys, nodes, heads, i, slot)
+                at = 2 * (slot & inputs[i, MASK])
+                begins = True
+                if inputs[i, HAS_NULLS] != 0:
+                    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+                        begins &= nodes[keys[x, NODES] + at + 1] != UNLINKED
+                for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+                    k = uint64(keys[uint64(x), NODES] + at)
+                    if begins:
+                        e = uint64(keys[uint64(x), HEADS] + _bucket(nodes[k], keys[uint64(x), SHIFT]))
+                        nodes[k + uint64(1)] = heads[e]
+                        heads[e] = slot
+                    else:
+                        nodes[k + uint64(1)] = UNLINKED
             elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
                 _stamp(inputs, marks, stamps, state, out, found)
                 phase, i, slot = int64(_CANCEL), int64(0), inputs[0, OLD_LO] - 1
@@ -666,14 +704,14 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                     state[DELETED] += found - state[MIDDLE]
                 phase = int64(_START)
         if begins:
-            walks[CHOSEN, i] = slot
-            walks[UP, 0] = -1
+            chosen[i] = slot
+            levels[UP] = -1
             depth, enters = int64(0), True
         elif phase == _START:
             if of_streams != 0:
-                phase = _next_arrivals(instants, inputs, walks, state)
+                phase = _next_arrivals(instants, inputs, stops, state)
             else:
-                phase = _next_runs(runs, inputs, walks, state, netted)
+                phase = _next_runs(runs, inputs, stops, state, netted)
             if phase == _START or state[STATUS] == MISSING:
                 break
             i, slot = int64(0), inputs[0, OLD_LO] - 1

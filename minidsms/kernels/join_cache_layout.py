@@ -37,6 +37,7 @@ BUCKET_HEAD = 2
     BUCKETS,
     STRIDE,
     INLINE,
+    INLINE_AT,
     PER_CHUNK,
     IS_REDUCED,
     EAGER,
@@ -45,14 +46,14 @@ BUCKET_HEAD = 2
     PAGES,
     FREE_CHUNK,
     PENDING,
-) = range(16)
+) = range(17)
 """Of a cache: inputs of its segment; words of its key and of its witness; where its members and its table begin;
-buckets, a power of two; words of a bucket, a power of two; tuples in a bucket and in a chunk; whether inserted tuples
-may be there already; whether deletions are taken out at once; pages its table may have and has, all pages; the first
-free chunk, -1 for none; the bucket being filled after a miss, -1 for none."""
+buckets, a power of two; words of a bucket, a power of two; tuples in a bucket, behind how many words, and in a chunk;
+whether inserted tuples may be there already; whether deletions are taken out at once; pages its table may have and
+has, all pages; the first free chunk, -1 for none; the bucket being filled after a miss, -1 for none."""
 
 PROBES, HITS, CREATES, CREATED, INSERTS, DELETES, SWEPT, IGNORED, EVICTIONS, ENTRIES, TUPLES, WANTED, CACHE_WORDS = (
-    range(16, 29)
+    range(17, 30)
 )
 """Counted of a cache: lookups, those that hit, entries begun after a miss and tuples in them, tuples inserted, deleted
 and swept, updates without an entry, entries replaced or dropped, entries and tuples now, pages it did not get."""
@@ -75,20 +76,20 @@ and swept, updates without an entry, entries replaced or dropped, entries and tu
     COLLECT,
     UPDATE,
     UPDATES_END,
+    IS_SIMPLE,
     PLACED_WORDS,
-) = range(18)
+) = range(19)
 """Of a placed step: the window probed, the slot that gives the tag, further checks; the cache looked up here, -1 for
 none, the depth after its segment, the parts of its key, and (among the members) the inputs whose slots are its witness,
 -1 for none; the cache that this step ends the segment of, -1 for none; the caches whose segment's changes are complete
-here."""
+here; whether there is neither."""
 
 PART_INPUT, PART_NODES, PART_MASK, PART_WORDS = range(4)
 """Of a part of a key: the input whose slot has it, and where its nodes are."""
 
-TAG, CURSOR, CHOSEN, UP, REST, IS_HIT, STOPS, WALKS = range(8)
-"""Rows of `walks`, per depth: the tag probed or the bucket hit; the slot to look at next or the chunk being read; (per
-input) the slot chosen; the depth to go back to; inline tuples left; whether tuples come from a cache; (per input)
-where the insertions of the instant stop."""
+TAG, CURSOR, REST, UP, LEVEL_WORDS = range(5)
+"""Of a depth left for a deeper one: the tag probed or the bucket hit; the slot to look at next or the chunk being read;
+inline tuples left, -1 where tuples do not come from a cache; the depth to go back to."""
 
 FILL = CHUNK - 1
 """Bits of a chunk's address that are free: they say how many tuples it has."""

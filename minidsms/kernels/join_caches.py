@@ -24,6 +24,7 @@ from minidsms.kernels.join_cache_layout import (
     PART_INPUT,
     PART_MASK,
     PART_NODES,
+    PART_WORDS,
     PLACED_WORDS,
     SOURCE,
     SOURCE_MASK,
@@ -55,7 +56,7 @@ from minidsms.kernels.mjoin import (
 
 
 @njit(
-    "void(int64[:, :, ::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1])",
+    "void(int64[:, :, ::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])",
     cache=True,
     nogil=True,
 )
@@ -77,9 +78,10 @@ def place(steps, lookups, key_parts, inputs, keys, placed, parts):  # type: igno
             placed[at + STEP_CHECK], placed[at + STEP_CHECKS_END] = step[CHECK], step[CHECKS_END]
             placed[at + LOOKUP : at + PLACED_WORDS] = lookups[i, d]
     for m in range(len(key_parts)):
-        parts[m, PART_INPUT] = key_parts[m, 0]
-        parts[m, PART_NODES] = keys[key_parts[m, 1], NODES]
-        parts[m, PART_MASK] = inputs[key_parts[m, 0], MASK]
+        at = m * PART_WORDS
+        parts[at + PART_INPUT] = key_parts[m, 0]
+        parts[at + PART_NODES] = keys[key_parts[m, 1], NODES]
+        parts[at + PART_MASK] = inputs[key_parts[m, 0], MASK]
 
 
 @njit(cache=True, nogil=True)

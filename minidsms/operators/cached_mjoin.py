@@ -16,7 +16,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Schema
 from minidsms.kernels.cached_mjoin import cached_mjoin
-from minidsms.kernels.join_cache_layout import PART_WORDS, PLACED_WORDS, WALKS
+from minidsms.kernels.join_cache_layout import LEVEL_WORDS, PART_WORDS, PLACED_WORDS
 from minidsms.kernels.join_caches import place
 from minidsms.kernels.mjoin import DONE, FIRST, MISSING, STATUS
 from minidsms.operators.join_cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
@@ -56,7 +56,9 @@ class CachedMJoin(MJoin):
         self._plan = JoinPlan(self.orders)
         self._shapes: Mapping[CacheSpec, StoreShape] = {}
         self._compiled: CompiledPlan | None = None
-        self._cached_walks = np.zeros((WALKS, n), np.int64)
+        self._chosen = np.zeros(n, np.int64)
+        self._levels = np.zeros(n * LEVEL_WORDS, np.int64)
+        self._stops = np.zeros(n, np.int64)
         self._cached_placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._key = np.zeros(2 * max(1, len(equalities)), np.int64)
         self._reached = np.zeros((n, n), np.int64)
@@ -107,7 +109,7 @@ class CachedMJoin(MJoin):
             numbers = {shape: self.caches.number(shape) for shape in set(self._shapes.values())}
             self._compiled = compiled(plan, self.graph, self._shapes, numbers, self.caches.witnesses_at)
             self.caches.add_witnesses(self._compiled.witnesses)
-            self._parts_placed = np.zeros((len(self._compiled.key_places), PART_WORDS), np.int64)
+            self._parts_placed = np.zeros(len(self._compiled.key_places) * PART_WORDS, np.int64)
 
     # ---------------------------------------------------------------------------------------------------- running
 
@@ -136,9 +138,10 @@ class CachedMJoin(MJoin):
         while status != DONE:
             found = cached_mjoin(
                 index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
-                index.heads, index.marks, self._stamps, self._cached_walks, state, self.leaves_out,
-                self.ranges is not None, caches.rows, caches.members, self._parts_placed, plan.updates, caches.tables,
-                caches.pool, caches.owners, caches.free, self._key, self._reached, *self._buffers, found,
+                index.heads, index.marks, self._stamps, self._chosen, self._levels, self._stops, state,
+                self.leaves_out, self.ranges is not None, caches.rows, caches.rows.reshape(-1), caches.members,
+                self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners, caches.free, self._key,
+                self._reached, *self._buffers, found,
             )  # fmt: skip
             status = int(state[STATUS])
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"

@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels.join_cache_layout import LOOKUP, PLACED_WORDS
+from minidsms.kernels.join_cache_layout import LOOKUP, PART_WORDS, PLACED_WORDS
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.streamon.caching.contracts import (
     Attribute,
@@ -35,7 +35,7 @@ from minidsms.synopses.join_caches import StoreShape
 
 Orders = tuple[tuple[int, ...], ...]
 
-_LOOKUP, _AFTER, _PARTS, _WITNESS, _COLLECT, _UPDATE, _UPDATES_END = range(PLACED_WORDS - LOOKUP)
+_LOOKUP, _AFTER, _PARTS, _WITNESS, _COLLECT, _UPDATE, _UPDATES_END, _IS_SIMPLE = range(PLACED_WORDS - LOOKUP)
 
 
 # ---------------------------------------------------------------------------------------------------------- legality
@@ -151,7 +151,7 @@ class CompiledPlan:
     """A plan as `kernels.cached_mjoin` takes it.
 
     lookups: (n, n - 1, PLACED_WORDS - LOOKUP).  key_places: (m, 2) input and key.  updates: (u, 2) store, where the
-    places of its key begin.  witnesses: inputs, to stand behind the stores' members.
+    parts of its key begin.  witnesses: inputs, to stand behind the stores' members.
     """
 
     lookups: Int64Array
@@ -191,7 +191,7 @@ def compiled(
     witnesses: list[int] = []
 
     def placed(attributes: Iterable[Attribute]) -> int:
-        at = len(key_places)
+        at = PART_WORDS * len(key_places)
         key_places.extend((i, place[i, (c,)]) for i, c in attributes)
         return at
 
@@ -217,6 +217,8 @@ def compiled(
                 if i in inputs and d == len(inputs) - 2 and shape not in own:
                     updates.append((c, placed(shape.key.stored)))
             lookups[i, d, _UPDATES_END] = len(updates)
+            step = lookups[i, d]
+            step[_IS_SIMPLE] = step[_COLLECT] < 0 and step[_UPDATE] == len(updates)
     return CompiledPlan(
         lookups,
         np.array(key_places, np.int64).reshape(-1, 2),

@@ -35,6 +35,7 @@ from minidsms.kernels.join_cache_layout import (
     HITS,
     IGNORED,
     INLINE,
+    INLINE_AT,
     INSERTS,
     IS_REDUCED,
     KEY_WORDS,
@@ -153,7 +154,7 @@ class JoinCaches:
         words = BUCKET_HEAD + len(shape.key.stored) + shape.witnesses
         row[SIZE], row[KEY_WORDS], row[WITNESSES] = size, len(shape.key.stored), shape.witnesses
         row[STRIDE] = max(8, 1 << (words + size - 1).bit_length())
-        row[INLINE] = (row[STRIDE] - words) // size
+        row[INLINE], row[INLINE_AT] = (row[STRIDE] - words) // size, words
         row[PER_CHUNK] = (CHUNK - CHUNK_HEAD) // size
         row[BUCKETS] = self._fixed or _FIRST_BUCKETS
         row[IS_REDUCED], row[EAGER] = bool(shape.key.reduced_by), shape.is_eager
@@ -323,7 +324,7 @@ class JoinCaches:
                 count, head = self.pool[b : b + 2].tolist()
                 if count < 0:
                     continue
-                begin = b + BUCKET_HEAD + words + row[WITNESSES]
+                begin = b + row[INLINE_AT]
                 at = [begin + k * size for k in range(min(count, row[INLINE]))]
                 while head:
                     chunk = head & ~FILL
