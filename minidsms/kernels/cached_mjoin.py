@@ -14,6 +14,9 @@ reduced by other inputs Y, at least those that join with Y.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numba import int64, njit, uint64
 
@@ -85,6 +88,7 @@ from minidsms.kernels.join_cache_layout import (
     WITNESSES,
 )
 from minidsms.kernels.mjoin import (
+    BACKS,
     DELETED,
     DEPTH,
     DONE,
@@ -96,6 +100,7 @@ from minidsms.kernels.mjoin import (
     INPUT,
     INSPECTED,
     INSTANT,
+    IS_BAG,
     KEY,
     KEYS_END,
     LEAVING,
@@ -126,11 +131,14 @@ from minidsms.kernels.mjoin import (
     UNLINKED,
 )
 
+_kernel: Any = partial(njit, cache=True, nogil=True, _nrt=False)
+"""No function here makes an array, so that numba need not count the references to them, atomically, at every call."""
+
 _START, _DELETE, _INSERT, _CANCEL = 0, 1, 2, 3
 _NO_LIMIT = 2**62
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+@_kernel("int64(int64, int64)", inline="always")
 def _bucket(tag: int, shift: int) -> np.int64:
     h = uint64(tag)
     h ^= h >> uint64(32)
@@ -140,7 +148,7 @@ def _bucket(tag: int, shift: int) -> np.int64:
 # ------------------------------------------------------------------------------------------------- caches
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
     """The address of a page for a cache, kind 0 for buckets, 1 for chunks; -1 where none is free."""
     at = int64(-1)
@@ -155,7 +163,7 @@ def _take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
     return at
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _take_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     """The address of an unused chunk; -1 where there is no room."""
     if caches[c, FREE_CHUNK] < 0:
@@ -171,14 +179,14 @@ def _take_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     return chunk
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _free_chunk(caches, c, pool, chunk):  # type: ignore[no-untyped-def]
     pool[chunk] = caches[c, FREE_CHUNK]
     pool[chunk + 1] = -1
     caches[c, FREE_CHUNK] = chunk
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
     """Drop the entry of a bucket."""
     head = pool[b + 1]
@@ -193,7 +201,7 @@ def _drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
     pool[b + 1] = 0
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _take_table_page(caches, c, tables, entry, pool, owners, free):  # type: ignore[no-untyped-def]
     """Give a part of the table its page of empty buckets, where there is one."""
     if caches[c, TABLE_PAGES] < caches[c, MOST_TABLE_PAGES]:
@@ -208,7 +216,7 @@ def _take_table_page(caches, c, tables, entry, pool, owners, free):  # type: ign
         caches[c, WANTED] += 1
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _begin_entry(caches, c, tables, entry, place, pool, owners, free, key):  # type: ignore[no-untyped-def]
     """Begin the key's entry, empty, in place of any other in its bucket; its address, -1 where there is no room.
 
@@ -232,7 +240,7 @@ def _begin_entry(caches, c, tables, entry, place, pool, owners, free, key):  # t
     return b
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _has_witness(caches, c, members, inputs, pool, b, i, begin):  # type: ignore[no-untyped-def]
     """The latest tuple of pipeline i that looked the entry up is still there. begin: of its inputs among `members`."""
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
@@ -243,7 +251,7 @@ def _has_witness(caches, c, members, inputs, pool, b, i, begin):  # type: ignore
     return lives
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _witness(caches, c, members, chosen, pool, b, i, begin):  # type: ignore[no-untyped-def]
     """Note the tuple of pipeline i that looks the entry up now."""
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
@@ -252,7 +260,7 @@ def _witness(caches, c, members, chosen, pool, b, i, begin):  # type: ignore[no-
         pool[at + w] = chosen[members[begin + w - 1]]
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _append(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
     """Add the slots chosen of the segment's inputs to an entry; False where there is no room: then the entry goes."""
     size = caches[c, SIZE]
@@ -279,7 +287,7 @@ def _append(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[
     return at >= 0
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
     """Take the tuple at an address out of an entry: the newest takes its place."""
     size, head = caches[c, SIZE], pool[b + 1]
@@ -296,7 +304,7 @@ def _remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
     caches[c, TUPLES] -= 1
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _find(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
     """The address of the slots chosen of the segment's inputs in an entry; -1 where they are not in it."""
     size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
@@ -317,7 +325,7 @@ def _find(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _insert(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
     """The segment's join has gained the slots chosen."""
     if caches[c, IS_REDUCED] == 0 or _find(caches, c, members, chosen, pool, b) < 0:
@@ -325,7 +333,7 @@ def _insert(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[
         _append(caches, c, members, chosen, pool, owners, free, b)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
     """The segment's join has lost the slots chosen."""
     at = _find(caches, c, members, chosen, pool, b)
@@ -337,7 +345,7 @@ def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def
 # --------------------------------------------------------------------------------------------- instants
 
 
-@njit("void(int64[:, ::1], int8[::1], int64, int64, int64)", cache=True, nogil=True, _nrt=False)
+@_kernel("void(int64[:, ::1], int8[::1], int64, int64, int64)")
 def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
     """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
     for j in range(len(out)):
@@ -352,7 +360,7 @@ def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, 
         sign[p] = -1 if p < first + end - middle else 1
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-def]
     """Take every input's run of the next instant; returns the phase it begins with, _START when there is none."""
     n = len(inputs)
@@ -366,20 +374,24 @@ def _next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-d
         if inputs[j, RUN] < inputs[j, RUNS_END]:
             phase = int64(_INSERT)
     for j in range(n):
-        lo, hi = inputs[j, LO], inputs[j, HI]
-        inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, STOP] = lo, hi, hi
+        is_bag = inputs[j, IS_BAG] != 0
+        lo, hi = inputs[j, HI] if is_bag else inputs[j, LO], inputs[j, HI]
+        inputs[j, OLD_LO], inputs[j, OLD_HI], inputs[j, LO], inputs[j, STOP] = lo, hi, lo, hi
         at = inputs[j, RUN]
         if at < inputs[j, RUNS_END] and runs[at, RUN_TS] == instant:
             leave = runs[at, RUN_DELETIONS]
             leaving += leave
-            if lo + leave > hi:
+            if is_bag:
+                hi += leave
+                inputs[j, HI] = hi
+            elif lo + leave > hi:
                 state[STATUS] = MISSING
             inputs[j, LO] = lo + leave
             inputs[j, STOP] = hi + runs[at, RUN_INSERTIONS]
             inputs[j, RUN] = at + 1
             if netted != 0:
                 lo += leave
-        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, _NO_LIMIT
+        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = 0 if is_bag else lo, _NO_LIMIT
         stops[j] = inputs[j, STOP]
     state[INSTANT] = instant
     state[LEAVING] = leaving
@@ -388,7 +400,7 @@ def _next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-d
     return phase
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
 def _next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-def]
     """As `_next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
     of this very instant.
@@ -419,7 +431,22 @@ def _next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-d
     return int64(_INSERT if instant < MAX_INSTANT else _START)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_kernel()
+def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-untyped-def]
+    """Take a slot of bag i, which stands in its buckets, out of them."""
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
+        newer, older = backs[back + slot], nodes[k + 1]
+        if older >= 0:
+            backs[back + older] = newer
+        if newer >= 0:
+            nodes[keys[x, NODES] + 2 * newer + 1] = older
+        else:
+            heads[keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])] = older
+        backs[back + slot] = UNLINKED
+
+
+@_kernel()
 def _stamp(
     inputs: Int64Array, marks: Int64Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
 ) -> None:
@@ -436,18 +463,15 @@ def _stamp(
 # --------------------------------------------------------------------------------------------- the join
 
 
-@njit(
+@_kernel(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
+    " int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
     " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
     " int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int8[::1], int64)",
-    cache=True,
-    nogil=True,
-    _nrt=False,
 )
 def cached_mjoin(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, keys, placed, checks, nodes, heads, marks, stamps, chosen, levels, stops, state, netted,
-    of_streams, caches, rows, members, parts, updates, tables, pool, owners, free, key, reached,
+    runs, instants, inputs, keys, placed, checks, nodes, heads, places, backs, marks, stamps, chosen, levels, stops,
+    state, netted, of_streams, caches, rows, members, parts, updates, tables, pool, owners, free, key, reached,
     out, out_ts, out_sign, found,
 ):  # fmt: skip
     """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by their `instants`.
@@ -466,6 +490,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
     limit = len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     enters = False
+    own = int64(0)
     inspected = int64(0)
     tag, s, rest = int64(0), int64(0), int64(-1)
     if depth >= 0:
@@ -666,7 +691,9 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
             if i < n:
                 slot = inputs[i, HI]
                 inputs[i, HI] = slot + 1
-                at = 2 * (slot & inputs[i, MASK])
+                is_bag = inputs[i, IS_BAG] != 0
+                own = places[slot] if is_bag else slot
+                at = 2 * (own & inputs[i, MASK])
                 begins = True
                 if inputs[i, HAS_NULLS] != 0:
                     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
@@ -675,8 +702,12 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                     k = uint64(keys[uint64(x), NODES] + at)
                     if begins:
                         e = uint64(keys[uint64(x), HEADS] + _bucket(nodes[k], keys[uint64(x), SHIFT]))
+                        if is_bag:
+                            if heads[e] >= 0:
+                                backs[keys[x, BACKS] + heads[e]] = own
+                            backs[keys[x, BACKS] + own] = -1
                         nodes[k + uint64(1)] = heads[e]
-                        heads[e] = slot
+                        heads[e] = own
                     else:
                         nodes[k + uint64(1)] = UNLINKED
             elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
@@ -687,13 +718,17 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
         elif phase != _START:
             slot += 1
             while i < n and slot >= inputs[i, LO]:
-                inputs[i, PROBE_LO] = inputs[i, LO]
+                if inputs[i, IS_BAG] == 0:
+                    inputs[i, PROBE_LO] = inputs[i, LO]
                 i += 1
                 if i < n:
                     slot = inputs[i, OLD_LO]
             if i < n:
-                at = slot & inputs[i, MASK]
+                own = places[slot] if inputs[i, IS_BAG] != 0 else slot
+                at = own & inputs[i, MASK]
                 begins = nodes[keys[inputs[i, KEY], NODES] + 2 * at + 1] != UNLINKED
+                if begins and inputs[i, IS_BAG] != 0:
+                    _unlink(inputs, keys, nodes, heads, backs, i, own)
                 if phase == _CANCEL:
                     begins &= stamps[i, marks[inputs[i, MARKS] + at] & (STAMPS - 1)] == state[SERIAL]
             elif phase == _DELETE:
@@ -704,7 +739,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                     state[DELETED] += found - state[MIDDLE]
                 phase = int64(_START)
         if begins:
-            chosen[i] = slot
+            chosen[i] = own
             levels[UP] = -1
             depth, enters = int64(0), True
         elif phase == _START:

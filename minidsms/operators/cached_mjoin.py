@@ -44,15 +44,18 @@ class CachedMJoin(MJoin):
         schema: Schema,
         shown: Sequence[int] | None = None,
         ranges: Sequence[int | None] | None = None,
+        fifo: Sequence[bool] | None = None,
         *,
         budget: int | None = None,
         buckets: int | None = None,
         deletes_at_once: bool = False,
     ) -> None:
-        super().__init__(inputs, equalities, outputs_of, schema, shown, ranges)
+        super().__init__(inputs, equalities, outputs_of, schema, shown, ranges, fifo)
         n = len(inputs)
         self.caches = JoinCaches(budget, buckets)
-        self._is_eager = deletes_at_once and not self.leaves_out
+        bags = [i for i, is_fifo in enumerate(fifo or ()) if not is_fifo]
+        self._eager = frozenset(range(n) if deletes_at_once and not self.leaves_out else bags)
+        self._bags = frozenset(bags)
         self._plan = JoinPlan(self.orders)
         self._shapes: Mapping[CacheSpec, StoreShape] = {}
         self._compiled: CompiledPlan | None = None
@@ -78,12 +81,12 @@ class CachedMJoin(MJoin):
     def is_legal(self, plan: object) -> bool:
         """The join can run this plan, or these orders."""
         if isinstance(plan, JoinPlan):
-            return problem_with(plan, self.graph) is None
+            return problem_with(plan, self.graph, self._bags) is None
         return self.graph.is_legal(plan)  # type: ignore[arg-type]
 
     def random_plan(self, rng: Random) -> JoinPlan:
         """Any legal plan."""
-        return random_plan(self.graph, rng)
+        return random_plan(self.graph, rng, self._bags)
 
     def reorder(self, orders: Orders) -> None:
         """Other orders, without those caches that they do not allow."""
@@ -91,18 +94,18 @@ class CachedMJoin(MJoin):
         if hasattr(self, "_plan"):
             kept = self._plan
             plan = JoinPlan(orders, kept.caches)
-            while problem_with(plan, self.graph) is not None:
+            while problem_with(plan, self.graph, self._bags) is not None:
                 plan = JoinPlan(orders, plan.caches[:-1])
             self.switch(plan)
 
     def switch(self, plan: JoinPlan) -> None:
         """Run this plan, a legal one, from the next slice on."""
-        problem = problem_with(plan, self.graph)
+        problem = problem_with(plan, self.graph, self._bags)
         assert problem is None, problem
         if plan.orders != self.orders:
             super().reorder(plan.orders)
         self._plan = plan
-        self._shapes = shapes_of(plan, self.graph, self._is_eager)
+        self._shapes = shapes_of(plan, self.graph, self._eager)
         self.caches.use(self._shapes.values())
         self._compiled = None
         if plan.caches:
@@ -138,10 +141,10 @@ class CachedMJoin(MJoin):
         while status != DONE:
             found = cached_mjoin(
                 index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
-                index.heads, index.marks, self._stamps, self._chosen, self._levels, self._stops, state,
-                self.leaves_out, self.ranges is not None, caches.rows, caches.rows.reshape(-1), caches.members,
-                self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners, caches.free, self._key,
-                self._reached, *self._buffers, found,
+                index.heads, index.places, index.backs, index.marks, self._stamps, self._chosen, self._levels,
+                self._stops, state, self.leaves_out, self.ranges is not None, caches.rows, caches.rows.reshape(-1),
+                caches.members, self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners,
+                caches.free, self._key, self._reached, *self._buffers, found,
             )  # fmt: skip
             status = int(state[STATUS])
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"

@@ -10,7 +10,7 @@ those that an entry has are all there are. Babu 2005, sections 5.4 and 5.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -46,8 +46,8 @@ def members(spec: CacheSpec) -> frozenset[int]:
     return frozenset((*spec.segment, *spec.reduced_by))
 
 
-def problem_with(plan: JoinPlan, graph: JoinGraph) -> str | None:
-    """Why the join cannot run the plan; None where it can."""
+def problem_with(plan: JoinPlan, graph: JoinGraph, bags: Collection[int] = ()) -> str | None:
+    """Why the join cannot run the plan; None where it can. bags: inputs whose rows leave in any order."""
     if not graph.is_legal(plan.orders):
         return f"{plan.orders} take a Cartesian step where an input is linked, or leave one out"
     problem = problem_of(plan)
@@ -56,7 +56,7 @@ def problem_with(plan: JoinPlan, graph: JoinGraph) -> str | None:
     for spec in plan.caches:
         if len(members(spec)) < 2:
             return f"{spec} is a window, which has an index already"
-        problem = _conflict(spec, plan) or _loose_end(spec, plan.orders, graph)
+        problem = _conflict(spec, plan) or _loose_end(spec, plan.orders, graph) or _stale(spec, plan.orders, bags)
         if problem is not None:
             return problem
     return None
@@ -94,7 +94,15 @@ def _loose_end(spec: CacheSpec, orders: Orders, graph: JoinGraph) -> str | None:
     return None
 
 
-def candidates(orders: Orders, graph: JoinGraph, reduced: bool) -> Iterator[CacheSpec]:
+def _stale(spec: CacheSpec, orders: Orders, bags: Collection[int]) -> str | None:
+    """A reference that stays in a cache when its row leaves, though another row may take its slot."""
+    kept = [*spec.segment, *(_before(spec, orders) if spec.pipeline in spec.reduced_by else ())]
+    if spec.reduced_by and not set(kept).isdisjoint(bags):
+        return f"{spec} may refer to rows that have left an input whose slots are used again"
+    return None
+
+
+def candidates(orders: Orders, graph: JoinGraph, reduced: bool, bags: Collection[int] = ()) -> Iterator[CacheSpec]:
     """Every legal cache of these orders, taken alone; with `reduced`, also those reduced by other inputs."""
     n = len(orders)
     closed = {frozenset((i, *orders[i][:d])) for i in range(n) for d in range(1, n)}
@@ -106,20 +114,20 @@ def candidates(orders: Orders, graph: JoinGraph, reduced: bool) -> Iterator[Cach
                     if not inputs.issuperset(segment) or (not reduced and len(inputs) > len(segment)):
                         continue
                     spec = CacheSpec(i, segment, tuple(sorted(inputs.difference(segment))))
-                    if satisfies_prefix(spec, orders) and problem_with(JoinPlan(orders, (spec,)), graph) is None:
+                    if satisfies_prefix(spec, orders) and problem_with(JoinPlan(orders, (spec,)), graph, bags) is None:
                         yield spec
 
 
-def random_plan(graph: JoinGraph, rng: Random) -> JoinPlan:
+def random_plan(graph: JoinGraph, rng: Random, bags: Collection[int] = ()) -> JoinPlan:
     """Any legal plan; those with caches are more likely than most orders would give."""
     orders = _random_orders(graph, rng)
     chosen: list[CacheSpec] = []
-    specs = list(candidates(orders, graph, reduced=True))
+    specs = list(candidates(orders, graph, True, bags))
     rng.shuffle(specs)
     for spec in specs[: rng.randrange(len(specs) + 1)]:
         if not any(overlap(spec, other) for other in chosen):
             plan = JoinPlan(orders, tuple(sorted([*chosen, spec])))
-            if problem_with(plan, graph) is None:
+            if problem_with(plan, graph, bags) is None:
                 chosen.append(spec)
     return JoinPlan(orders, tuple(sorted(chosen)))
 
@@ -160,8 +168,8 @@ class CompiledPlan:
     witnesses: tuple[int, ...]
 
 
-def shapes_of(plan: JoinPlan, graph: JoinGraph, is_eager: bool) -> dict[CacheSpec, StoreShape]:
-    """The store of each cache; caches that share one have the same."""
+def shapes_of(plan: JoinPlan, graph: JoinGraph, eager: Collection[int]) -> dict[CacheSpec, StoreShape]:
+    """The store of each cache; caches that share one have the same. eager: inputs whose deletions are taken out."""
     keys = {spec: shared_key(spec, plan.orders, graph.equalities) for spec in plan.caches}
     lookups: dict[SharedKey, list[tuple[int, ...]]] = {}
     for spec, key in keys.items():
@@ -169,7 +177,9 @@ def shapes_of(plan: JoinPlan, graph: JoinGraph, is_eager: bool) -> dict[CacheSpe
             lookups.setdefault(key, []).append(_before(spec, plan.orders))
     # A reduced store may keep tuples whose partners have left: no pipeline computes that they are to go.
     return {
-        spec: StoreShape(key, tuple(sorted(lookups.get(key, ()))), is_eager and not key.reduced_by)
+        spec: StoreShape(
+            key, tuple(sorted(lookups.get(key, ()))), not key.reduced_by and not set(key.inputs).isdisjoint(eager)
+        )
         for spec, key in keys.items()
     }
 

@@ -11,8 +11,10 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minidsms.elements import Batch, Schema
-from minidsms.kernels.mjoin import HI, KEY, LO, MASK, NODES, UNLINKED
+from minidsms.kernels.mjoin import BACKS, HI, IS_BAG, KEY, LO, MASK, NODES, UNLINKED
 from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.operators.mjoin import Equality
 from minidsms.streamon.caching.contracts import CacheFigures
@@ -47,13 +49,14 @@ def operator(
     columns: Sequence[tuple[int, int]] | None = None,
     shown: Sequence[int] | None = None,
     ranges: Sequence[int | None] | None = None,
+    fifo: Sequence[bool] | None = None,
     **options: Any,
 ) -> CheckedMJoin:
     """A join of windows of S."""
     n = inputs_of(equalities)
     columns = every_column(n) if columns is None else columns
     schema = Schema(tuple(S[c] for _, c in columns))
-    return CheckedMJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, ranges, **options)
+    return CheckedMJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, ranges, fifo, **options)
 
 
 def check_entries(op: CachedMJoin, shape: StoreShape) -> None:
@@ -80,7 +83,7 @@ def contents_of(op: CachedMJoin) -> tuple[list[range | list[int]], dict[tuple[in
     rows: list[range | list[int]] = []
     for i, figures in enumerate(index.inputs):
         linked = []
-        for slot in range(figures[LO], figures[HI]):
+        for slot in slots_of(op, i):
             at = 2 * (slot & figures[MASK])
             if index.nodes[index.keys[figures[KEY], NODES] + at + 1] != UNLINKED:
                 linked.append(slot)
@@ -89,6 +92,15 @@ def contents_of(op: CachedMJoin) -> tuple[list[range | list[int]], dict[tuple[in
                         word[i, slot, columns[0]] = int(index.nodes[index.keys[x, NODES] + at])
         rows.append(linked)
     return rows, word
+
+
+def slots_of(op: CachedMJoin, i: int) -> Sequence[int]:
+    """The slots of an input whose rows are there."""
+    index, figures = op._index, op._index.inputs[i]
+    if not figures[IS_BAG]:
+        return range(figures[LO], figures[HI])
+    first = index.keys[figures[KEY], BACKS]
+    return [int(s) for s in np.flatnonzero(index.backs[first : first + figures[MASK] + 1] != UNLINKED)]
 
 
 def joined(

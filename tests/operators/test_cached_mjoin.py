@@ -15,7 +15,7 @@ from minidsms.operators.mjoin import Equality
 from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan
 from minidsms.synopses.join_caches import PAGE_BYTES
 from tests.operators.cached_joins import CheckedMJoin, operator, total
-from tests.operators.harness import Element, Netted, feed, queue, run_in_order
+from tests.operators.harness import Element, Netted, feed, queue, random_relation, run_in_order
 from tests.operators.test_mjoin import (
     APART,
     CHAIN,
@@ -23,6 +23,7 @@ from tests.operators.test_mjoin import (
     entering,
     every_column,
     inputs_of,
+    rows,
     staying,
     twin,
     windows,
@@ -30,6 +31,7 @@ from tests.operators.test_mjoin import (
 
 ONE_KEY: list[Equality] = [((i, 0), (i + 1, 0)) for i in range(4)]
 CYCLE: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1)), ((2, 2), (3, 2)), ((3, 0), (0, 0))]
+MODES = ["relation", "at once", "bags", "netted", "streams"]
 ALL = {**GRAPHS, "one key": ONE_KEY, "cycle": CYCLE, "apart": APART}
 SIZES = {"one key": 9, "cycle": 12, "star": 12, "apart": 8}
 
@@ -57,14 +59,21 @@ def answer_and_twin(
         op = operator(graph, columns, range(len(columns)), ranges, **options)
         op.rng, op.every = rng, every
         return op, entering(feed(op, streams, cuts, append_only=True)), entering(twin(items, graph, columns))
+    fifo = None
+    if mode == "bags":
+        fifo = [rng.random() < 0.3 for _ in range(n)]
+        items = [
+            side if is_fifo else random_relation(rows(seed * 10 + i, size, 3), seed * 10 + i, 4)
+            for i, (side, is_fifo) in enumerate(zip(items, fifo))
+        ]
     shown = range(len(columns)) if mode == "netted" else None
-    op = operator(graph, columns, shown, deletes_at_once=mode == "at once", **options)
+    op = operator(graph, columns, shown, None, fifo, deletes_at_once=mode == "at once", **options)
     op.rng, op.every = rng, every
     answer, expected = feed(op, items, cuts), twin(items, graph, columns)
     return (op, entering(answer), entering(expected)) if mode == "netted" else (op, answer, expected)
 
 
-@pytest.mark.parametrize("mode", ["relation", "at once", "netted", "streams"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ALL)
 def test_the_answer_is_the_same_under_every_plan(name: str, mode: str) -> None:
     for seed in range(3):
@@ -72,7 +81,7 @@ def test_the_answer_is_the_same_under_every_plan(name: str, mode: str) -> None:
         assert answer == expected
 
 
-@pytest.mark.parametrize("mode", ["relation", "at once", "netted", "streams"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("options", [{"buckets": 1}, {"buckets": 2}, {"budget": PAGE_BYTES}, {"budget": 0}], ids=str)
 @pytest.mark.parametrize("name", ["chain", "one key", "triangle"])
 def test_the_answer_is_the_same_in_caches_of_any_size(name: str, options: dict[str, int], mode: str) -> None:
@@ -87,7 +96,7 @@ def test_the_answer_is_the_same_under_very_many_plans(seed: int) -> None:
     rng = random.Random(seed)
     name = rng.choice(list(ALL))
     options = {"budget": rng.choice([None, PAGE_BYTES, 3 * PAGE_BYTES]), "buckets": rng.choice([None, 1, 2])}
-    mode = rng.choice(["relation", "at once", "netted", "streams"])
+    mode = rng.choice(MODES)
     _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 30), **options)
     assert answer == expected
 
