@@ -5,6 +5,7 @@ Batches are gathered into groups of rows of a fixed size, so that the file does 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema
 from minidsms.results import ResultCodec
 from minidsms.sinks.destination import Destination, cannot_write
+from minidsms.sinks.write_behind import WriteBehind
 
 GROUP_ROWS = 131_072
 
@@ -30,6 +32,7 @@ class ColumnarSink:
         self._writer: Any = None
         self._waiting: list[Any] = []
         self._waiting_rows = 0
+        self._behind = WriteBehind()
 
     def open(self, schema: Schema, codec: ResultCodec) -> None:
         """Begin the file."""
@@ -56,7 +59,8 @@ class ColumnarSink:
             table = pa.concat_tables(self._waiting)
             whole = len(table) // GROUP_ROWS * GROUP_ROWS
             for start in range(0, whole, GROUP_ROWS):
-                self._write(table.slice(start, GROUP_ROWS))
+                group = table.slice(start, GROUP_ROWS)
+                self._behind.do(partial(self._write, group), GROUP_ROWS)
             self._waiting, self._waiting_rows = [table.slice(whole)], len(table) - whole
 
     def _write(self, table: Any) -> None:
@@ -71,6 +75,7 @@ class ColumnarSink:
         if destination is None:
             return
         try:
+            self._behind.finish()
             if self._waiting_rows:
                 self._write(pa.concat_tables(self._waiting))
             self._writer.close()
@@ -89,4 +94,5 @@ class ColumnarSink:
         destination, self._destination = self._destination, None
         self._waiting, self._waiting_rows = [], 0
         if destination is not None:
+            self._behind.drop()
             destination.discard()

@@ -7,6 +7,7 @@ a quote, a line's end or blanks at its ends.
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,9 +33,12 @@ class CsvFormat:
         quoted = replace_where(names, pc.match_substring_regex(names, _NEEDS_QUOTES), _quoted)
         return (",".join(quoted.to_pylist()) + "\n").encode()
 
-    def lines(self, batch: Batch) -> bytes:
+    def decode(self, batch: Batch) -> Any:
+        """A table of the elements."""
+        return self._codec.table((batch,))
+
+    def text(self, table: Any) -> bytes:
         """A line per element."""
-        table = self._codec.table((batch,))
         columns = list(plain_columns(table))
         masks = {i: pc.match_substring_regex(c, _NEEDS_QUOTES) for i, c in enumerate(columns) if is_text(c)}
         if not any(pc.any(mask).as_py() for mask in masks.values()):

@@ -32,6 +32,11 @@ class Destination:
             raise cannot_write(path, error) from None
         self.file: IO[bytes] = cast("IO[bytes]", file)
 
+    @property
+    def is_hidden(self) -> bool:
+        """What is written is not to be seen before it is published."""
+        return not self._is_direct
+
     def write(self, data: Any) -> None:
         """Append bytes."""
         try:

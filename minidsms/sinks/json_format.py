@@ -30,10 +30,14 @@ class JsonFormat:
         """Nothing: every line says its names."""
         return b""
 
-    def lines(self, batch: Batch) -> bytes:
+    def decode(self, batch: Batch) -> Any:
+        """A table of the elements."""
+        return self._codec.table((batch,))
+
+    def text(self, table: Any) -> bytes:
         """A line per element."""
         pieces: list[Any] = []
-        for before, column in zip(self._before, plain_columns(self._codec.table((batch,)))):
+        for before, column in zip(self._before, plain_columns(table)):
             pieces += [before, _value(column)]
         return joined([*pieces, "}\n"], "", null="null")
 

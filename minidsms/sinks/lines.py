@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -17,9 +18,14 @@ import pyarrow.compute as pc
 from minidsms.elements import Batch, Schema
 from minidsms.results import ResultCodec
 from minidsms.sinks.destination import Destination
+from minidsms.sinks.write_behind import WriteBehind
 
 ROWS_AT_ONCE = 65_536
 """Rows whose text is made before any is written."""
+
+
+Data = bytes
+"""For `LineSink`, in which `bytes` is a count."""
 
 
 class LineFormat(Protocol):
@@ -29,9 +35,18 @@ class LineFormat(Protocol):
         """What stands before the first row."""
         ...
 
-    def lines(self, batch: Batch) -> bytes:
-        """The elements, each ended by a newline."""
+    def decode(self, batch: Batch) -> Any:
+        """What `text` needs of the elements: nothing in it is a code of the dictionary, which moves on."""
         ...
+
+    def text(self, decoded: Any) -> bytes:
+        """The elements, each ended by a newline. In any thread."""
+        ...
+
+
+def lines_of(format: LineFormat, batch: Batch) -> bytes:
+    """The lines of elements, at once."""
+    return format.text(format.decode(batch))
 
 
 class Output(Protocol):
@@ -54,8 +69,8 @@ class Greeter(Protocol):
 class LineSink:
     """A sink of lines in a format.
 
-    output: opened when the sink is; by default a file that appears whole at the path.  header: whether a format that
-    has a header writes it.
+    output: opened when the sink is; by default a file that appears whole at the path, which is written by a thread.
+    header: whether a format that has a header writes it.  bytes: written so far.
     """
 
     def __init__(
@@ -67,13 +82,21 @@ class LineSink:
     ) -> None:
         self.path = path
         self.rows = 0
-        self.bytes = 0
+        self._bytes = 0
         self.notes: deque[str] = deque(maxlen=100)
         self._header = header
         self._make_format = format
         self._make_output = output
         self._output: Output | None = None
         self._format: LineFormat | None = None
+        self._behind: WriteBehind | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes written."""
+        if self._behind is not None:
+            self._behind.settle()
+        return self._bytes
 
     def open(self, schema: Schema, codec: ResultCodec) -> None:
         """Open the output and write the header."""
@@ -86,29 +109,47 @@ class LineSink:
             self._output.greet(header)
         else:
             self._send(self._output, header)
+        if isinstance(self._output, Destination) and self._output.is_hidden:
+            self._behind = WriteBehind()
 
     def write(self, batch: Batch) -> None:
         """Append the elements."""
         assert self._output is not None and self._format is not None
         for start in range(0, len(batch), ROWS_AT_ONCE):
             part = batch.slice(start, min(start + ROWS_AT_ONCE, len(batch)))
-            self._send(self._output, self._format.lines(part))
+            work = partial(self._send_decoded, self._output, self._format, self._format.decode(part))
+            if self._behind is None:
+                work()
+            else:
+                self._behind.do(work, len(part))
             self.rows += len(part)
 
-    def _send(self, output: Output, data: bytes) -> None:
+    def _send_decoded(self, output: Output, format: LineFormat, decoded: Any) -> None:
+        self._send(output, format.text(decoded))
+
+    def _send(self, output: Output, data: Data) -> None:
         output.write(data)
-        self.bytes += len(data)
+        self._bytes += len(data)
 
     def close(self) -> None:
         """Put the file in its place."""
         output, self._output = self._output, None
-        if output is not None:
-            output.publish()
+        if output is None:
+            return
+        if self._behind is not None:
+            try:
+                self._behind.finish()
+            except BaseException:
+                output.discard()
+                raise
+        output.publish()
 
     def discard(self) -> None:
         """Leave no file behind."""
         output, self._output = self._output, None
         if output is not None:
+            if self._behind is not None:
+                self._behind.drop()
             output.discard()
 
 

@@ -30,8 +30,14 @@ class StreamFormat:
         """Nothing stands before the first line."""
         return b""
 
-    def lines(self, batch: Batch) -> bytes:
+    def decode(self, batch: Batch) -> tuple[Batch, list[Any]]:
+        """The elements, and the texts of their TEXT columns."""
+        texts = [self._codec.texts(batch.column(i)) for i, t in enumerate(self._schema.types) if t is Type.TEXT]
+        return batch, texts
+
+    def text(self, decoded: tuple[Batch, list[Any]]) -> bytes:
         """A line per element."""
+        batch, texts = decoded[0], iter(decoded[1])
         pieces: list[Any] = ["[", written(pa.array(batch.ts))]
         if batch.sign is None:
             pieces.append("]:+:")
@@ -40,19 +46,22 @@ class StreamFormat:
             pieces.append(marks.take(pa.array((batch.sign > 0).astype(np.int8))))
         for i, type_ in enumerate(self._schema.types):
             pieces += [", "] if i else []
-            pieces.append(self._texts(batch.column(i), type_))
+            pieces.append(_escaped_where(next(texts)) if type_ is Type.TEXT else _texts(batch.column(i), type_))
         return joined([*pieces, "\n"], "", null="NULL")
 
-    def _texts(self, column: Column, type_: Type) -> Any:
-        if type_ is Type.FLOAT:
-            return six_digits(column)
-        if type_ is Type.TEXT:
-            texts = written(self._codec.texts(column))
-            return replace_where(texts, pc.match_substring_regex(texts, _CONTROL), _escaped)
-        if type_ is Type.NULL:
-            return pa.nulls(len(column), pa.large_string())
-        mask = None if column.valid is None else ~column.valid
-        return written(pa.array(column.values, mask=mask))
+
+def _texts(column: Column, type_: Type) -> Any:
+    if type_ is Type.FLOAT:
+        return six_digits(column)
+    if type_ is Type.NULL:
+        return pa.nulls(len(column), pa.large_string())
+    mask = None if column.valid is None else ~column.valid
+    return written(pa.array(column.values, mask=mask))
+
+
+def _escaped_where(texts: Any) -> Any:
+    texts = written(texts)
+    return replace_where(texts, pc.match_substring_regex(texts, _CONTROL), _escaped)
 
 
 def six_digits(column: Column) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.shell.modes.mode import Look
 from minidsms.shell.modes.rows import Element
+from minidsms.sinks.lines import lines_of
 from minidsms.sinks.opening import line_format
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class LinesMode:
     def take(self, batch: Batch, codec: ResultCodec) -> None:
         """Write the lines."""
         assert self._format is not None
-        self._waiting.append(self._format.lines(batch))
+        self._waiting.append(lines_of(self._format, batch))
 
     def begin(self, codec: ResultCodec, earlier: list[Element], count: int) -> None:
         """The header; lines begin with the watch."""

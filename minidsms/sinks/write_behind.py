@@ -1,0 +1,101 @@
+"""Work on its way to a file, done by a thread behind the engine.
+
+Making text of columns, compressing and writing release the interpreter's lock nearly all of their time, so a second
+core does them while the engine goes on. Only for files that appear whole when they are closed: nobody can tell when
+their bytes were written.
+
+Invariants: work is done in the order in which it was given; at most `_MOST_WAITING` pieces wait, then the giver does;
+after an error nothing more is done, and the error comes out of the next `do` or of `finish`. Once `finish` or `drop`
+has returned nothing is under way.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+_MOST_WAITING = 3
+FEWEST_ROWS = 4096
+"""Less work than so many rows bring is done at once, where nothing waits: handing it over would cost more."""
+
+
+class WriteBehind:
+    """The work for one file. The thread is made with the first work that is worth it, and ends with the file."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._is_working = False
+        self._is_over = False
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    def do(self, work: Callable[[], None], rows: int) -> None:
+        """Do the work, now or soon. rows: how many it brings. Raises what earlier work has raised, once."""
+        self._raise()
+        if rows < FEWEST_ROWS and not self._is_busy():
+            work()
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._waiting) < _MOST_WAITING or self._error is not None)
+            self._waiting.append(work)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="minidsms-write-behind", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        self._raise()
+
+    def settle(self) -> None:
+        """Wait until nothing is under way; an error stays to be told."""
+        if self._thread is not None:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._is_busy())
+
+    def finish(self) -> None:
+        """Do what waits, and end. Raises what the work has raised, unless that has been told."""
+        self._end()
+        self._raise()
+
+    def drop(self) -> None:
+        """End without what waits, and without its errors."""
+        with self._changed:
+            self._waiting.clear()
+        self._end()
+        self._error = None
+
+    def _is_busy(self) -> bool:
+        return bool(self._waiting) or self._is_working
+
+    def _raise(self) -> None:
+        if self._error is not None and not self._is_busy():
+            error, self._error = self._error, None
+            raise error
+
+    def _end(self) -> None:
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._waiting) or self._is_over)
+                if not self._waiting:
+                    return
+                work = self._waiting.popleft()
+                self._is_working = True
+                self._changed.notify_all()
+            try:
+                if self._error is None:
+                    work()
+            except BaseException as error:
+                self._error = error
+            with self._changed:
+                if self._error is not None:
+                    self._waiting.clear()
+                self._is_working = False
+                self._changed.notify_all()
