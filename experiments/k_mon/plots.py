@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.k_mon.monitoring import BLOCK, Followed
+from experiments.k_mon.running import Run
 
 
 def followed(figures: Mapping[str, Followed], path: Path) -> None:
@@ -32,6 +33,32 @@ def followed(figures: Mapping[str, Followed], path: Path) -> None:
         missed.set_ylim(0, max(3.0, 1.1 * float(np.nanmax(found.missed))))
         handles = [*panel.get_lines(), *missed.get_lines()]
         panel.legend(handles, [h.get_label() for h in handles], fontsize=7, loc="upper left")
+    save(figure, path)
+
+
+def over_rows(panels: Mapping[str, Mapping[str, Run]], path: Path) -> None:
+    """Memory over the rows pushed, a panel for each figure, a curve for each run."""
+    figure, axes = plt.subplots(-(-len(panels) // 2), 2, figsize=(10, 3.4 * -(-len(panels) // 2)), squeeze=False)
+    for panel, (title, runs) in zip(axes.ravel(), panels.items()):
+        for name, run in runs.items():
+            style = "--" if name == "SWJ" else "-"
+            panel.plot(np.array(run.rows) / 1000, np.array(run.nbytes) / 1e6, style, linewidth=1, label=name)
+        panel.set(title=title, xlabel="thousand rows", ylabel="MB")
+        panel.set_yscale("log")
+        panel.legend(fontsize=7)
+    for panel in axes.ravel()[len(panels) :]:
+        panel.set_axis_off()
+    save(figure, path)
+
+
+def over_k(points: Mapping[int, Mapping[str, float]], title: str, path: Path) -> None:
+    """Memory over k, a curve for each set of constraints."""
+    figure, panel = plt.subplots(figsize=(5, 3.4))
+    for name in next(iter(points.values())):
+        panel.plot(list(points), [found[name] / 1e6 for found in points.values()], "o-", linewidth=1, label=name)
+    panel.set(title=title, xlabel="k of RIDS(k)", ylabel="MB")
+    panel.set_ylim(bottom=0)
+    panel.legend(fontsize=7)
     save(figure, path)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.k_mon import monitoring, plots, remarks
+from experiments.k_mon import cost, linear_road, memory, monitoring, network, plots, remarks
+from experiments.k_mon.running import Run
 
 RESULTS = Path(__file__).parent.parent / "results"
 QUICKER = 10
@@ -71,5 +72,99 @@ def report_monitoring(quicker: int) -> str:
     return write("monitoring", "k-Mon: monitoring", sections)
 
 
-PARTS: dict[str, Callable[[int], str]] = {"monitoring": report_monitoring}
+def report_memory(quicker: int) -> str:
+    """Figures 6.10, 6.12, 6.14, 6.16, 6.17, 6.18."""
+    panels: dict[str, dict[str, Run]] = {}
+    for number, figure in memory.FIGURES.items():
+        baseline, found = memory.reduction(number, quicker)
+        panels[figure.title] = {"SWJ": baseline} | {f"k = {k:,}": one for k, one in found.items()}
+    panels["6.17: CA and OAC"] = memory.combined(quicker)
+    path, shown = picture("memory")
+    plots.over_rows(panels, path)
+    sections = [shown]
+    for title, runs in panels.items():
+        base = runs["SWJ"].steady_nbytes
+        rows = [(name, one.steady_nbytes / 1e6, one.steady_nbytes / base) for name, one in runs.items()]
+        sections.append(remarks.section(title, table(["", "MB", "share of SWJ"], rows)))
+    title = "6.18: CA and RIDS"
+    points = memory.interfering(quicker)
+    path, shown = picture("interfering")
+    plots.over_k(points, title, path)
+    names = list(next(iter(points.values())))
+    rows = [(k, *(found[name] / 1e6 for name in names)) for k, found in points.items()]
+    sections.append(
+        remarks.section(title, table(["k of RIDS(k)", *(f"{name}, MB" for name in names)], rows) + f"\n\n{shown}")
+    )
+    return write("memory", "k-Mon: memory", sections)
+
+
+def report_overhead(quicker: int) -> str:
+    """Table 6.1, and what monitoring takes."""
+    found = {figure.title: memory.overhead(number, quicker) for number, figure in memory.FIGURES.items()}
+    columns = [f"k = {k // quicker:,}" for k in memory.ADHERENCES]
+    rows = [
+        (title, *(f"{own:,.0f} / {base:,.0f} = {own / base:.2f}" for own, base in times.values()))
+        for title, times in found.items()
+    ]
+    shares = [
+        (name, f"{one.join_ns:,.0f}", *(f"{ns:,.1f}" for ns in one.monitors_ns), f"{100 * one.share:.1f} %")
+        for name, one in cost.shares(quicker).items()
+    ]
+    titles = ["streams", "join, ns per row", "RIDS", "CA", "OAP", "all of the join's monitors"]
+    return write(
+        "overhead",
+        "k-Mon: computational overhead",
+        [
+            remarks.section("Table 6.1: ns per row of k-Mon / SWJ", table(["", *columns], rows)),
+            remarks.section("What monitoring takes", table(titles, shares)),
+        ],
+    )
+
+
+def report_network(quicker: int) -> str:
+    """The query of chapter 1."""
+    found = network.traffic(1000 // quicker)
+    base = found["SWJ"].steady_nbytes
+    rows = [
+        (name, one.steady_nbytes / 1e6, one.steady_nbytes / base, one.spent_ns, one.answers)
+        for name, one in found.items()
+    ]
+    titles = ["", "MB", "share of SWJ", "ns per row", "changes of the answer"]
+    path, shown = picture("network")
+    plots.over_rows({"links C, B, O: ten minutes": found}, path)
+    return write(
+        "network", "k-Mon: the query of chapter 1", [shown, remarks.section("Links C, B and O", table(titles, rows))]
+    )
+
+
+def report_linear_road(quicker: int) -> str:
+    """Table 6.3."""
+    rows = []
+    for name, query in linear_road.QUERIES.items():
+        found = linear_road.measure(name, 50_000 // quicker // quicker)
+        own, base = found["k-Mon"], found["SWJ"]
+        constraint, memory_ratio, time_ratio = query.thesis
+        rows.append(
+            (
+                name,
+                constraint,
+                memory_ratio,
+                own.steady_nbytes / base.steady_nbytes,
+                own.steady_nbytes / found["off"].steady_nbytes,
+                time_ratio,
+                own.spent_ns / base.spent_ns,
+                own.steady_nbytes / 1e6,
+            )
+        )
+    titles = ["query", "constraint", "memory, thesis", "of SWJ", "of all windows", "time, thesis", "of SWJ", "MB"]
+    return write("linear_road", "k-Mon: Linear Road", [remarks.section("Table 6.3: Linear Road", table(titles, rows))])
+
+
+PARTS: dict[str, Callable[[int], str]] = {
+    "monitoring": report_monitoring,
+    "memory": report_memory,
+    "overhead": report_overhead,
+    "network": report_network,
+    "linear_road": report_linear_road,
+}
 """By name; each is told how many times quicker to be."""
