@@ -36,7 +36,8 @@ SMALLEST = 256
     SINCE,  # when k_u became what it is: infinite, or finite
     TROUBLES,  # increases, each soon after k_u had become finite
     INCREASES,
-    DORMANT,  # 1: a share of the keys is watched
+    DORMANT,  # 1: until the constraint is kept again, one key in SHARE is watched
+    SHIFT,  # one key in 2^SHIFT is watched
     FARTHEST,  # distance while dormant
     LIVE,  # slots taken, or steps kept
     SWEEP,  # 1: k_u has become finite, so that most entries are of no use any more
@@ -45,7 +46,7 @@ SMALLEST = 256
     AT_PARENT,  # where to go on, in the arrays of this call
     AT_CHILD,
     STATE_WORDS,
-) = range(18)
+) = range(19)
 
 (
     WINDOW,  # W, in arrivals: whole blocks
@@ -64,8 +65,9 @@ PATIENCE = 8
 MOST_TROUBLES = 32
 SHARE = 32
 """While dormant one in so many keys is watched, over so many windows W."""
-MOST_WAITING = 1 << 16
-"""Parents that may be remembered while k_u is infinite."""
+_SHARE_SHIFT = 5
+MOST_ENTRIES = 1 << 13
+"""Where more would be remembered, every other key is watched no more: a greater table would not stay in the cache."""
 
 
 @njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
@@ -90,6 +92,7 @@ def _sleep(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     """Watch a share of the keys from now on: this stream does not keep the constraint."""
     _set_k(state, settings, INFINITE)
     state[DORMANT] = 1
+    state[SHIFT] = max(state[SHIFT], _SHARE_SHIFT)
     state[SWEEP] = 1
     state[FARTHEST] = 0
     state[TROUBLES] = 0
@@ -106,6 +109,7 @@ def _wake(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     if state[FARTHEST] <= settings[LIMIT]:
         # Of the other keys nothing is known yet: distances are whole once those have passed.
         state[DORMANT] = 0
+        state[SHIFT] = 0
         state[FROM] += state[FARTHEST]
         state[SINCE] = state[FROM]
     state[FARTHEST] = 0
@@ -151,9 +155,9 @@ def _mixed(word: int) -> int:
 
 
 @njit(inline="always")
-def _is_shared(key: int, seed: int) -> bool:
-    """One of the keys watched while dormant."""
-    return bool((_mixed(key ^ (seed << 17)) >> np.uint64(40)) % np.uint64(SHARE) == 0)
+def _is_watched(key: int, seed: int, shift: int | np.int64) -> bool:
+    """One of the keys that are watched: of those watched at a greater shift all are at a lesser one."""
+    return bool((np.int64(_mixed(key ^ (seed << 17)) >> np.uint64(40)) & ((1 << shift) - 1)) == 0)
 
 
 @njit(inline="always")
@@ -196,7 +200,6 @@ def _sweep(
     """
     slots = keys.shape[0]
     oldest = now - settings[HORIZON]
-    is_asleep = state[DORMANT] == 1
     kept = np.empty((3, state[LIVE]), np.int64)
     live = 0
     for at in range(slots):
@@ -206,15 +209,25 @@ def _sweep(
         marks[at] = EMPTY
         if born[at] <= oldest:
             continue
-        if is_asleep:
-            if not _is_shared(keys[at], settings[SEED]):
-                continue
-        elif mark < least_mark:
+        if mark < least_mark and not state[DORMANT]:
             chance = _mixed(keys[at] ^ (born[at] * 0x9E3779B9) ^ settings[SEED]) >> np.uint64(32)
             if chance >= np.uint64(settings[CHANCE]):
                 continue
         kept[0, live], kept[1, live], kept[2, live] = keys[at], mark, born[at]
         live += 1
+    if live < MOST_ENTRIES // 4 and state[SHIFT] > 0 and not state[DORMANT]:
+        state[SHIFT] -= 1
+    found = live
+    while True:
+        live = 0
+        for i in range(found):
+            if _is_watched(kept[0, i], settings[SEED], state[SHIFT]):
+                kept[0, live], kept[1, live], kept[2, live] = kept[0, i], kept[1, i], kept[2, i]
+                live += 1
+        if live <= MOST_ENTRIES:
+            break
+        found = live
+        state[SHIFT] += 1
     for i in range(live):
         at = _find(keys, marks, kept[0, i])
         keys[at], marks[at], born[at] = kept[0, i], kept[1, i], kept[2, i]
@@ -251,7 +264,7 @@ def observe_joins(
     p, c = state[AT_PARENT], state[AT_CHILD]
     n, parent = state[ARRIVED], state[PARENTS]
     following, k, highest = state[NEXT], state[K], state[HIGHEST]
-    seed, is_asleep = settings[SEED], state[DORMANT]
+    seed, shift = settings[SEED], state[SHIFT]
     has_settled, has_nulls = settled.shape[0] > 0, valid.shape[0] > 0
     room = keys.shape[0] // 2
     status = DONE
@@ -259,7 +272,7 @@ def observe_joins(
         if c < children.shape[0] and (p == parents.shape[0] or child_ts[c] < parent_ts[p]):
             n += 1
             distance = np.int64(0)
-            if state[LIVE] > 0 and (not has_nulls or valid[c]):
+            if state[LIVE] > 0 and (not has_nulls or valid[c]) and (not shift or _is_watched(children[c], seed, shift)):
                 at = _find(keys, marks, children[c])
                 if marks[at] != EMPTY:
                     distance = n - marks[at]
@@ -269,22 +282,20 @@ def observe_joins(
             highest = max(highest, distance)
             if n >= following or highest > k:
                 _judge(state, peaks, settings, n, highest)
-                following, k, highest, is_asleep = state[NEXT], state[K], state[HIGHEST], state[DORMANT]
+                following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
             continue
-        if (has_settled and settled[p]) or (is_asleep and not _is_shared(parents[p], seed)):
+        if (has_settled and settled[p]) or (shift and not _is_watched(parents[p], seed, shift)):
             p += 1
             parent += 1
             continue
         at = _find(keys, marks, parents[p])
         if marks[at] == EMPTY:
             if state[LIVE] >= room or state[SWEEP]:
-                if state[K] == INFINITE and state[LIVE] >= MOST_WAITING and not is_asleep:
-                    _sleep(state, settings, n)
-                    is_asleep = state[DORMANT]
                 least = n - state[K_KEPT] + 1 if state[K_KEPT] < INFINITE else np.int64(0)
                 if not _sweep(keys, marks, born, state, settings, least, parent):
                     status = RESIZE
                     break
+                shift = state[SHIFT]
                 continue
             keys[at], marks[at], born[at] = parents[p], n, parent
             state[LIVE] += 1
@@ -312,13 +323,13 @@ def observe_clusters(
     """CA: clustering distances of a stream's next tuples. A mark is the thesis' C_v (section 6.7.2)."""
     i = state[AT_PARENT]
     n, following, k, highest = state[ARRIVED], state[NEXT], state[K], state[HIGHEST]
-    seed, is_asleep = settings[SEED], state[DORMANT]
+    seed, shift = settings[SEED], state[SHIFT]
     has_nulls = valid.shape[0] > 0
     room = keys.shape[0] // 2
     status = DONE
     while i < values.shape[0]:
         distance = np.int64(0)
-        if (not has_nulls or valid[i]) and (not is_asleep or _is_shared(values[i], seed)):
+        if (not has_nulls or valid[i]) and (not shift or _is_watched(values[i], seed, shift)):
             at = _find(keys, marks, values[i])
             if marks[at] != EMPTY:
                 marks[at] += 1
@@ -330,6 +341,7 @@ def observe_clusters(
                     if not _sweep(keys, marks, born, state, settings, least, n):
                         status = RESIZE
                         break
+                    shift = state[SHIFT]
                     continue
                 keys[at], marks[at], born[at] = values[i], n + 1, n
                 state[LIVE] += 1
@@ -338,7 +350,7 @@ def observe_clusters(
         highest = max(highest, distance)
         if n >= following or highest > k:
             _judge(state, peaks, settings, n, highest)
-            following, k, highest, is_asleep = state[NEXT], state[K], state[HIGHEST], state[DORMANT]
+            following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
     state[AT_PARENT], state[ARRIVED], state[HIGHEST] = i, n, highest
     return status
 

@@ -9,11 +9,12 @@ The margin is not the thesis'. Without it, whatever the distances are drawn from
 with a chance of 1 / (W + 1): where all distances are seen, k_u would be infinite half of the time.
 
 A constraint that is broken in every window for long, or again and again, is watched for one key in 32 only, until those
-keep it for 32 windows: so a stream that keeps nothing costs next to nothing.
+keep it for 32 windows; and where more than 8192 keys would be remembered at a time, for as many of them: so a stream
+that keeps nothing costs next to nothing, and a great k little.
 
 Invariants: after every arrival k_u is no less than every distance seen in the last W arrivals, but for those before an
-increase. A distance up to k_e is always seen. k depends on the rows and their order alone, never on how they are cut
-into slices.
+increase. A distance up to k_e of a key that is watched is always seen. k depends on the rows and their order alone,
+never on how they are cut into slices.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Estimate:
 
     @property
     def is_dormant(self) -> bool:
-        """A share of the keys is watched only."""
+        """The constraint is not kept, and one key in 32 is watched."""
         return bool(self.state[words.DORMANT])
 
     @property

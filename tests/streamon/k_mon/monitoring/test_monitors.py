@@ -92,7 +92,8 @@ def test_k_is_what_the_distances_say_where_all_are_kept(make: Any, stream: Any, 
 @pytest.mark.parametrize("make, stream, distances", CASES)
 def test_k_is_never_below_a_distance_up_to_k_e(make: Any, stream: Any, distances: Any, seed: int) -> None:
     rng = Random(seed)
-    growth, window = rng.choice([1.0, 1.2, 3.0]), rng.choice([10, 40])
+    # So few windows that none of the streams is given up as keeping nothing.
+    growth, window = rng.choice([1.0, 1.2, 3.0]), rng.choice([50, 100])
     rows = stream(rng, 1500, 50)
     monitor, feed = make(MonitorSettings(growth, window, chance=rng.choice([0.0, 0.01, 0.5]), seed=seed))
     found = feed(rows, 1)
@@ -199,6 +200,20 @@ def test_a_stream_without_any_constraint_is_watched_in_part_and_one_that_recover
         assert not monitor.is_dormant
         assert monitor.k == 0
         assert monitor.nbytes <= busy
+
+
+def test_of_many_keys_a_share_is_watched_whose_distances_are_whole() -> None:
+    # 60,000 children that come 20,000 after their parents: more keys wait than are remembered.
+    n = 60_000
+    monitor = RidsMonitor(RIDS, MonitorSettings(growth=1.0, window=500, margin=0.0))
+    found = []
+    for first in range(0, n, 1000):
+        parents = arrivals(first, list(range(first, first + 1000)), list(range(2 * first, 2 * first + 2000, 2)))
+        keys = [key - 20_000 for key in range(first, first + 1000)]
+        monitor.observe(arrivals(first, keys, list(range(2 * first + 1, 2 * first + 2001, 2))), parents)
+        found.append((monitor.k, monitor.nbytes))
+    assert found[-1][0] == 20_001
+    assert max(nbytes for _, nbytes in found) < 1_000_000
 
 
 def test_an_entry_leaves_with_its_window() -> None:
