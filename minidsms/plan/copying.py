@@ -110,6 +110,8 @@ class _Memory:
             case tuple():
                 items = [self.copy(v) for v in value]
                 return self._note(value, type(value)(*items) if hasattr(value, "_fields") else tuple(items))
+            case frozenset():
+                return self._note(value, frozenset(map(self.copy, value)))
             case list() | set() | deque() | dict():
                 return self._container(value)
             case MethodType():
