@@ -157,6 +157,11 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
+        Setting(
+            "caching", "off", _one_of("off", "prefix", "global"), "caches in joins, of queries to come"
+        ),
+        Setting("cache_memory", 2**26, _optional_bytes, "bytes that the caches of a join may hold; none: no limit"),
+        Setting("cache_interval", 10_000, _at_least(100), "elements of a join between two choices of its caches"),
         Setting("sharing", "on", _switch, "operators and stores shared between queries"),
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
         Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),
@@ -168,7 +173,6 @@ SETTINGS: dict[str, Setting] = {
 
 LATER = {
     "join_plan": "alternative join plans",
-    "caching": "caches in joins",
     "k_mon": "k-Mon",
 }
 """Settings of capabilities that are not built yet: refused by name, so that no one believes they act."""

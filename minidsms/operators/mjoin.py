@@ -41,6 +41,7 @@ from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 if TYPE_CHECKING:
+    from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
     from minidsms.streamon.framework import Adaptation
     from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
 
@@ -107,6 +108,8 @@ class MJoin(Operator):
         self._buffers: tuple[Int64Array, Int64Array, Int8Array] = _buffers(n, _FIRST_TUPLES)
         self.ordering: AdaptiveOrders | None = None
         """What adapts the orders; set by the planner."""
+        self.caching: AdaptiveCaches | None = None
+        """What chooses caches, where the join can have any; set by the planner."""
 
     @property
     def index(self) -> WindowIndex:
@@ -130,15 +133,19 @@ class MJoin(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
-        ordering = self.ordering
-        for part in _parts(batches, None if ordering is None else ordering.limit):
+        for part in _parts(batches, self._limit):
             yield from self._join(part) if self.ranges is None else self._join_entering(part)
-            if ordering is not None:
-                ordering.joined(part)
+            for adapting in (self.ordering, self.caching):
+                if adapting is not None:
+                    adapting.joined(part)
         if self.ranges is not None:
             self._index.expire(until)
         for window in self._index.windows:
             window.settle()
+
+    def _limit(self, waiting: int) -> int:
+        """How many of the elements that wait may be joined before the plan must be looked at."""
+        return min((a.limit(waiting) for a in (self.ordering, self.caching) if a is not None), default=waiting)
 
     def _join(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
         index, state = self._index, self._state
@@ -229,7 +236,7 @@ class MJoin(Operator):
                 "bytes": sum(w.nbytes for w in windows),
                 "inspected": int(self._state[INSPECTED]),
             },
-            () if self.ordering is None else self.ordering.describe(),
+            tuple(line for a in (self.ordering, self.caching) if a is not None for line in a.describe()),
         )
 
     def work(self) -> tuple[int, int, int, int]:
@@ -239,8 +246,8 @@ class MJoin(Operator):
 
     def adaptations(self) -> tuple[Adaptation[Any], ...]:
         """See `minidsms.streamon.framework.Adaptive`."""
-        ordering = self.ordering
-        return () if ordering is None or not ordering.has_choice else (ordering.adaptation,)
+        adapting = (self.ordering, self.caching)
+        return tuple(a.adaptation for a in adapting if a is not None and a.has_choice)
 
     def close(self) -> None:
         """End the claims on the inputs' stores."""
@@ -252,9 +259,7 @@ class MJoin(Operator):
         return tuple(self._index.windows)
 
 
-def _parts(
-    batches: Sequence[Batch | None], limit: Callable[[int], int] | None = None
-) -> Iterator[Sequence[Batch | None]]:
+def _parts(batches: Sequence[Batch | None], limit: Callable[[int], int]) -> Iterator[Sequence[Batch | None]]:
     """The batches cut at instants into parts of about _PART elements of each input.
 
     limit: of so many elements that wait, how many a part may have; it has whole instants, and at least one.
@@ -262,7 +267,7 @@ def _parts(
     waiting = sum(len(b) for b in batches if b is not None)
     starts = [0] * len(batches)
     while waiting:
-        most = waiting if limit is None else limit(waiting)
+        most = limit(waiting)
         if most == waiting and not any(starts) and all(b is None or len(b) <= _PART for b in batches):
             yield batches
             return

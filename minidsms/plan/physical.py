@@ -442,12 +442,22 @@ class PhysicalPlanner:
         ranges = None if node.specs is None else [spec.range_ for spec in node.specs]
         fifo = None if ranges is not None else [self._operator(window).is_fifo for window in node.windows]
         queues = [self._queue(window) for window in node.windows]
-        join = MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
-        if len(queues) > 2:
-            from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
+        if len(queues) < 3:
+            return MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
+        from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
 
-            operator = f"MJoin {', '.join(input_names(node.names))}"
-            join.ordering = AdaptiveOrders(join, input_names(node.names), operator, self._streamon)
+        names = input_names(node.names)
+        operator = f"MJoin {', '.join(names)}"
+        join: MJoin
+        if self._streamon.settings["caching"] == "off":
+            join = MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
+        else:
+            from minidsms.operators.cached_mjoin import CachedMJoin
+            from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
+
+            join = cached = CachedMJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
+            cached.caching = AdaptiveCaches(cached, names, operator, self._streamon)
+        join.ordering = AdaptiveOrders(join, names, operator, self._streamon)
         return join
 
     def _reduced_join(self, node: ReducedJoin) -> Operator:

@@ -46,6 +46,11 @@ class AdaptiveCaches:
         )
         join.allot(Memory(self._budget))
 
+    @property
+    def has_choice(self) -> bool:
+        """Caches are possible under some orders."""
+        return self._join.graph.is_connected
+
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
         return self.adaptation.limit(elements)
@@ -62,6 +67,8 @@ class AdaptiveCaches:
         if not self.adaptation.is_free:
             self._rest()
         elif self._selection is not None:
+            if not self._selection.states and self._selection.knows_orders:
+                return
             began = time.perf_counter_ns()
             self._sampler.joined(part)
             self.adaptation.reconsider(instant)

@@ -98,6 +98,11 @@ class CacheSelection:
         self._refused: dict[CacheSpec, tuple[int, int]] = {}
         self._meet_orders()
 
+    @property
+    def knows_orders(self) -> bool:
+        """The states are of the candidates that the orders in use allow."""
+        return self._executor.plan.orders == self._orders
+
     # ------------------------------------------------------------------------------------------------ the decision
 
     def propose(self) -> Proposal[JoinPlan] | None:

@@ -24,6 +24,7 @@ from minidsms.operators.join_graph import JoinGraph
 from minidsms.streamon.caching.contracts import (
     CacheSpec,
     CachingJoin,
+    Orders,
     PipelineFigures,
     ProbeSample,
     key_parts,
@@ -70,6 +71,7 @@ class PipelineSampler:
         self._sampled = [0] * n
         self._reached: Int64Array = np.zeros((n, n), np.int64)
         self._walks: Int64Array = np.zeros((3, n), np.int64)
+        self._orders: Orders = ()
         self._told: Int64Array = np.zeros(SAMPLE_WORDS, np.int64)
         self._profiled: dict[CacheSpec, tuple[int, Int64Array]] = {}
         self._samples: dict[CacheSpec, list[ProbeSample]] = {}
@@ -110,7 +112,11 @@ class PipelineSampler:
         if self._measures_time and self.spent_ns > share * self._join.work()[0]:
             return
         began = time.perf_counter_ns()
-        steps, checks = self._join.graph.pipelines(self._join.plan.orders)
+        orders = self._join.plan.orders
+        if orders != self._orders:
+            self._orders = orders
+            self._steps, self._checks = self._join.graph.pipelines(orders)
+        steps, checks = self._steps, self._checks
         ranges = [self._arrived(i, batch) for i, batch in enumerate(part)]
         for i, (first, stop) in enumerate(ranges):
             if first < stop:
