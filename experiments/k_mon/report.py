@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.k_mon import cost, linear_road, memory, monitoring, network, plots, remarks
 from experiments.k_mon.running import Run
+from minidsms.streamon.k_mon.contracts import Kind
 
 RESULTS = Path(__file__).parent.parent / "results"
 QUICKER = 10
@@ -75,17 +76,29 @@ def report_monitoring(quicker: int) -> str:
 def report_memory(quicker: int) -> str:
     """Figures 6.10, 6.12, 6.14, 6.16, 6.17, 6.18."""
     panels: dict[str, dict[str, Run]] = {}
+    tables: dict[str, str] = {}
     for number, figure in memory.FIGURES.items():
-        baseline, found = memory.reduction(number, quicker)
-        panels[figure.title] = {"SWJ": baseline} | {f"k = {k:,}": one for k, one in found.items()}
-    panels["6.17: CA and OAC"] = memory.combined(quicker)
+        found = memory.reduction(number, quicker)
+        swj = next(iter(found.values()))["SWJ"]
+        panels[figure.title] = {"SWJ": swj} | {f"k = {k:,}": one["lossy"] for k, one in found.items()}
+        rows = []
+        for k, one in found.items():
+            nbytes = [one[mode].steady_nbytes for mode in ("SWJ", "lossy", "exact")]
+            lost = 100 * (1 - one["lossy"].answers / one["SWJ"].answers)
+            assert one["exact"].answers == one["SWJ"].answers
+            rows.append((k, *(n / 1e6 for n in nbytes), nbytes[1] / nbytes[0], nbytes[2] / nbytes[0], lost))
+        titles = ["k", "SWJ, MB", "lossy, MB", "exact, MB", "lossy / SWJ", "exact / SWJ", "lost, % of results"]
+        tables[figure.title] = table(titles, rows)
+    title = "6.17: CA and OAC"
+    panels[title] = memory.combined(quicker)
+    base = panels[title]["SWJ"].steady_nbytes
+    tables[title] = table(
+        ["", "MB", "share of SWJ"],
+        [(name, one.steady_nbytes / 1e6, one.steady_nbytes / base) for name, one in panels[title].items()],
+    )
     path, shown = picture("memory")
     plots.over_rows(panels, path)
-    sections = [shown]
-    for title, runs in panels.items():
-        base = runs["SWJ"].steady_nbytes
-        rows = [(name, one.steady_nbytes / 1e6, one.steady_nbytes / base) for name, one in runs.items()]
-        sections.append(remarks.section(title, table(["", "MB", "share of SWJ"], rows)))
+    sections = [shown, *(remarks.section(title, found_) for title, found_ in tables.items())]
     title = "6.18: CA and RIDS"
     points = memory.interfering(quicker)
     path, shown = picture("interfering")
@@ -103,14 +116,18 @@ def report_overhead(quicker: int) -> str:
     found = {figure.title: memory.overhead(number, quicker) for number, figure in memory.FIGURES.items()}
     columns = [f"k = {k // quicker:,}" for k in memory.ADHERENCES]
     rows = [
-        (title, *(f"{own:,.0f} / {base:,.0f} = {own / base:.2f}" for own, base in times.values()))
+        (
+            f"{title}, {mode}",
+            *(f"{t[mode]:,.0f} / {t['SWJ']:,.0f} = {t[mode] / t['SWJ']:.2f}" for t in times.values()),
+        )
         for title, times in found.items()
+        for mode in ("lossy", "exact")
     ]
     shares = [
-        (name, f"{one.join_ns:,.0f}", *(f"{ns:,.1f}" for ns in one.monitors_ns), f"{100 * one.share:.1f} %")
+        (name, f"{one.join_ns:,.0f}", *(f"{one.monitors_ns[kind]:,.1f}" for kind in Kind), f"{100 * one.share:.1f} %")
         for name, one in cost.shares(quicker).items()
     ]
-    titles = ["streams", "join, ns per row", "RIDS", "CA", "OAP", "all of the join's monitors"]
+    titles = ["streams", "join, ns per row", *(kind.value for kind in Kind), "all of the join's monitors"]
     return write(
         "overhead",
         "k-Mon: computational overhead",
@@ -142,21 +159,22 @@ def report_linear_road(quicker: int) -> str:
     rows = []
     for name, query in linear_road.QUERIES.items():
         found = linear_road.measure(name, 50_000 // quicker // quicker)
-        own, base = found["k-Mon"], found["SWJ"]
+        own, base = (found["lossy"], found["exact"]), found["SWJ"]
         constraint, memory_ratio, time_ratio = query.thesis
         rows.append(
             (
                 name,
                 constraint,
                 memory_ratio,
-                own.steady_nbytes / base.steady_nbytes,
-                own.steady_nbytes / found["off"].steady_nbytes,
+                *(one.steady_nbytes / base.steady_nbytes for one in own),
+                *(one.steady_nbytes / found["off"].steady_nbytes for one in own),
                 time_ratio,
-                own.spent_ns / base.spent_ns,
-                own.steady_nbytes / 1e6,
+                *(one.spent_ns / base.spent_ns for one in own),
             )
         )
-    titles = ["query", "constraint", "memory, thesis", "of SWJ", "of all windows", "time, thesis", "of SWJ", "MB"]
+    titles = ["query", "constraint", "memory, thesis"]
+    titles += [f"{mode}, of {of}" for of in ("SWJ", "whole windows") for mode in ("lossy", "exact")]
+    titles += ["time, thesis", "lossy, of SWJ", "exact, of SWJ"]
     return write("linear_road", "k-Mon: Linear Road", [remarks.section("Table 6.3: Linear Road", table(titles, rows))])
 
 
