@@ -157,9 +157,7 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
-        Setting(
-            "caching", "off", _one_of("off", "prefix", "global"), "caches in joins, of queries to come"
-        ),
+        Setting("caching", "off", _one_of("off", "prefix", "global"), "caches in joins, of queries to come"),
         Setting("cache_memory", 2**26, _optional_bytes, "bytes that the caches of a join may hold; none: no limit"),
         Setting("cache_interval", 10_000, _at_least(100), "elements of a join between two choices of its caches"),
         Setting("sharing", "on", _switch, "operators and stores shared between queries"),

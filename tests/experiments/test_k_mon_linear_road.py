@@ -78,7 +78,7 @@ def push_in_pieces(
 
 
 def test_all_modes_give_as_many_rows_and_tell_what_they_hold() -> None:
-    found = measure("NegTollStr", 40, minutes=10)
+    found = measure("NegTollStr", 40, minutes=10, modes=("off", "SWJ", "exact"))
     assert len({run.answers for run in found.values()}) == 1
     assert found["SWJ"].answers > 20
     assert all(run.steady_nbytes > 0 and run.spent_ns > 0 for run in found.values())
