@@ -17,6 +17,7 @@ from minidsms import statements
 from minidsms.admission import Admission
 from minidsms.archive.connected import Archiving
 from minidsms.arguments import name_of, text_of
+from minidsms.behind import Behind
 from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error
@@ -74,6 +75,7 @@ class Connection(Archiving, ReadsSources):
             raise Error("clock is a function without arguments that gives the present tick")
         self.settings = Settings(**options)
         self.memory = MemoryAccount(self)
+        self.behind = Behind()
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
         self.lock = threading.RLock()
         super().__init__()
@@ -526,6 +528,7 @@ class Connection(Archiving, ReadsSources):
             with contextlib.ExitStack() as closing:
                 closing.callback(setattr, self, "_closed", True)
                 closing.callback(self._callbacks.forget)
+                closing.callback(self.behind.drop)
                 closing.callback(self.close_archives)
                 for close in self.reading.closers:
                     closing.callback(close)

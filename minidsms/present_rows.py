@@ -1,16 +1,19 @@
 """The rows a relation holds, kept from its changes where no operator knows them.
 
 Changes wait in batches and are counted, row by row, when many wait or somebody asks: so each costs one look into a
-table of the rows present, whatever the sizes of the batches.
+table of the rows present, whatever the sizes of the batches. Many are counted behind the engine.
 Invariant: what is held follows the relation, not the number of its changes.  docs/semantics D2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minidsms.behind import Behind
 from minidsms.elements import Batch, Int64Array, Schema
 
 if TYPE_CHECKING:
@@ -20,10 +23,11 @@ _MOST_WAITING = 1 << 16
 
 
 class PresentRows:
-    """A bag of rows of one schema."""
+    """A bag of rows of one schema. behind: does what need not be waited for."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, behind: Behind) -> None:
         self._schema = schema
+        self._behind = behind
         self._waiting: list[Batch] = []
         self._n_waiting = 0
         self._table: KeyTable | None = None
@@ -34,11 +38,15 @@ class PresentRows:
         self._waiting.append(batch)
         self._n_waiting += len(batch)
         if self._n_waiting > _MOST_WAITING:
-            self._count()
+            many, n = self._waiting, self._n_waiting
+            self._waiting, self._n_waiting = [], 0
+            self._behind.do(partial(self._count, many), n)
 
     def rows(self) -> Batch:
         """The rows present as insertions, equal ones repeated (ts of no meaning)."""
-        self._count()
+        self._behind.settle()
+        waiting, self._waiting, self._n_waiting = self._waiting, [], 0
+        self._count(waiting)
         if not len(self._schema):
             return Batch(np.zeros(int(self._counts.sum()), np.int64), None, [])
         if self._table is None:
@@ -49,19 +57,21 @@ class PresentRows:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
+        self._behind.settle()
         waiting = sum(len(b) * b.row_nbytes for b in self._waiting)
         return waiting + self._counts.nbytes + (0 if self._table is None else self._table.nbytes)
 
     def clear(self) -> None:
         """Forget everything."""
+        self._behind.settle()
         self._waiting, self._n_waiting = [], 0
         self._table, self._counts = None, np.zeros(0, np.int64)
 
-    def _count(self) -> None:
-        if not self._waiting:
+    def _count(self, changes: Sequence[Batch]) -> None:
+        """Count changes in. One thread at a time."""
+        if not changes:
             return
-        batch = Batch.concat(self._waiting)
-        self._waiting, self._n_waiting = [], 0
+        batch = Batch.concat(changes)
         if not len(self._schema):
             self._counts = np.array([self._counts.sum() + batch.signs.sum(dtype=np.int64)], np.int64)
             return

@@ -62,7 +62,7 @@ class Query:
         self.expanded = expanded
         self._codec = codec
         self._pending: list[Batch] = []
-        self._present = PresentRows(schema)
+        self._present = PresentRows(schema, connection.behind)
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
         self._sink: Sink | None = None

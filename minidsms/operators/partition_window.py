@@ -33,6 +33,10 @@ class PartitionWindow(Operator):
         """Never, where elements leave only when others come."""
         return MAX_INSTANT if self.stub.range_ is None else MIN_INSTANT
 
+    def contents(self) -> Batch:
+        """The rows present, as insertions (ts of no meaning)."""
+        return self.stub.contents()
+
     def describe(self) -> Description:
         stub = self.stub
         keys = ", ".join(self.schema[i].name for i in stub.keys)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from minidsms.behind import Behind
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema
 from minidsms.results import ResultCodec
 from minidsms.sinks.destination import Destination, cannot_write
-from minidsms.sinks.write_behind import WriteBehind
 
 GROUP_ROWS = 131_072
 
@@ -32,7 +32,7 @@ class ColumnarSink:
         self._writer: Any = None
         self._waiting: list[Any] = []
         self._waiting_rows = 0
-        self._behind = WriteBehind()
+        self._behind = Behind()
 
     def open(self, schema: Schema, codec: ResultCodec) -> None:
         """Begin the file."""

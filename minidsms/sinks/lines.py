@@ -15,10 +15,10 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minidsms.behind import Behind
 from minidsms.elements import Batch, Schema
 from minidsms.results import ResultCodec
 from minidsms.sinks.destination import Destination
-from minidsms.sinks.write_behind import WriteBehind
 
 ROWS_AT_ONCE = 65_536
 """Rows whose text is made before any is written."""
@@ -89,7 +89,7 @@ class LineSink:
         self._make_output = output
         self._output: Output | None = None
         self._format: LineFormat | None = None
-        self._behind: WriteBehind | None = None
+        self._behind: Behind | None = None
 
     @property
     def bytes(self) -> int:
@@ -110,7 +110,7 @@ class LineSink:
         else:
             self._send(self._output, header)
         if isinstance(self._output, Destination) and self._output.is_hidden:
-            self._behind = WriteBehind()
+            self._behind = Behind()
 
     def write(self, batch: Batch) -> None:
         """Append the elements."""

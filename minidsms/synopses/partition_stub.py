@@ -202,6 +202,15 @@ class PartitionStub:
         slots = np.flatnonzero(is_used).astype(np.int64)
         return slots[np.argsort(self._slots[slots, kernels.NUMBER])]
 
+    def contents(self) -> Batch:
+        """The rows of the window, by arrival (ts of no meaning). Only where rows are kept."""
+        slots = self._standing()
+        columns = [
+            Column(values[slots], None if valid is None else valid[slots])
+            for values, valid in zip(self._values, self._valid)
+        ]
+        return Batch(np.zeros(len(slots), np.int64), None, columns)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from minidsms.behind import Behind
 from minidsms.operators.aggregate import Aggregate
 from tests.operators.harness import Element, batch, contents, elements, feed, netted, queue, random_cuts, random_window
 from tests.operators.test_aggregate import ALL, SCHEMA, Texts, check, expected_states, run_in_order, some_rows, spec
@@ -45,7 +46,7 @@ def test_the_present_rows_are_the_balance_of_all_changes() -> None:
     from minidsms.present_rows import PresentRows
 
     items = random_window(some_rows(7, 200), 7, size=30)
-    present = PresentRows(SCHEMA)
+    present = PresentRows(SCHEMA, Behind())
     for start in range(0, 180, 7):
         present.add(batch(items[start : min(start + 7, 180)], SCHEMA))
         if start % 3 == 0:

@@ -20,6 +20,8 @@ QUERIES = {
     "filter": "SELECT v, t FROM S [RANGE 5] WHERE k > 1",
     "computed": "SELECT v + 1, t FROM S [RANGE 5] WHERE v % 2 = 0",
     "partition": "SELECT k, v FROM S [PARTITION BY k ROWS 2]",
+    "partition of a while": "SELECT k, t FROM S [PARTITION BY k ROWS 2 RANGE 4]",
+    "partition, one column": "SELECT t FROM S [PARTITION BY t ROWS 1]",
     "derived": "SELECT k FROM (SELECT ISTREAM(k, v) FROM S [RANGE 5] WHERE v > 2) AS d [RANGE 3]",
     "union all": "SELECT k FROM S [RANGE 3] UNION ALL SELECT k FROM R [RANGE 4]",
     "join": "SELECT S.k, v FROM S [RANGE 4], R [RANGE 3] WHERE S.k = R.k",
@@ -72,3 +74,21 @@ def test_rows_that_are_present_are_held_once_and_freed_when_the_query_is_closed(
         db.push("S", [(1, 1, "last")], ts=[20_000])
         db.advance(20_001)
         assert len(db.stream_store("S")[0]) == 0
+
+
+def test_many_changes_counted_behind_the_engine_are_in_the_snapshot() -> None:
+    n = 150_000
+    with minidsms.connect() as db:
+        db.execute(DECLARATIONS)
+        query = db.query("SELECT S.k, t FROM S [RANGE 4], R [RANGE UNBOUNDED] WHERE S.k = R.k")
+        db.push("R", [(0,), (1,)], ts=0)
+        k, ts = [i % 3 for i in range(n)], [i // 1000 for i in range(n)]
+        for start in range(0, n, 10_000):
+            part = slice(start, start + 10_000)
+            texts = [f"t{i % 7}" for i in range(start, start + 10_000)]
+            db.push("S", {"k": k[part], "v": k[part], "t": texts}, ts=ts[part])
+            db.advance(ts[start + 9_999], stream="R")
+            query.fetch_arrow()
+        db.advance(ts[-1])
+        expected = Counter((k[i], f"t{i % 7}") for i in range(n) if k[i] < 2 and ts[i] > ts[-1] - 4)
+        assert Counter(query.snapshot()) == expected

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms.behind import FEWEST_ROWS, Behind
 from minidsms.sinks.destination import Destination
 from minidsms.sinks.lines import LineSink
 from minidsms.sinks.opening import line_format
-from minidsms.sinks.write_behind import FEWEST_ROWS, WriteBehind
 
 MANY = 2 * FEWEST_ROWS
 
 
 def _threads() -> int:
-    return sum(thread.name == "minidsms-write-behind" for thread in threading.enumerate())
+    return sum(thread.name == "minidsms-behind" for thread in threading.enumerate())
 
 
 def test_work_is_done_in_order_be_it_little_or_much() -> None:
-    behind, done = WriteBehind(), list[int]()
+    behind, done = Behind(), list[int]()
 
     def work(i: int) -> None:
         time.sleep(0.001 if i % 5 == 0 else 0)
@@ -37,7 +37,7 @@ def test_work_is_done_in_order_be_it_little_or_much() -> None:
 
 
 def test_who_gives_more_than_can_be_done_waits() -> None:
-    behind, gate, begun = WriteBehind(), threading.Event(), list[int]()
+    behind, gate, begun = Behind(), threading.Event(), list[int]()
     giver = threading.Thread(
         target=lambda: [behind.do(lambda: (gate.wait(), None)[1], MANY) or begun.append(i) for i in range(20)]
     )
@@ -51,7 +51,7 @@ def test_who_gives_more_than_can_be_done_waits() -> None:
 
 
 def test_an_error_comes_back_once_and_nothing_is_done_after_it() -> None:
-    behind, done = WriteBehind(), list[int]()
+    behind, done = Behind(), list[int]()
 
     def fail() -> None:
         raise OSError("disk full")

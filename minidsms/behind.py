@@ -1,12 +1,13 @@
-"""Work on its way to a file, done by a thread behind the engine.
+"""Work that is not waited for, done by a thread behind the engine.
 
-Making text of columns, compressing and writing release the interpreter's lock nearly all of their time, so a second
-core does them while the engine goes on. Only for files that appear whole when they are closed: nobody can tell when
-their bytes were written.
+Making text of columns and writing it to a file that appears whole when it is closed; counting the rows of a relation
+that somebody may ask for: it releases the interpreter's lock nearly all of its time, so a second core does it while the
+engine goes on. Only for work of which nobody can tell when it was done: whoever looks waits (`settle`).
 
 Invariants: work is done in the order in which it was given; at most `_MOST_WAITING` pieces wait, then the giver does;
 after an error nothing more is done, and the error comes out of the next `do` or of `finish`. Once `finish` or `drop`
-has returned nothing is under way.
+has returned nothing is under way.  docs/design, point 10: the thread takes no lock of the engine and knows none of its
+state.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ FEWEST_ROWS = 4096
 """Less work than so many rows bring is done at once, where nothing waits: handing it over would cost more."""
 
 
-class WriteBehind:
-    """The work for one file. The thread is made with the first work that is worth it, and ends with the file."""
+class Behind:
+    """A queue of work. Its thread is made with the first work that is worth it, and ends with `finish` or `drop`."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -41,7 +42,7 @@ class WriteBehind:
             self._changed.wait_for(lambda: len(self._waiting) < _MOST_WAITING or self._error is not None)
             self._waiting.append(work)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="minidsms-write-behind", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="minidsms-behind", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
         self._raise()
@@ -79,6 +80,7 @@ class WriteBehind:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        self._is_over = False
 
     def _run(self) -> None:
         while True:
