@@ -4,7 +4,8 @@ The index is that of `kernels.mjoin`, but no deletion is ever an element: `insta
 and so whether it is there. Work goes by *blocks*, some whole instants of all inputs:
   1. every element of the block is linked, key by key;
   2. *drop probing*: of each input, step after step of its pipeline that asks for the element's own key, the elements
-     for which the other input has no row are dropped, and where the first row was found is kept;
+     for which the other input has no row are dropped, and where the first row was found is kept; then, while it pays,
+     step after step that asks for the key of such a row;
   3. *output generation*: what is left is joined depth first, in the order of the instants, going on at the rows found.
      A row chosen on the way is dropped, too, as soon as one of the steps that ask for its keys finds nothing.
 Loops over a block's elements keep their figures in registers and do not wait for one another, which one loop over all
@@ -61,10 +62,11 @@ from minidsms.kernels.mjoin import (
 
 (
     TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_INSTANTS, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
-    ASKED, PLACED_WORDS,
-) = range(STEP_WORDS, STEP_WORDS + 10)  # fmt: skip
-"""Of a placed step, beyond what a step has: where the index holds what it reads, and the position in the pipeline of
-the input that gives the tag: 0 is the arriving element, d + 1 what step d chose. PLACED_WORDS: how many there are."""
+    ASKED, TRIED, DROPPED, PLACED_WORDS,
+) = range(STEP_WORDS, STEP_WORDS + 12)  # fmt: skip
+"""Of a placed step, beyond what a step has: where the index holds what it reads; the position in the pipeline of the
+input that gives the tag: 0 is the arriving element, d + 1 what step d chose; and of how many elements drop probing
+behind another step has dropped how many. PLACED_WORDS: how many there are."""
 
 CROWDED = 3
 """A status: an instant has state[NEEDED] elements of one input, more than the scratch arrays have room for."""
@@ -74,6 +76,9 @@ TAG, FOLLOWING, CHOSEN, FOUND = range(4)
 chosen."""
 
 _LEAST_BLOCK = 4
+
+_ENOUGH = 64
+"""Elements after which a step that drops less than a quarter of them behind another one is not asked so any more."""
 
 
 @njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
@@ -111,7 +116,7 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             step[TARGET_MASK], step[TARGET_INSTANTS] = inputs[j, MASK], inputs[j, MARKS]
             step[TARGET_LENGTH] = inputs[j, LENGTH]
             step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
-            step[ASKED] = 0
+            step[ASKED] = step[TRIED] = step[DROPPED] = 0
             for e in range(d):
                 if steps[i, e, TARGET] == step[FROM]:
                     step[ASKED] = e + 1
@@ -241,6 +246,67 @@ def _drop(  # type: ignore[no-untyped-def]
 
 
 @njit(
+    "int64(int64, int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def _drop_behind(  # type: ignore[no-untyped-def]
+    i, p, q, count, alive, firsts, placed, inputs, nodes, heads, instants, state
+):
+    """Drop probing by the step at placed[q], which asks for the keys of the rows that the one at placed[p] finds.
+
+    Of the `count` slots alive those are left for which a row found by the first finds a row; `firsts`, as of `_drop`,
+    moves on to it. What is passed by joins with nothing.
+    """
+    step, behind = placed[p : p + PLACED_WORDS], placed[q : q + PLACED_WORDS]
+    base, mask, low = step[TARGET_NODES], step[TARGET_MASK], inputs[step[TARGET], LO]
+    came, length = step[TARGET_INSTANTS], uint64(step[TARGET_LENGTH])
+    own, own_mask, own_came, first = step[SOURCE_NODES], step[SOURCE_MASK], inputs[i, MARKS], inputs[i, HI]
+    source = behind[SOURCE_NODES]
+    base2, mask2, low2 = behind[TARGET_NODES], behind[TARGET_MASK], inputs[behind[TARGET], LO]
+    came2, length2 = behind[TARGET_INSTANTS], uint64(behind[TARGET_LENGTH])
+    buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
+    is_later = int64(1) if behind[TARGET] < i else int64(0)
+    kept, inspected = 0, 0
+    for a in range(count):
+        slot = alive[a]
+        at = slot & own_mask
+        tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
+        s = firsts[uint64(slot - first)]
+        r = int64(-1)
+        while s >= low:
+            tag2 = nodes[uint64(source + 2 * (s & mask))]
+            r = heads[uint64(buckets + _bucket(tag2, shift))]
+            while r >= low2:
+                k = uint64(base2 + 2 * (r & mask2))
+                inspected += 1
+                if nodes[k] == tag2:
+                    ts = instants[uint64(came2 + (r & mask2))]
+                    if ts < t + is_later:
+                        if uint64(t) - uint64(ts) >= length2:
+                            r = int64(-1)
+                        break
+                r = nodes[k + uint64(1)]
+            if r >= low2:
+                break
+            s = nodes[uint64(base + 2 * (s & mask) + 1)]
+            while s >= low and nodes[uint64(base + 2 * (s & mask))] != tag:
+                inspected += 1
+                s = nodes[uint64(base + 2 * (s & mask) + 1)]
+            if s >= low and uint64(t) - uint64(instants[uint64(came + (s & mask))]) >= length:
+                s = int64(-1)
+        firsts[uint64(slot - first)] = s
+        alive[uint64(kept)] = slot
+        if r >= low2:
+            kept += 1
+    behind[TRIED] += count
+    behind[DROPPED] += count - kept
+    state[INSPECTED] += inspected
+    return int64(kept)
+
+
+@njit(
     "int64(int64, int64, int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
     " int64[::1], int64[::1])",
     cache=True,
@@ -263,6 +329,13 @@ def _survivors(  # type: ignore[no-untyped-def]
         p = (i * len(firsts) + d) * PLACED_WORDS
         if placed[p + ASKED] == 0 and count > 0:
             count = _drop(i, p, count, alive, firsts[d], placed, inputs, nodes, heads, instants, state)
+    for d in range(1, len(firsts)):
+        q = (i * len(firsts) + d) * PLACED_WORDS
+        e = placed[q + ASKED] - 1
+        p = (i * len(firsts) + e) * PLACED_WORDS
+        pays = placed[q + TRIED] < _ENOUGH or placed[q + DROPPED] * 4 >= placed[q + TRIED]
+        if e >= 0 and placed[p + ASKED] == 0 and count > 0 and pays:
+            count = _drop_behind(i, p, q, count, alive, firsts[e], placed, inputs, nodes, heads, instants, state)
     return count
 
 

@@ -114,13 +114,18 @@ class IndexedWindow:
 
     def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
         """The columns of the rows in these slots."""
-        if not columns:
-            return []
+        return [self._gathered(c, slots) for c in columns]
+
+    def _gathered(self, column: int, slots: Int64Array) -> Column:
         assert self._store is not None
-        numbers = self.ring[slots & (len(self.ring) - 1)]
-        gathered = [self._store.gather(self._columns[c], numbers) for c in columns]
-        # The own store is freed before the engine rests: views of it must not go out.
-        return [_owned(c) for c in gathered] if self._is_own else gathered
+        values, valid, mask = self._store.raw(self._columns[column])
+        taken = np.empty(len(slots), values.dtype)
+        kernels.gather_words(_words(values), mask, self.ring, slots, _words(taken))
+        if valid is None:
+            return Column(taken)
+        present = np.empty(len(slots), np.bool_)
+        kernels.gather_words(valid.view(np.int8), mask, self.ring, slots, present.view(np.int8))
+        return Column(taken, present)
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
@@ -451,11 +456,6 @@ class WindowIndex:
                 ring[new] = window.ring[old]
                 window.ring = ring
             self.relink(j)
-
-
-def _owned(column: Column) -> Column:
-    values, valid = column.values, column.valid
-    return Column(values if values.base is None else values.copy(), None if valid is None else valid.copy())
 
 
 def _plain(array: Any) -> Any:
