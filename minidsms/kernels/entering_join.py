@@ -33,6 +33,7 @@ from minidsms.kernels.mjoin import (
     HI,
     INSPECTED,
     INSTANT,
+    IS_SHOWN,
     KEY,
     KEYS_END,
     LEAVES,
@@ -340,6 +341,24 @@ def _survivors(  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
+def _stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-def]
+    """Where a slot of input j is stamped: by its mark, or where there are none by the keys that the answer shows.
+
+    Rows that show the same are stamped in the same place.
+    """
+    at = slot & inputs[j, MASK]
+    h = uint64(1)
+    if len(marks) > 0:
+        h = uint64(marks[inputs[j, MARKS] + at])
+    else:
+        for x in range(inputs[j, KEY], inputs[j, KEYS_END]):
+            if keys[x, IS_SHOWN] != 0:
+                h = (h ^ uint64(nodes[uint64(keys[x, NODES] + 2 * at)])) * uint64(0x9E3779B97F4A7C15)
+                h ^= h >> uint64(32)
+    return int64(h & uint64(STAMPS - 1))
+
+
+@njit(inline="always")
 def _leaves(  # type: ignore[no-untyped-def]
     instants, inputs, gone, instant
 ):
@@ -404,9 +423,8 @@ def _generate(  # type: ignore[no-untyped-def]
                 cancels, middle = True, found
                 state[SERIAL] += 1
                 for j in range(n):
-                    start, mask = inputs[j, MARKS], inputs[j, MASK]
                     for at in range(first, found):
-                        stamps[j, marks[start + (out[j, at] & mask)] & (STAMPS - 1)] = state[SERIAL]
+                        stamps[j, _stamp_of(inputs, keys, nodes, marks, j, out[j, at])] = state[SERIAL]
                 i, slot = int64(0), gone[0, 0] - 1
             if not begins and not cancels:
                 first = found
@@ -423,9 +441,8 @@ def _generate(  # type: ignore[no-untyped-def]
             while i < n and not begins:
                 slot += 1
                 if slot < gone[1, i]:
-                    at = slot & inputs[i, MASK]
-                    begins = stamps[i, marks[inputs[i, MARKS] + at] & (STAMPS - 1)] == state[SERIAL]
-                    begins &= nodes[keys[inputs[i, KEY], NODES] + 2 * at + 1] != UNLINKED
+                    begins = stamps[i, _stamp_of(inputs, keys, nodes, marks, i, slot)] == state[SERIAL]
+                    begins &= nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
                 else:
                     i += 1
                     if i < n:
@@ -518,8 +535,8 @@ def _generate(  # type: ignore[no-untyped-def]
                             break
                         if equal and cancels:
                             for m in range(n):
-                                mark = marks[inputs[m, MARKS] + (walks[CHOSEN, m] & inputs[m, MASK])]
-                                equal &= stamps[m, mark & (STAMPS - 1)] == state[SERIAL]
+                                at = _stamp_of(inputs, keys, nodes, marks, m, walks[CHOSEN, m])
+                                equal &= stamps[m, at] == state[SERIAL]
                         if equal:
                             if found == limit:
                                 state[STATUS] = FULL

@@ -40,8 +40,9 @@ IS_BAG, INPUT_WORDS = range(20, 22)
 NO_RANGE = -1
 """The window is unbounded: as an unsigned number, the longest of ranges."""
 
-NODES, HEADS, SHIFT, BACKS, KEY_WORDS = range(5)
-"""Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift."""
+NODES, HEADS, SHIFT, BACKS, IS_SHOWN, KEY_WORDS = range(6)
+"""Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift;
+whether it is a column that the answer shows, or that is equal to one."""
 
 TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, STEP_WORDS = range(7)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks."""

@@ -36,6 +36,8 @@ class CachedMJoin(MJoin):
     elements, caches are kept free of them by the deletions' own pipelines, not by the lookups.
     """
 
+    _may_stamp_by_keys = False
+
     def __init__(
         self,
         inputs: Sequence[Queue],

@@ -8,7 +8,7 @@ still linked to those visited. Babu 2005, section 5.2.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -48,6 +48,16 @@ class JoinGraph:
     def linked(self, i: int) -> frozenset[int]:
         """The inputs that some equality links with input i."""
         return self._linked[i]
+
+    def equal_to(self, columns: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+        """These (input, column) and all that equalities make equal to one of them."""
+        known = set(columns)
+        grows = True
+        while grows:
+            more = {b for pair in self.equalities for a, b in (pair, pair[::-1]) if a in known and b not in known}
+            known |= more
+            grows = bool(more)
+        return known
 
     def following(self, visited: Sequence[int]) -> list[int]:
         """The inputs that a legal pipeline may visit next, ascending."""

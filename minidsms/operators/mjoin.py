@@ -71,6 +71,8 @@ class MJoin(Operator):
     """
 
     name = "MJoin"
+    _may_stamp_by_keys = True
+    """No kernel that a subclass runs needs marks where this class does without."""
 
     def __init__(
         self,
@@ -95,8 +97,14 @@ class MJoin(Operator):
         marked = None
         if shown is not None and self.leaves_out:
             marked = [sorted({c for j in shown for k, c in [self.outputs_of[j]] if k == i}) for i in range(n)]
+        keyed = self.graph.equal_to(self.outputs_of[j] for j in shown or ())
+        if ranges is not None and marked is not None and self._may_stamp_by_keys:
+            of_keys = [any((i, *key) in keyed for key in self.graph.keys[i]) for i in range(n)]
+            if all(has_one or not columns for has_one, columns in zip(of_keys, marked)):
+                marked = None  # what the answer shows of the keys tells rows apart well enough
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
         self._index = WindowIndex([q.schema for q in inputs], self.graph.keys, marked, needed, ranges, bags)
+        self._index.show(keyed)
         self.reorder(self.graph.default_orders())
         self._stamps = np.zeros((n if self.leaves_out else 0, STAMPS), np.int64)
         self._walks = np.zeros((4, n), np.int64)

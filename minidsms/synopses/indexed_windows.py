@@ -38,6 +38,7 @@ from minidsms.kernels.mjoin import (
     HI,
     INPUT_WORDS,
     IS_BAG,
+    IS_SHOWN,
     KEY,
     KEY_WORDS,
     KEYS_END,
@@ -346,6 +347,13 @@ class WindowIndex:
             if batch is not None:
                 assert isinstance(window, IndexedWindow)
                 window.arrive(batch)
+
+    def show(self, shown: Iterable[tuple[int, int]]) -> None:
+        """Note which columns, by (input, column), are those that the answer shows, or equal to one."""
+        for i, c in shown:
+            first = int(self.inputs[i, KEY])
+            if (c,) in self.windows[i].keys:
+                self.keys[first + self.windows[i].keys.index((c,)), IS_SHOWN] = 1
 
     def recent(self, i: int, back: Int64Array) -> Int64Array:
         """Slots of rows that came last, counted back from the newest: of a bag, of its elements in the last part."""
