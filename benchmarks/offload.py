@@ -89,15 +89,37 @@ def spark(folder: str, cql: str, until: int) -> dict[str, Any]:
     started, cpu = time.perf_counter(), _cpu_s(java)
     changes = run(cql, folder, until=until).count()
     seconds, cpu = time.perf_counter() - started, _cpu_s(java) - cpu
-    status = Path(f"/proc/{java}/status").read_text()
-    memory = int(status.split("VmHWM:")[1].split()[0]) >> 10
-    return {"seconds": seconds, "cpu_s": cpu, "memory_mb": memory, "changes": changes}
+    return {"seconds": seconds, "cpu_s": cpu, "memory_mb": _memory_mb(java), "changes": changes}
 
 
 def _cpu_s(process: int) -> float:
-    """The CPU seconds of a process and its ended children."""
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    """The CPU seconds of a process and all below it, ended or not."""
+    ticks = 0
+    waiting = [process]
+    while waiting:
+        place = Path(f"/proc/{waiting.pop()}")
+        try:
+            ticks += sum(map(int, (place / "stat").read_text().rsplit(")", 1)[1].split()[11:15]))
+            for task in (place / "task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+        except OSError:  # it has ended meanwhile, and counts with its parent
+            continue
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _memory_mb(process: int) -> int:
+    """The greatest resident memory of a process and the sum of that of what runs below it now."""
+    total = 0
+    waiting = [process]
+    while waiting:
+        place = Path(f"/proc/{waiting.pop()}")
+        try:
+            total += int((place / "status").read_text().split("VmHWM:")[1].split()[0]) >> 10
+            for task in (place / "task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+        except (OSError, IndexError):
+            continue
+    return total
 
 
 def main() -> None:

@@ -6,7 +6,8 @@ during which a group has a value; the others look up a tree over time (`extremes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from minidsms.spark import sums
 from minidsms.spark.computed import Computed, NotExpressibleError
 from minidsms.spark.extremes import Extreme, extreme, extremes_of, is_extreme
 from minidsms.spark.frames import FROM, NEVER, ORDER, TO, Intervals, World, long
-from minidsms.spark.sweep import AT, ends, running
+from minidsms.spark.sweep import AT, Fold, ends, running
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -41,13 +42,18 @@ def aggregate(world: World, relation: Intervals, node: GroupBy, start: Intervals
     columns = [F.col(FROM), F.col(TO), *([F.col(ORDER)] if relation.is_ordered else [])]
     columns += [key.value.alias(f"k{i}") for i, key in enumerate(keys) if not fixed[i]]
     columns += [arg.value.alias(f"a{i}") for i, arg in enumerate(args) if arg is not None]
-    rows = Intervals(relation.frame.select(*columns), 0, relation.longest, relation.is_ordered)
-    segments = _segments(world, rows, by, calls, start)
+    rows = replace(relation, frame=relation.frame.select(*columns), width=0)
     wanted = {f"r{i}": extreme(call, F.col(f"a{i}")) for i, call in enumerate(calls) if is_extreme(call)}
-    if wanted:
-        segments = _with_extremes(world, rows, by, segments, wanted)
+    # Of rows that stay the least so far is the least of all: no tree is needed.
+    folded = {name: e for name, e in wanted.items() if e.fold is not None and rows.is_growing}
+    segments = _segments(world, rows, by, calls, start, folded)
+    looked_up = {name: e for name, e in wanted.items() if name not in folded}
+    if looked_up:
+        segments = extremes_of(world, rows, by, segments, looked_up)
     results = [
-        Computed(F.col(f"r{i}")) if is_extreme(call) else sums.result(call, _ROWS, f"s{i}")
+        Computed(folded[f"r{i}"].result(F.col(f"r{i}")) if f"r{i}" in folded else F.col(f"r{i}"))
+        if is_extreme(call)
+        else sums.result(call, _ROWS, f"s{i}")
         for i, call in enumerate(calls)
     ]
     width = len(node.keys) + len(calls)
@@ -61,16 +67,15 @@ def aggregate(world: World, relation: Intervals, node: GroupBy, start: Intervals
     return Intervals(frame, width, None if start is not None else relation.longest)
 
 
-def _with_extremes(
-    world: World, rows: Intervals, by: Sequence[str], segments: DataFrame, wanted: dict[str, Extreme]
-) -> DataFrame:
-    return extremes_of(world, rows, by, segments, wanted)
-
-
 def _segments(
-    world: World, rows: Intervals, by: Sequence[str], calls: Sequence[bound.AggregateCall], start: Intervals | None
+    world: World,
+    rows: Intervals,
+    by: Sequence[str],
+    calls: Sequence[bound.AggregateCall],
+    start: Intervals | None,
+    folded: Mapping[str, Extreme],
 ) -> DataFrame:
-    """The keys, `_from`, `_to`, and the totals of the groups that are there then."""
+    """The keys, `_from`, `_to`, and the totals of the groups that are there then, and what is folded."""
     plain: dict[str, Column] = {_ROWS: long(1)}
     changes: list[DataFrame] = []
     every = [_ROWS]
@@ -84,22 +89,25 @@ def _segments(
         else:
             changes.append(_distinct_changes(world, rows, by, i, own))
     keys = [F.col(k) for k in by]
-    changes.insert(0, ends(rows, keys, plain, world.until))
+    given = {name: e.given for name, e in folded.items()}
+    changes.insert(0, ends(rows, keys, plain, world.until, given))
+    folds = {name: e.fold for name, e in folded.items() if e.fold is not None}
     if start is not None:
         changes.append(start.frame.select(F.col(FROM).alias(AT)).where(F.col(AT) <= long(world.until)))
-    together = reduce(lambda a, b: a.unionByName(b), [_widened(c, by, every) for c in changes])
-    segments = running(world, together, by, every)
+    widened = [_widened(c, by, every, folds) for c in changes]
+    together = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), widened)
+    segments = running(world, together, by, every, folds)
     if start is None:
         return segments.where(F.col(_ROWS) > long(0))
     begin = start.frame.select(F.col(FROM).alias("_start"))
     return segments.join(F.broadcast(begin), F.col(FROM) >= F.col("_start")).drop("_start")
 
 
-def _widened(changes: DataFrame, by: Sequence[str], amounts: Sequence[str]) -> DataFrame:
-    """Changes with all amounts, 0 where they do not speak of one."""
+def _widened(changes: DataFrame, by: Sequence[str], amounts: Sequence[str], folds: Mapping[str, Fold]) -> DataFrame:
+    """Changes with all amounts, 0 where they do not speak of one, and what they have to be folded."""
     there = set(changes.columns)
     zero = [F.col(a) if a in there else (F.lit(0.0) if a.endswith("_sum") else long(0)).alias(a) for a in amounts]
-    return changes.select(*by, AT, *zero)
+    return changes.select(*by, AT, *zero, *(name for name in folds if name in there))
 
 
 def _distinct_changes(

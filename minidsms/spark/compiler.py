@@ -139,12 +139,12 @@ class Compiler:
             case KeepArrival():
                 kept = self._relation(node.input)
                 frame = kept.frame.withColumn(f"c{kept.width}", F.col(ORDER))
-                return Intervals(frame, kept.width + 1, kept.longest, is_ordered=True)
+                return dataclasses.replace(kept, frame=frame, width=kept.width + 1, is_light=False)
             case RestoreArrival():
                 held = self._relation(node.input)
                 last = F.col(f"c{held.width - 1}").alias(ORDER)
                 frame = held.frame.select(FROM, TO, last, *names(held.width - 1))
-                return Intervals(frame, held.width - 1, held.longest, is_ordered=True)
+                return dataclasses.replace(held, frame=frame, width=held.width - 1, is_ordered=True, is_light=False)
         raise AssertionError(f"no DataFrame for {type(node).__name__}")
 
     def _filter(self, node: bound.Filter) -> Compiled:
@@ -152,9 +152,7 @@ class Compiler:
         verdict = self._world.expressions.compute(node.condition)
         self._world.failed(below, [verdict])
         frame = below.frame.where(verdict.value)
-        if isinstance(below, Elements):
-            return Elements(frame, below.width, below.is_light)
-        return Intervals(frame, below.width, below.longest, below.is_ordered, below.is_light)
+        return dataclasses.replace(below, frame=frame)
 
     def _project(self, node: bound.Project) -> Compiled:
         below = self._done[id(node.input)]
@@ -166,7 +164,7 @@ class Compiler:
             return Elements(below.frame.select(TS, ORDER, *columns), width, below.is_light)
         order = [ORDER] if below.is_ordered else []
         frame = below.frame.select(FROM, TO, *order, *columns)
-        return Intervals(frame, width, below.longest, below.is_ordered, below.is_light)
+        return dataclasses.replace(below, frame=frame, width=width)
 
     def _events(self, node: WindowEvents | RelationEvents) -> DataFrame:
         """The instants, as `_at`."""

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from minidsms.cql import bound
 from minidsms.spark.computed import finite
 from minidsms.spark.frames import FROM, ORDER, TO, Intervals, World, long, same
+from minidsms.spark.sweep import GREATEST, LEAST, Fold
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -26,25 +27,29 @@ _LEVEL, _NODE = "_level", "_node"
 
 @dataclass(frozen=True)
 class Extreme:
-    """One aggregate: what a row gives, how a node's rows become a state, states a state, and a state the result."""
+    """One aggregate: what a row gives, how a node's rows become a state, states a state, and a state the result.
+
+    fold: how what the rows give is gathered one after the other, where that is possible.
+    """
 
     given: Column
     of_rows: Callable[[Column], Column]
     of_states: Callable[[Column], Column]
     result: Callable[[Column], Column]
+    fold: Fold | None = None
 
 
 def extreme(call: bound.AggregateCall, arg: Column) -> Extreme:
     """The parts of a built-in aggregate over `arg`."""
     match call.function:
         case "min":
-            return Extreme(arg, F.min, F.min, lambda s: s)
+            return Extreme(arg, F.min, F.min, lambda s: s, LEAST)
         case "max":
-            return Extreme(arg, F.max, F.max, lambda s: s)
+            return Extreme(arg, F.max, F.max, lambda s: s, GREATEST)
         case "first" | "last":
             placed = F.struct(F.col(ORDER).alias("at"), arg.alias("value"))
-            better = F.min if call.function == "first" else F.max
-            return Extreme(placed, better, better, lambda s: s["value"])
+            fold = LEAST if call.function == "first" else GREATEST
+            return Extreme(placed, fold.of_rows, fold.of_rows, lambda s: s["value"], fold)
     number = arg.cast("double")
     root = call.function == "stddev"
     return Extreme(number, _moments, lambda s: F.aggregate(F.collect_list(s), _NOTHING(), _merged), _variance(root))

@@ -44,7 +44,7 @@ class Elements:
 class Intervals:
     """A relation. longest: a bound of its intervals' lengths in ticks, None for none. is_ordered: it has `_order`.
 
-    is_light: as that of a stream.
+    is_light: as that of a stream.  is_growing: what comes stays, every `_to` is NEVER.
     """
 
     frame: DataFrame
@@ -52,6 +52,7 @@ class Intervals:
     longest: int | None = None
     is_ordered: bool = False
     is_light: bool = False
+    is_growing: bool = False
 
     @property
     def instant(self) -> str:

@@ -10,6 +10,7 @@ Semijoins meet the time during which the right side has the key; antijoins its c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -47,14 +48,16 @@ def join(world: World, left: Intervals, right: Intervals, condition: Expr | None
     frame = _meeting(a, b, len(pairs), pieces, null_safe=False)
     frame = frame.select(FROM, TO, *names(width))
     longest = shortest(left.longest, right.longest)
+    is_growing = left.is_growing and right.is_growing
     if not rest:
-        return Intervals(frame, width, longest)
+        return Intervals(frame, width, longest, is_growing=is_growing)
     whole = conjunction(rest)
     assert whole is not None
     verdict = world.expressions.compute(whole)
-    joined = Intervals(world.shared(frame) if verdict.failed is not None else frame, width, longest)
+    shared = world.shared(frame) if verdict.failed is not None else frame
+    joined = Intervals(shared, width, longest, is_growing=is_growing)
     world.failed(joined, [verdict])
-    return Intervals(joined.frame.where(verdict.value), width, joined.longest)
+    return replace(joined, frame=shared.where(verdict.value))
 
 
 def slice_length(left: Intervals, right: Intervals) -> int | None:

@@ -33,7 +33,8 @@ def set_operation(world: World, op: SetKind, all_: bool, left: Intervals, right:
     if op is SetKind.UNION and all_:
         both = left.frame.select(FROM, TO, *keys).unionByName(right.frame.select(FROM, TO, *keys))
         bounded = left.longest is not None and right.longest is not None
-        return Intervals(both, left.width, max(left.longest or 0, right.longest or 0) if bounded else None)
+        longest = max(left.longest or 0, right.longest or 0) if bounded else None
+        return Intervals(both, left.width, longest, is_growing=left.is_growing and right.is_growing)
     columns = [F.col(k) for k in keys]
     mine = ends(left, columns, {_LEFT: long(1), _RIGHT: long(0)}, world.until)
     others = ends(right, columns, {_LEFT: long(0), _RIGHT: long(1)}, world.until)

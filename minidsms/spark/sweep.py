@@ -9,7 +9,8 @@ Invariant: of the result's segments those of one key touch and do not overlap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -23,21 +24,53 @@ if TYPE_CHECKING:
 AT, _SLICE, _FIRST = "_at", "_slice", "_first"
 
 
-def ends(relation: Intervals, keys: Sequence[Column], amounts: Mapping[str, Column], until: int) -> DataFrame:
-    """The instants at which the relation changes, up to `until`: the keys, `_at`, and how the amounts change there."""
+@dataclass(frozen=True)
+class Fold:
+    """Something of the rows so far that cannot be taken back: the least or the greatest value."""
+
+    of_rows: Callable[[Column], Column]
+    of_two: Callable[..., Column]
+
+
+LEAST, GREATEST = Fold(F.min, F.least), Fold(F.max, F.greatest)
+
+
+def ends(
+    relation: Intervals,
+    keys: Sequence[Column],
+    amounts: Mapping[str, Column],
+    until: int,
+    given: Mapping[str, Column] | None = None,
+) -> DataFrame:
+    """The instants at which the relation changes, up to `until`: the keys, `_at`, and how the amounts change there.
+
+    given: what the rows of a relation that only grows bring besides, to be folded.
+    """
+    if relation.is_growing:
+        columns = [a.alias(name) for name, a in (*amounts.items(), *(given or {}).items())]
+        return relation.frame.select(*keys, F.col(FROM).alias(AT), *columns).where(F.col(AT) <= long(until))
+    assert not given
     enter = F.struct(F.col(FROM).alias(AT), *(a.alias(name) for name, a in amounts.items()))
     leave = F.struct(F.col(TO).alias(AT), *((-a).alias(name) for name, a in amounts.items()))
     return relation.frame.select(*keys, F.inline(F.array(enter, leave))).where(F.col(AT) <= long(until))
 
 
-def running(world: World, changes: DataFrame, keys: Sequence[str], amounts: Sequence[str]) -> DataFrame:
+def running(
+    world: World,
+    changes: DataFrame,
+    keys: Sequence[str],
+    amounts: Sequence[str],
+    folds: Mapping[str, Fold] | None = None,
+) -> DataFrame:
     """The keys, [`_from`, `_to`) and the totals of each segment, from a key's first change on.
 
-    changes: the keys, `_at` and by how much each amount changes there, in any number of rows.
+    changes: the keys, `_at` and by how much each amount changes there, in any number of rows.  folds: columns of the
+    changes that are folded.
     """
+    folds = folds or {}
     if not keys:
-        return _running_over_all(world, changes, amounts)
-    at_instants = changes.groupBy(*keys, AT).agg(*(F.sum(a).alias(a) for a in amounts))
+        return _running_over_all(world, changes, amounts, folds)
+    at_instants = changes.groupBy(*keys, AT).agg(*_in_one(amounts, folds))
     order = Window.partitionBy(*keys).orderBy(AT)
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return at_instants.select(
@@ -45,7 +78,14 @@ def running(world: World, changes: DataFrame, keys: Sequence[str], amounts: Sequ
         F.col(AT).alias(FROM),
         F.coalesce(F.lead(AT).over(order), _end(world)).alias(TO),
         *(F.sum(a).over(so_far).alias(a) for a in amounts),
+        *(f.of_rows(F.col(name)).over(so_far).alias(name) for name, f in folds.items()),
     )
+
+
+def _in_one(amounts: Sequence[str], folds: Mapping[str, Fold]) -> list[Column]:
+    """What several changes are together."""
+    folded = [fold.of_rows(F.col(name)).alias(name) for name, fold in folds.items()]
+    return [*(F.sum(a).alias(a) for a in amounts), *folded]
 
 
 def _end(world: World) -> Column:
@@ -53,16 +93,17 @@ def _end(world: World) -> Column:
     return F.greatest(long(world.until + 1), F.col(AT) + long(1))
 
 
-def _running_over_all(world: World, changes: DataFrame, amounts: Sequence[str]) -> DataFrame:
-    at_instants = changes.groupBy(AT).agg(*(F.sum(a).alias(a) for a in amounts))
+def _running_over_all(world: World, changes: DataFrame, amounts: Sequence[str], folds: Mapping[str, Fold]) -> DataFrame:
+    at_instants = changes.groupBy(AT).agg(*_in_one(amounts, folds))
     at_instants = at_instants.withColumn(_SLICE, world.slice_of(F.col(AT)))
-    totals = at_instants.groupBy(_SLICE).agg(F.min(AT).alias(_FIRST), *(F.sum(a).alias(a) for a in amounts))
+    totals = at_instants.groupBy(_SLICE).agg(F.min(AT).alias(_FIRST), *_in_one(amounts, folds))
     by_slice = Window.orderBy(_SLICE)  # a row per slice: a few hundred
     before = by_slice.rowsBetween(Window.unboundedPreceding, -1)
     begins = totals.select(
         F.col(_SLICE).alias("_begins"),
         F.lead(_FIRST).over(by_slice).alias("_next"),
         *(F.coalesce(F.sum(a).over(before), F.lit(0)).alias(f"_before_{a}") for a in amounts),
+        *(fold.of_rows(F.col(name)).over(before).alias(f"_before_{name}") for name, fold in folds.items()),
     )
     order = Window.partitionBy(_SLICE).orderBy(AT)
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -70,6 +111,10 @@ def _running_over_all(world: World, changes: DataFrame, amounts: Sequence[str]) 
         F.col(AT).alias(FROM),
         F.coalesce(F.lead(AT).over(order), F.col("_next"), _end(world)).alias(TO),
         *((F.sum(a).over(so_far) + F.col(f"_before_{a}")).alias(a) for a in amounts),
+        *(
+            fold.of_two(fold.of_rows(F.col(name)).over(so_far), F.col(f"_before_{name}")).alias(name)
+            for name, fold in folds.items()
+        ),
     )
 
 

@@ -6,6 +6,7 @@ pushes it out arrives. docs/semantics W1 to W7.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -27,7 +28,8 @@ def window(world: World, stream: Elements, spec: WindowSpec) -> Intervals:
     """The relation a window holds."""
     match spec.kind:
         case WindowKind.UNBOUNDED:
-            return _rows(stream, stream.frame, F.col(TS), long(NEVER), None)
+            held = _rows(stream, stream.frame, F.col(TS), long(NEVER), None)
+            return replace(held, is_growing=True)
         case WindowKind.RANGE:
             return _range(stream, spec)
         case WindowKind.ROWS:

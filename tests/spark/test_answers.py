@@ -43,6 +43,10 @@ QUERIES = {
     ),
     "distinct aggregates": "SELECT COUNT(DISTINCT v), SUM(DISTINCT v), AVG(DISTINCT x) FROM Sa [ROWS 4]",
     "ROWS by arrival": "ISTREAM (SELECT v, t FROM Sa [ROWS 2])",
+    "extremes of what only grows": (
+        "SELECT k, MIN(x), MAX(t), FIRST(v), LAST(t), STDDEV(v), COUNT(DISTINCT v) FROM Sa GROUP BY k"
+    ),
+    "extremes of all that was": "SELECT MIN(x), MAX(v), FIRST(t), LAST(v), COUNT(DISTINCT t) FROM Sa",
     "ROWS that slide": "SELECT k, v FROM Sa [ROWS 3 SLIDE 2]",
     "PARTITION, within a RANGE": "DSTREAM (SELECT k, v FROM Sa [PARTITION BY k ROWS 1 RANGE 4])",
     "RANGE that slides, over all": "RSTREAM (SELECT COUNT(*) FROM Sb [RANGE 4 SLIDE 1000000000])",
