@@ -1,6 +1,6 @@
 """What can be told of a year of departures from New York while it happens?
 
-The year is replayed through ten continuous queries, each of which opens with a question of its own.
+The year is replayed through eleven continuous queries, each of which opens with a question of its own.
 
     python examples/flights.py [--days N] [--plain]
 
@@ -42,11 +42,15 @@ QUERIES: dict[str, Callable[[Query], Table]] = {
     "fleets": tables.fleets,
     "standstill": tables.standstill,
     "late_and_long": tables.late_and_long,
+    "in_fog": tables.in_fog,
 }
 """The queries, in the order of the page, and what shows their answers."""
 
 EXPLAINED = "never_left"
 """The query whose plan is shown: two windows over two streams, a derived stream and an anti-join."""
+
+REDUCED = "in_fog"
+"""The query whose join keeps only what can still matter; the same join with whole windows is beside it."""
 
 KEYWORDS = (
     r"\b(SELECT|DISTINCT|FROM|WHERE|GROUP BY|HAVING|AS|AND|OR|NOT|IN|EXISTS|CASE|WHEN|THEN|ELSE|END|LEFT|JOIN|ON|EXCEPT"
@@ -158,6 +162,16 @@ def show_plan(console: Console, query: Query) -> None:
     console.print(Padding(tables.plan_figures(query, console.width), (0, 0, 0, 1), expand=False))
 
 
+def show_savings(console: Console, db: Connection) -> None:
+    """What the join with the weather holds, beside one that holds its windows, and what lets it hold less."""
+    console.print()
+    number = list(QUERIES).index(REDUCED) + 1
+    console.print(Rule(Text(f"What question {number} keeps", style="bold"), align="left", style="cyan"))
+    beside = {"what can still matter": db.queries[REDUCED], "the whole four weeks": db.queries[f"{REDUCED}_whole"]}
+    console.print(Padding(tables.kept(beside), (1, 0, 1, 1), expand=False))
+    console.print(Padding(tables.constraints(db.execute("SHOW CONSTRAINTS")), (0, 0, 0, 1), expand=False))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo."""
     parser = argparse.ArgumentParser(description="A year of departures from New York, replayed")
@@ -180,6 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
         replay_with_progress(console, db, year)
         show_answers(console, queries)
         show_plan(console, queries[EXPLAINED])
+        show_savings(console, db)
     return 0
 
 

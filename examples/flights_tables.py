@@ -6,7 +6,7 @@ with its control characters written out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from minidsms import Query
+from minidsms.plan.operator_tree import OperatorNode
 from minidsms.streamon.plan_log import Decision
 
 AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "La Guardia"}
@@ -286,6 +287,45 @@ def late_and_long(query: Query) -> Table:
             rows.add_row(f"{hour:02d}:00", f"{mean:.1f}", *(shown(n or None) for n in came[hour]))
     rows.caption = Text(_why(changes))
     return rows
+
+
+def in_fog(query: Query) -> Table:
+    """Of the airlines that left in fog most often, how late they were."""
+    answer = query.fetch_arrow()
+    late: dict[str, list[int]] = {}
+    for carrier, delay in _rows(answer, "carrier", "delay"):
+        late.setdefault(carrier, []).append(delay)
+    rows = table("airline", "departures in fog", "mean delay", "on time", left=("airline",))
+    for carrier, delays in sorted(late.items(), key=lambda item: (-len(item[1]), item[0]))[:8]:
+        mean, punctual = sum(delays) / len(delays), sum(delay <= 0 for delay in delays) / len(delays)
+        cells = (shown(len(delays)), Text(duration(max(mean, 0)), style=heat(mean)), shown(f"{100 * punctual:.0f} %"))
+        rows.add_row(shown(carrier), *cells)
+    rows.caption = Text(f"{len(answer):,} departures; on time: not a minute late")
+    return rows
+
+
+def kept(queries: Mapping[str, Query]) -> Table:
+    """What joins hold at the end: rows of each input, and bytes. queries: by what to call them."""
+    rows = table("the join keeps", "departures", "observations", "bytes", left=("the join keeps",))
+    for name, query in queries.items():
+        figures = join_of(query.operator_tree()).figures
+        rows.add_row(shown(name), *(shown(int(figures[f])) for f in ("rows_of_d", "rows_of_w", "bytes")))
+    return rows
+
+
+def constraints(listed: Iterable[tuple[Any, ...]]) -> Table:
+    """SHOW CONSTRAINTS."""
+    rows = table("constraint", "on", "k", left=("constraint", "on"))
+    for stream, attribute, constraint, edge, k, _, _ in listed:
+        rows.add_row(shown(constraint), shown(edge or f"{stream} ({attribute})"), shown("infinite" if k is None else k))
+    return rows
+
+
+def join_of(node: OperatorNode) -> OperatorNode:
+    """The operator below that tells how many rows it holds of the inputs d and w."""
+    while "rows_of_d" not in node.figures:
+        node = node.inputs[0]
+    return node
 
 
 def _first(plan: str) -> int:

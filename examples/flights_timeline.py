@@ -167,7 +167,7 @@ def _departures(flights: pa.Table, due: Minutes) -> Feed:
     flights, due = flights.filter(left), due[left.to_numpy()]
     delay = flights["dep_delay"].to_numpy()
     columns = {name: flights[name] for name in ("carrier", "flight", "tailnum", "origin", "dest", "distance")}
-    table = pa.table({"departed": due + delay, "due": due, "delay": delay, **columns})
+    table = pa.table({"departed": due + delay, "due": due, "delay": delay, "hour": due // 60 * 60, **columns})
     return in_order("Departure", table, due + delay)
 
 

@@ -45,7 +45,9 @@ def replayed(demo: Any) -> Any:
         snapshots = {name: q.snapshot() for name, q in queries.items() if q.kind == "relation"}
         changes = {name: q.fetch() for name, q in queries.items()}
         decisions = {name: q.decisions() for name, q in queries.items()}
-    return SimpleNamespace(year=year, cut=cut, changes=changes, snapshots=snapshots, decisions=decisions)
+        joins = ("in_fog", "in_fog_whole")
+        kept = {name: demo.tables.join_of(db.queries[name].operator_tree()).figures for name in joins}
+    return SimpleNamespace(year=year, cut=cut, changes=changes, snapshots=snapshots, decisions=decisions, kept=kept)
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +221,24 @@ def test_the_order_of_filters_changes_as_the_day_does(demo: Any, replayed: Any) 
     assert len(hours["F1"]) > 10 and len(hours["F3"]) > 10
     assert np.median(hours["F3"]) < np.median(hours["F1"])
     assert sum(hour < 10 for hour in hours["F3"]) > sum(hour < 10 for hour in hours["F1"])
+
+
+def test_departures_due_in_fog_are_those_of_the_observation_of_their_hour(known: Any, replayed: Any) -> None:
+    left = known.left.assign(observed=known.left.due // 60 * 60)
+    met = left.merge(known.weather[["origin", "observed", "visib"]], "inner", on=["origin", "observed"])
+    met = met[met.visib < 1]
+    # Who leaves early, before the observation, is told when that comes.
+    when = np.maximum(met.departed, met.observed)
+    columns = (when, met.carrier, met.flight, met.origin, met.due, met.dep_delay.astype(int), met.visib)
+    expected = sorted(zip(*(c.tolist() for c in columns)))
+    assert len(expected) > 100
+    assert sorted((c.ts, *c.row) for c in replayed.changes["in_fog"]) == expected
+
+
+def test_the_join_with_the_weather_keeps_less_than_its_windows(replayed: Any) -> None:
+    kept, whole = replayed.kept["in_fog"], replayed.kept["in_fog_whole"]
+    assert kept["rows_of_d"] < whole["rows_of_d"] / 4
+    assert whole["rows_of_d"] > 20_000
 
 
 def test_the_tables_docstrings_say_what_happens(demo: Any) -> None:
