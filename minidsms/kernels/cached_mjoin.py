@@ -46,6 +46,7 @@ from minidsms.kernels.join_cache_layout import (
     IS_REDUCED,
     IS_SIMPLE,
     KEY_WORDS,
+    LEAST_SWEEP,
     LEVEL_WORDS,
     LOOKUP,
     LOOKUP_PARTS,
@@ -71,6 +72,7 @@ from minidsms.kernels.join_cache_layout import (
     STEP_CHECKS_END,
     STEP_TARGET,
     STRIDE,
+    SWEEP_AT,
     SWEPT,
     TABLE,
     TABLE_PAGES,
@@ -230,6 +232,7 @@ def _begin_entry(caches, c, tables, entry, place, pool, owners, free, key):  # t
         if pool[b] >= 0:
             _drop(caches, c, pool, b)
         pool[b] = 0
+        pool[b + SWEEP_AT] = LEAST_SWEEP
         for w in range(caches[c, KEY_WORDS]):
             pool[b + BUCKET_HEAD + w] = key[w]
         for w in range(caches[c, WITNESSES]):
@@ -326,8 +329,31 @@ def _find(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
 
 
 @_kernel()
-def _insert(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
+def _sweep(caches, c, members, inputs, pool, b):  # type: ignore[no-untyped-def]
+    """Take the dead tuples out of an entry."""
+    size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
+    while head != 0 or rest > 0:
+        if head != 0:
+            at = (head & ~FILL) + CHUNK_HEAD + ((head & FILL) - 1) * size
+            head = head - 1 if head & FILL > 1 else pool[head & ~FILL]
+        else:
+            rest -= 1
+            at = b + caches[c, INLINE_AT] + rest * size
+        lives = True
+        for m in range(size):
+            lives &= pool[at + m] >= inputs[members[caches[c, MEMBERS] + m], PROBE_LO]
+        if not lives:
+            _remove(caches, c, pool, b, at)
+            caches[c, SWEPT] += 1
+
+
+@_kernel()
+def _insert(caches, c, members, inputs, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
     """The segment's join has gained the slots chosen."""
+    if pool[b] >= pool[b + SWEEP_AT]:
+        # At least as many insertions as it is long stand between two sweeps of an entry.
+        _sweep(caches, c, members, inputs, pool, b)
+        pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
     if caches[c, IS_REDUCED] == 0 or _find(caches, c, members, chosen, pool, b) < 0:
         caches[c, INSERTS] += 1
         _append(caches, c, members, chosen, pool, owners, free, b)
@@ -467,11 +493,11 @@ def _stamp(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
     " int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
     " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int8[::1], int64)",
+    " int64[::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)",
 )
 def cached_mjoin(  # type: ignore[no-untyped-def]
     runs, instants, inputs, keys, placed, checks, nodes, heads, places, backs, marks, stamps, chosen, levels, stops,
-    state, netted, of_streams, caches, rows, members, parts, updates, tables, pool, owners, free, key, reached,
+    state, netted, of_streams, caches, rows, members, parts, updates, tables, pool, owners, free, key,
     out, out_ts, out_sign, found,
 ):  # fmt: skip
     """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by their `instants`.
@@ -480,7 +506,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
     of the instant end.  levels: (n * LEVEL_WORDS,).  caches: (m, CACHE_WORDS); rows: the same, flat.  members: the
     caches' segments one after the other.  parts: of keys, PART_WORDS each.  updates: (u, 2): cache, where the parts of
     its key begin.  owners: of each page of the pool, 2 * cache + kind.  free: how many pages nobody has, and which.
-    key: room for one.  reached: (n, n): tuples that have come to each position of each pipeline, last the results.
+    key: room for one.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
     # What is read at every element stands here in full, with unsigned places: numba would count references to the
@@ -507,7 +533,6 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
             row = uint64(c * CACHE_WORDS)
             if enters:
                 enters = False
-                reached[uint64(i), uint64(depth)] += 1
                 rest = int64(-1)
                 if c >= 0:
                     words = rows[row + uint64(KEY_WORDS)]
@@ -633,9 +658,11 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
             p = uint64((i * last + following - 1) * PLACED_WORDS)
             if placed[p + uint64(IS_SIMPLE)] == 0 and phase != _CANCEL:
                 c = placed[p + uint64(COLLECT)]
-                if c >= 0 and rest < 0 and caches[c, PENDING] >= 0:
+                if c >= 0 and rest < 0:
                     rows[uint64(c * CACHE_WORDS + CREATED)] += 1
-                    if not _append(caches, c, members, chosen, pool, owners, free, caches[c, PENDING]):
+                    if caches[c, PENDING] >= 0 and not _append(
+                        caches, c, members, chosen, pool, owners, free, caches[c, PENDING]
+                    ):
                         caches[c, PENDING] = -1
                 for u in range(placed[p + uint64(UPDATE)], placed[p + uint64(UPDATES_END)]):
                     c = updates[u, 0]
@@ -666,7 +693,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                     elif phase == _DELETE:
                         _delete(caches, c, members, chosen, pool, b)
                     else:
-                        _insert(caches, c, members, chosen, pool, owners, free, b)
+                        _insert(caches, c, members, inputs, chosen, pool, owners, free, b)
             if following < last:
                 level = uint64(depth * LEVEL_WORDS)
                 levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
@@ -754,3 +781,11 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
     state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
     state[INSPECTED] += inspected
     return found
+
+
+@_kernel("void(int64[:, ::1], int64, int64[::1], int64[:, ::1], int64[::1], int64)")
+def sweep_page(caches, c, members, inputs, pool, page):  # type: ignore[no-untyped-def]
+    """Take the dead tuples out of the entries of a page of buckets, at this address."""
+    for b in range(page, page + PAGE, caches[c, STRIDE]):
+        if pool[b] > 0:
+            _sweep(caches, c, members, inputs, pool, b)

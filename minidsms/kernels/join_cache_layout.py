@@ -4,7 +4,7 @@ A cache stands for a segment of a pipeline, positions j to k: it maps the key of
 tuples of the segment's inputs that join with it, as slots. An entry is a *bucket*, found by the key's hash alone
 (direct-mapped: another key there is replaced):
 
-    bucket   count | head | key .. | witness .. | inline tuples ..         count < 0: no entry
+    bucket   count | head | sweep at | key .. | witness .. | tuples ..     count < 0: no entry
     chunk    next | bucket | tuples ..                                     16 words; tuples that do not fit the bucket
 
 `head` and `next` are addresses of chunks plus the number of tuples in them (chunks are aligned, so that the low four
@@ -25,8 +25,10 @@ PAGE = 1 << PAGE_BITS
 CHUNK = 16
 """Words of a chunk, a power of two, more than the tuples it can hold."""
 CHUNK_HEAD = 2
-BUCKET_HEAD = 2
-"""Words in front: count and head."""
+BUCKET_HEAD = 3
+SWEEP_AT = 2
+"""Words in front: count, head, and the count at which the next insertion sweeps out what is dead."""
+LEAST_SWEEP = 16
 
 (
     SIZE,

@@ -1,7 +1,7 @@
 """What is done to the caches of an n-way join between slices: pages taken away, tables grown, pools made smaller.
 
-See `kernels.join_cache_layout`. Invariant: every chunk of a cache is either on its free list or in the chain of the
-bucket that it names; a page has one owner or none.
+See `kernels.join_cache_layout` (numba's cache sees no change there: this file must change with it). Invariant: every
+chunk of a cache is either on its free list or in the chain of the bucket that it names; a page has one owner or none.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from minidsms.kernels.join_cache_layout import (
     FREE_CHUNK,
     KEY_WORDS,
     LOOKUP,
+    MOST_TABLE_PAGES,
     PAGE,
     PAGE_BITS,
     PAGES,
@@ -159,11 +160,11 @@ def _number(caches, c, pool, b, buckets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _bucket_at(caches, c, tables, table, number, pool, owners, free, most):  # type: ignore[no-untyped-def]
+def _bucket_at(caches, c, tables, table, number, pool, owners, free):  # type: ignore[no-untyped-def]
     """The address of a bucket in a table, whose page is taken if it has none; -1 where there is none to take."""
     at = number * caches[c, STRIDE]
     entry = table + (at >> PAGE_BITS)
-    if tables[entry] < 0 and free[0] > 0 and caches[c, TABLE_PAGES] < most:
+    if tables[entry] < 0 and free[0] > 0 and caches[c, TABLE_PAGES] < caches[c, MOST_TABLE_PAGES]:
         page = free[free[0]]
         free[0] -= 1
         owners[page] = 2 * c
@@ -177,16 +178,16 @@ def _bucket_at(caches, c, tables, table, number, pool, owners, free, most):  # t
 
 
 @njit(
-    "void(int64[:, ::1], int64, int64[::1], int64, int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])",
+    "void(int64[:, ::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])",
     cache=True,
     nogil=True,
 )
-def rehash(caches, c, old, pages, tables, table, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
-    """Move the entries of cache c from its old table of so many pages, `old`, to an empty one of so many buckets at
-    `table` in `tables`; where two want a bucket, or there is no page, one goes. Chunks stay where they are.
+def rehash(caches, c, old, tables, table, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
+    """Move the entries of cache c from its table `old` to an empty one of so many buckets at `table` in `tables`; where
+    two want a bucket, or there is no page, one goes. Chunks stay where they are.
     """
     stride = caches[c, STRIDE]
-    for entry in range(pages):
+    for entry in range(len(old)):
         if old[entry] < 0:
             continue
         # Copied, so that its page is free for the new table at once.
@@ -196,9 +197,8 @@ def rehash(caches, c, old, pages, tables, table, buckets, pool, owners, free):  
         for b in range(0, PAGE, stride):
             if page[b] < 0:
                 continue
-            at = _bucket_at(
-                caches, c, tables, table, _number(caches, c, page, b, buckets), pool, owners, free, int64(1) << 40
-            )
+            number = _number(caches, c, page, b, buckets)
+            at = _bucket_at(caches, c, tables, table, number, pool, owners, free)
             if at >= 0 and pool[at] < 0:
                 pool[at : at + stride] = page[b : b + stride]
                 head = pool[at + 1]
@@ -232,40 +232,42 @@ def _new_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     return chunk
 
 
-@njit("void(int64[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
-def transfer(caches, c, tables, old, pool, owners, free):  # type: ignore[no-untyped-def]
-    """Move the entries of cache c from the pool `old` into another, as far as it has room."""
-    stride, buckets = caches[c, STRIDE], caches[c, BUCKETS]
+@njit(
+    "void(int64[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def transfer(caches, c, old, old_pool, tables, table, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
+    """As `rehash`, into another pool, with the chunks, as far as it has room."""
+    stride, entries = caches[c, STRIDE], caches[c, ENTRIES]
     caches[c, FREE_CHUNK] = -1
-    caches[c, PAGES] = caches[c, TABLE_PAGES] = 0
-    entries = caches[c, ENTRIES]
-    caches[c, ENTRIES] = caches[c, TUPLES] = 0
-    per_page = PAGE // stride
-    for entry in range(max(1, buckets // per_page)):
-        source = tables[caches[c, TABLE] + entry]
-        tables[caches[c, TABLE] + entry] = -1
-        if source < 0:
-            continue
-        at = _bucket_at(caches, c, tables, caches[c, TABLE], entry * per_page, pool, owners, free, int64(1) << 40)
-        for b in range(0, PAGE if at >= 0 else 0, stride):
-            if old[source + b] < 0:
+    caches[c, PAGES] = caches[c, TABLE_PAGES] = caches[c, ENTRIES] = caches[c, TUPLES] = 0
+    for entry in range(len(old)):
+        for b in range(old[entry], old[entry] + PAGE if old[entry] >= 0 else old[entry], stride):
+            if old_pool[b] < 0:
                 continue
-            pool[at + b : at + b + stride] = old[source + b : source + b + stride]
+            number = _number(caches, c, old_pool, b, buckets)
+            at = _bucket_at(caches, c, tables, table, number, pool, owners, free)
+            if at < 0 or pool[at] >= 0:
+                continue
+            pool[at : at + stride] = old_pool[b : b + stride]
             # The chain is copied from its newest chunk on; each copy is hung to the one before.
-            head, link = old[source + b + 1], at + b + 1
-            pool[at + b + 1] = 0
+            head, link = old_pool[b + 1], at + 1
+            pool[link] = 0
             fits = True
             while head != 0 and fits:
                 chunk = _new_chunk(caches, c, pool, owners, free)
                 fits = chunk >= 0
                 if fits:
-                    pool[chunk : chunk + CHUNK] = old[head & ~FILL : (head & ~FILL) + CHUNK]
+                    pool[chunk : chunk + CHUNK] = old_pool[head & ~FILL : (head & ~FILL) + CHUNK]
                     pool[link] = chunk | (head & FILL)
                     link, head = chunk, pool[chunk]
-                    pool[chunk], pool[chunk + 1] = 0, at + b
+                    pool[chunk], pool[chunk + 1] = 0, at
             caches[c, ENTRIES] += 1
-            caches[c, TUPLES] += pool[at + b]
+            caches[c, TUPLES] += pool[at]
             if not fits:
-                _drop(caches, c, pool, at + b)
+                _drop(caches, c, pool, at)
                 caches[c, EVICTIONS] -= 1
     caches[c, EVICTIONS] += entries - caches[c, ENTRIES]
+    caches[c, TABLE] = table
+    caches[c, BUCKETS] = buckets

@@ -22,6 +22,7 @@ from minidsms.kernels.mjoin import DONE, FIRST, MISSING, STATUS
 from minidsms.operators.join_cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
 from minidsms.operators.join_graph import Equality, Orders
 from minidsms.operators.mjoin import MJoin
+from minidsms.operators.operator import Description
 from minidsms.queues import Queue
 from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, JoinPlan, Memory
 from minidsms.synopses.bag_windows import BagWindow
@@ -66,7 +67,6 @@ class CachedMJoin(MJoin):
         self._stops = np.zeros(n, np.int64)
         self._cached_placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._key = np.zeros(2 * max(1, len(equalities)), np.int64)
-        self._reached = np.zeros((n, n), np.int64)
 
     # --------------------------------------------------------------------------------------------------- the plan
 
@@ -146,7 +146,7 @@ class CachedMJoin(MJoin):
                 index.heads, index.places, index.backs, index.marks, self._stamps, self._chosen, self._levels,
                 self._stops, state, self.leaves_out, self.ranges is not None, caches.rows, caches.rows.reshape(-1),
                 caches.members, self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners,
-                caches.free, self._key, self._reached, *self._buffers, found,
+                caches.free, self._key, *self._buffers, found,
             )  # fmt: skip
             status = int(state[STATUS])
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
@@ -154,7 +154,7 @@ class CachedMJoin(MJoin):
             if complete:
                 yield self._output(complete)
             found = self._keep(complete, found) if status != DONE else 0
-        caches.settle()
+        caches.settle(index.inputs, sum(map(len, index.windows)))
 
     # ---------------------------------------------------------------------------------------------------- figures
 
@@ -165,6 +165,13 @@ class CachedMJoin(MJoin):
     def allot(self, memory: Memory) -> None:
         """Keep to this budget from now on."""
         self.caches.allot(memory.budget, memory.priorities)
+
+    def describe(self) -> Description:
+        """As MJoin's, with the caches' entries and bytes."""
+        description = super().describe()
+        description.figures["cache entries"] = len(self.caches)
+        description.figures["bytes"] = sum(s.nbytes for s in self.synopses())
+        return description
 
     def synopses(self) -> tuple[IndexedWindow | BagWindow | JoinCaches, ...]:  # type: ignore[override]
         """The inputs' rows and the caches."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels import join_caches as kernels
+from minidsms.kernels.cached_mjoin import sweep_page
 from minidsms.kernels.join_cache_layout import (
     BUCKET_HEAD,
     BUCKETS,
@@ -62,6 +63,8 @@ _FIRST_BUCKETS = 256
 _FIRST_PAGES = 16
 _LOAD = 4
 """Buckets per entry: a key that another drives out costs a miss."""
+_FILLED = 0.6
+"""Share of the buckets filled where there are as many as keys, as where memory is scarce."""
 _NO_BUDGET = 1 << 40
 
 
@@ -95,6 +98,8 @@ class JoinCaches:
         self._priorities: Mapping[SharedKey, float] = {}
         self.witnesses_at = 0
         self._fixed = buckets
+        self._evicted: Int64Array = np.zeros(0, np.int64)
+        self._hand = 0
         self._most_pages = _NO_BUDGET if budget is None else budget // PAGE_BYTES
 
     def __len__(self) -> int:
@@ -104,7 +109,7 @@ class JoinCaches:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held, pages nobody has among them."""
-        arrays = (self.rows, self.members, self.tables, self.pool, self.owners, self.free)
+        arrays = (self.rows, self.members, self.tables, self.pool, self.owners, self.free, self._evicted)
         return sum(array.nbytes for array in arrays)
 
     # -------------------------------------------------------------------------------------------------- which stores
@@ -124,6 +129,7 @@ class JoinCaches:
             self._set_members(wanted)
             return
         self.rows = np.zeros((len(wanted), CACHE_WORDS), np.int64)
+        self._evicted = np.zeros(len(wanted), np.int64)
         tables = []
         renumbered = {}
         at = 0
@@ -133,6 +139,7 @@ class JoinCaches:
                 tables.append(np.full(self._table_pages(c), -1, np.int64))
             else:
                 self.rows[c] = old_rows[old]
+                self._evicted[c] = old_rows[old, EVICTIONS]
                 first = int(old_rows[old, TABLE])
                 tables.append(old_tables[first : first + self._table_pages(c)])
                 renumbered[old] = c
@@ -185,7 +192,6 @@ class JoinCaches:
         self.free[0] += len(pages)
         self.owners[pages] = -1
         self.tables[row[TABLE] : row[TABLE] + self._table_pages(c)] = -1
-        row[EVICTIONS] += row[ENTRIES]
         row[[ENTRIES, TUPLES, PAGES, TABLE_PAGES]] = 0
         row[FREE_CHUNK] = -1
 
@@ -201,24 +207,36 @@ class JoinCaches:
         self._most_pages = _NO_BUDGET if budget is None else budget // PAGE_BYTES
         if priorities is not None:
             self._priorities = priorities
+        self._limit_tables()
         if len(self.owners) > self._most_pages:
             self._shrink()
-        self._limit_tables()
 
-    def settle(self) -> None:
-        """Between slices: stores get pages they asked for, and tables that have become narrow grow."""
+    def settle(self, inputs: Int64Array, held: int) -> None:
+        """Between slices: stores get pages they asked for, tables that have become narrow grow, and a page of each
+        is freed of dead tuples.
+
+        inputs: the windows' figures.  held: rows in them; a table has room for as many keys, not for all there ever
+        were.
+        """
         rows = self.rows
-        if len(rows) and rows[:, WANTED].any():
+        if rows[:, WANTED].any():
             self._limit_tables()
             for c in sorted(range(len(rows)), key=self._priority, reverse=True):
                 if rows[c, WANTED]:
                     self._obtain(c, int(rows[c, WANTED]))
                     rows[c, WANTED] = 0
-        if self._fixed is None:
-            for c in range(len(rows)):
-                buckets, most = int(rows[c, BUCKETS]), int(rows[c, MOST_TABLE_PAGES])
-                if rows[c, ENTRIES] * _LOAD > buckets and self._table_pages(c) < most:
-                    self._widen(c, 2 * buckets)
+        for c, row in enumerate(rows):
+            # Entries that others drove out since the last time would be there, too, in a wider table.
+            keys = min(int(row[ENTRIES] + row[EVICTIONS] - self._evicted[c]), max(held, _FIRST_BUCKETS))
+            wide = 1 << (_LOAD * keys - 1).bit_length() if keys else 1
+            if self._fixed is None and wide > row[BUCKETS] and self._table_pages(c) < row[MOST_TABLE_PAGES]:
+                self._widen(c, min(wide, _buckets_in(row)))
+            self._evicted[c] = row[EVICTIONS]
+            pages = self._table_pages(c)
+            page = self.tables[row[TABLE] + self._hand % pages]
+            if page >= 0:
+                sweep_page(rows, c, self.members, inputs, self.pool, page)
+        self._hand += 1
 
     def _priority(self, c: int) -> float:
         key = next(shape.key for shape, number in self._shapes.items() if number == c)
@@ -227,7 +245,10 @@ class JoinCaches:
     def _obtain(self, c: int, pages: int) -> None:
         """Free pages: the pool grows; where it may not, stores of lower priority lose theirs."""
         missing = pages - int(self.free[0])
-        grown = min(max(missing, len(self.owners), _FIRST_PAGES), self._most_pages - len(self.owners))
+        # What was not got was asked for again and again: twice the pool is enough until the next slice.
+        grown = min(
+            max(missing, _FIRST_PAGES), max(len(self.owners), _FIRST_PAGES), self._most_pages - len(self.owners)
+        )
         if missing > 0 and grown > 0:
             self._grow(grown)
         rank = self._priority(c)
@@ -262,13 +283,20 @@ class JoinCaches:
 
     def _shrink(self) -> None:
         """A smaller pool; stores of high priority move into it first."""
-        old = self.pool
+        old_pool, old_tables, rows = self.pool, self.tables, self.rows
+        old = [old_tables[r[TABLE] : r[TABLE] + self._table_pages(c)] for c, r in enumerate(rows)]
+        buckets = [min(int(row[BUCKETS]), _buckets_in(row)) for row in rows]
+        pages = [_pages_of(size, int(row[STRIDE])) for size, row in zip(buckets, rows)]
+        first = np.cumsum([0, *pages])
+        self.tables = np.full(first[-1], -1, np.int64)
         self.pool = np.zeros(CHUNK, np.int64)
         self.owners = np.zeros(0, np.int64)
         self.free = np.zeros(1, np.int64)
         self._grow(self._most_pages)
-        for c in sorted(range(len(self.rows)), key=self._priority, reverse=True):
-            kernels.transfer(self.rows, c, self.tables, old, self.pool, self.owners, self.free)
+        for c in sorted(range(len(rows)), key=self._priority, reverse=True):
+            kernels.transfer(
+                rows, c, old[c], old_pool, self.tables, first[c], buckets[c], self.pool, self.owners, self.free
+            )
 
     def _widen(self, c: int, buckets: int) -> None:
         """Give a store a table of more buckets."""
@@ -279,7 +307,7 @@ class JoinCaches:
         self.tables = np.concatenate([self.tables[:first], new, self.tables[first + pages :]])
         self.rows[self.rows[:, TABLE] > first, TABLE] += len(new) - pages
         self._obtain(c, pages)
-        kernels.rehash(self.rows, c, old, pages, self.tables, first, buckets, self.pool, self.owners, self.free)
+        kernels.rehash(self.rows, c, old, self.tables, first, buckets, self.pool, self.owners, self.free)
 
     def _limit_tables(self) -> None:
         for row in self.rows:
@@ -289,10 +317,11 @@ class JoinCaches:
         """Where memory is scarce, a table leaves room for the chunks of its entries."""
         if self._most_pages == _NO_BUDGET:
             return _NO_BUDGET
-        mean = row[TUPLES] / row[ENTRIES] if row[ENTRIES] else 0.0
+        misses = int(row[PROBES] - row[HITS])
+        mean = row[CREATED] / misses if misses else 0.0
         chunks = max(0.0, mean - row[INLINE]) / row[PER_CHUNK]
-        per_page = chunks * (PAGE // row[STRIDE]) / _LOAD / (PAGE // CHUNK)
-        return max(1, int(self._most_pages / (1 + per_page)))
+        entries = _FILLED * (PAGE // row[STRIDE])
+        return max(1, int(self._most_pages / len(self.rows) / (1 + entries * chunks / (PAGE // CHUNK))))
 
     # ------------------------------------------------------------------------------------------------------ what is
 
@@ -336,6 +365,10 @@ class JoinCaches:
                 result[key] = [tuple(self.pool[a : a + size].tolist()) for a in at]
         return result
 
+    def live_codes(self) -> Iterable[Int64Array]:
+        """None: a key whose text nobody else holds has no live tuple, and means what its word means next."""
+        return ()
+
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Nothing: what a cache holds can be computed again from the windows."""
         return {}
@@ -347,3 +380,9 @@ class JoinCaches:
 
 def _pages_of(buckets: int, stride: int) -> int:
     return max(1, buckets * stride // PAGE)
+
+
+def _buckets_in(row: Int64Array) -> int:
+    """Buckets, a power of two, of which the pages that a store's table may have hold most."""
+    most = int(row[MOST_TABLE_PAGES]) * (PAGE // int(row[STRIDE]))
+    return 1 << most.bit_length() - 1

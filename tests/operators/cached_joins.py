@@ -14,11 +14,23 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Batch, Schema
+from minidsms.kernels.join_cache_layout import (
+    CHUNK,
+    ENTRIES,
+    FILL,
+    FREE_CHUNK,
+    PAGE,
+    PAGES,
+    STRIDE,
+    TABLE,
+    TABLE_PAGES,
+    TUPLES,
+)
 from minidsms.kernels.mjoin import BACKS, HI, IS_BAG, KEY, LO, MASK, NODES, UNLINKED
 from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.operators.mjoin import Equality
 from minidsms.streamon.caching.contracts import CacheFigures
-from minidsms.synopses.join_caches import StoreShape
+from minidsms.synopses.join_caches import JoinCaches, StoreShape
 from tests.operators.harness import queue
 from tests.operators.test_mjoin import S, every_column, inputs_of
 
@@ -42,6 +54,7 @@ class CheckedMJoin(CachedMJoin):
         yield from super().process(batches, until)
         for shape in set(self._shapes.values()):
             check_entries(self, shape)
+        check_pool(self.caches)
 
 
 def operator(
@@ -130,3 +143,36 @@ def joined(
 def total(figures: Iterable[CacheFigures], name: str) -> int:
     """One figure of all caches together."""
     return sum(getattr(f, name) for f in figures)
+
+
+def check_pool(caches: JoinCaches) -> None:
+    """Every page has one owner or is free, every chunk is in one chain or free, and all counts are right."""
+    free = caches.free[1 : 1 + int(caches.free[0])].tolist()
+    assert sorted(free) == np.flatnonzero(caches.owners < 0).tolist(), "free pages are those without an owner"
+    for shape, c in caches._shapes.items():
+        row = caches.rows[c]
+        buckets, chunks = (np.flatnonzero(caches.owners == 2 * c + kind) * PAGE + CHUNK for kind in (0, 1))
+        table = caches.tables[row[TABLE] : row[TABLE] + caches._table_pages(c)]
+        assert sorted(table[table >= 0].tolist()) == buckets.tolist(), "the table has the pages of buckets"
+        assert (row[TABLE_PAGES], row[PAGES]) == (len(buckets), len(buckets) + len(chunks)), "pages are counted"
+        entries = caches.entries(shape)
+        assert (row[ENTRIES], row[TUPLES]) == (len(entries), sum(map(len, entries.values()))), "entries are counted"
+        unused = []
+        at = int(row[FREE_CHUNK])
+        while at >= 0:
+            unused.append(at)
+            at = int(caches.pool[at])
+        used = [a for b in buckets for e in range(b, b + PAGE, row[STRIDE]) for a in chunks_of(caches, e)]
+        every = [a for page in chunks for a in range(page, page + PAGE, CHUNK)]
+        assert sorted(unused + used) == every, "a chunk is in one chain or free"
+
+
+def chunks_of(caches: JoinCaches, bucket: int) -> list[int]:
+    """The chunks of a bucket's entry, which all name it."""
+    chunks = []
+    head = int(caches.pool[bucket + 1]) if caches.pool[bucket] >= 0 else 0
+    while head:
+        chunks.append(head & ~FILL)
+        assert caches.pool[chunks[-1] + 1] == bucket, "a chunk names its bucket"
+        head = int(caches.pool[chunks[-1]])
+    return chunks
