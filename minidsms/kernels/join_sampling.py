@@ -16,6 +16,7 @@ from minidsms.kernels.mjoin import (
     FROM,
     FROM_KEY,
     HEADS,
+    IS_BAG,
     KEY,
     LENGTH,
     LO,
@@ -40,15 +41,15 @@ def _bucket(tag: int, shift: int) -> np.int64:
 
 
 @njit(
-    "void(int64, int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
+    "void(int64[::1], int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
     " int64[::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[:, ::1], int64, int64[::1])",
     cache=True,
     nogil=True,
 )
 def sample_pipeline(  # type: ignore[no-untyped-def]
-    first, stop, i, steps, checks, inputs, keys, nodes, heads, instants, walks, reached, at, parts, found, most, told
+    slots, i, steps, checks, inputs, keys, nodes, heads, instants, walks, reached, at, parts, found, most, told
 ):
-    """Walk the rows in the slots [first, stop) of input i through its pipeline; told (SAMPLE_WORDS,) says how far.
+    """Walk the rows in these slots of input i through its pipeline; told (SAMPLE_WORDS,) says how far.
 
     steps: (n - 1, STEP_WORDS), checks: (c, 4), walks: (3, n), as of `mjoin`.  instants: empty where rows have no range.
     reached: (n,) tuples that reached each position, and the results; they are added to.
@@ -61,7 +62,7 @@ def sample_pipeline(  # type: ignore[no-untyped-def]
     words = parts.shape[0]
     count, inspected, asked = 0, 0, 0
     own = keys[inputs[i, KEY], NODES]
-    for slot in range(first, stop):
+    for slot in slots:
         if inspected > most or (at >= 0 and count == len(found)):
             break
         begin = count
@@ -88,7 +89,7 @@ def sample_pipeline(  # type: ignore[no-untyped-def]
                 tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[2, f] & inputs[f, MASK])]
                 walks[0, depth], walks[1, depth] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
             j, x = steps[depth, TARGET], steps[depth, PROBED]
-            base, mask, low = keys[x, NODES], inputs[j, MASK], inputs[j, LO]
+            base, mask, low = keys[x, NODES], inputs[j, MASK], 0 if inputs[j, IS_BAG] != 0 else inputs[j, LO]
             tag, s = walks[0, depth], walks[1, depth]
             descends = False
             while s >= low and not descends:

@@ -19,7 +19,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Int64Array
 from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
-from minidsms.kernels.mjoin import HI, KEY, MASK
+from minidsms.kernels.mjoin import IS_BAG, KEY, MASK
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.streamon.caching.contracts import (
     CacheSpec,
@@ -117,34 +117,36 @@ class PipelineSampler:
             self._orders = orders
             self._steps, self._checks = self._join.graph.pipelines(orders)
         steps, checks = self._steps, self._checks
-        ranges = [self._arrived(i, batch) for i, batch in enumerate(part)]
-        for i, (first, stop) in enumerate(ranges):
-            if first < stop:
-                self._walk(i, max(first, stop - ROWS), stop, steps, checks)
+        arrived = [self._arrived(i, batch) for i, batch in enumerate(part)]
+        for i, slots in enumerate(arrived):
+            if len(slots):
+                self._walk(i, slots[-ROWS:], steps, checks)
         for spec, (at, parts) in self._profiled.items():
-            first, stop = ranges[spec.pipeline]
-            if first < stop:
-                self._follow(spec, at, parts, first, stop, steps, checks)
+            if len(arrived[spec.pipeline]):
+                self._follow(spec, at, parts, arrived[spec.pipeline], steps, checks)
         self.spent_ns += time.perf_counter_ns() - began
 
-    def _arrived(self, i: int, batch: Batch | None) -> tuple[int, int]:
-        """The slots of a part's insertions that still have their words."""
+    def _arrived(self, i: int, batch: Batch | None) -> Int64Array:
+        """The slots of a part's insertions, oldest first, as far as they still have their words."""
         if batch is None:
-            return 0, 0
+            return _NO_SLOTS
+        index = self._join.index
+        if index.inputs[i, IS_BAG]:
+            slots = index.recent(i, np.arange(len(batch) - 1, -1, -1))
+            return slots if batch.sign is None else np.ascontiguousarray(slots[batch.sign > 0])
         count = len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
-        figures = self._join.index.inputs[i]
-        stop = int(figures[HI])
-        return max(stop - count, stop - int(figures[MASK]), 0), stop
+        return index.recent(i, np.arange(min(count, int(index.inputs[i, MASK])) - 1, -1, -1))
 
-    def _walk(self, i: int, first: int, stop: int, steps: Int64Array, checks: Int64Array) -> None:
-        self._sample(i, first, stop, steps, checks, self._reached[i], -1, _NO_PARTS, _NO_KEYS)
+    def _walk(self, i: int, slots: Int64Array, steps: Int64Array, checks: Int64Array) -> None:
+        self._sample(i, slots, steps, checks, self._reached[i], -1, _NO_PARTS, _NO_KEYS)
         self._sampled[i] += int(self._told[ASKED])
 
     def _follow(
-        self, spec: CacheSpec, at: int, parts: Int64Array, first: int, stop: int, steps: Int64Array, checks: Int64Array
+        self, spec: CacheSpec, at: int, parts: Int64Array, slots: Int64Array, steps: Int64Array, checks: Int64Array
     ) -> None:
-        i, found = spec.pipeline, np.empty((PROBES, len(parts)), np.int64)
-        self._sample(i, first, stop, steps, checks, np.zeros(len(self._elements), np.int64), at, parts, found)
+        found = np.empty((PROBES, len(parts)), np.int64)
+        reached = np.zeros(len(self._elements), np.int64)
+        self._sample(spec.pipeline, slots, steps, checks, reached, at, parts, found)
         keys = found[: self._told[FOUND]]
         if len(keys):
             self._samples.setdefault(spec, []).append(ProbeSample(keys))
@@ -152,8 +154,7 @@ class PipelineSampler:
     def _sample(
         self,
         i: int,
-        first: int,
-        stop: int,
+        slots: Int64Array,
         steps: Int64Array,
         checks: Int64Array,
         reached: Int64Array,
@@ -163,7 +164,7 @@ class PipelineSampler:
     ) -> None:
         index = self._join.index
         sample_pipeline(
-            first, stop, i, steps[i], checks, index.inputs, index.keys, index.nodes, index.heads, index.instants,
+            slots, i, steps[i], checks, index.inputs, index.keys, index.nodes, index.heads, index.instants,
             self._walks, reached, at, parts, found, MOST_INSPECTED, self._told,
         )  # fmt: skip
 
@@ -173,5 +174,6 @@ class PipelineSampler:
         return first + self._join.graph.keys[i].index((column,))
 
 
+_NO_SLOTS: Int64Array = np.zeros(0, np.int64)
 _NO_PARTS: Int64Array = np.zeros((0, 2), np.int64)
 _NO_KEYS: Int64Array = np.zeros((0, 0), np.int64)
