@@ -35,8 +35,9 @@ class MemoryAccount:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by streams, relations, operators and answers that have not been fetched."""
-        held = sum(each.nbytes for each in self._db.inputs)
+        """Bytes held by streams, relations, operators, monitors of constraints, and answers that have not been
+        fetched."""
+        held = sum(each.nbytes for each in self._db.inputs) + self._db.streamon.constraints.nbytes
         held += sum(group.nbytes for group in self._db.groups.all)
         return held + sum(query.answer_nbytes for query in self._db.queries.values())
 

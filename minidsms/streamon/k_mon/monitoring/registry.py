@@ -8,17 +8,25 @@ Invariant: a constraint is watched as long as somebody uses it, and forgotten th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
 
 COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "used by", "saves bytes")
 
 
+class _Counted(Monitor, Protocol):
+    """A monitor that tells what it holds."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
 @dataclass
 class _Watched:
     """A constraint's monitor and its users, in the order in which they came."""
 
-    monitor: Monitor
+    monitor: _Counted
     users: list[User] = field(default_factory=list)
 
 
@@ -54,6 +62,11 @@ class ConstraintRegistry:
         watched = self._watched.get(constraint)
         return None if watched is None else watched.monitor
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the monitors hold."""
+        return sum(watched.monitor.nbytes for watched in self._watched.values())
+
     def table(self) -> list[tuple[str, str, str, str | None, int | None, str, int]]:
         """A row for each constraint, see COLUMNS; by stream, attribute and kind. k is None where it is not used."""
         rows = []
@@ -76,6 +89,11 @@ class Unwatched:
     def k(self) -> None:
         """Infinite."""
 
+    @property
+    def nbytes(self) -> int:
+        """Nothing is held."""
+        return 0
+
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """Nothing is looked at."""
 
@@ -83,7 +101,7 @@ class Unwatched:
         """Nothing was said."""
 
 
-def new_monitor(constraint: KConstraint) -> Monitor:
+def new_monitor(constraint: KConstraint) -> _Counted:
     """A monitor of its own for a constraint, with the parameters of the thesis' experiments."""
     # Imported when needed: it loads the compiler.
     if constraint.kind is Kind.RIDS:

@@ -66,8 +66,14 @@ def test_show_constraints_lists_stream_kind_k_users_and_what_is_saved() -> None:
         constraints = db.streamon.constraints
         for user in (Join("q1", 100), Join("q2", 20), Join("q2", 3)):
             constraints.watch(RIDS, user)
-        constraints.watch(CA, Join("q1", 7)).observe(arrivals(0, np.repeat(np.arange(700), 2).tolist()))
+        users = [Join("q1", 7)]
+        constraints.watch(CA, users[0]).observe(arrivals(0, np.repeat(np.arange(700), 2).tolist()))
         table = db.execute("show constraints")
+        held, monitors = db.memory.nbytes, constraints.nbytes
+        constraints.leave(CA, users[0])
+        assert held - db.memory.nbytes == monitors - constraints.nbytes > 0
+        constraints.kinds = frozenset()
+        assert constraints.watch(OAP, Join("q3")).k is None
     assert table.columns == ("stream", "attribute", "constraint", "edge", "k", "used by", "saves bytes")
     assert list(table) == [
         ("s", "a", "CA", None, 0, "q1", 0),
