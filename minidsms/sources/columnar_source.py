@@ -1,4 +1,4 @@
-"""Parquet and Arrow IPC files: typed columns, read a batch of rows at a time.
+"""Parquet and Arrow IPC files: typed columns, read a batch of rows at a time, Parquet ahead of the engine.
 
 Columns are found by case-insensitive name; others are never read. Types are judged by the input manager, value by
 value; no row is malformed here.
@@ -15,6 +15,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.blocks import cannot_read, open_file
+from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import BATCH_ROWS, FileColumn, Pace, choose_columns
 
 
@@ -32,6 +33,7 @@ class ParquetSource:
         self.first_line: int | None = None
         self._raw, _, self.bytes_total = open_file(path)
         self._done = 0.0
+        self._ahead: ReadAhead[Any, Any] | None = None
         try:
             self._file = parquet.ParquetFile(self._raw)
             names = self._file.schema_arrow.names
@@ -50,14 +52,21 @@ class ParquetSource:
 
     def close(self) -> None:
         """Give up the file."""
+        if self._ahead is not None:
+            self._ahead.close()
         self._raw.close()
 
     def read(self) -> Iterator[Any]:
         """The rows, BATCH_ROWS at a time."""
         total = max(1, self._file.metadata.num_rows)
         rows = 0
-        batches = self._file.iter_batches(BATCH_ROWS, columns=[c.name for c in self._columns], use_threads=False)
-        for batch in _guarded(self.path, batches):
+        batches = _guarded(
+            self.path,
+            self._file.iter_batches(BATCH_ROWS, columns=[c.name for c in self._columns], use_threads=False),
+        )
+        if total > 2 * BATCH_ROWS:
+            self._ahead = ReadAhead(batches, _as_it_is)
+        for batch in batches if self._ahead is None else self._ahead:
             rows += batch.num_rows
             self._done = rows / total
             if batch.num_rows:
@@ -113,6 +122,10 @@ class ArrowSource:
                 part = batch.slice(start, BATCH_ROWS)
                 yield _chosen([part.column(c.position) for c in self._columns], self._columns)
         self.close()
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
 
 
 def _chosen(arrays: list[Any], columns: list[FileColumn]) -> Any:

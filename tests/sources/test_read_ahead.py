@@ -9,12 +9,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from minidsms.elements import Schema, Type
+from minidsms.sources.columnar_source import ParquetSource
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.json_source import JsonSource
 from minidsms.sources.read_ahead import ReadAhead
+from minidsms.sources.source import BATCH_ROWS
 
 SCHEMA = Schema.of(("k", Type.INTEGER), ("at", Type.TIMESTAMP), ("t", Type.TEXT))
 
@@ -112,4 +117,17 @@ def test_rows_and_rejected_lines_do_not_depend_on_where_blocks_are_cut(
     assert len(whole[0]) + whole[2] == 400
     for block_bytes in (64, 300, 2000):
         assert read(block_bytes) == whole
+    assert not _threads()
+
+
+def test_a_parquet_file_of_many_batches_is_read_whole_in_order_and_may_be_left_midway(tmp_path: Path) -> None:
+    n = 3 * BATCH_ROWS + 17
+    path = str(tmp_path / "rows.parquet")
+    parquet.write_table(pa.table({"k": np.arange(n), "t": np.arange(n).astype(str)}), path, row_group_size=50_000)
+    schema = Schema.of(("k", Type.INTEGER), ("t", Type.TEXT))
+    keys = np.concatenate([batch.column(0).to_numpy() for batch in ParquetSource(path, schema).read()])
+    assert np.array_equal(keys, np.arange(n))
+    left = ParquetSource(path, schema)
+    assert next(left.read()).num_rows
+    left.close()
     assert not _threads()
