@@ -21,10 +21,14 @@ from numba import int64, njit, uint64
 
 from minidsms.elements import MAX_INSTANT, Int8Array, Int64Array
 from minidsms.kernels.mjoin import (
+    ASKED,
     CHECK,
     CHECKS_END,
+    CHOSEN,
     DELETED,
     DONE,
+    FOLLOWING,
+    FOUND,
     FROM,
     FROM_KEY,
     FULL,
@@ -57,24 +61,20 @@ from minidsms.kernels.mjoin import (
     STOP,
     SURVIVOR,
     SURVIVORS,
+    TAG,
     TARGET,
     UNLINKED,
 )
 
 (
     TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_INSTANTS, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
-    ASKED, TRIED, DROPPED, PLACED_WORDS,
-) = range(STEP_WORDS, STEP_WORDS + 12)  # fmt: skip
-"""Of a placed step, beyond what a step has: where the index holds what it reads; the position in the pipeline of the
-input that gives the tag: 0 is the arriving element, d + 1 what step d chose; and of how many elements drop probing
+    TRIED, DROPPED, PLACED_WORDS,
+) = range(STEP_WORDS, STEP_WORDS + 11)  # fmt: skip
+"""Of a placed step, beyond what a step has: where the index holds what it reads, and of how many elements drop probing
 behind another step has dropped how many. PLACED_WORDS: how many there are."""
 
 CROWDED = 3
 """A status: an instant has state[NEEDED] elements of one input, more than the scratch arrays have room for."""
-
-TAG, FOLLOWING, CHOSEN, FOUND = range(4)
-"""Rows of `walks`: of each step its tag, the slot to look at next, and the first that matches; of each input the slot
-chosen."""
 
 _LEAST_BLOCK = 4
 
@@ -117,10 +117,7 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             step[TARGET_MASK], step[TARGET_INSTANTS] = inputs[j, MASK], inputs[j, MARKS]
             step[TARGET_LENGTH] = inputs[j, LENGTH]
             step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
-            step[ASKED] = step[TRIED] = step[DROPPED] = 0
-            for e in range(d):
-                if steps[i, e, TARGET] == step[FROM]:
-                    step[ASKED] = e + 1
+            step[TRIED] = step[DROPPED] = 0
             at += PLACED_WORDS
 
 

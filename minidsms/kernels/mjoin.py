@@ -12,7 +12,9 @@ for each key and slot the newer slot of the bucket, so that unlinking needs no w
 
 An element's *pipeline* visits the other inputs in a fixed order, depth first; each step probes one key with the tag of
 a slot already chosen and compares further keys. So no intermediate result is ever kept (MJoin: Viglas, Naughton and
-Burger 2003; Babu 2005, section 3.2).
+Burger 2003; Babu 2005, section 3.2). As soon as a slot is chosen, each step that asks for its keys looks for its first
+match, in the order of the pipeline: without one the slot is dropped, and matches are gone through from there on
+(drop probing and output generation: Babu 2005, section 5.2.2).
 
 Where the consumer is ISTREAM, deletions matter only if they cancel an insertion of their instant (docs/semantics S1).
 `marks` of a slot hash the row's columns that the answer shows; after the insertions of an instant only those deleted
@@ -44,8 +46,13 @@ NODES, HEADS, SHIFT, BACKS, IS_SHOWN, KEY_WORDS = range(6)
 """Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift;
 whether it is a column that the answer shows, or that is equal to one."""
 
-TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, STEP_WORDS = range(7)
-"""Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks."""
+TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, STEP_WORDS = range(8)
+"""Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
+the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose."""
+
+TAG, FOLLOWING, CHOSEN, FOUND = range(4)
+"""Rows of `walks`: of each step its tag, the slot to look at next, and the first that matches; of each input the slot
+chosen."""
 
 PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS = range(12)
 """Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first
@@ -373,7 +380,7 @@ def mjoin(  # type: ignore[no-untyped-def]
     """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
     steps: (n, n - 1, STEP_WORDS), the pipeline of each input.  checks: (c, 4): input, key, input, key that are equal.
-    walks: (3, n): tag and slot to look at next per depth, and the slot chosen of each input.
+    walks: (4, n), see TAG.
     netted: the consumer is ISTREAM, and no input is a bag; then the tuples of an instant stay in `out` until it is
     done: a caller that empties a full buffer leaves those from state[FIRST] on at its beginning.
     stamps: (n, STAMPS), where netted.
@@ -385,54 +392,73 @@ def mjoin(  # type: ignore[no-untyped-def]
     limit = len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     inspected = 0
-    own = int64(0)
+    own, is_chosen = int64(0), False
     state[STATUS] = DONE
     while True:
-        # The pipeline of the element `slot` of input i, as far as the buffer has room.
-        while depth >= 0:
+        # The pipeline of the element, as far as the buffer has room. `is_chosen`: a row has just been chosen, and the
+        # steps that ask for its keys have not been.
+        while depth >= 0 or is_chosen:
+            if is_chosen:
+                position = depth + 1
+                for d in range(position, n - 1):
+                    if steps[i, d, ASKED] != position:
+                        continue
+                    f, x = steps[i, d, FROM], steps[i, d, PROBED]
+                    tag = nodes[keys[steps[i, d, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
+                    base, jmask = keys[x, NODES], inputs[steps[i, d, TARGET], MASK]
+                    low, high = inputs[steps[i, d, TARGET], PROBE_LO], inputs[steps[i, d, TARGET], PROBE_HI]
+                    s = heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+                    while s >= low and (nodes[base + 2 * (s & jmask)] != tag or s >= high):
+                        inspected += 1
+                        s = nodes[base + 2 * (s & jmask) + 1]
+                    if s < low:
+                        is_chosen = False
+                        break
+                    walks[TAG, d], walks[FOUND, d] = tag, s
+                if is_chosen:
+                    depth = position
+                    walks[FOLLOWING, depth] = walks[FOUND, depth]
+                elif depth < 0:
+                    break
             j, x = steps[i, depth, TARGET], steps[i, depth, PROBED]
             base, jmask = keys[x, NODES], inputs[j, MASK]
             low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
-            tag, s = walks[0, depth], walks[1, depth]
-            descends = False
+            tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
+            is_chosen = False
             while s >= low:
                 k = base + 2 * (s & jmask)
                 inspected += 1
                 if nodes[k] == tag and s < high:
-                    walks[2, j] = s
+                    walks[CHOSEN, j] = s
                     equal = True
                     for c in range(steps[i, depth, CHECK], steps[i, depth, CHECKS_END]):
                         a, b = checks[c, 0], checks[c, 2]
-                        at_a = keys[checks[c, 1], NODES] + 2 * (walks[2, a] & inputs[a, MASK])
-                        at_b = keys[checks[c, 3], NODES] + 2 * (walks[2, b] & inputs[b, MASK])
+                        at_a = keys[checks[c, 1], NODES] + 2 * (walks[CHOSEN, a] & inputs[a, MASK])
+                        at_b = keys[checks[c, 3], NODES] + 2 * (walks[CHOSEN, b] & inputs[b, MASK])
                         equal &= nodes[at_a] == nodes[at_b]
                     if equal and depth < last:
-                        descends = True
+                        is_chosen = True
                         s = nodes[k + 1]
                         break
                     if equal and phase == _CANCEL:
                         for m in range(n):
-                            mark = marks[inputs[m, MARKS] + (walks[2, m] & inputs[m, MASK])]
+                            mark = marks[inputs[m, MARKS] + (walks[CHOSEN, m] & inputs[m, MASK])]
                             equal &= stamps[m, mark & (STAMPS - 1)] == state[SERIAL]
                     if equal:
                         if found == limit:
                             state[STATUS] = FULL
                             break
                         for m in range(n):
-                            out[m, found] = walks[2, m]
+                            out[m, found] = walks[CHOSEN, m]
                         out_ts[found] = state[INSTANT]
                         out_sign[found] = 1 if phase == _INSERT else -1
                         found += 1
                 s = nodes[k + 1]
-            walks[1, depth] = s
+            walks[FOLLOWING, depth] = s
             if state[STATUS] == FULL:
                 break
-            depth = depth + 1 if descends else depth - 1
-            if descends:
-                f, x = steps[i, depth, FROM], steps[i, depth, PROBED]
-                tag = nodes[keys[steps[i, depth, FROM_KEY], NODES] + 2 * (walks[2, f] & inputs[f, MASK])]
-                walks[0, depth] = tag
-                walks[1, depth] = heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+            if not is_chosen:
+                depth -= 1
         if state[STATUS] == FULL:
             break
         # The next element of the instant, or the next phase.
@@ -474,12 +500,8 @@ def mjoin(  # type: ignore[no-untyped-def]
                     state[DELETED] += found - state[MIDDLE]
                 phase = int64(_START)
         if begins:
-            x = steps[i, 0, PROBED]
-            tag = nodes[keys[steps[i, 0, FROM_KEY], NODES] + 2 * (own & inputs[i, MASK])]
-            walks[2, i] = own
-            walks[0, 0] = tag
-            walks[1, 0] = heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
-            depth = int64(0)
+            walks[CHOSEN, i] = own
+            is_chosen = True
         elif phase == _START:
             phase = _next_instant(runs, inputs, state, netted)
             if phase == _START or state[STATUS] == MISSING:

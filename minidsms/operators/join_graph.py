@@ -124,14 +124,17 @@ class JoinGraph:
         checks: list[tuple[int, int, int, int]],
     ) -> None:
         for d, j in enumerate(order):
-            links = self._links_between((i, *order[:d]), j) or [(i, (), j, ())]
-            source, key, _, probed = links[0]
+            visited = (i, *order[:d])
+            links = self._links_between(visited, j) or [(i, (), j, ())]
+            # Of the longest keys the one known first: what drops an element early spares the rest.
+            source, key, _, probed = min(links, key=lambda link: (-len(link[1]), visited.index(link[0])))
             begin = len(checks)
             for f, its, _, other in links:
                 # Equal tags of a single column prove it equal; a hash proves nothing.
                 if len(its) == 1 and (f, its, other) != (source, key, probed):
                     checks.append((f, place[f, its], j, place[j, other]))
-            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks)
+            asked = visited.index(source)
+            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked
 
     def _links_from(self, i: int) -> list[Link]:
         """The links of input i, turned so that it stands first."""

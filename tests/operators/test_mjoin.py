@@ -479,6 +479,24 @@ def test_a_key_that_all_elements_share_does_not_make_blocks_quadratic() -> None:
     )  # each S and T of one number meet six R, but for the first and last
 
 
+@pytest.mark.parametrize("over_ranges", [False, True])
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_an_element_that_one_input_drops_is_not_joined_with_the_rows_of_another(
+    order: tuple[int, int], over_ranges: bool
+) -> None:
+    graph: list[Equality] = [((0, 0), (1, 0)), ((0, 1), (2, 1))]
+    n = 300
+    streams = [
+        [(2, 1, (1, 7, 0.0, True), t) for t in range(n)],
+        [(1, 1, (1, 0, 0.0, True), t) for t in range(n)],
+        [(1, 1, (0, 8, 0.0, True), 0)],
+    ]
+    op = over_streams(graph, [(0, 0)], [9, 9, 9]) if over_ranges else operator(graph, [(0, 0)])
+    op.reorder((order, (0, 2), (0, 1)))
+    assert feed(op, streams, append_only=True) == {}
+    assert op.describe().figures["inspected"] <= 2 * n
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 def test_state_of_streams_with_ranges_continues_alike(name: str) -> None:
     graph = GRAPHS[name]
