@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import adaptivity, files, latency, memory, observing, rates, starting, sweeps
+from benchmarks import adaptivity, files, latency, memory, observing, rates, starting, stations, sweeps
 from benchmarks.cases import CASES
 
-PARTS = ("rates", "latency", "start", "memory", "sweeps", "files", "adaptivity", "observing")
+PARTS = ("rates", "latency", "stations", "start", "memory", "sweeps", "files", "adaptivity", "observing")
 
 
 def main(arguments: list[str]) -> int:
@@ -40,6 +40,7 @@ def main(arguments: list[str]) -> int:
         "latency": lambda: _shown(
             console, "latency of one push and its advance (goal: p50 50, p99 200)", latency.measure()
         ),
+        "stations": lambda: _stations(console),
         "start": lambda: _shown(
             console, f"seconds to the first answer (goals {starting.GOAL_S})", {"seconds": starting.measure()}
         ),
@@ -103,6 +104,13 @@ def _files(options: argparse.Namespace, console: Console) -> Any:
     for name, figures in found.items():
         figures["of_prototype"] = round(figures["tuples_per_s"] / files.PROTOTYPE[name], 2)
     return _shown(console, f"file to file, {options.rows:,} rows, process start included", found)
+
+
+def _stations(console: Console) -> Any:
+    found = stations.measure()
+    for name, figures in found.items():
+        _shown(console, f"where one push and its advance go: {name}", figures)
+    return found
 
 
 def _peers(options: argparse.Namespace, console: Console) -> Any:

@@ -24,10 +24,10 @@ QUERIES = {
 
 def measure(pushes: int = 5000, warm: int = 1500) -> dict[str, dict[str, float]]:
     """Per query p50, p99 and p999 in microseconds. The window holds 1000 elements before the clock starts."""
-    return {name: _of(cql, _pusher(name), pushes, warm) for name, cql in QUERIES.items()}
+    return {name: _of(cql, pusher(name), pushes, warm) for name, cql in QUERIES.items()}
 
 
-def _pusher(name: str) -> Callable[[minidsms.Connection, int], None]:
+def pusher(name: str) -> Callable[[minidsms.Connection, int], None]:
     def push(db: minidsms.Connection, i: int) -> None:
         stream = "auction" if name == "join" and i % 10 == 0 else "bid"
         db.push(stream, (i * 7919 % 123, i), ts=i * 10)

@@ -435,6 +435,8 @@ class Connection(Archiving, ReadsSources):
             for key in self.system_streams.publish():
                 self._process(self.groups.reading(key))
                 self._rest(key)
+        if not self.outward:
+            return False
         self._drain()
         return any(q.callbacks() for q in self.outward.values())
 

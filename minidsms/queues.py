@@ -86,7 +86,12 @@ class Queue:
         size, nbytes = self.size + n, self.nbytes + n * row
         if size > self.bound or nbytes > self.byte_limit:
             return False
-        self._append(batch, row, size, nbytes)
+        # As `_append`; written out, for it is done for every batch.
+        self._batches.append(batch)
+        self.size, self.nbytes = size, nbytes
+        if size > self.peak:
+            self.peak = size
+        self.is_full = size >= self.bound or nbytes + row > self.byte_limit
         return True
 
     def _append(self, batch: Batch, row: int, size: int, nbytes: int) -> None:

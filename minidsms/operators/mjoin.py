@@ -90,6 +90,8 @@ class MJoin(Operator):
         n = len(inputs)
         self.graph = JoinGraph(n, equalities)
         self.outputs_of = tuple(outputs_of)
+        # By input: the output columns it gives, and which of its own they are.
+        self._gives = [[(j, c) for j, (k, c) in enumerate(self.outputs_of) if k == i] for i in range(n)]
         bags = [not each for each in fifo or [True] * n]
         self.has_bags = any(bags)
         assert ranges is None or not self.has_bags
@@ -200,10 +202,8 @@ class MJoin(Operator):
         has_deletions = self._state[DELETED] > 0 if self.leaves_out else bool((sign[:found] < 0).any())
         self._state[DELETED] = 0
         columns: list[Column | None] = [None] * len(self.outputs_of)
-        for i, window in enumerate(self._index.windows):
-            places = [j for j, (k, _) in enumerate(self.outputs_of) if k == i]
-            gathered = window.gather([self.outputs_of[j][1] for j in places], slots[i, :found])
-            for j, column in zip(places, gathered):
+        for window, gives, of_input in zip(self._index.windows, self._gives, slots):
+            for (j, _), column in zip(gives, window.gather([c for _, c in gives], of_input[:found])):
                 columns[j] = column
         return Batch(ts[:found].copy(), sign[:found].copy() if has_deletions else None, columns)  # type: ignore[arg-type]
 
