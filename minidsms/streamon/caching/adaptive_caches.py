@@ -38,12 +38,13 @@ class AdaptiveCaches:
         self._options = SelectionOptions(str(settings["caching"]), interval=int(settings["cache_interval"]))
         self._selection: CacheSelection | None = None
         self.executor = CacheExecutor(join, names, self._measures_time)
-        self._sampler = PipelineSampler(join, self._measures_time)
+        self._sampler = PipelineSampler(join, self._measures_time, lambda: self.executor.joining_ns)
         look = max(1, self._options.interval // WINDOW)
         self.profiler = CacheProfiler(self.executor, self._sampler, self._measures_time, look=look)
         self.adaptation: Adaptation[JoinPlan] = Adaptation(
             "caching", operator, self.executor, self.profiler, _Waiting(), streamon
         )
+        self._began_ns = 0
         join.allot(Memory(self._budget))
 
     @property
@@ -53,6 +54,7 @@ class AdaptiveCaches:
 
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
+        self._began_ns = time.thread_time_ns()
         return self.adaptation.limit(elements)
 
     def joined(self, part: Sequence[Batch | None]) -> None:
@@ -60,6 +62,7 @@ class AdaptiveCaches:
         elements = sum(len(batch) for batch in part if batch is not None)
         instant = min(int(batch.ts[0]) for batch in part if batch is not None)
         self.executor.elements += elements
+        self.executor.joining_ns += time.thread_time_ns() - self._began_ns
         self.adaptation.passed(elements, instant)
         if self._streamon.settings["cache_memory"] != self._budget:
             self._budget = self._streamon.settings["cache_memory"]
@@ -69,10 +72,8 @@ class AdaptiveCaches:
         elif self._selection is not None:
             if not self._selection.states and self._selection.knows_orders:
                 return
-            began = time.perf_counter_ns()
             self._sampler.joined(part)
             self.adaptation.reconsider(instant)
-            self.executor.profiling_ns += time.perf_counter_ns() - began
         elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
             self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
             self.adaptation.reoptimizer = self._selection

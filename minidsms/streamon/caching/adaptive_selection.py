@@ -6,8 +6,9 @@ hide the probe stream of an unused subset. If no benefit or cost has changed by 
 cache whose net benefit becomes negative is given up at once.
 
 Kept cheap: a candidate that would not pay even if it never missed is not profiled, nor does a used cache step aside for
-a subset that could not do better; each interval that changed nothing makes the next one twice as long, up to LONGEST,
-unless what the pipelines spend, which is always known, has shifted.
+a subset that could not do better. Caches under which the join has become dearer are given up (`trial.py`). Each
+interval that changed nothing makes the next one twice as long, up to LONGEST, unless what the pipelines spend, which is
+always known, has shifted.
 
 Invariant: what it proposes is legal for the executor's present orders; new orders make all new candidates profiled.
 """
@@ -33,6 +34,7 @@ from minidsms.streamon.caching.costs import CacheValue, expected_bytes, priority
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.offline_selection import Choice, Priced, Problem, select
 from minidsms.streamon.caching.profiler import CacheProfiler
+from minidsms.streamon.caching.trial import Trial
 from minidsms.streamon.framework import Proposal
 
 INTERVAL = 10_000
@@ -45,6 +47,8 @@ LONGEST = 16
 """Intervals between two choices while nothing changes."""
 SHIFT = 0.5
 """The share by which what a pipeline spends must have changed for the next choice to come after one interval."""
+DEARER = "the join has become dearer"
+"""Why caches are given up that should have saved something, and did not."""
 MOST_REFUSALS = 6
 """A cache that was used in vain is left alone for 2 intervals, then 4, up to 2 to this power."""
 
@@ -90,6 +94,7 @@ class CacheSelection:
         self._orders: Orders = ()
         self._used: tuple[CacheSpec, ...] = ()
         self._aside: tuple[CacheSpec, ...] = ()
+        self._trial = Trial(executor.spent())
         self._is_profiling = False
         self._rested_since = 0
         self._interval = self.options.interval
@@ -111,9 +116,11 @@ class CacheSelection:
             self._meet_orders()
         if not self._profiler.observe():
             return None
+        if self._trial.has_failed(self._executor.spent()):
+            return self._evict(self._used, DEARER)
         losers = self._losers()
         if losers:
-            return self._evict(losers)
+            return self._evict(losers, "net benefit has become negative")
         if self._is_profiling:
             return self._choose() if self._profiler.is_ready else None
         interval = self.options.interval if self._has_shifted() else self._interval
@@ -123,6 +130,10 @@ class CacheSelection:
 
     def adopt(self, plan: JoinPlan) -> None:
         """This plan runs now."""
+        if set(plan.caches) - set(self._used):
+            self._trial.begin(self._executor.spent())
+        else:
+            self._trial.end(self._executor.spent())
         self._used = plan.caches
         if plan.orders != self._orders:
             self._meet_orders()
@@ -213,7 +224,7 @@ class CacheSelection:
             if state is State.UNUSED and best_cases[spec] > 0 and not self._is_refused(spec):
                 self.states[spec] = State.PROFILED
 
-    def _evict(self, losers: tuple[CacheSpec, ...]) -> Proposal[JoinPlan]:
+    def _evict(self, losers: tuple[CacheSpec, ...], reason: str) -> Proposal[JoinPlan]:
         values = self._values_of(self._used)
         self._values.update(values)
         for spec in losers:
@@ -227,7 +238,7 @@ class CacheSelection:
         kept = tuple(s for s in self._used if s not in losers)
         total = sum(self._pipeline_costs())
         gain = -sum(values[s].net for s in losers if s in values) / total if total else None
-        return Proposal(JoinPlan(self._orders, kept), "net benefit has become negative", gain)
+        return Proposal(JoinPlan(self._orders, kept), reason, gain if reason != DEARER else None)
 
     # ------------------------------------------------------------------------------------------------- what it rests on
 

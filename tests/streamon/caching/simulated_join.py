@@ -25,6 +25,7 @@ from minidsms.streamon.caching.contracts import (
 class SimulatedJoin:
     """rates: share of the elements that each input has.  fanouts[i][p]: rows that a tuple meets at position p of i.
 
+    dearer_with_caches: what an element costs then, times what it costs without.
     misses: miss probability by the inputs of the segment and the pipeline, 1 where not given.
     """
 
@@ -44,6 +45,8 @@ class SimulatedJoin:
         self.memory = Memory()
         self.profiled: frozenset[CacheSpec] = frozenset()
         self.switches: list[JoinPlan] = []
+        self.inspected = 0.0
+        self.dearer_with_caches = 1.0
         n = len(orders)
         self._elements = 0.0
         self._entered = [0.0] * n
@@ -53,7 +56,7 @@ class SimulatedJoin:
         self._samples: dict[CacheSpec, list[ProbeSample]] = {}
 
     def work(self) -> tuple[int, int, int, int]:
-        return 0, 0, int(self._elements), 0
+        return 0, int(self.inspected), int(self._elements), 0
 
     def switch(self, plan: JoinPlan) -> None:
         assert self.is_legal(plan), problem_of(plan)
@@ -90,6 +93,7 @@ class SimulatedJoin:
         """So many elements pass."""
         total = sum(self.rates)
         self._elements += elements
+        self.inspected += elements * (self.dearer_with_caches if self.plan.caches else 1.0)
         reached = np.zeros_like(self._processed)
         for i, rate in enumerate(self.rates):
             reached[i] = elements * rate / total * np.cumprod([1.0, *self.fanouts[i]])

@@ -5,7 +5,7 @@ Steps are counted, not timed: looking a row up costs 1 + the rows found, so does
 
 from __future__ import annotations
 
-from minidsms.streamon.caching.adaptive_selection import INTERVAL, CacheSelection, SelectionOptions, State
+from minidsms.streamon.caching.adaptive_selection import DEARER, INTERVAL, CacheSelection, SelectionOptions, State
 from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.profiler import CacheProfiler
@@ -104,6 +104,15 @@ def test_a_cache_given_up_is_left_alone_for_longer_each_time() -> None:
         join.misses[T, frozenset((R, S))] = 1.0 if running.used else 0.2
         running.run(INTERVAL)
     assert 4 <= len(join.switches) <= 14
+
+
+def test_caches_under_which_the_join_becomes_dearer_are_given_up_whatever_the_statistics_say() -> None:
+    join = three_way(0.2)
+    join.dearer_with_caches = 1.5
+    running = Running(join)
+    running.run(4 * INTERVAL)
+    assert [decision.reason for decision in running.adaptation.decisions] == ["its caches cost less", DEARER]
+    assert running.used == ()
 
 
 def test_stable_statistics_do_not_call_the_offline_choice_again() -> None:
