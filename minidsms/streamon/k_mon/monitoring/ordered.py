@@ -44,6 +44,15 @@ class OrderedMonitor(Estimate):
             self._steps[:, : kept.shape[1]] = kept
             state[OLDEST] = 0
 
+    def below(self, k: int) -> int | None:
+        """Under OA(k) no row to come has a lesser word than this: the maximum k rows ago. None: that says nothing.
+
+        k: k_u, or a lesser one.  The thesis' max_{k + 1} (section 6.8.2).
+        """
+        values, at = self._kept()
+        place = int(np.searchsorted(at, self.arrived - k, side="right")) - 1
+        return int(values[place]) if place >= 0 else None
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""

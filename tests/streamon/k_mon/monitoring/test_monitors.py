@@ -254,6 +254,26 @@ def test_a_refuted_constraint_is_given_up_until_a_window_has_passed() -> None:
     assert monitor.k == 0
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_row_comes_below_what_an_order_says(seed: int) -> None:
+    rng = Random(seed)
+    values = ordered(rng, 600, 30)
+    distances = scrambling_distances(values)
+    monitor = OrderedMonitor(OAP, MonitorSettings(growth=1.2, window=40))
+    bounds = set()
+    for rows in sliced(values, rng):
+        monitor.observe(rows)
+        n, k = monitor.arrived, monitor.k
+        if k is None:
+            continue
+        below = monitor.below(k)
+        assert below == max((v for v in values[: max(n - k, 0)] if v is not None), default=None)
+        if max(distances[n:], default=0) <= k and below is not None:
+            bounds.add(below)
+            assert all(v is None or v >= below for v in values[n:])
+    assert bounds
+
+
 def test_values_without_an_order_have_none_that_is_kept() -> None:
     monitor = OrderedMonitor(OAP, MonitorSettings(growth=1.2, window=10))
     rows = arrivals(0, list(range(100)))
