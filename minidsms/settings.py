@@ -155,6 +155,12 @@ SETTINGS: dict[str, Setting] = {
             _one_of("off", "swj", "k-mon"),
             "what joins of windows keep: all rows, those that pass filters, or those that can still matter",
         ),
+        Setting(
+            "k_mon",
+            "exact",
+            _one_of("exact", "lossy"),
+            "rows that only watched constraints let k-Mon give up are kept out of memory, or lost",
+        ),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
         Setting("caching", "off", _one_of("off", "prefix", "global"), "caches in joins, of queries to come"),
@@ -171,7 +177,6 @@ SETTINGS: dict[str, Setting] = {
 
 LATER = {
     "join_plan": "alternative join plans",
-    "k_mon": "k-Mon",
 }
 """Settings of capabilities that are not built yet: refused by name, so that no one believes they act."""
 

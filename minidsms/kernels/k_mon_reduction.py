@@ -26,6 +26,7 @@ from minidsms.kernels.k_mon_join import (
     BASE,
     CLOCK,
     CLUSTER,
+    COUNT,
     HEADS,
     HI,
     LENGTH,
@@ -172,7 +173,7 @@ def send_messages(  # type: ignore[no-untyped-def]
         following = sides[t, NEXT]
         for slot in range(figures[i, LO], figures[i, HI]):
             at = base + slot * stride
-            bits = uint8(0)
+            bits = int64(0)
             if cells[at + 1] != UNLINKED:
                 h = _hash(cells, at, parts, sides, s)
                 x = int64(heads[sides[t, HEADS] + _place(h, sides[t, SHIFT])])
@@ -182,27 +183,32 @@ def send_messages(  # type: ignore[no-untyped-def]
                     if _equal(cells, at, s, row, t, parts, sides):
                         is_known = True
                         if x >= low:
-                            both, some = uint8(MATCH | FULL), uint8(0)
+                            both, some = int64(MATCH | FULL), int64(0)
                             for y in range(figures[j, SIDE], figures[j, SIDES_END]):
                                 u = of_stream[y]
                                 if u != t:
-                                    their = messages[first[u] + x]
+                                    their = int64(messages[first[u] + x])
                                     both &= their
-                                    some |= their & uint8(NEW)
+                                    some |= their & NEW
                             bits |= both
                             if both & MATCH:
                                 bits |= some
-                        if bits == MATCH | NEW | FULL:
+                        if bits == (MATCH | NEW | FULL):
                             break
                     x = cells[row + following]
                 is_open = True
                 if sides[t, UNIQUE] != 0:
-                    is_open = not is_known and _dead(cells, at, s, t, parts, sides, no, no_cells, no_heads) < 0
-                if is_open and is_limited:
-                    is_open = not _is_closed(cells, at, s, parts, sides, limits)
+                    is_open = not is_known
+                    if is_open:
+                        place = _dead(cells, at, s, t, parts, sides, no, no_cells, no_heads)
+                        is_open = place < 0
+                        if place >= 0 and no_cells[place + NO_CLUSTER] < 0:
+                            no_cells[place + NO_CLUSTER] = figures[i, COUNT]  # the cluster that asks began by now
+                if is_open and is_limited and _is_closed(cells, at, s, parts, sides, limits):
+                    is_open = False
                 if is_open:
                     bits |= MATCH | NEW
-            messages[first[s] + slot] = bits
+            messages[first[s] + slot] = uint8(bits)
 
 
 @njit(
@@ -218,9 +224,9 @@ def judge(figures, of_stream, cells, messages, first, keeps_full, verdicts, begi
         for slot in range(figures[i, HI]):
             verdict = DROPPED
             if slot >= figures[i, LO] and cells[base + slot * stride + 1] != UNLINKED:
-                every, some = uint8(MATCH | FULL), uint8(0)
+                every, some = int64(MATCH | FULL), int64(0)
                 for y in range(figures[i, SIDE], figures[i, SIDES_END]):
-                    their = messages[first[of_stream[y]] + slot]
+                    their = int64(messages[first[of_stream[y]] + slot])
                     every &= their
                     some |= their
                 if (every & MATCH and some & NEW) or (keeps_full and every & FULL):

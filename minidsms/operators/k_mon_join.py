@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,11 @@ from minidsms.kernels.k_mon_join import (
     FIRST,
     FULL,
     GROW,
-    HI,
     INPUT,
     INSPECTED,
     INSTANT,
     KEPT,
     LEAVES_AT_ONCE,
-    LO,
     MASK_AT,
     NO_DELETIONS,
     OTHER,
@@ -56,8 +55,10 @@ from minidsms.kernels.k_mon_join import (
 )
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-from minidsms.streamon.k_mon.join_graph import Edge, message_order, orientation, pipelines
-from minidsms.synopses.k_mon_dead_keys import DeadKeys
+from minidsms.streamon.k_mon.contracts import KConstraint, Monitors
+from minidsms.streamon.k_mon.execution import StateReduction, Verdicts
+from minidsms.streamon.k_mon.join_graph import Edge, orientation, pipelines
+from minidsms.streamon.k_mon.watching import Source, Watching
 from minidsms.synopses.k_mon_results import KeptResults
 from minidsms.synopses.k_mon_rows import KMonRows, Window
 
@@ -94,24 +95,26 @@ class KMonJoin(Operator):
     def __init__(
         self, inputs: Sequence[Queue], edges: Sequence[Edge], windows: Sequence[Window],
         outputs_of: Sequence[tuple[int, int]], schema: Schema, passes: Sequence[int | None] | None = None,
-        is_netted: bool = False, is_unique: bool = False, reduces: bool = True, names: Sequence[str] | None = None,
-        collects_always: bool = False,
+        for_istream: bool = False, is_unique: bool = False, reduces: bool = True, is_lossy: bool = False,
+        names: Sequence[str] | None = None, sources: Sequence[Source] | None = None, monitors: Monitors | None = None,
+        forced: Random | None = None, collects_always: bool = False,
     ) -> None:  # fmt: skip
-        """is_netted: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
+        """for_istream: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
 
-        is_unique: the rows that ISTREAM shows are never equal, so that none is wanted.  collects_always: rows that are
-        not needed go after every slice (tests).
+        is_unique: the rows that ISTREAM shows are never equal, so that none is wanted.  forced, collects_always: for
+        tests: rows that are not needed go after every slice, and k of every constraint is drawn at random.
         """
         super().__init__(inputs, schema)
         n = len(inputs)
         self.edges, self.windows = tuple(edges), tuple(windows)
         self.outputs_of = tuple(outputs_of)
         self.passes = tuple(passes) if passes is not None else (None,) * n
-        self.is_netted, self.is_unique = is_netted, is_unique and is_netted
-        self.reduces, self.collects_always = reduces, collects_always
+        self.for_istream, self.is_unique = for_istream, is_unique and for_istream
+        self.reduces, self.is_lossy, self.collects_always = reduces, is_lossy, collects_always or forced is not None
         self.names = tuple(names) if names is not None else tuple(f"input {i}" for i in range(n))
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
-        self.rows = KMonRows([q.schema for q in inputs], edges, windows, needed, reduces, False)
+        schemas = [q.schema for q in inputs]
+        self.rows = KMonRows(schemas, edges, windows, needed, reduces, reduces and monitors is not None)
         self.down, self.roots = orientation(n, edges)
         single = len(self.roots) == 1
         if self.is_unique:
@@ -124,20 +127,24 @@ class KMonJoin(Operator):
             own = [s for s in range(len(sides)) if sides[s, kernels.STREAM] == root]
             all_keys = all(sides[s ^ 1, UNIQUE] for s in self.down)
             self.rows.figures[root, LEAVES_AT_ONCE] = all_keys and not any(sides[s, UNIQUE] for s in own)
-        self._order: Int64Array = np.array(message_order(n, edges), np.int64)
         self._steps: Int64Array = np.array(pipelines(n, edges), np.int64).reshape(n, n - 1)
         self.results = KeptResults(len(self.outputs_of), self.rows.heaps)
-        self.dead = DeadKeys(self.rows)
+        self.reduction: StateReduction | None = None
+        if reduces:
+            watching = None
+            if monitors is not None and sources is not None and (single or is_lossy):
+                keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
+                watching = Watching(schemas, sources, edges, keys, monitors, self)
+            self.reduction = StateReduction(self.rows, edges, self.deletions == PROBED, watching, is_lossy)
+            if not is_lossy:
+                self.reduction.forced = forced
         self._state: Int64Array = np.zeros(STATE_WORDS, np.int64)
         self._state[[DEPTH, WAITING]] = -1
         self._walks: Int64Array = np.zeros((2, n), np.int64)
         self._runs: Int64Array = np.zeros((64, 3), np.int64)
-        self._limits: Int64Array = np.zeros((2 * len(edges), reduction.LIMIT_WORDS), np.int64)
         self._buffers = _buffers(64, len(self.outputs_of))
         self._outs = self._output_places()
         self._closed = int(self.progress)
-        self.dropped = 0
-        """Rows that went before they left their windows."""
 
     # ------------------------------------------------------------------------------------------------ the slice
 
@@ -167,7 +174,7 @@ class KMonJoin(Operator):
             state[TOP] = results.top
             found = kernels.k_mon_join(
                 self._runs, rows.figures, rows.of_stream, rows.sides, rows.parts, self._steps, rows.cells, rows.heads,
-                self._outs, self._walks, state, self.deletions, self.is_netted, results.rows, results.free,
+                self._outs, self._walks, state, self.deletions, self.for_istream, results.rows, results.free,
                 results.keys, results.places, results.sizes, out, out_ts, out_sign, found,
             )  # fmt: skip
             results.top = int(state[TOP])
@@ -191,12 +198,16 @@ class KMonJoin(Operator):
         total = sum(len(b) for b in part if b is not None)
         if total > len(self._runs):
             self._runs = np.zeros((total, 3), np.int64)
+        if self.reduction is not None and self.reduction.watching is not None:
+            self.reduction.watching.observe(part, [int(f) for f in rows.figures[:, TOTAL]])
         arrivals = [None if batch is None else self._arrival(i, batch) for i, batch in enumerate(part)]
         for i, arrival in enumerate(arrivals):
             # Moves what is held, and so comes before any row waits.
             if arrival is not None and any(c.valid is not None and not c.valid.all() for c in arrival.columns):
                 rows.take_nulls(i)
                 self._outs = self._output_places()
+        if self.reduction is not None:
+            self.reduction.recall([None if a is None else a.columns for a in arrivals])
         at = 0
         for i, arrival in enumerate(arrivals):
             rows.figures[i, [kernels.RUN, kernels.RUNS_END]] = at
@@ -213,8 +224,9 @@ class KMonJoin(Operator):
         ts = _plain(batch.ts)
         first = int(self.rows.figures[i, TOTAL])
         numbers = np.arange(first, first + len(batch), dtype=np.int64)
-        if self.reduces and passed is not None:
-            self._bury(i, batch, ts, numbers, ~passed)
+        if self.reduction is not None and passed is not None:
+            clock = numbers if self.rows.figures[i, kernels.CLOCK] == ROWS else ts
+            self.reduction.bury(i, clock, batch.column, ~passed)
         chosen = batch if kept.all() else batch.take(kept)
         return _Arrival(ts, numbers, kept, [chosen.column(c) for c in self.rows.columns[i]])
 
@@ -263,79 +275,19 @@ class KMonJoin(Operator):
         signs = sign[:found]
         return Batch(ts[:found].copy(), signs.copy() if (signs < 0).any() else None, columns)
 
-    # --------------------------------------------------------------------------------------------- what is not needed
-
     def collect(self, until: int, needs: Sequence[int] | None = None) -> None:
         """Let go what is not needed at `until`, and make room."""
-        rows = self.rows
         needs = [0] * len(self.inputs) if needs is None else needs
-        reduction.expire(rows.figures, rows.cells, until)
-        verdicts = None
-        if self.reduces:
-            before = len(rows)
-            verdicts = self._judge()
-            self._bury_dead(verdicts)
-            rows.make_room(needs, verdicts)
-            self.dropped += before - len(rows)
-            self.dead.expire(until)
+        if self.reduction is not None:
+            self.reduction.collect(until, needs)
         else:
-            rows.make_room(needs)
+            reduction.expire(self.rows.figures, self.rows.cells, until)
+            self.rows.make_room(needs)
 
-    def _judge(self) -> np.ndarray[Any, Any]:
-        """The verdict on each row held."""
-        rows, dead = self.rows, self.dead
-        counts = rows.figures[rows.sides[:, kernels.STREAM], HI]
-        first = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64)
-        messages = np.zeros(int(counts.sum()), np.uint8)
-        verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
-        reduction.send_messages(
-            self._order, rows.figures, rows.of_stream, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
-            dead.cells, dead.heads, self._limits, False, messages, first,
-        )  # fmt: skip
-        keeps_full = self.deletions == PROBED
-        begins = rows.begins()
-        reduction.judge(rows.figures, rows.of_stream, rows.cells, messages, first, keeps_full, verdicts, begins)
-        return verdicts
-
-    def _bury_dead(self, verdicts: np.ndarray[Any, Any]) -> None:
-        """Remember the keys of rows that go because nothing will come of them."""
-        rows = self.rows
-        for i, begin in enumerate(rows.begins()):
-            own = self.dead.sides_of[i]
-            if own:
-                high = int(rows.figures[i, HI])
-                at = np.flatnonzero(verdicts[begin : begin + high] == reduction.DEAD)
-                if len(at):
-                    gone = rows.view(i, 0, high)[at]
-                    clock = gone[:, max(int(rows.figures[i, kernels.NUMBER]), 0)]
-                    for s in own:
-                        self.dead.add(s, clock, gone[:, self.rows.parts_of(s)])
-
-    def _bury(self, i: int, batch: Batch, ts: Int64Array, numbers: Int64Array, failing: BoolArray) -> None:
-        """Remember the keys of rows that fail the filter: a No component (section 6.3.1)."""
-        clock = numbers if self.rows.figures[i, kernels.CLOCK] == ROWS else ts
-        for s in self.dead.sides_of[i]:
-            edge = self.edges[s // 2]
-            columns = [batch.column(pair[s % 2]) for pair in edge.columns]
-            known = failing.copy()
-            for column in columns:
-                if column.valid is not None:
-                    known &= column.valid
-            if known.any():
-                words = np.stack([column.words()[known] for column in columns], axis=1)
-                self.dead.add(s, clock[known], words)
-
-    def components(self, i: int) -> tuple[list[Schema], Int64Array, np.ndarray[Any, Any]]:
-        """The rows of an input that are held, and the component of each (tests)."""
-        rows, dead = self.rows, self.dead
-        begins = rows.begins()
-        result = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
-        reduction.classify(
-            np.array(self.down, np.int64), rows.figures, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
-            dead.cells, dead.heads, self._limits, False, result, begins,
-        )  # fmt: skip
-        low, high = int(rows.figures[i, LO]), int(rows.figures[i, HI])
-        return [rows.schemas[i]], rows.view(i, low, high), result[begins[i] + low : begins[i] + high]
+    def components(self, i: int) -> tuple[Int64Array, Verdicts]:
+        """The rows of an input that are held, and the component of each (`kernels.k_mon_reduction`)."""
+        assert self.reduction is not None
+        return self.reduction.components(self.down, i)
 
     # ------------------------------------------------------------------------------------------------- reporting
 
@@ -369,16 +321,41 @@ class KMonJoin(Operator):
         figures: dict[str, Any] = {f"rows_of_{name}": self.rows.held(i) for i, name in enumerate(names)}
         if self.deletions == KEPT:
             figures["results"] = len(self.results)
-        if self.reduces:
-            figures["dead_keys"] = len(self.dead)
-            figures["dropped"] = self.dropped
+        if self.reduction is not None:
+            figures["dead_keys"] = len(self.reduction.dead)
+            figures["dropped"] = self.reduction.dropped
+            if self.reduction.watching is not None:
+                figures |= self._spilled()
         figures["bytes"] = sum(s.nbytes for s in self.synopses())
         figures["inspected"] = int(self._state[INSPECTED])
         return Description("KMonJoin" if self.reduces else "SWJ", "; ".join(texts), figures)
 
     def synopses(self) -> tuple[Any, ...]:
-        """Rows, results and dead keys."""
-        return (self.rows, self.results, self.dead)
+        """Rows, results, and what has gone."""
+        return (self.rows, self.results, *(() if self.reduction is None else self.reduction.synopses()))
+
+    def _spilled(self) -> dict[str, Any]:
+        assert self.reduction is not None
+        if self.is_lossy:
+            return {"discarded": self.reduction.discarded}
+        spill = self.reduction.spill
+        return {"spilled": len(spill), "came_back": spill.returned, "file_bytes": spill.file_nbytes}
+
+    def name_of_user(self) -> str:
+        """As SHOW CONSTRAINTS calls it."""
+        return f"{self.name} {', '.join(self.names)}"
+
+    def saved_nbytes(self, constraint: KConstraint) -> int:
+        """Bytes of rows that constraints keep out of memory."""
+        if self.reduction is None:
+            return 0
+        spill, strides = self.reduction.spill, self.rows.figures[:, kernels.STRIDE]
+        return sum(8 * int(stride) * spill.held(i) for i, stride in enumerate(strides))
+
+    def close(self) -> None:
+        """Ask no monitor any more, and give up files."""
+        if self.reduction is not None:
+            self.reduction.close()
 
 
 def windows_of(specs: Sequence[WindowSpec]) -> list[Window]:

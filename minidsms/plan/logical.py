@@ -179,7 +179,8 @@ class ReducedJoin(MultiJoin):
     """An n-way join over streams that keeps rows of its own, and only those it needs (`plan.state_reduction`).
 
     edges: the equalities as a tree, with the keys among them.  passes: of each stream, the column that says which rows
-    pass its filter, or None.  mode: 'swj' or 'k-mon'.  is_unique: no two rows of the ISTREAM above are equal.
+    pass its filter, or None.  mode: 'swj' or 'k-mon'.  is_unique: no two rows of the ISTREAM above are equal.  sources:
+    of each stream, the name by which constraints speak of it, "" where it has none, and of its columns.
     """
 
     edges: tuple[Edge, ...] = ()
@@ -187,6 +188,7 @@ class ReducedJoin(MultiJoin):
     mode: str = "swj"
     is_lossy: bool = False
     is_unique: bool = False
+    sources: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
@@ -462,8 +463,10 @@ class PhysicalPlanner:
 
     def _reduced_join(self, node: ReducedJoin) -> Operator:
         from minidsms.operators.k_mon_join import KMonJoin, windows_of
+        from minidsms.streamon.k_mon.watching import Source
 
         assert node.specs is not None
+        forcing = self._streamon.forcing
         return KMonJoin(
             [self._queue(stream) for stream in node.windows],
             node.edges,
@@ -471,11 +474,14 @@ class PhysicalPlanner:
             node.columns,
             node.schema,
             node.passes,
-            is_netted=node.shown is not None,
+            for_istream=node.shown is not None,
             is_unique=node.is_unique,
             reduces=node.mode == "k-mon",
+            is_lossy=node.is_lossy,
             names=input_names(node.names),
-            collects_always=self._streamon.forcing is not None,
+            sources=[Source(*source) for source in node.sources],
+            monitors=self._streamon.constraints if self._streamon.is_adaptive else None,
+            forced=None if forcing is None else Random(forcing.seed),
         )
 
     def _semi_join(self, node: SemiJoin) -> Operator:

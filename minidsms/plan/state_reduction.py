@@ -17,6 +17,7 @@ from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
 from minidsms.elements import Field, Schema, Type
+from minidsms.expressions import print_expression
 from minidsms.plan.logical import (
     MultiJoin,
     ReducedJoin,
@@ -45,7 +46,7 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
     for node in nodes(plan.root):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin):
-            reduced = _reduced(new, catalog, mode, settings.values.get("k_mon") == "lossy")
+            reduced = _reduced(new, catalog, mode, settings["k_mon"] == "lossy")
             if isinstance(reduced, str):
                 notes.append(f"the join of {', '.join(_names(new))} keeps all rows of its windows: {reduced}")
             else:
@@ -99,7 +100,7 @@ def _reduced(join: MultiJoin, catalog: Catalog, mode: str, is_lossy: bool) -> Re
     specs = tuple(e.spec for e in inputs)
     return ReducedJoin(
         join.schema, tuple(streams), join.equalities, join.columns, join.shown, specs, join.names, edges,
-        tuple(passes), mode, is_lossy, is_unique,
+        tuple(passes), mode, is_lossy, is_unique, tuple(_source(e) for e in inputs),
     )  # fmt: skip
 
 
@@ -172,6 +173,27 @@ def _key(each: _Input, catalog: Catalog) -> frozenset[int] | None:
     key = catalog.streams[node.name.lower()].key
     places = {e.index: i for i, e in reversed(list(enumerate(columns))) if isinstance(e, bound.ColumnRef)}
     return frozenset(places[c] for c in key) if key and all(c in places for c in key) else None
+
+
+def _source(each: _Input) -> tuple[str, tuple[str, ...]]:
+    """The name of the stream that rows come from, with the filter that has dropped some; and of each column.
+
+    No name is given to what is not the stream as it was pushed, or where a column is computed.
+    """
+    node, columns = each.stream, each.columns
+    filters: list[Expr] = []
+    while isinstance(node, bound.Filter | bound.Project):
+        if isinstance(node, bound.Project):
+            columns = tuple(substitute(e, node.exprs) for e in columns)
+            filters = [substitute(f, node.exprs) for f in filters]
+        else:
+            filters.append(node.condition)
+        node = node.inputs[0]
+    names = tuple(e.name.lower() if isinstance(e, bound.ColumnRef) else print_expression(e) for e in columns)
+    if not isinstance(node, bound.BaseStream):
+        return "", names
+    dropped = "".join(f" where {print_expression(f)}" for f in filters)
+    return node.name.lower() + dropped, names
 
 
 def _stream(each: _Input, condition: Expr | None) -> Node:

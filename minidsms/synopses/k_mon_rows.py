@@ -231,6 +231,24 @@ class KMonRows:
         self.figures[:, END] = self.figures[:, HI]
         kernels.link_all(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
 
+    def merge(self, back: Sequence[Int64Array | None]) -> None:
+        """Hold rows again that were held before, among the others in the order of arrival; no rows wait to be taken in.
+
+        back: (m, STRIDE) of each stream; rows from before there was a mask of NULLs lack it.
+        """
+        self.make_room([c + (0 if rows is None else len(rows)) for c, rows in zip(self._capacities, back)])
+        for i, rows in enumerate(back):
+            if rows is not None:
+                high = int(self.figures[i, HI])
+                self.figures[i, [HI, END]] = high + len(rows)
+                held = self.view(i, 0, high + len(rows))
+                held[high:] = 0
+                held[high:, : rows.shape[1]] = rows
+                clock = held[:, max(int(self.figures[i, NUMBER]), 0)]
+                held[:] = held[np.argsort(clock, kind="stable")]
+        self.heads[:] = -1
+        kernels.link_all(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
+
     def begins(self) -> Int64Array:
         """Where each stream's rows begin in an array with a place for every row."""
         return np.concatenate([[0], np.cumsum(self.figures[:-1, HI])]).astype(np.int64)

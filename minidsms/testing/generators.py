@@ -61,7 +61,10 @@ class Case:
 
     def slack(self) -> dict[str, Slack]:
         """What each declared stream allows."""
-        found = (re.match(r"CREATE STREAM (\w+) \(.*?\)(?: SLACK (\d+))?( LATE DROP)?$", d) for d in self.declarations)
+        found = (
+            re.match(r"CREATE STREAM (\w+) \(.*?\)(?: SLACK (\d+))?( LATE DROP)?(?: KEY \(.*?\))?$", d)
+            for d in self.declarations
+        )
         return {m[1]: Slack(int(m[2] or 0), m[3] is not None) for m in found if m is not None}
 
     def closed(self) -> int:

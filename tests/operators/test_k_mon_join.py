@@ -14,6 +14,8 @@ from minidsms.kernels.k_mon_join import RANGE, ROWS, UNBOUNDED
 from minidsms.operators import k_mon_join
 from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.streamon.k_mon.join_graph import Edge
+from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
+from minidsms.streamon.k_mon.watching import Source
 from minidsms.synopses.k_mon_rows import Window
 from tests.operators.harness import Element, Netted, Row, differences, feed, queue, random_cuts
 
@@ -153,7 +155,7 @@ def test_netted_join_gives_what_istream_needs(graph: str, window: str, reduces: 
         items = streams(edges, seed, gap=1)
         expected = entering(twin(items, edges, windows, filters, columns_of(edges)))
         for cuts in ((), range(1, 60)):
-            join = operator(edges, windows, filters, reduces=reduces, is_netted=True, collects_always=bool(cuts))
+            join = operator(edges, windows, filters, reduces=reduces, for_istream=True, collects_always=bool(cuts))
             assert entering(feed(join, items, cuts)) == expected
 
 
@@ -169,3 +171,30 @@ def test_small_buffers_and_parts_do_not_change_the_answer(monkeypatch: pytest.Mo
                 join = operator(graph, window, filters, reduces=reduces, collects_always=True)
                 join._buffers = k_mon_join._buffers(1, len(join.outputs_of))
                 assert feed(join, items, (10, 20), room=1, until=max(expected, default=1)) == expected
+
+
+SINGLE = {name: graph for name, graph in GRAPHS.items() if name != "roots"}
+
+
+def watched(edges: Sequence[Edge], windows: Sequence[Window], filters: Sequence[bool], **options: Any) -> KMonJoin:
+    """An operator that uses constraints."""
+    sources = [Source(f"s{i}", ("a", "b", "x", "pass")) for i in range(inputs_of(edges))]
+    return operator(
+        edges, windows, filters, sources=sources, monitors=ConstraintRegistry(), collects_always=True, **options
+    )
+
+
+@pytest.mark.parametrize("graph", SINGLE)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_rows_that_wrong_constraints_let_go_are_found_again(graph: str, window: str) -> None:
+    edges, windows = GRAPHS[graph], WINDOWS[window]
+    for seed in range(10, 14):
+        filters = FILTERS[seed % 2][: inputs_of(edges)]
+        items = streams(edges, seed)
+        expected = twin(items, edges, windows, filters, columns_of(edges))
+        for cuts in (range(1, 80), random_cuts(seed, 60)):
+            join = watched(edges, windows, filters)
+            assert join.reduction is not None
+            join.reduction.forced = random.Random(seed)
+            assert feed(join, items, cuts, until=max(expected, default=1)) == expected, (seed, cuts)
+            join.close()

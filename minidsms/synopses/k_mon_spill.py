@@ -1,0 +1,270 @@
+"""Rows that a constraint says will not matter, kept out of memory until it turns out otherwise.
+
+Constraints are found, not declared, and may break. What they let go is written to files, and in memory stays a Bloom
+filter of the keys by which a broken constraint would bring a row back into play: those of the sides that the constraint
+had closed (Babu 2005, section 6.1.6). A row whose key comes all the same is found again.
+
+A stream's rows stand in *runs* in the order in which they went; small runs are merged. A run is given up when its last
+row has left its window.
+
+Invariants: a row stands in one run, or in memory; a run's filters know every key under which its rows are to be found.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.kernels.k_mon_bloom import bloom_add, bloom_test
+
+_RUN = 4096
+"""Rows that are collected in memory before they are written."""
+_MOST_RUNS = 8
+_BITS_PER_KEY = 12
+
+Closed = np.ndarray[Any, np.dtype[np.int64]]
+"""(m,) masks: bit n is set where the n-th side of the stream was closed."""
+
+
+@dataclass
+class _Run:
+    """Rows of a stream that went in a row. rows, keys: in memory, or in files.
+
+    filters: of each side of the stream.  newest: the greatest clock (instant or number) of a row.  gone: rows that have
+    come back.
+    """
+
+    count: int
+    newest: int
+    filters: list[np.ndarray[Any, np.dtype[np.uint64]]]
+    path: Path | None = None
+    parts: list[tuple[Int64Array, Int64Array, Closed]] = field(default_factory=list)
+    gone: set[int] = field(default_factory=set)
+
+
+class Spill:
+    """Rows of n streams out of memory.
+
+    sides: how many each stream has.  clock_at: the place of the clock in its rows.  texts: those of codes of TEXT.
+    """
+
+    def __init__(self, sides: Sequence[int], clock_at: Sequence[int], texts: Sequence[Sequence[int]]) -> None:
+        self._texts = [list(places) for places in texts]
+        self._sides = list(sides)
+        self._clock_at = list(clock_at)
+        self._runs: list[list[_Run]] = [[] for _ in sides]
+        self._young: list[_Run | None] = [None for _ in sides]
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._files = 0
+        self.written = 0
+        """Rows put in, ever."""
+        self.returned = 0
+        """Rows found again, ever."""
+
+    def __len__(self) -> int:
+        return sum(run.count - len(run.gone) for i in range(len(self._sides)) for run in self._all(i))
+
+    def held(self, i: int) -> int:
+        """Rows of one stream."""
+        return sum(run.count - len(run.gone) for run in self._all(i))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        total = 0
+        for i in range(len(self._sides)):
+            for run in self._all(i):
+                total += sum(f.nbytes for f in run.filters) + 32 * len(run.gone)
+                total += sum(a.nbytes for part in run.parts for a in part)
+        return total
+
+    @property
+    def file_nbytes(self) -> int:
+        """Bytes in files."""
+        paths = [run.path for runs in self._runs for run in runs if run.path is not None]
+        return sum(p.stat().st_size for path in paths for p in path.iterdir())
+
+    # ----------------------------------------------------------------------------------------------- out and back
+
+    def put(self, i: int, rows: Int64Array, keys: Int64Array, closed: Closed) -> None:
+        """Take rows of a stream. rows: (m, stride).  keys: (sides, m): a hash of each side's columns."""
+        self.written += len(rows)
+        for first in range(0, len(rows), _RUN):
+            part = slice(first, first + _RUN)
+            young = self._young[i]
+            if young is None:
+                young = self._young[i] = _Run(0, -(2**63), [_filter(_RUN) for _ in range(self._sides[i])])
+            young.parts.append((rows[part].copy(), keys[:, part].copy(), closed[part].copy()))
+            young.count += len(rows[part])
+            young.newest = max(young.newest, int(rows[part, self._clock_at[i]].max()))
+            for n, bits in enumerate(young.filters):
+                bloom_add(bits, keys[n, part][(closed[part] >> n) & 1 == 1])
+            if young.count >= _RUN:
+                self._write(i, young)
+
+    def find(self, i: int, side: int, keys: Int64Array, present: int) -> Int64Array | None:
+        """Take back the rows of a stream that are found by these keys of its side (counted from 0), or None.
+
+        present: the least clock of a row that is still in its window.
+        """
+        taken = []
+        for run in self._all(i):
+            may_be = np.zeros(len(keys), np.bool_)
+            bloom_test(run.filters[side], keys, may_be)
+            if may_be.any():
+                rows = self._take(run, side, keys[may_be])
+                if len(rows):
+                    taken.append(rows[rows[:, self._clock_at[i]] >= present])
+        if not taken:
+            return None
+        # Rows of runs written before a column came to have NULLs lack the word that says so.
+        width = max(rows.shape[1] for rows in taken)
+        found = np.concatenate([np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in taken])
+        self.returned += len(found)
+        return found if len(found) else None
+
+    def expire(self, i: int, present: int) -> None:
+        """Give up the runs of a stream whose rows have all left their window."""
+        for run in [run for run in self._runs[i] if run.newest < present]:
+            self._runs[i].remove(run)
+            _remove(run)
+        young = self._young[i]
+        if young is not None and young.newest < present:
+            self._young[i] = None
+
+    def close(self) -> None:
+        """Give up everything."""
+        self._runs = [[] for _ in self._sides]
+        self._young = [None for _ in self._sides]
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    # ------------------------------------------------------------------------------------------------------- runs
+
+    def _all(self, i: int) -> list[_Run]:
+        young = self._young[i]
+        return self._runs[i] if young is None else [*self._runs[i], young]
+
+    def _take(self, run: _Run, side: int, keys: Int64Array) -> Int64Array:
+        """The rows of a run under these keys of a side; they are gone from it."""
+        if run.path is None:
+            held = _joined(run.parts)
+            at = np.flatnonzero(np.isin(held[1][side], keys) & ((held[2] >> side) & 1 == 1))
+            rows = held[0]
+        else:
+            index = np.load(run.path / f"index{side}.npy", mmap_mode="r")
+            low, high = np.searchsorted(index[0], keys, "left"), np.searchsorted(index[0], keys, "right")
+            runs = [index[1, a:b] for a, b in zip(low, high) if b > a]
+            at = np.unique(np.concatenate(runs)) if runs else np.zeros(0, np.int64)
+            rows = np.load(run.path / "rows.npy", mmap_mode="r")
+        at = at[[int(p) not in run.gone for p in at]] if run.gone else at
+        run.gone.update(at.tolist())
+        return np.array(rows[at])
+
+    def _write(self, i: int, run: _Run) -> None:
+        """Turn the run in memory into files, and merge runs where there are many."""
+        rows, keys, closed = _joined(run.parts)
+        staying = np.array(sorted(set(range(run.count)) - run.gone), np.int64) if run.gone else np.arange(run.count)
+        self._young[i] = None
+        self._runs[i].append(self._made(i, rows[staying], keys[:, staying], closed[staying]))
+        runs = self._runs[i]
+        while len(runs) > _MOST_RUNS:
+            sums = [a.count + b.count for a, b in pairwise(runs)]
+            n = int(np.argmin(sums))
+            merged = self._merged(i, runs[n], runs[n + 1])
+            _remove(runs[n])
+            _remove(runs[n + 1])
+            runs[n : n + 2] = [merged]
+
+    def _merged(self, i: int, first: _Run, second: _Run) -> _Run:
+        loaded = []
+        for run in (first, second):
+            assert run.path is not None
+            held = [np.load(run.path / f"{name}.npy") for name in ("rows", "keys", "closed")]
+            if run.gone:
+                stays = np.ones(run.count, np.bool_)
+                stays[list(run.gone)] = False
+                held = [held[0][stays], held[1][:, stays], held[2][stays]]
+            loaded.append((held[0], held[1], held[2]))
+        return self._made(i, *_joined(loaded))
+
+    def _made(self, i: int, rows: Int64Array, keys: Int64Array, closed: Closed) -> _Run:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="minidsms-k-mon-")
+        self._files += 1
+        path = Path(self._folder.name) / str(self._files)
+        path.mkdir()
+        for name, array in (("rows", rows), ("keys", keys), ("closed", closed)):
+            np.save(path / f"{name}.npy", array)
+        filters = []
+        for n in range(self._sides[i]):
+            at = np.flatnonzero((closed >> n) & 1 == 1)
+            at = at[np.argsort(keys[n, at], kind="stable")]
+            np.save(path / f"index{n}.npy", np.stack([keys[n, at], at]))
+            bits = _filter(len(at))
+            bloom_add(bits, np.ascontiguousarray(keys[n, at]))
+            filters.append(bits)
+        newest = int(rows[:, self._clock_at[i]].max(initial=-(2**63)))
+        return _Run(len(rows), newest, filters, path)
+
+    # ------------------------------------------------------------------------------------------------------ state
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The state: every stream's rows, keys and closed sides."""
+        state: dict[str, np.ndarray[Any, Any]] = {}
+        for i in range(len(self._sides)):
+            loaded = []
+            for run in self._all(i):
+                if run.path is None:
+                    held = _joined(run.parts)
+                else:
+                    held = tuple(np.load(run.path / f"{n}.npy") for n in ("rows", "keys", "closed"))
+                stays = np.array(sorted(set(range(run.count)) - run.gone), np.int64)
+                loaded.append((held[0][stays], held[1][:, stays], held[2][stays]))
+            if loaded:
+                state[f"rows{i}"], state[f"keys{i}"], state[f"closed{i}"] = _joined(loaded)
+        return state
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Hold what `arrays` gave, and nothing else."""
+        self.close()
+        for i in range(len(self._sides)):
+            if f"rows{i}" in arrays:
+                self.put(i, arrays[f"rows{i}"], arrays[f"keys{i}"], arrays[f"closed{i}"])
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The codes of TEXT values held."""
+        for i, places in enumerate(self._texts):
+            for run in self._all(i) if places else ():
+                held = _joined(run.parts)[0] if run.path is None else np.load(run.path / "rows.npy", mmap_mode="r")
+                for place in places:
+                    yield np.array(held[:, place])
+
+
+def _filter(keys: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    blocks = max(1, -(-keys * _BITS_PER_KEY // 512))
+    return np.zeros(8 * blocks, np.uint64)
+
+
+def _joined(parts: Sequence[tuple[Int64Array, Int64Array, Closed]]) -> tuple[Int64Array, Int64Array, Closed]:
+    width = max(rows.shape[1] for rows, _, _ in parts)
+    return (
+        np.concatenate([np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows, _, _ in parts]),
+        np.concatenate([keys for _, keys, _ in parts], axis=1),
+        np.concatenate([closed for _, _, closed in parts]),
+    )
+
+
+def _remove(run: _Run) -> None:
+    if run.path is not None:
+        for file in run.path.iterdir():
+            file.unlink()
+        run.path.rmdir()

@@ -1,0 +1,45 @@
+"""Joins along trees of keys give the answer by definition, whatever they keep and whatever constraints say.
+
+docs/semantics T5; docs/design, decision 7.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minidsms.testing.compare import check, run_definition
+from minidsms.testing.k_mon_cases import random_tree_case
+
+WAYS: tuple[dict[str, Any], ...] = (
+    {"state_reduction": "off"},
+    {"state_reduction": "swj"},
+    {"state_reduction": "k-mon"},
+    {"state_reduction": "k-mon", "adaptive": "off"},
+    {"state_reduction": "k-mon", "forced_every": 1},
+    {"state_reduction": "swj", "forced_every": 1},
+)
+SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
+
+
+def check_seed(seed: int) -> None:
+    case = random_tree_case(seed)
+    expected = run_definition(case)
+    for i, way in enumerate(WAYS):
+        batch_size = (1, 2, 7, 65_536)[(seed + i) % 4]
+        options = {"batch_size": batch_size, "scheduler": SCHEDULERS[(seed + i) // 4 % 4], **way}
+        assert check(case, None, expected, **options) == "agreed", (seed, options)
+
+
+@pytest.mark.parametrize("start", range(0, 30, 15))
+def test_what_a_join_keeps_does_not_show_in_any_answer(start: int) -> None:
+    for seed in range(start, start + 15):
+        check_seed(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(1000, 4000, 100))
+def test_what_a_join_keeps_does_not_show_in_three_thousand_answers(start: int) -> None:
+    for seed in range(start, start + 100):
+        check_seed(seed)
