@@ -49,6 +49,8 @@ SHIFT = 0.5
 """The share by which what a pipeline spends must have changed for the next choice to come after one interval."""
 DEARER = "the join has become dearer"
 """Why caches are given up that should have saved something, and did not."""
+LOOKS = 4
+"""Looks at all statistics in an interval; in between only the rates of arrival are watched."""
 MOST_REFUSALS = 6
 """A cache that was used in vain is left alone for 2 intervals, then 4, up to 2 to this power."""
 
@@ -97,6 +99,7 @@ class CacheSelection:
         self._trial = Trial(executor.spent())
         self._is_profiling = False
         self._rested_since = 0
+        self._look_at = 0
         self._interval = self.options.interval
         self._values: dict[CacheSpec, CacheValue] = {}
         self._spent: list[float] = []
@@ -114,8 +117,12 @@ class CacheSelection:
         """Another set of caches, where the statistics ask for one."""
         if self._executor.plan.orders != self._orders:
             self._meet_orders()
+        rests = not self._is_profiling and self._executor.elements < self._look_at
+        if rests and not self._profiler.arrivals_shifted(SHIFT):
+            return None
         if not self._profiler.observe():
             return None
+        self._look_at = self._executor.elements + (self.options.interval if self._used else self._interval) // LOOKS
         if self._trial.has_failed(self._executor.spent()):
             return self._evict(self._used, DEARER)
         losers = self._losers()

@@ -294,6 +294,9 @@ class CachingJoin(Protocol):
 class Samples(Protocol):
     """What a join's pipelines are like without caches, from sampled elements."""
 
+    def entered(self) -> Sequence[int]:
+        """Elements of each input so far."""
+
     def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
         """Of every pipeline."""
 

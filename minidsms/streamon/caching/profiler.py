@@ -34,6 +34,8 @@ PATIENCE = 2
 """Profiles of W observations each that are waited for until a slow probe stream has said enough."""
 LEAST_SAMPLED = 64
 """Elements of a pipeline without caches that say something of its d and c."""
+LEAST_SHARE = 0.1
+"""Of the elements, what an input brings that matters."""
 LEAST_PROBES = 256
 """Probes of a used cache that say something of its misses, beside those that fill it."""
 
@@ -78,6 +80,10 @@ class CacheProfiler:
         self._caches: dict[CacheSpec, CacheFigures] = {}
         self._known: dict[CacheSpec, CacheStatistics] = {}
         self._began = 0
+        self._summed: tuple[PipelineStatistics, ...] | None = None
+        self._has_summed = False
+        self._usual: list[float] = []
+        self._arrived = list(samples.entered())
 
     # -------------------------------------------------------------------------------------------------- looking
 
@@ -88,6 +94,7 @@ class CacheProfiler:
         if elements < self.look:
             return False
         self._tuples = tuples
+        self._has_summed = False
         for spec, samples in self._samples.probe_samples().items():
             if spec in self.profiled:
                 for sample in samples:
@@ -107,6 +114,23 @@ class CacheProfiler:
         self.elements += elements
         return True
 
+    def arrivals_shifted(self, by: float) -> bool:
+        """An input that matters brings another share of the elements, by this share of its own, than when it was last
+        asked and said so. Asked often; it answers after an observation's elements.
+        """
+        entered = self._samples.entered()
+        passed = [now - before for now, before in zip(entered, self._arrived)]
+        total = sum(passed)
+        if total < self.look:
+            return False
+        self._arrived = list(entered)
+        shares = [count / total for count in passed]
+        usual, self._usual = self._usual or shares, self._usual or shares
+        shifted = any(abs(a - b) > by * max(a, b) and max(a, b) > LEAST_SHARE for a, b in zip(shares, usual))
+        if shifted:
+            self._usual = shares
+        return shifted
+
     def begin(self, specs: Sequence[CacheSpec]) -> None:
         """Profile these from now on, none of them used."""
         self.profiled = {spec: self.profiled.get(spec, MissProbability(window=self.window)) for spec in specs}
@@ -115,6 +139,7 @@ class CacheProfiler:
 
     def forget(self) -> None:
         """Another order: what was seen of the pipelines no longer holds."""
+        self._has_summed = False
         self._looks.clear()
         for observed in self._observed:
             observed.clear()
@@ -146,6 +171,12 @@ class CacheProfiler:
 
     def pipelines(self) -> tuple[PipelineStatistics, ...] | None:
         """d per element of the join, c in ns or steps; None while too few elements were seen without caches."""
+        if not self._has_summed:
+            self._summed = self._sum()
+            self._has_summed = True
+        return self._summed
+
+    def _sum(self) -> tuple[PipelineStatistics, ...] | None:
         if not self._looks:
             return None
         elements = sum(look.elements for look in self._looks)

@@ -80,6 +80,10 @@ class PipelineSampler:
 
     # ------------------------------------------------------------------------------------------------------- figures
 
+    def entered(self) -> Sequence[int]:
+        """Elements of each input so far."""
+        return self._elements
+
     def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
         """Of every pipeline, since the beginning; times are not taken step by step."""
         untimed = (float("nan"),) * (len(self._elements) - 1)

@@ -73,6 +73,9 @@ class SimulatedJoin:
     def cache_figures(self) -> Mapping[CacheSpec, CacheFigures]:
         return dict(self._caches)
 
+    def entered(self) -> Sequence[int]:
+        return [int(e) for e in self._entered]
+
     def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
         nothing = (0.0,) * (len(self.rates) - 1)
         return tuple(PipelineFigures(int(e), int(e), tuple(d), nothing) for e, d in zip(self._entered, self._processed))
