@@ -7,13 +7,15 @@ a quote, a line's end or blanks at its ends.
 from __future__ import annotations
 
 import io
+import sys
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from minidsms.elements import Batch, Schema
+from minidsms.elements import Batch, Schema, Type
 from minidsms.results import ResultCodec
 from minidsms.sinks.lines import is_text, join, joined, plain_columns, replace_where, written
 
@@ -26,6 +28,8 @@ class CsvFormat:
 
     def __init__(self, schema: Schema, codec: ResultCodec) -> None:
         self._codec = codec
+        self._has_texts = Type.TEXT in schema.types
+        self._is_whole_numbers = all(t in (Type.INTEGER, Type.INTERVAL) for t in schema.types)
 
     def header(self) -> bytes:
         """The names of the columns."""
@@ -34,11 +38,19 @@ class CsvFormat:
         return (",".join(quoted.to_pylist()) + "\n").encode()
 
     def decode(self, batch: Batch) -> Any:
-        """A table of the elements."""
-        return self._codec.table((batch,))
+        """A table of the elements, or they themselves where no value is a code."""
+        return self._codec.table((batch,)) if self._has_texts else batch
 
-    def text(self, table: Any) -> bytes:
+    def text(self, decoded: Any) -> bytes:
         """A line per element."""
+        if isinstance(decoded, Batch):
+            # Loading the compiler for it alone would cost more than most files.
+            if self._is_whole_numbers and "numba" in sys.modules:
+                return _whole_numbers(decoded)
+            decoded = self._codec.table((decoded,))
+        return self._lines(decoded)
+
+    def _lines(self, table: Any) -> bytes:
         columns = list(plain_columns(table))
         masks = {i: pc.match_substring_regex(c, _NEEDS_QUOTES) for i, c in enumerate(columns) if is_text(c)}
         if not any(pc.any(mask).as_py() for mask in masks.values()):
@@ -51,6 +63,21 @@ class CsvFormat:
         pieces = [written(column) for column in columns]
         pieces[-1] = join((pieces[-1], "\n"), "", null="")
         return joined(pieces, ",")
+
+
+def _whole_numbers(batch: Batch) -> bytes:
+    """The same for columns of int64 values."""
+    from minidsms.kernels.decimal_lines import MOST_BYTES, write_lines
+
+    values = np.array([batch.ts, batch.signs, *(column.values for column in batch.columns)], np.int64)
+    present = np.zeros((0, 0), np.bool_)
+    if any(column.valid is not None for column in batch.columns):
+        present = np.ones(values.shape, np.bool_)
+        for i, column in enumerate(batch.columns, 2):
+            if column.valid is not None:
+                present[i] = column.valid
+    out = np.empty(values.size * MOST_BYTES, np.uint8)
+    return out[: write_lines(values, present, out)].tobytes()
 
 
 def _quoted(text: str) -> str:
