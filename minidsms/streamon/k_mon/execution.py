@@ -37,7 +37,7 @@ from minidsms.kernels.k_mon_join import (
 from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, NO_CLUSTER, NO_KEY, ORDER, UNORDERED
 from minidsms.streamon.k_mon.contracts import KConstraint
 from minidsms.streamon.k_mon.join_graph import Edge, message_order
-from minidsms.streamon.k_mon.watching import Watching, are_any, no_limits, ordered_words
+from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words
 from minidsms.synopses.k_mon_dead_keys import DeadKeys
 from minidsms.synopses.k_mon_rows import KMonRows
 from minidsms.synopses.k_mon_spill import Spill
@@ -216,6 +216,8 @@ class StateReduction:
     def _asked_for(self, t: int) -> BoolArray:
         """Which dead keys of a side a row to come may have."""
         keys, limits = self.dead.view(t), self.limits[t]
+        if not self._is_asked(t):
+            return np.zeros(len(keys), np.bool_)
         asked = (keys[:, NO_CLUSTER] < 0) | (keys[:, NO_CLUSTER] >= limits[CLUSTERED])
         if limits[ORDER] != UNORDERED:
             words = keys[:, NO_KEY]
@@ -240,7 +242,7 @@ class StateReduction:
     def _is_asked(self, s: int) -> bool:
         """Dead keys of a side are of use: those who ask have no other way to know (section 6.6.1)."""
         limits = self.limits[s ^ 1]
-        return bool(limits[BEFORE] < -(2**62) and limits[ORDER] == UNORDERED)
+        return bool(limits[BEFORE] == NOTHING and limits[ORDER] == UNORDERED)
 
     def bury(self, i: int, clock: Int64Array, columns: Callable[[int], Column], failing: BoolArray) -> None:
         """Rows of an input fail its filter: remember their keys. columns: of all its rows, by number."""

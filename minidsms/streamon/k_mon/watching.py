@@ -22,7 +22,8 @@ from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants, LowWater
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, Monitors, User
 from minidsms.streamon.k_mon.join_graph import Edge
 
-_NOTHING = -(2**63)
+NOTHING = -(2**63)
+"""A limit that is not used."""
 _ORDERED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL, Type.FLOAT)
 _derived = itertools.count(1)
 
@@ -176,14 +177,14 @@ class Watching:
 def no_limits(edges: int) -> Int64Array:
     """Nothing is taken for granted."""
     limits = np.zeros((2 * edges, LIMIT_WORDS), np.int64)
-    limits[:, BEFORE] = limits[:, BELOW] = limits[:, CLUSTERED] = _NOTHING
+    limits[:, BEFORE] = limits[:, BELOW] = limits[:, CLUSTERED] = NOTHING
     limits[:, ORDER] = UNORDERED
     return limits
 
 
 def are_any(limits: Int64Array) -> bool:
     """Something is taken for granted."""
-    return bool((limits[:, [BEFORE, BELOW, CLUSTERED]] != _NOTHING).any())
+    return bool((limits[:, [BEFORE, BELOW, CLUSTERED]] != NOTHING).any())
 
 
 def ordered_words(words: Int64Array) -> Int64Array:
