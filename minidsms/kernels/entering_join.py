@@ -218,11 +218,15 @@ def _drop(  # type: ignore[no-untyped-def]
     # Of two elements of an instant, that of the later input finds the other.
     is_later = int64(1) if step[TARGET] < i else int64(0)
     kept, inspected, passed = 0, 0, 0
+    # All heads first: nothing in this loop has to be guessed, so that many of them are under way at a time.
+    for a in range(count):
+        tag = nodes[uint64(own + 2 * (alive[a] & own_mask))]
+        firsts[uint64(alive[a] - first)] = heads[uint64(buckets + _bucket(tag, shift))]
     for a in range(count):
         slot = alive[a]
         at = slot & own_mask
         tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
-        s = heads[uint64(buckets + _bucket(tag, shift))]
+        s = firsts[uint64(slot - first)]
         while s >= low:
             k = uint64(base + 2 * (s & mask))
             inspected += 1
