@@ -45,6 +45,9 @@ class AdaptiveCaches:
             "caching", operator, self.executor, self.profiler, _Waiting(), streamon
         )
         self._began_ns = 0
+        self._unseen = 0
+        self._quiet_until = 0
+        self._pause = self._options.interval
         join.allot(Memory(self._budget))
 
     @property
@@ -59,21 +62,32 @@ class AdaptiveCaches:
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """A part was joined under the plan."""
-        elements = sum(len(batch) for batch in part if batch is not None)
+        executor = self.executor
+        elements = self._sampler.count(part)
+        executor.elements += elements
+        executor.joining_ns += time.thread_time_ns() - self._began_ns
+        self._unseen += elements
+        if executor.elements < self._quiet_until and self._streamon.forcing is None:
+            return
         instant = min(int(batch.ts[0]) for batch in part if batch is not None)
-        self.executor.elements += elements
-        self.executor.joining_ns += time.thread_time_ns() - self._began_ns
-        self.adaptation.passed(elements, instant)
+        self.adaptation.passed(self._unseen, instant)
+        self._unseen = 0
+        self._quiet_until = executor.elements + self._pause
+        self._adapt(part, instant)
+
+    def _adapt(self, part: Sequence[Batch | None], instant: int) -> None:
+        """Keep to the budget; profile, and take the caches that follow, where the plan is free."""
         if self._streamon.settings["cache_memory"] != self._budget:
             self._budget = self._streamon.settings["cache_memory"]
             self._join.allot(Memory(self._budget, {} if self._selection is None else self._selection.priorities))
         if not self.adaptation.is_free:
             self._rest()
         elif self._selection is not None:
-            if not self._selection.states and self._selection.knows_orders:
-                return
-            self._sampler.joined(part)
-            self.adaptation.reconsider(instant)
+            if self._selection.states or not self._selection.knows_orders:
+                self._sampler.joined(part)
+                self.adaptation.reconsider(instant)
+            if self._selection.is_profiling:
+                self._quiet_until = 0
         elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
             self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
             self.adaptation.reoptimizer = self._selection

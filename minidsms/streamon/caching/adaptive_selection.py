@@ -49,8 +49,6 @@ SHIFT = 0.5
 """The share by which what a pipeline spends must have changed for the next choice to come after one interval."""
 DEARER = "the join has become dearer"
 """Why caches are given up that should have saved something, and did not."""
-LOOKS = 4
-"""Looks at all statistics in an interval; in between only the rates of arrival are watched."""
 MOST_REFUSALS = 6
 """A cache that was used in vain is left alone for 2 intervals, then 4, up to 2 to this power."""
 
@@ -111,6 +109,11 @@ class CacheSelection:
         """The states are of the candidates that the orders in use allow."""
         return self._executor.plan.orders == self._orders
 
+    @property
+    def is_profiling(self) -> bool:
+        """Every part is to be looked at."""
+        return self._is_profiling
+
     # ------------------------------------------------------------------------------------------------ the decision
 
     def propose(self) -> Proposal[JoinPlan] | None:
@@ -122,7 +125,7 @@ class CacheSelection:
             return None
         if not self._profiler.observe():
             return None
-        self._look_at = self._executor.elements + (self.options.interval if self._used else self._interval) // LOOKS
+        self._look_at = self._executor.elements + (self.options.interval if self._used else self._interval)
         if self._trial.has_failed(self._executor.spent()):
             return self._evict(self._used, DEARER)
         losers = self._losers()

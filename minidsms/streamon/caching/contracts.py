@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from random import Random
 from typing import Protocol
 
@@ -18,6 +19,9 @@ from minidsms.elements import Int64Array
 
 Orders = tuple[tuple[int, ...], ...]
 """Of each input, the others in the order in which its elements probe them."""
+
+REMEMBERED = 4_096
+"""Answers about plans that are not worked out again."""
 
 Attribute = tuple[int, int]
 """(input, column)"""
@@ -61,6 +65,7 @@ class KeyPart:
     probe: Attribute
 
 
+@lru_cache(maxsize=REMEMBERED)
 def position(spec: CacheSpec, orders: Orders) -> int:
     """j, where the segment begins in its pipeline. ValueError if it is not contiguous there."""
     order = orders[spec.pipeline]
@@ -71,7 +76,8 @@ def position(spec: CacheSpec, orders: Orders) -> int:
     raise ValueError(f"{spec} is no segment of the pipeline {order} of input {spec.pipeline}")
 
 
-def key_parts(spec: CacheSpec, orders: Orders, equalities: Sequence[Equality]) -> tuple[KeyPart, ...]:
+@lru_cache(maxsize=REMEMBERED)
+def key_parts(spec: CacheSpec, orders: Orders, equalities: tuple[Equality, ...]) -> tuple[KeyPart, ...]:
     """K_ijk: the attributes that equalities compare between the inputs before the segment and those in it.
 
     Sorted by stored attribute. Attributes that are equal within the segment, or within what stands before it, count
@@ -88,7 +94,7 @@ def key_parts(spec: CacheSpec, orders: Orders, equalities: Sequence[Equality]) -
     return tuple(sorted(parts))
 
 
-def key_columns(spec: CacheSpec, orders: Orders, equalities: Sequence[Equality]) -> tuple[Attribute, ...]:
+def key_columns(spec: CacheSpec, orders: Orders, equalities: tuple[Equality, ...]) -> tuple[Attribute, ...]:
     """The attributes of earlier inputs whose values are the key of a probe, in the order of `key_parts`."""
     return tuple(part.probe for part in key_parts(spec, orders, equalities))
 
@@ -124,14 +130,15 @@ class SharedKey:
     reduced_by: tuple[int, ...]
 
 
-def shared_key(spec: CacheSpec, orders: Orders, equalities: Sequence[Equality]) -> SharedKey:
+@lru_cache(maxsize=REMEMBERED)
+def shared_key(spec: CacheSpec, orders: Orders, equalities: tuple[Equality, ...]) -> SharedKey:
     """The store that the cache needs."""
     stored = tuple(part.stored for part in key_parts(spec, orders, equalities))
     return SharedKey(tuple(sorted(spec.segment)), stored, spec.reduced_by)
 
 
 def group(
-    specs: Iterable[CacheSpec], orders: Orders, equalities: Sequence[Equality]
+    specs: Iterable[CacheSpec], orders: Orders, equalities: tuple[Equality, ...]
 ) -> dict[SharedKey, tuple[CacheSpec, ...]]:
     """The caches by the store they share, stores and their caches sorted."""
     groups: dict[SharedKey, list[CacheSpec]] = {}

@@ -109,11 +109,17 @@ class PipelineSampler:
 
     # ------------------------------------------------------------------------------------------------------ sampling
 
-    def joined(self, part: Sequence[Batch | None]) -> None:
-        """A part has been joined: count its elements, and sample them where that is due."""
+    def count(self, part: Sequence[Batch | None]) -> int:
+        """A part has been joined; its elements."""
+        elements = 0
         for i, batch in enumerate(part):
             if batch is not None:
                 self._elements[i] += len(batch)
+                elements += len(batch)
+        return elements
+
+    def joined(self, part: Sequence[Batch | None]) -> None:
+        """Sample a part that has been joined, where that is due."""
         share = PROFILING_SHARE if self._profiled else SHARE
         if self._measures_time and self.spent_ns > share * self._joining_ns():
             return

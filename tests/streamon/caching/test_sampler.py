@@ -50,6 +50,7 @@ def test_samples_count_the_tuples_that_reach_each_position(query: str) -> None:
     rows = some_rows()
     join, part = joined(QUERIES[query], rows)
     sampler = PipelineSampler(join, measures_time=False)
+    sampler.count(part)
     sampler.joined(part)
     of_t = [[s for s in rows["S"] if s[1] == t[0]] for t in rows["T"]]
     results = [r for matches in of_t for s in matches for r in rows["R"] if r[0] == s[0]]
