@@ -442,8 +442,13 @@ class Query:
     def explain(self, analyze: bool = False, format: str = "text", rules: bool = False) -> str:
         """The logical and the physical plan; analyze adds live figures, rules the plan after each rewrite rule.
 
-        format: "text", "json", "mermaid" or "svg"; the last two draw the physical plan.
+        format: "text", "json", "mermaid" or "svg"; the last two draw the physical plan.  "spark": how Spark would carry
+        the query out over archives.
         """
+        if format == "spark":
+            from minidsms.spark.running import explain_connected
+
+            return explain_connected(self._connection, self.expanded, analyze or rules)
         with self._connection.lock:
             self._check()
             assert self._plan is not None

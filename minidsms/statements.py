@@ -297,6 +297,10 @@ def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
 
 def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format: str = "text") -> str:
     """The plan of a query that is not registered. rules, format: as `Query.explain`."""
+    if format == "spark":
+        from minidsms.spark.running import explain_connected
+
+        return explain_connected(db, print_query(bound.expanded))
     logical = reduce_state(plan(bound.node, text), db.catalog, db.settings)
     db.system_streams.open(bound.streams)
     running = RunningOperators(db.groups.is_sharing)

@@ -497,8 +497,8 @@ class Describe(Statement):
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
-PLAN_FORMATS = ("text", "json", "mermaid", "svg")
-"""What EXPLAIN can give."""
+PLAN_FORMATS = ("text", "json", "mermaid", "svg", "spark")
+"""What EXPLAIN can give; spark tells how Spark would carry the query out over archives."""
 
 
 @dataclass(frozen=True)

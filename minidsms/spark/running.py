@@ -88,6 +88,25 @@ def prepare_connected(
     return _ready(query, cql, known, place, spark, by)
 
 
+def explain_connected(db: Connection, cql: str, is_more_asked: bool = False) -> str:
+    """How a query over what a connection has declared would be carried out; where it cannot be, the reasons.
+
+    Sizes are those of the archives it writes, if any.  is_more_asked: something that only a running plan can tell.
+    """
+    if is_more_asked:
+        raise Error("ANALYZE and RULES tell of the engine's own plan; leave them out, or FORMAT spark")
+    spark = prepared(session())
+    with db.lock:
+        known = _copied(db.catalog)
+        query = bind(_query_of(cql, known), known, cql)
+        recorders = [db.stream_input(name).recorder for name in (*query.streams, *query.relations)]
+    extent = Extent.of([recorder.archive for recorder in recorders if recorder is not None])
+    try:
+        return choose(query, cql, known, extent, spark.sparkContext.defaultParallelism).text()
+    except Error as refused:
+        return f"On Spark: refused; {refused}"
+
+
 def _ready(
     query: Bound,
     text: str,

@@ -105,6 +105,23 @@ def test_explain_says_how_engines_share_a_query(archived: tuple[Connection, str]
     assert "by key" in str(prepare("SELECT road, COUNT(*) FROM Pos GROUP BY road", folder, by="engines").choice)
 
 
+def test_the_statement_explain_tells_what_spark_would_do(archived: tuple[Connection, str], spark: SparkSession) -> None:
+    db, _ = archived
+
+    def told(query: str) -> str:
+        return "\n".join(line for (line,) in db.execute(f"EXPLAIN (FORMAT spark) {query}"))
+
+    assert "by slices of time that they read from the archives" in told("groups")
+    assert "Window [RANGE 2000]" in told("SELECT COUNT(*) FROM Pos [RANGE 2 SECONDS]")
+    assert "On Spark: DataFrame operations" in told("SELECT COUNT(*) FROM Pos [ROWS 3]")
+    assert "the engine in tasks, by key" in told("by_key")
+    refused = told("SELECT road, spread(speed) FROM Pos [ROWS 3] GROUP BY road")
+    assert "refused" in refused
+    assert "by key: a ROWS window counts the rows of all keys" in refused
+    with pytest.raises(Error, match="leave them out"):
+        db.execute("EXPLAIN (ANALYZE, FORMAT spark) groups")
+
+
 def test_views_over_what_a_query_does_not_read_hinder_no_engine(
     archived: tuple[Connection, str], spark: SparkSession
 ) -> None:
