@@ -219,16 +219,20 @@ def _take_table_page(caches, c, tables, entry, pool, owners, free):  # type: ign
 
 
 @_kernel()
-def _begin_entry(caches, c, tables, entry, place, pool, owners, free, key):  # type: ignore[no-untyped-def]
+def _begin_entry(caches, c, tables, entry, place, same, pool, owners, free, key):  # type: ignore[no-untyped-def]
     """Begin the key's entry, empty, in place of any other in its bucket; its address, -1 where there is no room.
 
-    entry: of the table.  place: of the bucket in its page.
+    entry: of the table.  place: of the first bucket in its page.  same: the bucket that has the key, -1 for none.
     """
     if tables[entry] < 0:
         _take_table_page(caches, c, tables, entry, pool, owners, free)
-    b = int64(-1)
-    if tables[entry] >= 0:
+    b = same
+    if b < 0 and tables[entry] >= 0:
         b = tables[entry] + place
+        other = tables[entry] + (place ^ caches[c, STRIDE]) if caches[c, BUCKETS] > 1 else b
+        if pool[b] >= 0 and (pool[other] < 0 or caches[c, CREATES] & 1 != 0):
+            b = other
+    if b >= 0:
         if pool[b] >= 0:
             _drop(caches, c, pool, b)
         pool[b] = 0
@@ -548,23 +552,30 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                     h *= uint64(0x9E3779B97F4A7C15)
                     at = (int64(h >> uint64(32)) & (rows[row + uint64(BUCKETS)] - 1)) * rows[row + uint64(STRIDE)]
                     entry = rows[row + uint64(TABLE)] + (at >> PAGE_BITS)
-                    tag = tables[uint64(entry)]
+                    page = tables[uint64(entry)]
                     at &= PAGE - 1
+                    partner = rows[row + uint64(STRIDE)] if rows[row + uint64(BUCKETS)] > 1 else int64(0)
                     begin = placed[p + uint64(WITNESS)]
                     rows[row + uint64(PROBES)] += 1
-                    if tag >= 0:
-                        tag += at
-                        is_hit = pool[uint64(tag)] >= 0
+                    tag = int64(-1)
+                    # Both buckets; `at` is the first again where neither has the key.
+                    for _ in range(2 if page >= 0 else 0):
+                        is_hit = pool[uint64(page + at)] >= 0
                         for w in range(words):
-                            is_hit &= pool[uint64(tag + BUCKET_HEAD + w)] == key[uint64(w)]
-                        if is_hit and begin >= 0:
-                            is_hit = _has_witness(caches, c, members, inputs, pool, tag, i, begin)
+                            is_hit &= pool[uint64(page + at + BUCKET_HEAD + w)] == key[uint64(w)]
                         if is_hit:
-                            rows[row + uint64(HITS)] += 1
-                            s = pool[uint64(tag + 1)]
-                            rest = min(pool[uint64(tag)], rows[row + uint64(INLINE)])
-                    if rest < 0:
-                        tag = _begin_entry(caches, c, tables, entry, at, pool, owners, free, key)
+                            tag = page + at
+                            break
+                        at ^= partner
+                    is_hit = tag >= 0
+                    if is_hit and begin >= 0:
+                        is_hit = _has_witness(caches, c, members, inputs, pool, tag, i, begin)
+                    if is_hit:
+                        rows[row + uint64(HITS)] += 1
+                        s = pool[uint64(tag + 1)]
+                        rest = min(pool[uint64(tag)], rows[row + uint64(INLINE)])
+                    else:
+                        tag = _begin_entry(caches, c, tables, entry, at, tag, pool, owners, free, key)
                     if begin >= 0 and tag >= 0:
                         _witness(caches, c, members, chosen, pool, tag, i, begin)
                 if rest < 0:
@@ -681,13 +692,18 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                         q += uint64(PART_WORDS)
                     h *= uint64(0x9E3779B97F4A7C15)
                     at = (int64(h >> uint64(32)) & (rows[row + uint64(BUCKETS)] - 1)) * rows[row + uint64(STRIDE)]
-                    b = tables[uint64(rows[row + uint64(TABLE)] + (at >> PAGE_BITS))]
-                    is_hit = b >= 0
-                    if is_hit:
-                        b += at & (PAGE - 1)
-                        is_hit = pool[uint64(b)] >= 0
+                    page = tables[uint64(rows[row + uint64(TABLE)] + (at >> PAGE_BITS))]
+                    at &= PAGE - 1
+                    partner = rows[row + uint64(STRIDE)] if rows[row + uint64(BUCKETS)] > 1 else int64(0)
+                    is_hit = False
+                    for _ in range(2 if page >= 0 else 0):
+                        is_hit = pool[uint64(page + at)] >= 0
                         for w in range(words):
-                            is_hit &= pool[uint64(b + BUCKET_HEAD + w)] == key[uint64(w)]
+                            is_hit &= pool[uint64(page + at + BUCKET_HEAD + w)] == key[uint64(w)]
+                        if is_hit:
+                            break
+                        at ^= partner
+                    b = page + at
                     if not is_hit:
                         rows[row + uint64(IGNORED)] += 1
                     elif phase == _DELETE:

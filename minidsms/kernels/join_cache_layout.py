@@ -1,8 +1,9 @@
 """How the caches of an n-way join stand in arrays, as `kernels.cached_mjoin` and `kernels.join_caches` see them.
 
 A cache stands for a segment of a pipeline, positions j to k: it maps the key of a tuple that reaches position j to the
-tuples of the segment's inputs that join with it, as slots. An entry is a *bucket*, found by the key's hash alone
-(direct-mapped: another key there is replaced):
+tuples of the segment's inputs that join with it, as slots. An entry is a *bucket*, found by the key's hash alone; there
+are two for a key, side by side, and where both have others, one is replaced (with one, direct-mapped as the thesis has
+it, at four buckets a key every eighth lookup missed what another key had driven out):
 
     bucket   count | head | sweep at | key .. | witness .. | tuples ..     count < 0: no entry
     chunk    next | bucket | tuples ..                                     16 words; tuples that do not fit the bucket

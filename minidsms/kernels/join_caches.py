@@ -160,8 +160,8 @@ def _number(caches, c, pool, b, buckets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _bucket_at(caches, c, tables, table, number, pool, owners, free):  # type: ignore[no-untyped-def]
-    """The address of a bucket in a table, whose page is taken if it has none; -1 where there is none to take."""
+def _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
+    """The address of a free bucket of two in a table, whose page is taken if it has none; -1 where there is none."""
     at = number * caches[c, STRIDE]
     entry = table + (at >> PAGE_BITS)
     if tables[entry] < 0 and free[0] > 0 and caches[c, TABLE_PAGES] < caches[c, MOST_TABLE_PAGES]:
@@ -174,7 +174,10 @@ def _bucket_at(caches, c, tables, table, number, pool, owners, free):  # type: i
         for b in range(tables[entry], tables[entry] + PAGE, caches[c, STRIDE]):
             pool[b] = -1
             pool[b + 1] = 0
-    return tables[entry] + (at & (PAGE - 1)) if tables[entry] >= 0 else int64(-1)
+    at &= PAGE - 1
+    if tables[entry] >= 0 and pool[tables[entry] + at] >= 0 and buckets > 1:
+        at ^= caches[c, STRIDE]
+    return tables[entry] + at if tables[entry] >= 0 and pool[tables[entry] + at] < 0 else int64(-1)
 
 
 @njit(
@@ -184,7 +187,7 @@ def _bucket_at(caches, c, tables, table, number, pool, owners, free):  # type: i
 )
 def rehash(caches, c, old, tables, table, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
     """Move the entries of cache c from its table `old` to an empty one of so many buckets at `table` in `tables`; where
-    two want a bucket, or there is no page, one goes. Chunks stay where they are.
+    too many want a bucket, or there is no page, one goes. Chunks stay where they are.
     """
     stride = caches[c, STRIDE]
     for entry in range(len(old)):
@@ -198,8 +201,8 @@ def rehash(caches, c, old, tables, table, buckets, pool, owners, free):  # type:
             if page[b] < 0:
                 continue
             number = _number(caches, c, page, b, buckets)
-            at = _bucket_at(caches, c, tables, table, number, pool, owners, free)
-            if at >= 0 and pool[at] < 0:
+            at = _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free)
+            if at >= 0:
                 pool[at : at + stride] = page[b : b + stride]
                 head = pool[at + 1]
                 while head != 0:
@@ -247,8 +250,8 @@ def transfer(caches, c, old, old_pool, tables, table, buckets, pool, owners, fre
             if old_pool[b] < 0:
                 continue
             number = _number(caches, c, old_pool, b, buckets)
-            at = _bucket_at(caches, c, tables, table, number, pool, owners, free)
-            if at < 0 or pool[at] >= 0:
+            at = _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free)
+            if at < 0:
                 continue
             pool[at : at + stride] = old_pool[b : b + stride]
             # The chain is copied from its newest chunk on; each copy is hung to the one before.

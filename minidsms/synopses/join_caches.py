@@ -61,7 +61,7 @@ from minidsms.streamon.caching.contracts import CacheFigures, SharedKey
 PAGE_BYTES = 8 * PAGE
 _FIRST_BUCKETS = 256
 _FIRST_PAGES = 16
-_LOAD = 4
+_LOAD = 3
 """Buckets per entry: a key that another drives out costs a miss."""
 _FILLED = 0.6
 """Share of the buckets filled where there are as many as keys, as where memory is scarce."""
