@@ -40,15 +40,12 @@ from minidsms.kernels.mjoin import (
     IS_SHOWN,
     KEY,
     KEYS_END,
-    LEAVES,
     LENGTH,
     LINKED,
     LO,
     MARKS,
     MASK,
     NEEDED,
-    NEXT,
-    NO_RANGE,
     NODES,
     PASSED,
     PROBED,
@@ -119,57 +116,6 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
             step[TRIED] = step[DROPPED] = 0
             at += PLACED_WORDS
-
-
-@njit("int64(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
-def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-def]
-    """Write a stream's elements into the slots from HI on: numbers into the ring, instants; STOP is set.
-
-    Returns the most rows held at once, and at least one.
-    """
-    figures[LINKED] = figures[HI]
-    if len(seq) > 0:
-        figures[NEXT] = ts[0]
-    mask, base, length = figures[MASK], figures[MARKS], figures[LENGTH]
-    hi = figures[HI]
-    lo = figures[LO]
-    most = int64(1)
-    for i in range(len(seq)):
-        t = ts[i]
-        k = hi & mask
-        ring[k] = seq[i]
-        instants[base + k] = t
-        hi += 1
-        # ts[lo] <= t, so that the difference is seen right even where it wraps; NO_RANGE is the greatest of all.
-        while uint64(t) - uint64(instants[base + (lo & mask)]) >= uint64(length):
-            lo += 1
-        most = max(most, hi - lo)
-    figures[STOP] = hi
-    return int64(most)
-
-
-@njit(inline="always")
-def _note_leaving(instants, inputs, j):  # type: ignore[no-untyped-def]
-    """Say when the row at LO leaves."""
-    inputs[j, LEAVES] = MAX_INSTANT
-    if inputs[j, LO] < inputs[j, HI] and inputs[j, LENGTH] != NO_RANGE:
-        came = instants[inputs[j, MARKS] + (inputs[j, LO] & inputs[j, MASK])]
-        if came <= MAX_INSTANT - inputs[j, LENGTH]:
-            inputs[j, LEAVES] = came + inputs[j, LENGTH]
-
-
-@njit("void(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
-def expire(instants, inputs, until):  # type: ignore[no-untyped-def]
-    """Let go the rows that have left at `until`; no element waits."""
-    for j in range(len(inputs)):
-        lo, base, mask = inputs[j, LO], inputs[j, MARKS], inputs[j, MASK]
-        while lo < inputs[j, HI]:
-            came = instants[base + (lo & mask)]
-            if came > until or uint64(until) - uint64(came) < uint64(inputs[j, LENGTH]):
-                break
-            lo += 1
-        inputs[j, LO] = lo
-        _note_leaving(instants, inputs, j)
 
 
 @njit("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
@@ -648,9 +594,4 @@ def join_entering(  # type: ignore[no-untyped-def]
             state[SIZE] = max(_LEAST_BLOCK, state[SIZE] // 2)
         elif state[PASSED] * 4 < total:
             state[SIZE] = min(capacity, state[SIZE] * 2)
-    for j in range(n):
-        inputs[j, NEXT] = MAX_INSTANT
-        if inputs[j, HI] < inputs[j, STOP]:
-            inputs[j, NEXT] = instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])]
-        _note_leaving(instants, inputs, j)
     return int64(found)

@@ -32,11 +32,11 @@ LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NUL
 """Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
 marks and instants begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join
 now."""
-LENGTH, NEXT, LEAVES, LINKED, SURVIVOR, SURVIVORS = range(14, 20)
-"""Of an input that is a stream with a range: the range (NO_RANGE: none), when its next element comes, and when the row
-at LO leaves (both MAX_INSTANT: never; known before and after, but not within, `join_entering`); up to where its slots
-are linked; and which of the elements that drop probing left comes next, of how many."""
-IS_BAG, INPUT_WORDS = range(20, 22)
+LENGTH, LEAVES, LINKED, SURVIVOR, SURVIVORS = range(14, 19)
+"""Of an input that is a stream with a range: the range (NO_RANGE: none); when the row at LO leaves (MAX_INSTANT: never;
+known between slices); up to where its slots are linked; and which of the elements that drop probing left comes next,
+of how many."""
+IS_BAG, INPUT_WORDS = range(19, 21)
 """Of an input: its rows leave in any order. Then LO, HI and the like are no slots, but positions in `places`."""
 
 NO_RANGE = -1

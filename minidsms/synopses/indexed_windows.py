@@ -29,7 +29,7 @@ from minidsms.elements import (
     columns_of_words,
     row_words,
 )
-from minidsms.kernels import entering_join
+from minidsms.kernels import arrivals
 from minidsms.kernels import mjoin as kernels
 from minidsms.kernels.mjoin import (
     BACKS,
@@ -48,7 +48,6 @@ from minidsms.kernels.mjoin import (
     LO,
     MARKS,
     MASK,
-    NEXT,
     NO_RANGE,
     NODES,
     RUN,
@@ -138,7 +137,7 @@ class IndexedWindow:
         assert seq is not None
         lo, index = int(self.figures[HI]), self._index
         index.reserve(self._number, len(seq))
-        most = entering_join.take_arrivals(_plain(seq), _plain(batch.ts), self.ring, index.instants, self.figures)
+        most = arrivals.take_arrivals(_plain(seq), _plain(batch.ts), self.ring, index.instants, self.figures)
         self._take(lo, lo + len(seq))
         index.fit(self._number, int(most))
 
@@ -297,7 +296,7 @@ class WindowIndex:
         if ranges is not None:
             # NOW is a range of one tick.
             self.inputs[:, LENGTH] = [NO_RANGE if length is None else max(length, 1) for length in ranges]
-        self.inputs[:, NEXT] = self.inputs[:, LEAVES] = MAX_INSTANT
+        self.inputs[:, LEAVES] = MAX_INSTANT
         self.inputs[:, IS_BAG] = bags
         self._capacities = [_LEAST_CAPACITY] * n
         self._roomy = [0] * n
@@ -362,7 +361,7 @@ class WindowIndex:
 
     def expire(self, until: int) -> None:
         """Let go the rows whose range has passed at `until`."""
-        entering_join.expire(self.instants, self.inputs, until)
+        arrivals.expire(self.instants, self.inputs, until)
 
     def reserve(self, i: int, count: int) -> None:
         """Room for more slots of an input, in an index neither crowded nor mostly empty."""
@@ -394,7 +393,7 @@ class WindowIndex:
     def clear(self, i: int) -> None:
         """Forget an input's slots."""
         self.inputs[i, [LO, HI, STOP, LINKED, HAS_NULLS]] = 0
-        self.inputs[i, [NEXT, LEAVES]] = MAX_INSTANT
+        self.inputs[i, LEAVES] = MAX_INSTANT
         if self.windows[i].is_bag:
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
                 self.backs[self.keys[x, BACKS] : self.keys[x, BACKS] + self._capacities[i]] = UNLINKED

@@ -73,3 +73,62 @@ def test_istream_joins_the_streams_themselves_where_all_windows_are_ranges(windo
     assert ("Window [" not in plan) == is_over_streams
     relation = db.query(f"SELECT R.a, b FROM {windows} WHERE R.a = S.a").explain()
     assert relation.count("Window [") == 2
+
+
+@pytest.mark.parametrize("n", [12, 13, 14])
+def test_up_to_twelve_inputs_are_one_join_and_further_ones_are_joined_with_it(n: int) -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+    items = ", ".join(f"S [ROWS 2] AS s{i}" for i in range(n))
+    linked = " AND ".join(f"s{i - 1}.{'kv'[i % 2]} = s{i}.{'kv'[i % 2]}" for i in range(1, n))
+    query = db.query(f"SELECT ISTREAM(s0.k, s{n - 1}.v) FROM {items} WHERE {linked}")
+    plan = query.explain()
+    assert ("12-way Join" in plan, f"{n}-way" in plan) == (True, n == 12)
+    for ts, row in enumerate([(1, 1), (2, 1), (2, 3), (2, 3)], 1):
+        db.push("S", row, ts=ts)
+    db.advance(9)
+    found = Counter((c.ts, c.row) for c in query.fetch())
+    held: list[tuple[int, int]] = []
+    before: Counter[tuple[int, int]] = Counter()
+    for ts, row in enumerate([(1, 1), (2, 1), (2, 3), (2, 3)], 1):
+        held = [*held, row][-2:]
+        tuples = Counter((row, row) for row in held)  # the first and the last row of the chain so far
+        for i in range(1, n):
+            longer: Counter[tuple[tuple[int, int], tuple[int, int]]] = Counter()
+            for (first, last), m in tuples.items():
+                for row in held:
+                    if last[i % 2] == row[i % 2]:
+                        longer[first, row] += m
+            tuples = longer
+        now: Counter[tuple[int, int]] = Counter()
+        for (first, last), m in tuples.items():
+            now[first[0], last[1]] += m
+        assert Counter({row: m for (at, row), m in found.items() if at == ts}) == now - before
+        before = now
+
+
+def test_products_of_three_and_more_are_one_operator_and_of_two_a_binary_join() -> None:
+    db = minidsms.connect()
+    db.execute(DECLARED)
+    assert "3-way Product" in db.query("SELECT R.a, S.b FROM R [ROWS 2], S [ROWS 2], T [ROWS 2]").explain()
+    assert "Cartesian Product" in db.query("SELECT R.a, S.b FROM R [ROWS 2], S [ROWS 2]").explain()
+
+
+@pytest.mark.parametrize(
+    ("source", "is_merged"),
+    [
+        ("S [PARTITION BY a ROWS 1]", False),
+        ("(SELECT a, COUNT(*) AS b FROM S [RANGE 3] GROUP BY a)", False),
+        ("S [ROWS 3]", True),
+    ],
+)
+def test_two_inputs_are_merged_only_where_the_rows_of_both_leave_in_order(source: str, is_merged: bool) -> None:
+    db = minidsms.connect()
+    db.execute(DECLARED)
+    plan = db.query(f"SELECT R.a, i.b FROM R [RANGE 4], {source} AS i WHERE R.a = i.a AND R.a < i.b + 1").explain()
+    assert ("2-way Join" in plan) == is_merged
+    assert ("BinaryJoin" in plan) != is_merged
+    third = db.query(
+        f"SELECT R.a, i.b FROM R [RANGE 4], {source} AS i, T [NOW] WHERE R.a = i.a AND i.b = T.b"
+    ).explain()
+    assert "3-way Join" in third
