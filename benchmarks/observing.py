@@ -109,62 +109,70 @@ def measure(rounds: int) -> dict[str, float]:
 @contextlib.contextmanager
 def uncounted() -> Iterator[None]:
     """Operators and queues that count nothing but what their bounds need."""
-    kept = Operator.run, Operator._emit, Queue.put
-    Operator.run, Operator._emit, Queue.put = _run, _emit, _put  # type: ignore[assignment,method-assign]
+    kept = Operator.run, Operator._emit, Queue.offer
+    Operator.run, Operator._emit, Queue.offer = _run, _emit, _offer  # type: ignore[assignment,method-assign]
     try:
         yield
     finally:
-        Operator.run, Operator._emit, Queue.put = kept  # type: ignore[method-assign]
+        Operator.run, Operator._emit, Queue.offer = kept  # type: ignore[method-assign]
 
 
 def _run(self: Operator, budget: int) -> int:
     if self._emission is None:
-        if not self.has_work():
-            return 0
         until = self.available()
+        if self.failure is not None or (until <= self.progress and not self.is_immediate):
+            return 0
         if self.quantum < budget:
             budget = self.quantum
         for queue in self.inputs:
             if queue.size > budget:
                 until = queue.cut(until, budget)
-        taken = MAX_INSTANT if self.is_immediate else until
-        batches = [queue.take(taken) if queue.size else None for queue in self.inputs]
+        batches: list[Batch | None] = []
+        for queue in self.inputs:
+            batches.append(queue.take(MAX_INSTANT if self.is_immediate else until) if queue.size else None)
         self._until = until
         if not self.acts_on_time and all(batch is None for batch in batches):
             self._complete()
             return 0
         self._emission = iter(self.process(batches, until))
-    self._emit()
+    self._emit(self._emission)
     return 1
 
 
-def _emit(self: Operator) -> None:
-    assert self._emission is not None and self.screen is None
+def _emit(self: Operator, emission: Iterator[Batch]) -> None:
+    assert self.screen is None
+    outputs = self.outputs
+    only = outputs[0] if len(outputs) == 1 else None
     while True:
-        batch, self._held = self._held or next(self._emission, None), None
+        batch, self._held = self._held or next(emission, None), None
         if batch is None:
             break
-        if not len(batch):
+        if not len(batch.ts):
             continue
-        outputs = self.outputs
-        if len(outputs) != 1 or not outputs[0].has_room(batch):
+        if only is not None and only.offer(batch):
+            if not only.is_full:
+                continue
+        else:
             batch = self._fitting(batch)
+            for queue in outputs:
+                queue.put(batch)
+            if self._held is None and not self.is_blocked():
+                continue
         complete = int(batch.ts[-1] if self._held is None else self._held.ts[0]) - 1
         for queue in outputs:
-            queue.put(batch)
             if complete > queue.progress:
                 queue.progress = complete
-        if self._held is not None or self.is_blocked():
-            return
+        return
     self._emission = None
     self._complete()
 
 
-def _put(self: Queue, batch: Batch) -> None:
-    n = len(batch)
-    if n:
-        row = batch.row_nbytes
-        self._batches.append(batch)
-        self.size = size = self.size + n
-        self.nbytes = nbytes = self.nbytes + n * row
-        self.is_full = size >= self.bound or nbytes + row > self.byte_limit
+def _offer(self: Queue, batch: Batch) -> bool:
+    n, row = len(batch.ts), batch.row_nbytes
+    size, nbytes = self.size + n, self.nbytes + n * row
+    if size > self.bound or nbytes > self.byte_limit:
+        return False
+    self._batches.append(batch)
+    self.size, self.nbytes = size, nbytes
+    self.is_full = size >= self.bound or nbytes + row > self.byte_limit
+    return True

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("duckdb")
 
-from benchmarks import contestants, nexmark
+from benchmarks import contestants, nexmark, observing
 from benchmarks.answers import as_answer, fingerprint
 from benchmarks.cases import CASES, Case
 from benchmarks.feeds import parts
@@ -64,3 +64,14 @@ def test_the_same_seed_gives_the_same_market() -> None:
     one, two, other = nexmark.nexmark(500), nexmark.nexmark(500), nexmark.nexmark(500, seed=2)
     assert one["bid"].table().equals(two["bid"].table())
     assert not one["bid"].table().equals(other["bid"].table())
+
+
+def test_the_engine_that_counts_nothing_answers_as_the_one_that_counts() -> None:
+    parts = observing.turn(0, 50, 20)
+    answers = []
+    for name in ("plain", "uncounted"):
+        contestant = observing.Contestant(name)
+        contestant.push(parts, fetches=False)
+        answers.append([query.fetch() for query in contestant._queries])
+    assert answers[0] == answers[1]
+    assert all(answers[0])
