@@ -134,7 +134,7 @@ class CacheSelection:
         if self._is_profiling:
             return self._choose() if self._profiler.is_ready else None
         interval = self.options.interval if self._has_shifted() else self._interval
-        if self._profiler.elements - self._rested_since >= interval:
+        if self._profiler.elements - self._rested_since >= interval and not self._trial.is_running:
             return self._profile_again()
         return None
 
@@ -199,10 +199,14 @@ class CacheSelection:
             problem = self._problem(known)
             self.last = choice = select(problem)
             self.choices += 1
-            now = problem.cost_of(wanted)
-            gain = 1 - choice.cost / now if now else 0.0
+            extra = self._profiler.step_costs.element
+            now = problem.cost_of(wanted) + (extra if wanted else 0.0)
+            chosen, cost = choice.caches, choice.cost + extra
+            if not chosen or cost > problem.uncached:
+                chosen, cost = (), problem.uncached
+            gain = 1 - cost / now if now else 0.0
             if gain >= LEAST_GAIN:
-                wanted = choice.caches
+                wanted = chosen
         changes = wanted != self._executor.plan.caches
         self._interval = self.options.interval if changes else min(2 * self._interval, self._longest)
         if not changes:

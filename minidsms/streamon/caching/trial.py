@@ -27,6 +27,11 @@ class Trial:
         self._since = self._filled = now
         self._before: float | None = None
 
+    @property
+    def is_running(self) -> bool:
+        """A verdict is due; until then the caches should stay."""
+        return self._before is not None
+
     def begin(self, now: Spent) -> None:
         """The caches change."""
         elements = now[1] - self._since[1]
@@ -45,8 +50,9 @@ class Trial:
             if elements >= 10 * ENOUGH:
                 self._since = now
             return False
-        if elements < FILLING:
-            self._filled = now
+        if self._filled == self._since:
+            if elements >= FILLING:
+                self._filled = now
             return False
         counted = now[1] - self._filled[1]
         if counted < ENOUGH:
