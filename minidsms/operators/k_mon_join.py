@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql.bound import WindowKind, WindowSpec
-from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import (
@@ -97,7 +98,7 @@ class KMonJoin(Operator):
         outputs_of: Sequence[tuple[int, int]], schema: Schema, passes: Sequence[int | None] | None = None,
         for_istream: bool = False, is_unique: bool = False, reduces: bool = True, is_lossy: bool = False,
         names: Sequence[str] | None = None, sources: Sequence[Source] | None = None, monitors: Monitors | None = None,
-        forced: Random | None = None, collects_always: bool = False,
+        texts: TextDictionary | None = None, forced: Random | None = None, collects_always: bool = False,
     ) -> None:  # fmt: skip
         """for_istream: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
 
@@ -110,6 +111,7 @@ class KMonJoin(Operator):
         self.outputs_of = tuple(outputs_of)
         self.passes = tuple(passes) if passes is not None else (None,) * n
         self.for_istream, self.is_unique = for_istream, is_unique and for_istream
+        self.texts = texts
         self.reduces, self.is_lossy, self.collects_always = reduces, is_lossy, collects_always or forced is not None
         self.names = tuple(names) if names is not None else tuple(f"input {i}" for i in range(n))
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
@@ -181,15 +183,15 @@ class KMonJoin(Operator):
             status = int(state[STATUS])
             if status == GROW:
                 results.grow()
-            elif status == VIOLATED:
-                self._report()
-                return
             elif found:
                 yield self._output(found)
                 found = 0
                 state[FIRST] = -1
                 if status == FULL and len(out_ts) < _TUPLES:
                     self._buffers = _buffers(_TUPLES, len(self.outputs_of))
+            if status == VIOLATED:
+                self._report()
+                return
         self._closed = max(self._closed, until)
 
     def _arrive(self, part: Sequence[Batch | None]) -> None:
@@ -220,34 +222,30 @@ class KMonJoin(Operator):
 
     def _arrival(self, i: int, batch: Batch) -> _Arrival:
         """What is kept of a part of an input; the keys of what its filter drops are dead."""
-        kept, passed = self._kept(i, batch)
+        kept = self._kept(i, batch)
         ts = _plain(batch.ts)
         first = int(self.rows.figures[i, TOTAL])
         numbers = np.arange(first, first + len(batch), dtype=np.int64)
-        if self.reduction is not None and passed is not None:
+        if self.reduction is not None and not kept.all():
             clock = numbers if self.rows.figures[i, kernels.CLOCK] == ROWS else ts
-            self.reduction.bury(i, clock, batch.column, ~passed)
+            self.reduction.bury(i, clock, batch.column, ~kept)
         chosen = batch if kept.all() else batch.take(kept)
         return _Arrival(ts, numbers, kept, [chosen.column(c) for c in self.rows.columns[i]])
 
-    def _kept(self, i: int, batch: Batch) -> tuple[BoolArray, BoolArray | None]:
-        """The rows that pass the filter and have no NULL in a column of a join; and those that pass, if not all do."""
+    def _kept(self, i: int, batch: Batch) -> BoolArray:
+        """The rows that pass the filter and have no NULL in a column of a join: the others join nothing, ever."""
         kept = np.ones(len(batch), np.bool_)
-        passed: BoolArray | None = None
         place = self.passes[i]
         if place is not None:
             flag = batch.column(place)
-            passed = flag.values.astype(np.bool_)
+            kept = flag.values.astype(np.bool_)
             if flag.valid is not None:
-                passed = passed & flag.valid
-            kept &= passed
-            if passed.all():
-                passed = None
+                kept &= flag.valid
         for c in self._joined(i):
             valid = batch.column(c).valid
             if valid is not None:
                 kept &= valid
-        return kept, passed
+        return kept
 
     def _joined(self, i: int) -> set[int]:
         """The columns by which an input is joined."""
@@ -301,11 +299,22 @@ class KMonJoin(Operator):
         self.fail(
             int(state[INSTANT]),
             f"KEY of {self.names[i]} is violated: the rows ({first}) at {pair[0][0, 0]} and ({second}) at"
-            f" {pair[1][0, 0]} have the same; without the KEY the join keeps what such rows need",
+            f" {pair[1][0, 0]} have the same; declare the stream without it, or SET state_reduction = 'off'",
         )
 
     def _row_text(self, i: int, row: Int64Array, names: Sequence[str]) -> list[str]:
-        return [f"{names[c]} {self.rows.column(i, row, c).values[0]}" for c in self.rows.columns[i]]
+        words = []
+        for c in self.rows.columns[i]:
+            column = self.rows.column(i, row, c)
+            value = column.values[0]
+            if column.valid is not None and not column.valid[0]:
+                text = "NULL"
+            elif self.rows.schemas[i][c].type is Type.TEXT and self.texts is not None:
+                text = repr(self.texts.text(int(value)))
+            else:
+                text = str(value)
+            words.append(f"{names[c]} {text}")
+        return words
 
     def describe(self) -> Description:
         """The tree, what is held, and what went early."""

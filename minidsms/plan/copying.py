@@ -31,6 +31,8 @@ from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
 from minidsms.queues import Queue
 from minidsms.streamon.forcing import ForcedSwitching
+from minidsms.streamon.k_mon.contracts import SharedByCopies
+from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.plan_log import Decision
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
@@ -47,7 +49,7 @@ _OTHERS_OWN = {
 _SAME = (
     int, float, complex, str, bytes, bool, type(None), range, type, enum.Enum, np.generic, np.dtype, FunctionType,
     BuiltinFunctionType, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
-    TextDictionary, RelationStore, Interval, StreaMon, Decision, ForcedSwitching,
+    TextDictionary, RelationStore, ConstraintRegistry, SharedByCopies, Interval, StreaMon, Decision, ForcedSwitching,
 )  # fmt: skip
 
 

@@ -481,6 +481,7 @@ class PhysicalPlanner:
             names=input_names(node.names),
             sources=[Source(*source) for source in node.sources],
             monitors=self._streamon.constraints if self._streamon.is_adaptive else None,
+            texts=self._context.dictionary,
             forced=None if forcing is None else Random(forcing.seed),
         )
 

@@ -24,7 +24,7 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.kernels.k_mon_bloom import bloom_add, bloom_test
 
-_RUN = 4096
+_RUN = 2048
 """Rows that are collected in memory before they are written."""
 _MOST_RUNS = 8
 _BITS_PER_KEY = 12
@@ -35,18 +35,40 @@ Closed = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass
 class _Run:
-    """Rows of a stream that went in a row. rows, keys: in memory, or in files.
+    """Rows of a stream that went in a row. parts: rows, keys and closed sides, piece by piece; one piece in a file.
 
-    filters: of each side of the stream.  newest: the greatest clock (instant or number) of a row.  gone: rows that have
-    come back.
+    filters: of each side of the stream.  newest: the greatest clock (instant or number) of a row.  path: of the file.
+    indexes: of each side, in a file: keys in their order, and the rows that have them.  gone: rows that have come back.
     """
 
     count: int
     newest: int
     filters: list[np.ndarray[Any, np.dtype[np.uint64]]]
-    path: Path | None = None
     parts: list[tuple[Int64Array, Int64Array, Closed]] = field(default_factory=list)
+    path: Path | None = None
+    indexes: list[Int64Array] = field(default_factory=list)
     gone: set[int] = field(default_factory=set)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        total = sum(f.nbytes for f in self.filters) + 32 * len(self.gone)
+        return total + (sum(a.nbytes for part in self.parts for a in part) if self.path is None else 0)
+
+    def staying(self) -> tuple[Int64Array, Int64Array, Closed]:
+        """Rows, keys and closed sides of what has not come back."""
+        rows, keys, closed = _joined(self.parts)
+        if not self.gone:
+            return rows, keys, closed
+        stays = np.ones(self.count, np.bool_)
+        stays[list(self.gone)] = False
+        return rows[stays], keys[:, stays], closed[stays]
+
+    def remove(self) -> None:
+        """Give up the file."""
+        self.parts, self.indexes = [], []
+        if self.path is not None:
+            self.path.unlink()
 
 
 class Spill:
@@ -78,18 +100,12 @@ class Spill:
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        total = 0
-        for i in range(len(self._sides)):
-            for run in self._all(i):
-                total += sum(f.nbytes for f in run.filters) + 32 * len(run.gone)
-                total += sum(a.nbytes for part in run.parts for a in part)
-        return total
+        return sum(run.nbytes for i in range(len(self._sides)) for run in self._all(i))
 
     @property
     def file_nbytes(self) -> int:
         """Bytes in files."""
-        paths = [run.path for runs in self._runs for run in runs if run.path is not None]
-        return sum(p.stat().st_size for path in paths for p in path.iterdir())
+        return sum(run.path.stat().st_size for runs in self._runs for run in runs if run.path is not None)
 
     # ----------------------------------------------------------------------------------------------- out and back
 
@@ -134,7 +150,7 @@ class Spill:
         """Give up the runs of a stream whose rows have all left their window."""
         for run in [run for run in self._runs[i] if run.newest < present]:
             self._runs[i].remove(run)
-            _remove(run)
+            run.remove()
         young = self._young[i]
         if young is not None and young.newest < present:
             self._young[i] = None
@@ -156,64 +172,57 @@ class Spill:
     def _take(self, run: _Run, side: int, keys: Int64Array) -> Int64Array:
         """The rows of a run under these keys of a side; they are gone from it."""
         if run.path is None:
-            held = _joined(run.parts)
-            at = np.flatnonzero(np.isin(held[1][side], keys) & ((held[2] >> side) & 1 == 1))
-            rows = held[0]
+            rows, held, closed = _joined(run.parts)
+            at = np.flatnonzero(np.isin(held[side], keys) & ((closed >> side) & 1 == 1))
         else:
-            index = np.load(run.path / f"index{side}.npy", mmap_mode="r")
+            rows, index = run.parts[0][0], run.indexes[side]
             low, high = np.searchsorted(index[0], keys, "left"), np.searchsorted(index[0], keys, "right")
-            runs = [index[1, a:b] for a, b in zip(low, high) if b > a]
-            at = np.unique(np.concatenate(runs)) if runs else np.zeros(0, np.int64)
-            rows = np.load(run.path / "rows.npy", mmap_mode="r")
-        at = at[[int(p) not in run.gone for p in at]] if run.gone else at
+            found = [index[1, a:b] for a, b in zip(low, high) if b > a]
+            at = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+        if run.gone:
+            at = at[[int(p) not in run.gone for p in at]]
         run.gone.update(at.tolist())
         return np.array(rows[at])
 
     def _write(self, i: int, run: _Run) -> None:
-        """Turn the run in memory into files, and merge runs where there are many."""
-        rows, keys, closed = _joined(run.parts)
-        staying = np.array(sorted(set(range(run.count)) - run.gone), np.int64) if run.gone else np.arange(run.count)
-        self._young[i] = None
-        self._runs[i].append(self._made(i, rows[staying], keys[:, staying], closed[staying]))
+        """Turn the run in memory into a file, and merge runs where there are many."""
         runs = self._runs[i]
+        self._young[i] = None
+        runs.append(self._made(i, *run.staying()))
         while len(runs) > _MOST_RUNS:
-            sums = [a.count + b.count for a, b in pairwise(runs)]
-            n = int(np.argmin(sums))
-            merged = self._merged(i, runs[n], runs[n + 1])
-            _remove(runs[n])
-            _remove(runs[n + 1])
+            n = int(np.argmin([a.count + b.count for a, b in pairwise(runs)]))
+            merged = self._made(i, *_joined([run.staying() for run in runs[n : n + 2]]))
+            for each in runs[n : n + 2]:
+                each.remove()
             runs[n : n + 2] = [merged]
 
-    def _merged(self, i: int, first: _Run, second: _Run) -> _Run:
-        loaded = []
-        for run in (first, second):
-            assert run.path is not None
-            held = [np.load(run.path / f"{name}.npy") for name in ("rows", "keys", "closed")]
-            if run.gone:
-                stays = np.ones(run.count, np.bool_)
-                stays[list(run.gone)] = False
-                held = [held[0][stays], held[1][:, stays], held[2][stays]]
-            loaded.append((held[0], held[1], held[2]))
-        return self._made(i, *_joined(loaded))
-
     def _made(self, i: int, rows: Int64Array, keys: Int64Array, closed: Closed) -> _Run:
+        """A run in a file."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="minidsms-k-mon-")
         self._files += 1
         path = Path(self._folder.name) / str(self._files)
-        path.mkdir()
-        for name, array in (("rows", rows), ("keys", keys), ("closed", closed)):
-            np.save(path / f"{name}.npy", array)
+        arrays = [rows, keys, closed]
         filters = []
         for n in range(self._sides[i]):
             at = np.flatnonzero((closed >> n) & 1 == 1)
             at = at[np.argsort(keys[n, at], kind="stable")]
-            np.save(path / f"index{n}.npy", np.stack([keys[n, at], at]))
+            arrays.append(np.stack([keys[n, at], at]))
             bits = _filter(len(at))
             bloom_add(bits, np.ascontiguousarray(keys[n, at]))
             filters.append(bits)
         newest = int(rows[:, self._clock_at[i]].max(initial=-(2**63)))
-        return _Run(len(rows), newest, filters, path)
+        run = _Run(len(rows), newest, filters, path=path)
+        with path.open("wb") as file:
+            for array in arrays:
+                array.tofile(file)
+        words = np.memmap(path, np.int64, "r") if path.stat().st_size else np.zeros(0, np.int64)
+        first, views = 0, []
+        for array in arrays:
+            views.append(words[first : first + array.size].reshape(array.shape))
+            first += array.size
+        run.parts, run.indexes = [(views[0], views[1], views[2])], views[3:]
+        return run
 
     # ------------------------------------------------------------------------------------------------------ state
 
@@ -221,14 +230,7 @@ class Spill:
         """The state: every stream's rows, keys and closed sides."""
         state: dict[str, np.ndarray[Any, Any]] = {}
         for i in range(len(self._sides)):
-            loaded = []
-            for run in self._all(i):
-                if run.path is None:
-                    held = _joined(run.parts)
-                else:
-                    held = tuple(np.load(run.path / f"{n}.npy") for n in ("rows", "keys", "closed"))
-                stays = np.array(sorted(set(range(run.count)) - run.gone), np.int64)
-                loaded.append((held[0][stays], held[1][:, stays], held[2][stays]))
+            loaded = [run.staying() for run in self._all(i)]
             if loaded:
                 state[f"rows{i}"], state[f"keys{i}"], state[f"closed{i}"] = _joined(loaded)
         return state
@@ -244,7 +246,7 @@ class Spill:
         """The codes of TEXT values held."""
         for i, places in enumerate(self._texts):
             for run in self._all(i) if places else ():
-                held = _joined(run.parts)[0] if run.path is None else np.load(run.path / "rows.npy", mmap_mode="r")
+                held = _joined(run.parts)[0]
                 for place in places:
                     yield np.array(held[:, place])
 
@@ -255,16 +257,11 @@ def _filter(keys: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 
 def _joined(parts: Sequence[tuple[Int64Array, Int64Array, Closed]]) -> tuple[Int64Array, Int64Array, Closed]:
+    if len(parts) == 1:
+        return parts[0]
     width = max(rows.shape[1] for rows, _, _ in parts)
     return (
         np.concatenate([np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows, _, _ in parts]),
         np.concatenate([keys for _, keys, _ in parts], axis=1),
         np.concatenate([closed for _, _, closed in parts]),
     )
-
-
-def _remove(run: _Run) -> None:
-    if run.path is not None:
-        for file in run.path.iterdir():
-            file.unlink()
-        run.path.rmdir()

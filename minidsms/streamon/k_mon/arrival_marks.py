@@ -31,6 +31,14 @@ class ArrivalInstants:
         """Bytes held."""
         return self._first.nbytes + self._ts.nbytes
 
+    def array(self) -> Int64Array:
+        """The state, (2, 1 + marks)."""
+        return np.stack([np.append(self._first, self.total), np.append(self._ts, 0)])
+
+    def restore(self, state: Int64Array) -> None:
+        """Know what `array` gave."""
+        self.total, self._first, self._ts = int(state[0, -1]), state[0, :-1].copy(), state[1, :-1].copy()
+
     def add(self, ts: Int64Array) -> None:
         """Rows have come; ts: (n,) nondecreasing."""
         if len(ts):
@@ -63,6 +71,14 @@ class LowWater:
     def nbytes(self) -> int:
         """Bytes held."""
         return self._number.nbytes + self._greatest.nbytes
+
+    def array(self) -> Int64Array:
+        """The state, (2, 1 + marks)."""
+        return np.stack([np.append(self._number, self.total), np.append(self._greatest, 0)])
+
+    def restore(self, state: Int64Array) -> None:
+        """Know what `array` gave."""
+        self.total, self._number, self._greatest = int(state[0, -1]), state[0, :-1].copy(), state[1, :-1].copy()
 
     def add(self, values: Int64Array, valid: BoolArray | None) -> None:
         """Rows have come; values: (n,) words in the order of what they stand for."""

@@ -33,6 +33,7 @@ from minidsms.kernels.k_mon_join import (
     SIDES_END,
     STREAM,
     TOTAL,
+    UNIQUE,
 )
 from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, NO_CLUSTER, NO_KEY, ORDER, UNORDERED
 from minidsms.streamon.k_mon.contracts import KConstraint
@@ -82,7 +83,7 @@ class StateReduction:
 
     def collect(self, until: int, needs: Sequence[int]) -> None:
         """Let go what is not needed at `until`, and make room for so many rows of each stream."""
-        rows = self.rows
+        rows, until = self.rows, max(until, -(2**62))
         reduction.expire(rows.figures, rows.cells, until)
         before = len(rows)
         self.limits = self._limits()
@@ -174,6 +175,8 @@ class StateReduction:
                     keys = words[0] if len(words) == 1 else hash_rows(np.ascontiguousarray(np.stack(words, axis=1)))
                     asked.append((s, keys))
         is_arrival = len(asked)
+        # Twins come back, too, so that it is seen where a key is none.
+        asked += [(s ^ 1, keys) for s, keys in asked if rows.sides[s, UNIQUE]]
         refuted: set[int] = set()
         while asked:
             s, keys = asked.pop(0)
@@ -256,9 +259,9 @@ class StateReduction:
                 if known.any():
                     self.dead.add(s, clock[known], np.stack([column.words()[known] for column in found], axis=1))
 
-    def synopses(self) -> tuple[DeadKeys, Spill]:
-        """What is kept of rows that have gone."""
-        return self.dead, self.spill
+    def synopses(self) -> tuple[Any, ...]:
+        """What is kept of rows that have gone, and what the arrivals have told."""
+        return (self.dead, self.spill, *(() if self.watching is None else (self.watching,)))
 
     def close(self) -> None:
         """Ask no monitor any more, and give up files."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -87,6 +88,22 @@ class Watching:
     def nbytes(self) -> int:
         """Bytes of the marks held; the monitors are the connection's."""
         return sum(m.nbytes for m in self._instants.values()) + sum(m.nbytes for m in self._waters.values())
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The marks; what monitors know is the connection's."""
+        state = {f"instants{i}": mark.array() for i, mark in self._instants.items()}
+        return state | {f"waters{s}": mark.array() for s, mark in self._waters.items()}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Know what `arrays` gave, and nothing else."""
+        for i, instants in self._instants.items():
+            instants.restore(arrays[f"instants{i}"])
+        for s, water in self._waters.items():
+            water.restore(arrays[f"waters{s}"])
+
+    def live_codes(self) -> tuple[Int64Array, ...]:
+        """Marks are of ordered words, no TEXT."""
+        return ()
 
     def close(self) -> None:
         """Nobody asks any more."""

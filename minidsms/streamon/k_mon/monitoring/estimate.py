@@ -25,7 +25,7 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import constraint_monitoring as words
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
+from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, SharedByCopies
 
 HORIZON = 1 << 18
 """Rows after which a sampled row has left its window, where nobody tells."""
@@ -64,7 +64,7 @@ class MonitorSettings:
             raise ValueError(f"{self} has a value out of its range")
 
 
-class Estimate:
+class Estimate(SharedByCopies):
     """The state that the kernels walk, and what it tells. See `kernels.constraint_monitoring`."""
 
     def __init__(self, constraint: KConstraint, settings: MonitorSettings) -> None:
