@@ -109,6 +109,12 @@ def _interval(value: Any) -> Any:
     raise ValueError("give a number of ticks, or a text such as '500 MILLISECONDS'")
 
 
+def _join_plan(value: Any) -> str:
+    from minidsms.plan.written_join_plan import checked_plan
+
+    return checked_plan(value)
+
+
 def interval_ticks(value: int | str, tick_ns: int) -> int:
     """An interval of a setting in ticks; what is shorter than a tick is one."""
     if isinstance(value, int):
@@ -161,6 +167,7 @@ SETTINGS: dict[str, Setting] = {
             _one_of("exact", "lossy"),
             "rows that only watched constraints let k-Mon give up are kept out of memory, or lost",
         ),
+        Setting("join_plan", "mjoin", _join_plan, "how n-way joins of queries to come are planned"),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
         Setting("caching", "off", _one_of("off", "prefix", "global"), "caches in joins, of queries to come"),
@@ -174,11 +181,6 @@ SETTINGS: dict[str, Setting] = {
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }
-
-LATER = {
-    "join_plan": "alternative join plans",
-}
-"""Settings of capabilities that are not built yet: refused by name, so that no one believes they act."""
 
 
 class Settings:
@@ -206,8 +208,6 @@ def checked(name: str, value: Any) -> Any:
     key = name.lower()
     setting = SETTINGS.get(key)
     if setting is None:
-        if key in LATER:
-            raise Error(f'setting "{key}" belongs to {LATER[key]}, which this version does not have yet')
         near = difflib.get_close_matches(key, SETTINGS, 1)
         hint = f'; did you mean "{near[0]}"?' if near else f"; there are: {', '.join(SETTINGS)}"
         raise Error(f'unknown setting "{name}"{hint}')

@@ -96,7 +96,7 @@ class JoinGraph:
 
     def pipelines(self, orders: Orders) -> tuple[Int64Array, Int64Array]:
         """Steps (n, n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them."""
-        place = self._places()
+        place = self.places()
         steps = np.zeros((self.n, self.n - 1, STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
         for i, order in enumerate(orders):
@@ -107,10 +107,10 @@ class JoinGraph:
         """Steps (len(order), STEP_WORDS) and checks of a pipeline of input i that ends after these inputs."""
         steps = np.zeros((len(order), STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
-        self._add_steps(i, order, self._places(), steps, checks)
+        self._add_steps(i, order, self.places(), steps, checks)
         return steps, np.array(checks, np.int64).reshape(-1, 4)
 
-    def _places(self) -> dict[tuple[int, Key], int]:
+    def places(self) -> dict[tuple[int, Key], int]:
         """Where each input's keys stand among all."""
         first = np.cumsum([0, *map(len, self.keys)])
         return {(i, key): int(first[i]) + k for i in range(self.n) for k, key in enumerate(self.keys[i])}
@@ -125,7 +125,7 @@ class JoinGraph:
     ) -> None:
         for d, j in enumerate(order):
             visited = (i, *order[:d])
-            links = self._links_between(visited, j) or [(i, (), j, ())]
+            links = self.links_between(visited, j) or [(i, (), j, ())]
             # Of the longest keys the one known first: what drops an element early spares the rest.
             source, key, _, probed = min(links, key=lambda link: (-len(link[1]), visited.index(link[0])))
             begin = len(checks)
@@ -140,7 +140,7 @@ class JoinGraph:
         """The links of input i, turned so that it stands first."""
         return [link for link in _both_ways(self._links) if link[0] == i]
 
-    def _links_between(self, visited: Sequence[int], j: int) -> list[Link]:
+    def links_between(self, visited: Sequence[int], j: int) -> list[Link]:
         """The links between the inputs visited and j, turned so that j stands last."""
         return [link for link in _both_ways(self._links) if link[2] == j and link[0] in visited]
 

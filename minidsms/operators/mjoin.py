@@ -12,7 +12,7 @@ Invariant: between slices every window holds the rows of its relation at `progre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -57,6 +57,27 @@ _BLOCK = 128
 
 _FIRST_TUPLES = 64
 """Room for tuples before a slice needs more."""
+
+
+class Adapting(Protocol):
+    """What can change the plan of a join between two parts of its input."""
+
+    @property
+    def adaptation(self) -> Adaptation[Any]:
+        """The place where it does."""
+
+    @property
+    def has_choice(self) -> bool:
+        """There is more than one plan."""
+
+    def limit(self, elements: int) -> int:
+        """How many of the elements that wait may be joined before the plan must be looked at."""
+
+    def joined(self, part: Sequence[Batch | None]) -> None:
+        """A part was joined under the plan."""
+
+    def describe(self) -> tuple[str, ...]:
+        """What EXPLAIN ANALYZE tells, a line each."""
 
 
 class MJoin(Operator):
@@ -127,6 +148,11 @@ class MJoin(Operator):
         return self._index
 
     @property
+    def uses_orders(self) -> bool:
+        """The orders decide what is done now."""
+        return True
+
+    @property
     def orders(self) -> Orders:
         """Of each input, the others in the order its elements visit them."""
         return self._orders
@@ -145,9 +171,8 @@ class MJoin(Operator):
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
         for part in _parts(batches, self._limit):
             yield from self._join(part) if self.ranges is None else self._join_entering(part)
-            for adapting in (self.ordering, self.caching):
-                if adapting is not None:
-                    adapting.joined(part)
+            for adapting in self.adapting():
+                adapting.joined(part)
         if self.ranges is not None:
             self._index.expire(until)
         for window in self._index.windows:
@@ -155,7 +180,11 @@ class MJoin(Operator):
 
     def _limit(self, waiting: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
-        return min((a.limit(waiting) for a in (self.ordering, self.caching) if a is not None), default=waiting)
+        return min((adapting.limit(waiting) for adapting in self.adapting()), default=waiting)
+
+    def adapting(self) -> tuple[Adapting, ...]:
+        """What looks at the plan after each part."""
+        return tuple(adapting for adapting in (self.ordering, self.caching) if adapting is not None)
 
     def _join(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
         index, state = self._index, self._state
@@ -244,7 +273,7 @@ class MJoin(Operator):
                 "bytes": sum(w.nbytes for w in windows),
                 "inspected": int(self._state[INSPECTED]),
             },
-            tuple(line for a in (self.ordering, self.caching) if a is not None for line in a.describe()),
+            tuple(line for adapting in self.adapting() for line in adapting.describe()),
         )
 
     def work(self) -> tuple[int, int, int, int]:
@@ -254,8 +283,7 @@ class MJoin(Operator):
 
     def adaptations(self) -> tuple[Adaptation[Any], ...]:
         """See `minidsms.streamon.framework.Adaptive`."""
-        adapting = (self.ordering, self.caching)
-        return tuple(a.adaptation for a in adapting if a is not None and a.has_choice)
+        return tuple(adapting.adaptation for adapting in self.adapting() if adapting.has_choice)
 
     def close(self) -> None:
         """End the claims on the inputs' stores."""

@@ -55,6 +55,7 @@ from minidsms.plan.logical import (
     projected,
     rewrite,
 )
+from minidsms.plan.n_way_joins import join_plan_of
 from minidsms.plan.reading import is_immediate, refers_to_store
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.screening import interval_of
@@ -184,6 +185,8 @@ class PhysicalPlanner:
             inputs = [self._operator(child) for child in node.inputs]
             self._note_input(node)
             shape = shape_of(node)
+            if isinstance(node, MultiJoin) and not isinstance(node, ReducedJoin):
+                shape = shape, join_plan_of(node, self._streamon)
             self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._marked(node))
             self._kept.append(node)
         return self._operators[key]
@@ -438,28 +441,10 @@ class PhysicalPlanner:
         )
 
     def _multi_join(self, node: MultiJoin) -> Operator:
-        from minidsms.operators.mjoin import MJoin
+        from minidsms.plan.n_way_joins import n_way_join
 
-        ranges = None if node.specs is None else [spec.range_ for spec in node.specs]
-        fifo = None if ranges is not None else [self._operator(window).is_fifo for window in node.windows]
-        queues = [self._queue(window) for window in node.windows]
-        if len(queues) < 3:
-            return MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
-        from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
-
-        names = input_names(node.names)
-        operator = f"MJoin {', '.join(names)}"
-        join: MJoin
-        if self._streamon.settings["caching"] == "off":
-            join = MJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
-        else:
-            from minidsms.operators.cached_mjoin import CachedMJoin
-            from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
-
-            join = cached = CachedMJoin(queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
-            cached.caching = AdaptiveCaches(cached, names, operator, self._streamon)
-        join.ordering = AdaptiveOrders(join, names, operator, self._streamon)
-        return join
+        fifo = None if node.specs is not None else [self._operator(window).is_fifo for window in node.windows]
+        return n_way_join(node, [self._queue(window) for window in node.windows], fifo, self._streamon)
 
     def _reduced_join(self, node: ReducedJoin) -> Operator:
         from minidsms.operators.k_mon_join import KMonJoin, windows_of

@@ -42,6 +42,10 @@ class AdaptiveJoin(Reorderable, Protocol):
     def index(self) -> WindowIndex:
         """Its windows."""
 
+    @property
+    def uses_orders(self) -> bool:
+        """The orders decide what is done now."""
+
 
 class AdaptiveOrders:
     """names: of the inputs, for plans in words.  operator: how the plan log names the join.
@@ -81,7 +85,7 @@ class AdaptiveOrders:
         elements = sum(len(batch) for batch in part if batch is not None)
         instant = min(int(batch.ts[0]) for batch in part if batch is not None)
         self.adaptation.passed(elements, instant)
-        if self._can_adapt and self.adaptation.is_free:
+        if self._can_adapt and self.adaptation.is_free and self._join.uses_orders:
             if self._schedules:
                 self._adapt(part, instant)
             elif not self._options.measures_time or self._join.work()[2] >= WORTH_TUPLES:
@@ -111,6 +115,9 @@ class AdaptiveOrders:
             if positions is None:
                 continue
             if share is None:
+                if self._join.index.has_ranges:
+                    # Rows that have left may still stand in the windows.
+                    self._join.index.expire(max(int(batch.ts[-1]) for batch in part if batch is not None))
                 share = self.profiler.recent(arrived)
             back = (positions * share).astype(np.int64)
             self.profiler.profile(i, self._join.index.recent(i, back))

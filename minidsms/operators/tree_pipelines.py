@@ -1,0 +1,101 @@
+"""The pipelines of a join tree as the kernel takes them.
+
+The pipeline of an input climbs from its leaf to the root: at each node it visits the other children, windows or
+subresults, one linked with what was visited before if there is one; what the node's last step completes goes into the
+node's subresult. A subresult is probed by a key of one of its inputs; what else must be equal is checked.
+
+Invariant: no step reads a subresult that the pipeline writes.  Babu 2005, section 5.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.kernels.tree_join import TREE_STEP_WORDS
+from minidsms.operators.join_graph import JoinGraph, Link
+from minidsms.operators.join_tree import Tree, kept_nodes, leaves
+
+ViewKey = tuple[int, int]
+"""The input and its key (by place among all inputs' keys) that give a subresult's cells their tag."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A step of a pipeline: the child visited, and the number of the node it completes, or -1."""
+
+    target: Tree
+    completes: int
+
+
+class TreePipelines:
+    """nodes: whose results are kept, each after those below it; a subresult has its node's number.
+
+    visits: of each input.  steps (n, most, TREE_STEP_WORDS), lengths (n,), checks (c, 4): as `kernels.tree_join`.
+    members, keys: of each subresult.
+    """
+
+    def __init__(self, graph: JoinGraph, tree: Tree) -> None:
+        self.tree = tree
+        self.nodes = kept_nodes(tree)
+        self.members = [leaves(node) for node in self.nodes]
+        self._graph = graph
+        self.visits = [self._climb(i) for i in range(graph.n)]
+        self.keys: list[list[ViewKey]] = [[] for _ in self.nodes]
+        self.lengths: Int64Array = np.array([len(visits) for visits in self.visits], np.int64)
+        self.steps: Int64Array = np.zeros((graph.n, int(self.lengths.max()), TREE_STEP_WORDS), np.int64)
+        self.checks: Int64Array
+        self._fill_steps()
+
+    def _climb(self, i: int) -> list[Visit]:
+        """The steps of input i's pipeline."""
+        above = [node for node in self.nodes if i in leaves(node)]
+        assert isinstance(self.tree, tuple)
+        visits: list[Visit] = []
+        visited = {i}
+        for node in sorted([*above, self.tree], key=lambda node: len(leaves(node))):
+            rest = [child for child in node if not visited.issuperset(leaves(child))]
+            number = self.nodes.index(node) if node in self.nodes else -1
+            while rest:
+                near = {j for v in visited for j in self._graph.linked(v)}
+                child = next((c for c in rest if near.intersection(leaves(c))), rest[0])
+                rest.remove(child)
+                visited.update(leaves(child))
+                visits.append(Visit(child, number if not rest else -1))
+        return visits
+
+    def _fill_steps(self) -> None:
+        place = self._graph.places()
+        checks: list[tuple[int, int, int, int]] = []
+        probed: list[tuple[int, int, int, ViewKey]] = []
+        for i, visits in enumerate(self.visits):
+            visited = [i]
+            for d, visit in enumerate(visits):
+                inputs = leaves(visit.target)
+                links = self._links(visited, inputs)
+                source, key, j, its = links[0]
+                begin = len(checks)
+                for f, other, m, own in links:
+                    # Equal tags of a single column prove it equal; a hash proves nothing.
+                    if len(other) == 1 and (f, other, m, own) != links[0]:
+                        checks.append((f, place[f, other], m, place[m, own]))
+                target, x = j, place[j, its]
+                if not isinstance(visit.target, int):
+                    v = self.nodes.index(visit.target)
+                    if (j, x) not in self.keys[v]:
+                        self.keys[v].append((j, x))
+                    probed.append((i, d, v, (j, x)))
+                    target = self._graph.n + v
+                self.steps[i, d] = target, x, source, place[source, key], begin, len(checks), visit.completes
+                visited.extend(inputs)
+        first = np.cumsum([0, *map(len, self.keys)])
+        for i, d, v, view_key in probed:
+            self.steps[i, d, 1] = first[v] + self.keys[v].index(view_key)
+        self.checks = np.array(checks, np.int64).reshape(-1, 4)
+
+    def _links(self, visited: list[int], inputs: tuple[int, ...]) -> list[Link]:
+        """The links from the inputs visited into these, those of several columns first."""
+        links = [link for j in inputs for link in self._graph.links_between(visited, j)]
+        return sorted(links, key=lambda link: -len(link[1])) or [(visited[0], (), inputs[0], ())]

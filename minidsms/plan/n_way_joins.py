@@ -1,0 +1,108 @@
+"""Which operator joins the windows of an n-way join: an MJoin, or an XJoin with a tree that was written or adapts.
+
+Invariant: queries whose joins differ in what `SET join_plan` asked for do not share an operator; answers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from minidsms.cql.errors import CqlError
+from minidsms.cql.scope import listing
+from minidsms.operators.operator import Operator
+from minidsms.plan.input_names import input_names
+from minidsms.plan.logical import MultiJoin
+from minidsms.plan.written_join_plan import WORDS, Tree, tree_over
+from minidsms.queues import Queue
+from minidsms.streamon.stream_monitor import StreaMon
+
+if TYPE_CHECKING:
+    from minidsms.operators.xjoin import XJoin
+
+
+def join_plan_of(node: MultiJoin, streamon: StreaMon) -> Hashable:
+    """What the settings ask for a join: 'mjoin', 'xjoin' or 'auto', or a tree over its inputs.
+
+    CqlError where a plan that was written out is not one of these inputs.
+    """
+    asked = str(streamon.settings["join_plan"])
+    if asked not in WORDS:
+        return tree_over(asked, input_names(node.names))
+    return asked if len(node.windows) > 2 else "mjoin"
+
+
+def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | None, streamon: StreaMon) -> Operator:
+    """The operator that joins the windows in these queues, with what adapts it.
+
+    fifo: of each input, whether its rows leave in the order they came; None where the join lets them go itself.
+    """
+    from minidsms.operators.mjoin import MJoin
+
+    names = input_names(node.names)
+    operator = f"MJoin {', '.join(names)}"
+    ranges = None if node.specs is None else [spec.range_ for spec in node.specs]
+    arguments = (queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
+    asked = join_plan_of(node, streamon)
+    join: MJoin
+    if isinstance(asked, tuple) or asked == "xjoin" or (asked == "auto" and all(fifo or ())):
+        join = _with_trees(arguments, asked, names, operator, streamon)
+    elif streamon.settings["caching"] == "off" or len(queues) < 3:
+        join = MJoin(*arguments)
+    else:
+        from minidsms.operators.cached_mjoin import CachedMJoin
+        from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
+
+        join = cached = CachedMJoin(*arguments)
+        cached.caching = AdaptiveCaches(cached, names, operator, streamon)
+    if len(queues) > 2:
+        from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
+
+        join.ordering = AdaptiveOrders(join, names, operator, streamon)
+    return join
+
+
+def _with_trees(
+    arguments: tuple[Any, ...], asked: Hashable, names: tuple[str, ...], operator: str, streamon: StreaMon
+) -> XJoin:
+    """An XJoin with the tree asked for, or one that adapts. CqlError where the join cannot have it."""
+    from minidsms.operators.join_tree import left_deep
+    from minidsms.operators.xjoin import XJoin
+    from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
+
+    fifo = arguments[-1]
+    if fifo is not None and not all(fifo):
+        apart = [name for name, leaves_in_order in zip(names, fifo) if not leaves_in_order]
+        raise CqlError(
+            "join_plan keeps results of windows whose rows leave in the order they came",
+            note=f"rows leave in any order: {listing(apart)}",
+            hint="SET join_plan = auto, or mjoin",
+        )
+    join = XJoin(*arguments)
+    join.names = names
+    if isinstance(asked, tuple):
+        join.take_tree(_checked(asked, join, names))
+        return join
+    if asked == "xjoin":
+        if not join.graph.is_connected:
+            raise CqlError(
+                "join_plan = xjoin needs equalities that link all inputs of the join",
+                note=f"this query joins: {listing(names)}",
+                hint="SET join_plan = mjoin",
+            )
+        join.take_tree(left_deep(join.graph))
+    join.planting = AdaptiveTrees(join, names, operator, streamon, binary=asked == "xjoin")
+    return join
+
+
+def _checked(tree: Tree, join: XJoin, names: Sequence[str]) -> Tree:
+    """The tree in normal form; CqlError where it takes a Cartesian product that can be avoided."""
+    from minidsms.operators.join_tree import normal, tree_text, unlinked
+
+    apart = unlinked(tree, join.graph)
+    if apart is not None:
+        raise CqlError(
+            f"join_plan joins {tree_text(apart, names)}, which no equality of the query links",
+            hint="join linked inputs first, or SET join_plan = mjoin",
+        )
+    return normal(tree)

@@ -1,0 +1,164 @@
+"""What a join tree costs per element, from the sizes of joins and the rates of the inputs; and the best of all trees.
+
+An element of input i is at the set X of inputs visited in tuples(X) / rows(i) tuples, on average. Each of them probes
+the next child, each tuple found is visited, and where it completes a kept node it is written. What an element pays at a
+node depends on how the node's inputs are parted among its children, not on what is below these: so the cost of a tree
+is a sum over its nodes, and the best tree is found by dynamic programming over sets of inputs, which looks at every
+legal tree. Babu 2005, sections 5.3, 5.5.1 and 5.8.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from minidsms.operators.join_graph import JoinGraph, Orders
+from minidsms.operators.join_tree import Tree, flat, leaves
+from minidsms.streamon.join_trees.sizes import is_connected, members
+
+
+@dataclass(frozen=True)
+class UnitCosts:
+    """Nanoseconds. probe, match: of a probe and of a row it finds.  keep: of writing a tuple into a subresult.
+
+    element, tuple: of what every plan does with an element and with a tuple of the answer.
+    flat_probe, flat_match: of the MJoin, whose kernels are faster.
+    """
+
+    probe: float = 30.0
+    match: float = 12.0
+    keep: float = 30.0
+    flat_probe: float = 15.0
+    flat_match: float = 8.0
+    element: float = 40.0
+    tuple: float = 15.0
+
+
+MEASURED = UnitCosts()
+ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+"""Where time is not measured."""
+
+
+class TreeCosts:
+    """sizes: tuples of the join of a set of inputs.  rates: (n,) shares of the elements.
+
+    deletes: elements leave too, and are joined as those that come are.
+    """
+
+    def __init__(
+        self,
+        graph: JoinGraph,
+        sizes: Callable[[int], float],
+        rates: Sequence[float],
+        deletes: bool,
+        unit: UnitCosts = MEASURED,
+    ) -> None:
+        self._graph = graph
+        self._n = graph.n
+        self._sizes = sizes
+        self._rates = rates
+        self._times = 2.0 if deletes else 1.0
+        self._unit = unit
+        self._known: dict[int, float] = {}
+        self._linked = [sum(1 << j for j in graph.linked(i)) for i in range(graph.n)]
+
+    def of(self, tree: Tree, orders: Orders) -> float:
+        """ns per element. orders: those of the MJoin, which the flat tree has."""
+        if tree == flat(self._n):
+            return self._common() + self._flat(orders)
+        return self._common() + self._node_costs(tree)
+
+    def best(self, orders: Orders, binary: bool) -> tuple[Tree, float]:
+        """The cheapest legal tree and its cost; binary: of XJoins only. The graph is connected."""
+        found: dict[int, tuple[float, Tree]] = {}
+        everything = (1 << self._n) - 1
+        for mask in sorted(range(1, everything + 1), key=int.bit_count):
+            if mask & (mask - 1) == 0:
+                found[mask] = 0.0, mask.bit_length() - 1
+            elif is_connected(self._graph, mask):
+                for parts in _partitions(mask):
+                    if len(parts) < 2 or (binary and len(parts) > 2) or not all(part in found for part in parts):
+                        continue
+                    is_root = mask == everything
+                    if is_root and len(parts) == self._n:
+                        cost = self._flat(orders)
+                    else:
+                        cost = self._node(parts, is_root) + sum(found[part][0] for part in parts)
+                    if mask not in found or cost < found[mask][0]:
+                        found[mask] = cost, tuple(found[part][1] for part in parts)
+        cost, tree = found[everything]
+        return tree, cost + self._common()
+
+    def _at(self, mask: int) -> float:
+        if mask not in self._known:
+            self._known[mask] = self._sizes(mask)
+        return self._known[mask]
+
+    def _common(self) -> float:
+        """What every plan costs."""
+        answer = self._at((1 << self._n) - 1)
+        tuples = sum(rate * answer / max(1.0, self._at(1 << i)) for i, rate in enumerate(self._rates))
+        return self._times * (self._unit.element + self._unit.tuple * tuples)
+
+    def _node_costs(self, tree: Tree) -> float:
+        if isinstance(tree, int):
+            return 0.0
+        parts = [sum(1 << i for i in leaves(child)) for child in tree]
+        is_root = sum(parts) == (1 << self._n) - 1
+        return self._node(parts, is_root) + sum(map(self._node_costs, tree))
+
+    def _node(self, parts: Sequence[int], is_root: bool) -> float:
+        """What a node with these children costs."""
+        unit = self._unit
+        total = 0.0
+        for own in parts:
+            # Of each child alike but for the rates of the inputs below it: tuples(X) / rows(i).
+            weight = sum(self._rates[i] / max(1.0, self._at(1 << i)) for i in members(own))
+            visited, rest = own, [part for part in parts if part != own]
+            cost = 0.0
+            while rest:
+                near = self._near(visited)
+                child = next((part for part in rest if part & near), rest[0])
+                rest.remove(child)
+                cost += unit.probe * self._at(visited)
+                visited |= child
+                cost += unit.match * self._at(visited)
+            cost *= self._times
+            if not is_root:
+                cost += unit.keep * self._at(visited)
+            total += weight * cost
+        return total
+
+    def _flat(self, orders: Orders) -> float:
+        unit = self._unit
+        total = 0.0
+        for i, order in enumerate(orders):
+            rows = max(1.0, self._at(1 << i))
+            visited = 1 << i
+            for j in order:
+                before = self._at(visited) if visited != 1 << i else rows
+                visited |= 1 << j
+                total += self._rates[i] * (unit.flat_probe * before + unit.flat_match * self._at(visited)) / rows
+        return self._times * total
+
+    def _near(self, mask: int) -> int:
+        near = 0
+        for i in members(mask):
+            near |= self._linked[i]
+        return near
+
+
+def _partitions(mask: int) -> Iterator[tuple[int, ...]]:
+    """All ways to part a set; parts in the order of their least inputs."""
+    if not mask:
+        yield ()
+        return
+    first = mask & -mask
+    rest = mask ^ first
+    others = rest
+    while True:
+        for parts in _partitions(others):
+            yield (rest ^ others | first, *parts)
+        if not others:
+            return
+        others = (others - 1) & rest

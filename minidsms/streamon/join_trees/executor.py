@@ -1,0 +1,94 @@
+"""The Executor of join trees: an XJoin that takes the tree of the plan, and fills its subresults from the windows.
+
+Invariant: the plan is a legal tree in normal form; what the join puts out does not depend on it (docs/semantics T5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Protocol
+
+from minidsms.operators.join_graph import JoinGraph, Orders
+from minidsms.operators.join_tree import MOST_SEARCHED, Tree, all_trees, flat, is_binary, normal, random_tree, tree_text
+from minidsms.streamon.join_ordering.executor import PROBE_COST, TUPLE_COST
+
+
+class Plantable(Protocol):
+    """What an n-way join with trees gives."""
+
+    @property
+    def graph(self) -> JoinGraph:
+        """Its inputs and what links them."""
+
+    @property
+    def orders(self) -> Orders:
+        """Those of the flat tree's pipelines."""
+
+    tree: Tree
+    """The one that runs."""
+
+    def is_legal_tree(self, tree: object) -> bool:
+        """`take_tree` takes it."""
+
+    def take_tree(self, tree: Tree) -> None:
+        """Take another from the next slice on."""
+
+    def work(self) -> tuple[int, int, int, int]:
+        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
+
+
+class TreeExecutor:
+    """names: of the inputs.  binary: only trees of two-way joins are plans.  profiling_ns: time spent to decide.
+    time_ns, elements: of the parts joined since the beginning.
+    """
+
+    def __init__(self, join: Plantable, names: Sequence[str], binary: bool, measures_time: bool) -> None:
+        self.join = join
+        self.names = tuple(names)
+        self.binary = binary
+        self.measures_time = measures_time
+        self.profiling_ns = 0
+        self.time_ns = 0
+        self.elements = 0
+        self._all: tuple[Tree, ...] | None = None
+
+    @property
+    def plan(self) -> Tree:
+        """The tree that runs."""
+        return self.join.tree
+
+    @property
+    def all_plans(self) -> tuple[Tree, ...]:
+        """Every plan, where they are few enough to be looked at; else none."""
+        if self._all is None:
+            graph = self.join.graph
+            is_few = graph.n <= MOST_SEARCHED and graph.is_connected
+            self._all = tuple(all_trees(graph, self.binary)) if is_few else ()
+        return self._all
+
+    def switch(self, plan: Tree) -> None:
+        """Take another tree."""
+        self.join.take_tree(plan)
+
+    def is_legal(self, plan: object) -> bool:
+        """A tree in normal form, without Cartesian products that can be avoided, and binary where it has to be."""
+        return self.join.is_legal_tree(plan) and (not self.binary or is_binary(plan))
+
+    def random_plan(self, rng: Random) -> Tree:
+        """Any plan, each as likely as another where all are known."""
+        if self.all_plans:
+            return rng.choice(self.all_plans)
+        graph = self.join.graph
+        return normal(random_tree(graph, rng, self.binary)) if graph.is_connected else flat(graph.n)
+
+    def plan_text(self, plan: Tree) -> str:
+        """((R, S), T)"""
+        return tree_text(plan, self.names)
+
+    def spent(self) -> tuple[float, int]:
+        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
+        if self.measures_time:
+            return float(self.time_ns), self.elements
+        _, inspected, _, put_out = self.join.work()
+        return PROBE_COST * inspected + TUPLE_COST * (self.elements + put_out), self.elements

@@ -1,0 +1,110 @@
+"""How many tuples joins of an n-way join's windows have, estimated from samples of their rows.
+
+A set of inputs is a bit mask. Of every connected set the rows of its smallest window, or a sample of them, are joined
+with the others: correlations between equalities show, which products of selectivities would miss.
+
+Invariant: `tuples` are those of the windows at the last `measure`, averaged with those of the times before.
+Babu 2005, sections 5.3 and 5.5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.kernels.join_existence import join_counts
+from minidsms.kernels.mjoin import HI, LO
+from minidsms.operators.join_graph import JoinGraph
+from minidsms.synopses.indexed_windows import WindowIndex
+
+SAMPLED = 256
+"""Rows of a window that are joined, at most."""
+INSPECTED = 4_000
+"""Slots inspected for one set, at most."""
+WEIGHT = 0.5
+"""Of a new estimate against those before."""
+
+
+class JoinSizes:
+    """tuples: by connected set of two inputs or more.  rows: (n,) of the windows."""
+
+    def __init__(self, graph: JoinGraph, index: WindowIndex) -> None:
+        self.tuples: dict[int, float] = {}
+        self.rows: list[int] = [0] * graph.n
+        self._graph = graph
+        self._index = index
+        self._sets = tuple(mask for mask in range(1, 1 << graph.n) if mask & (mask - 1) and is_connected(graph, mask))
+        self._walks = np.zeros((3, graph.n), np.int64)
+        self._paths: dict[tuple[int, int], tuple[Int64Array, Int64Array]] = {}
+
+    def of(self, mask: int) -> float:
+        """Tuples of the join of a set of inputs; of one that is not connected, the product over its parts."""
+        if mask & (mask - 1) == 0:
+            return float(self.rows[mask.bit_length() - 1])
+        known = self.tuples.get(mask)
+        if known is not None:
+            return known
+        part = _component(self._graph, mask)
+        return self.of(part) * self.of(mask ^ part) if part != mask else 0.0
+
+    def measure(self) -> None:
+        """Sample the windows as they are."""
+        inputs = self._index.inputs
+        lows, highs = inputs[:, LO].tolist(), inputs[:, HI].tolist()
+        self.rows = [high - low for low, high in zip(lows, highs)]
+        for mask in self._sets:
+            i = min(members(mask), key=self.rows.__getitem__)
+            rows = self.rows[i]
+            seen = 0.0
+            if rows:
+                steps, checks = self._path(i, mask)
+                sample = np.linspace(lows[i], highs[i] - 1, min(rows, SAMPLED)).astype(np.int64)
+                counts = np.zeros(len(steps), np.int64)
+                index = self._index
+                joined = join_counts(
+                    sample, i, steps, checks, inputs, index.keys, index.nodes, index.heads, self._walks, counts,
+                    INSPECTED,
+                )  # fmt: skip
+                seen = rows * int(counts[-1]) / joined
+            known = self.tuples.get(mask)
+            self.tuples[mask] = seen if known is None else WEIGHT * seen + (1 - WEIGHT) * known
+
+    def _path(self, i: int, mask: int) -> tuple[Int64Array, Int64Array]:
+        if (i, mask) not in self._paths:
+            visited = [i]
+            rest = set(members(mask)) - {i}
+            while rest:
+                j = next(j for j in sorted(rest) if not self._graph.linked(j).isdisjoint(visited))
+                visited.append(j)
+                rest.remove(j)
+            self._paths[i, mask] = self._graph.path(i, visited[1:])
+        return self._paths[i, mask]
+
+
+def members(mask: int) -> Iterator[int]:
+    """The inputs of a set, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def is_connected(graph: JoinGraph, mask: int) -> bool:
+    """Equalities connect the inputs of the set."""
+    return _component(graph, mask) == mask
+
+
+def _component(graph: JoinGraph, mask: int) -> int:
+    """The part of the set that equalities connect with its least input."""
+    found = mask & -mask
+    fresh = found
+    while fresh:
+        near = 0
+        for i in members(fresh):
+            for j in graph.linked(i):
+                near |= 1 << j
+        fresh = near & mask & ~found
+        found |= fresh
+    return found

@@ -1,0 +1,182 @@
+"""The kept results of a join tree's inner nodes, each a tuple of slots of the windows, indexed by the next join's key.
+
+Rows are not copied: a cell is the slots of its rows, and a tag for each key. What leaves the windows is not deleted
+here: a cell that has such a row is passed over, and squeezed out when room is needed (see `kernels.tree_join`).
+
+Invariants: between slices a subresult has every tuple of its inputs' present rows once; less than half of the cells of
+a ring that has just grown are dead; rings shrink after a burst.  Babu 2005, section 5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.kernels import tree_join as kernels
+from minidsms.kernels.mjoin import HI, LO, MASK, NODES, OLD_LO
+from minidsms.kernels.tree_join import (
+    CELLS,
+    LEAF,
+    LEAF_KEY,
+    MEMBER,
+    MEMBERS_END,
+    VIEW_HEADS,
+    VIEW_HI,
+    VIEW_KEY,
+    VIEW_KEY_WORDS,
+    VIEW_KEYS_END,
+    VIEW_LO,
+    VIEW_MASK,
+    VIEW_SHIFT,
+    VIEW_WORDS,
+    WIDTH,
+)
+from minidsms.synopses.indexed_windows import WindowIndex
+
+_LEAST_CAPACITY = 64
+_ROOMY = 8
+"""How many times the cells held a ring is that shrinks."""
+
+
+class Subresults:
+    """Of one join tree. members: of each, its inputs, ascending.  keys: of each, the (input, key) that give tags."""
+
+    def __init__(
+        self, windows: WindowIndex, members: Sequence[Sequence[int]], keys: Sequence[Sequence[tuple[int, int]]]
+    ) -> None:
+        self.windows = windows
+        self.views: Int64Array = np.zeros((len(members), VIEW_WORDS), np.int64)
+        self.view_keys: Int64Array = np.zeros((sum(map(len, keys)), VIEW_KEY_WORDS), np.int64)
+        self.members: Int64Array = np.array([i for each in members for i in each], np.int64)
+        at = first = 0
+        for v, view in enumerate(self.views):
+            view[MEMBER], view[MEMBERS_END] = at, at + len(members[v])
+            view[VIEW_KEY], view[VIEW_KEYS_END] = first, first + len(keys[v])
+            self.view_keys[first : first + len(keys[v]), [LEAF, LEAF_KEY]] = keys[v]
+            view[WIDTH] = 2 * len(keys[v]) + len(members[v])
+            at, first = at + len(members[v]), first + len(keys[v])
+        self._capacities = [_LEAST_CAPACITY] * len(members)
+        self._place()
+        self.parts = tuple(Subresult(self, v) for v in range(len(members)))
+
+    def make_room(self, v: int) -> None:
+        """Let subresult v take more cells: dead ones go, and where half of them live the ring is doubled."""
+        self._sweep(v)
+        if self._held(v) * 2 > self._capacities[v]:
+            kernels.compact(self.windows.inputs, self.views, self.view_keys, self.members, self.cells, self.heads, v)
+        if self._held(v) * 2 > self._capacities[v]:
+            self._resize(v, 2 * self._capacities[v])
+
+    def settle(self) -> None:
+        """All elements are joined: dead cells that came first go; rings that are much too large shrink."""
+        inputs = self.windows.inputs
+        inputs[:, OLD_LO] = inputs[:, LO]
+        for v, capacity in enumerate(self._capacities):
+            self._sweep(v)
+            if capacity > 16 * _LEAST_CAPACITY and self._held(v) * _ROOMY < capacity:
+                self._resize(v, max(_LEAST_CAPACITY, 1 << (2 * self._held(v)).bit_length()))
+
+    def reserve(self, v: int, count: int) -> None:
+        """Empty a subresult, and make room for so many cells."""
+        self.views[v, [VIEW_LO, VIEW_HI]] = 0
+        self._resize(v, max(_LEAST_CAPACITY, 1 << (2 * count).bit_length()))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the cells and their buckets."""
+        return self.cells.nbytes + self.heads.nbytes
+
+    def _held(self, v: int) -> int:
+        return int(self.views[v, VIEW_HI] - self.views[v, VIEW_LO])
+
+    def _sweep(self, v: int) -> None:
+        kernels.sweep(self.windows.inputs, self.views, self.members, self.cells, v)
+
+    def _resize(self, v: int, capacity: int) -> None:
+        """Give a subresult another capacity; every cell keeps its number."""
+        self._capacities[v] = capacity
+        views, cells = self.views.copy(), self.cells
+        self._place()
+        for old, new in zip(views, self.views):
+            numbers = np.arange(old[VIEW_LO], old[VIEW_HI], dtype=np.int64)
+            if len(numbers):
+                words = np.arange(old[WIDTH], dtype=np.int64)
+                source = old[CELLS] + old[WIDTH] * (numbers & old[VIEW_MASK])
+                target = new[CELLS] + new[WIDTH] * (numbers & new[VIEW_MASK])
+                self.cells[target[:, None] + words] = cells[source[:, None] + words]
+        for w in range(len(self.views)):
+            kernels.relink(self.views, self.view_keys, self.cells, self.heads, w)
+
+    def _place(self) -> None:
+        """Lay out empty arrays for the capacities."""
+        cells = heads = 0
+        for view, capacity in zip(self.views, self._capacities):
+            view[VIEW_MASK], view[CELLS] = capacity - 1, cells
+            cells += capacity * int(view[WIDTH])
+            for key in self.view_keys[view[VIEW_KEY] : view[VIEW_KEYS_END]]:
+                key[VIEW_HEADS], key[VIEW_SHIFT] = heads, 65 - capacity.bit_length()
+                heads += capacity
+        self.cells: Int64Array = np.zeros(cells, np.int64)
+        self.heads: Int64Array = np.full(heads, -1, np.int64)
+
+
+class Subresult:
+    """One of them, as a synopsis."""
+
+    def __init__(self, of: Subresults, number: int) -> None:
+        self._of = of
+        self._number = number
+
+    def __len__(self) -> int:
+        """Tuples of present rows.  O(cells held)."""
+        of = self._of
+        return int(kernels.live_cells(of.windows.inputs, of.views, of.members, of.cells, self._number))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its cells and buckets."""
+        view = self._of.views[self._number]
+        words = int(view[WIDTH]) + int(view[VIEW_KEYS_END] - view[VIEW_KEY])
+        return 8 * words * int(view[VIEW_MASK] + 1)
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The windows answer for the rows."""
+        return ()
+
+    def tuples(self) -> Int64Array:
+        """(m, inputs): the slots of the tuples of present rows, oldest first."""
+        of, view = self._of, self._of.views[self._number]
+        members = of.members[view[MEMBER] : view[MEMBERS_END]]
+        numbers = np.arange(view[VIEW_LO], view[VIEW_HI], dtype=np.int64)
+        at = view[CELLS] + view[WIDTH] * (numbers & view[VIEW_MASK]) + 2 * (view[VIEW_KEYS_END] - view[VIEW_KEY])
+        slots = of.cells[at[:, None] + np.arange(len(members))]
+        inputs = of.windows.inputs
+        present = (slots >= inputs[members, LO]) & (slots < inputs[members, HI])
+        return np.asarray(slots[present.all(axis=1)])
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """rows (m, inputs): of each tuple, the places of its rows in their windows, the oldest being 0."""
+        view = self._of.views[self._number]
+        members = self._of.members[view[MEMBER] : view[MEMBERS_END]]
+        return {"rows": self.tuples() - self._of.windows.inputs[members, LO]}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Hold what `arrays` gave, and nothing else; the windows have been restored."""
+        of, v = self._of, self._number
+        windows = of.windows
+        rows = arrays["rows"]
+        of.reserve(v, len(rows))
+        view = of.views[v]
+        members = of.members[view[MEMBER] : view[MEMBERS_END]]
+        slots = rows + windows.inputs[members, LO]
+        at = view[CELLS] + view[WIDTH] * np.arange(len(rows), dtype=np.int64)
+        for place, (leaf, key, _, _) in enumerate(of.view_keys[view[VIEW_KEY] : view[VIEW_KEYS_END]].tolist()):
+            own = slots[:, members.tolist().index(leaf)] & windows.inputs[leaf, MASK]
+            of.cells[at + 2 * place] = windows.nodes[windows.keys[key, NODES] + 2 * own]
+        first = at + 2 * (view[VIEW_KEYS_END] - view[VIEW_KEY])
+        of.cells[first[:, None] + np.arange(len(members))] = slots
+        view[VIEW_HI] = len(rows)
+        kernels.relink(of.views, of.view_keys, of.cells, of.heads, v)

@@ -1,0 +1,60 @@
+"""What trees cost: the best one is the best of all, and shapes of the thesis come out."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from minidsms.operators.join_graph import JoinGraph
+from minidsms.operators.join_tree import Tree, all_trees, flat
+from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, TreeCosts
+from minidsms.streamon.join_trees.sizes import members
+
+
+def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
+    return JoinGraph(n, [((i, 0), (j, 0)) for i, j in edges])
+
+
+def random_sizes(n: int, rng: Random) -> dict[int, float]:
+    return {mask: 10 ** rng.uniform(0, 4) for mask in range(1, 1 << n)}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_best_tree_is_the_cheapest_of_all(seed: int) -> None:
+    rng = Random(seed)
+    n = rng.randint(3, 5)
+    edges = {(i, rng.randrange(i)) for i in range(1, n)} | {(n - 1, 0)}
+    joined = graph(n, *edges)
+    rates = [rng.random() for _ in range(n)]
+    rates = [rate / sum(rates) for rate in rates]
+    sizes = random_sizes(n, rng)
+    for unit in (MEASURED, ALIKE):
+        costs = TreeCosts(joined, sizes.__getitem__, rates, bool(seed % 2), unit)
+        orders = joined.default_orders()
+        for binary in (False, True):
+            tree, cost = costs.best(orders, binary)
+            every = {other: costs.of(other, orders) for other in all_trees(joined, binary)}
+            assert cost == pytest.approx(min(every.values())) and cost == pytest.approx(every[tree])
+
+
+def best(rates: list[float], joins: dict[int, float], binary: bool = False) -> Tree:
+    joined = graph(3, (0, 1), (1, 2))
+    sizes = {1: 1000.0, 2: 1000.0, 4: 1000.0, 5: 1e6, **joins}
+    return TreeCosts(joined, sizes.__getitem__, rates, False).best(joined.default_orders(), binary)[0]
+
+
+def test_a_fast_input_gets_the_join_of_the_slow_ones_kept() -> None:
+    """Figure 5.6: where T is much faster than R and S, R x S is kept, whose join T would compute again and again."""
+    joins = {0b011: 5_000.0, 0b110: 5_000.0, 0b111: 100.0}
+    assert best([0.01, 0.01, 0.98], joins) == ((0, 1), 2)
+    assert best([0.98, 0.01, 0.01], joins) == (0, (1, 2))
+
+
+def test_nothing_is_kept_where_joins_are_small() -> None:
+    joins = {0b011: 10.0, 0b110: 10.0, 0b111: 1.0}
+    assert best([1 / 3] * 3, joins) == flat(3)
+
+
+def test_members_are_the_inputs_of_a_set() -> None:
+    assert list(members(0b10110)) == [1, 2, 4]
