@@ -236,7 +236,8 @@ class KMonRows:
 
         back: (m, STRIDE) of each stream; rows from before there was a mask of NULLs lack it.
         """
-        self.make_room([c + (0 if rows is None else len(rows)) for c, rows in zip(self._capacities, back)])
+        # The room that is left is for rows about to come, and stays.
+        self.make_room([self.room(i) + (0 if rows is None else len(rows)) for i, rows in enumerate(back)])
         for i, rows in enumerate(back):
             if rows is not None:
                 high = int(self.figures[i, HI])
