@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels.tree_join import TREE_STEP_WORDS
+from minidsms.kernels.mjoin import CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET
+from minidsms.kernels.tree_join import KEPT, TREE_STEP_WORDS
 from minidsms.operators.join_graph import JoinGraph, Link
 from minidsms.operators.join_tree import Tree, kept_nodes, leaves
 
@@ -88,11 +89,13 @@ class TreePipelines:
                         self.keys[v].append((j, x))
                     probed.append((i, d, v, (j, x)))
                     target = self._graph.n + v
-                self.steps[i, d] = target, x, source, place[source, key], begin, len(checks), visit.completes
+                step = self.steps[i, d]
+                step[[TARGET, PROBED, FROM, FROM_KEY]] = target, x, source, place[source, key]
+                step[[CHECK, CHECKS_END, KEPT]] = begin, len(checks), visit.completes
                 visited.extend(inputs)
         first = np.cumsum([0, *map(len, self.keys)])
         for i, d, v, view_key in probed:
-            self.steps[i, d, 1] = first[v] + self.keys[v].index(view_key)
+            self.steps[i, d, PROBED] = first[v] + self.keys[v].index(view_key)
         self.checks = np.array(checks, np.int64).reshape(-1, 4)
 
     def _links(self, visited: list[int], inputs: tuple[int, ...]) -> list[Link]:
