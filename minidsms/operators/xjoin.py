@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, Batch, Int64Array
+from minidsms.elements import Batch, Int64Array
 from minidsms.kernels.mjoin import (
     DELETED,
     DEPTH,
@@ -25,7 +25,6 @@ from minidsms.kernels.mjoin import (
     LO,
     MISSING,
     NEEDED,
-    NEXT,
     OLD_LO,
     PHASE,
     PROBE_HI,
@@ -112,12 +111,8 @@ class XJoin(MJoin):
         if self._subresults is None:
             yield from super()._join_entering(batches)
         else:
-            index = self._index
-            index.arrive(batches)
+            self._index.arrive(batches)
             yield from self._climb()
-            # What the other kernel of these windows goes by.
-            index.inputs[:, NEXT] = MAX_INSTANT
-            index.expire(max(int(batch.ts[-1]) for batch in batches if batch is not None))
 
     def _climb(self) -> Iterator[Batch]:
         """Join what waits in the index, by the tree."""
