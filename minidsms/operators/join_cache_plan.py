@@ -1,11 +1,10 @@
 """Plans of an n-way join with caches: which are legal, which there are, and how the kernel takes them.
 
-Beyond what `contracts.problem_of` asks, a legal plan owes two things. Where a pipeline looks a cache up, a cache that
-is updated behind a later step, or behind one of the segment, must hold all inputs that the first one has: else its
-change would be taken from an entry that need not have all of it. And where the inputs Y that reduce a cache have the
+Beyond what `contracts.problem_of` asks, a legal plan owes this: where the inputs Y that reduce a cache have the
 pipeline's own input i among them, no equality may link what stands before the segment with the rest of Y except
-through the key: then a tuple of the segment that joins with one tuple of i for the key joins with all of them, and
-those that an entry has are all there are. Babu 2005, sections 5.4 and 5.7.
+through the key. Then a tuple of the segment that joins with one tuple of i for the key joins with all of them, and
+those that an entry has are all there are. And where an input's slots are used again, no reference to them may outlive
+the row. Babu 2005, sections 5.4 and 5.7.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from minidsms.streamon.caching.contracts import (
     JoinPlan,
     SharedKey,
     key_parts,
+    members_of,
     overlap,
     position,
     problem_of,
@@ -41,11 +41,6 @@ _LOOKUP, _AFTER, _PARTS, _WITNESS, _COLLECT, _UPDATE, _UPDATES_END, _IS_SIMPLE =
 # ---------------------------------------------------------------------------------------------------------- legality
 
 
-def members(spec: CacheSpec) -> frozenset[int]:
-    """The inputs whose changes change the cache."""
-    return frozenset((*spec.segment, *spec.reduced_by))
-
-
 def problem_with(plan: JoinPlan, graph: JoinGraph, bags: Collection[int] = ()) -> str | None:
     """Why the join cannot run the plan; None where it can. bags: inputs whose rows leave in any order."""
     if not graph.is_legal(plan.orders):
@@ -54,21 +49,11 @@ def problem_with(plan: JoinPlan, graph: JoinGraph, bags: Collection[int] = ()) -
     if problem is not None:
         return problem
     for spec in plan.caches:
-        if len(members(spec)) < 2:
+        if len(members_of(spec)) < 2:
             return f"{spec} is a window, which has an index already"
-        problem = _conflict(spec, plan) or _loose_end(spec, plan.orders, graph) or _stale(spec, plan.orders, bags)
+        problem = _loose_end(spec, plan.orders, graph) or _stale(spec, plan.orders, bags)
         if problem is not None:
             return problem
-    return None
-
-
-def _conflict(spec: CacheSpec, plan: JoinPlan) -> str | None:
-    """A cache whose change would be computed from entries of this one, which do not have all of it."""
-    begin = position(spec, plan.orders)
-    for other in plan.caches:
-        inputs = members(other)
-        if spec.pipeline in inputs and len(inputs) - 2 >= begin and not members(spec) <= inputs:
-            return f"{other} is updated from what {spec} need not have"
     return None
 
 

@@ -31,8 +31,10 @@ from tests.operators.test_mjoin import (
 
 ONE_KEY: list[Equality] = [((i, 0), (i + 1, 0)) for i in range(4)]
 CYCLE: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1)), ((2, 2), (3, 2)), ((3, 0), (0, 0))]
+BESIDE: list[Equality] = [((0, 0), (1, 0)), ((1, 0), (2, 0)), ((0, 1), (2, 1))]
+"""Two inputs are linked by the key of all three and by another column."""
 MODES = ["relation", "at once", "bags", "netted", "streams"]
-ALL = {**GRAPHS, "one key": ONE_KEY, "cycle": CYCLE, "apart": APART}
+ALL = {**GRAPHS, "one key": ONE_KEY, "cycle": CYCLE, "apart": APART, "beside": BESIDE}
 SIZES = {"one key": 9, "cycle": 12, "star": 12, "apart": 8}
 
 CHAIN_CACHED = JoinPlan(((1, 2), (2, 0), (1, 0)), (CacheSpec(0, (1, 2)),))
@@ -88,6 +90,12 @@ def test_the_answer_is_the_same_in_caches_of_any_size(name: str, options: dict[s
     for seed in range(10, 12):
         _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 30), **options)
         assert answer == expected
+
+
+@pytest.mark.parametrize(("mode", "seed"), [("netted", 9), ("netted", 27), ("at once", 54), ("streams", 56)])
+def test_what_the_key_does_not_tell_keeps_caches_from_being_reduced_by_it(mode: str, seed: int) -> None:
+    _, answer, expected = answer_and_twin(BESIDE, mode, seed, 30)
+    assert answer == expected
 
 
 @pytest.mark.long
