@@ -5,24 +5,54 @@ that somebody may ask for: it releases the interpreter's lock nearly all of its 
 engine goes on. Only for work of which nobody can tell when it was done: whoever looks waits (`settle`).
 
 Invariants: work is done in the order in which it was given; at most `_MOST_WAITING` pieces wait, then the giver does;
-after an error nothing more is done, and the error comes out of the next `do` or of `finish`. Once `finish` or `drop`
+after an error nothing more is done, and the error comes out of the next `do` or of `finish`. Once `finish` or `close`
 has returned nothing is under way.  docs/design, point 10: the thread takes no lock of the engine and knows none of its
 state.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 _MOST_WAITING = 3
 FEWEST_ROWS = 4096
 """Less work than so many rows bring is done at once, where nothing waits: handing it over would cost more."""
 
 
+class Ends(Protocol):
+    """Something with threads."""
+
+    def close(self) -> None:
+        """End them."""
+
+
+_live: weakref.WeakSet[Ends] = weakref.WeakSet()
+
+
+def end_at_exit(worker: Ends) -> None:
+    """Let its threads end before the interpreter does, which would tear them out of whatever they are in."""
+    _watch_exit()
+    _live.add(worker)
+
+
+@functools.cache
+def _watch_exit() -> None:
+    atexit.register(_end_all)
+
+
+def _end_all() -> None:
+    for worker in list(_live):
+        worker.close()
+
+
 class Behind:
-    """A queue of work. Its thread is made with the first work that is worth it, and ends with `finish` or `drop`."""
+    """A queue of work. Its thread is made with the first work that is worth it, and ends with `finish` or `close`."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -44,6 +74,7 @@ class Behind:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="minidsms-behind", daemon=True)
                 self._thread.start()
+                end_at_exit(self)
             self._changed.notify_all()
         self._raise()
 
@@ -58,7 +89,7 @@ class Behind:
         self._end()
         self._raise()
 
-    def drop(self) -> None:
+    def close(self) -> None:
         """End without what waits, and without its errors."""
         with self._changed:
             self._waiting.clear()

@@ -530,7 +530,7 @@ class Connection(Archiving, ReadsSources):
             with contextlib.ExitStack() as closing:
                 closing.callback(setattr, self, "_closed", True)
                 closing.callback(self._callbacks.forget)
-                closing.callback(self.behind.drop)
+                closing.callback(self.behind.close)
                 closing.callback(self.close_archives)
                 for close in self.reading.closers:
                     closing.callback(close)

@@ -94,5 +94,5 @@ class ColumnarSink:
         destination, self._destination = self._destination, None
         self._waiting, self._waiting_rows = [], 0
         if destination is not None:
-            self._behind.drop()
+            self._behind.close()
             destination.discard()

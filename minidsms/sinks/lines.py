@@ -149,7 +149,7 @@ class LineSink:
         output, self._output = self._output, None
         if output is not None:
             if self._behind is not None:
-                self._behind.drop()
+                self._behind.close()
             output.discard()
 
 

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from minidsms.behind import end_at_exit
+
 _AHEAD = 4
 _WORKERS = 2
 
@@ -46,6 +48,7 @@ class ReadAhead(Generic[Raw, Made]):
             thread = threading.Thread(target=self._work, name=f"minidsms-read-ahead-{i}", daemon=True)
             self._threads.append(thread)
             thread.start()
+        end_at_exit(self)
         try:
             while True:
                 with self._changed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -118,3 +120,19 @@ def test_a_sink_given_up_ends_its_thread(tmp_path: Path) -> None:
         q.discard_sink()
         assert not _threads()
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_ends_without_closing_ends(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("ts,k\n" + "".join(f"{i},{i % 9}\n" for i in range(1_200_000)))
+    program = f"""if True:
+        import minidsms
+        db = minidsms.connect()
+        db.execute("CREATE STREAM A (ts INTEGER, k INTEGER) TIMESTAMP BY ts FROM '{tmp_path}/in.csv'")
+        db.query("SELECT k FROM A").into('{tmp_path}/out.csv')
+        db.run_some()
+        db.run_some()
+        raise SystemExit(3)
+    """
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (3, b"")
+    assert not (tmp_path / "out.csv").exists()
