@@ -116,21 +116,6 @@ def reduction(number: str, quicker: int) -> dict[int, dict[str, Run]]:
     return found
 
 
-def overhead(number: str, quicker: int, repeats: int = 3) -> dict[int, dict[str, float]]:
-    """Table 6.1: of each k the ns per row of each mode, the least of several runs by turns."""
-    figure = FIGURES[number]
-    query = figure.query(WINDOW // quicker)
-    found = {}
-    for k in (k // quicker for k in ADHERENCES):
-        streams = figure.streams(ROWS // quicker, k, 1)
-        times: dict[str, list[float]] = {mode: [] for mode in MODES}
-        for _ in range(repeats):
-            for mode, settings in MODES.items():
-                times[mode].append(run(query, streams, settings, kinds=figure.kinds).spent_ns)
-        found[k] = {mode: min(all_) for mode, all_ in times.items()}
-    return found
-
-
 def combined(quicker: int) -> dict[str, Run]:
     """Figure 6.17: CA(0) on S1.A and OAC(5000) on S3.B, each alone and both."""
     streams = workload.clustered_and_ordered(_children(ROWS, 1, 2) // quicker, 5000 // quicker, 1)

@@ -66,6 +66,8 @@ MOST_TROUBLES = 32
 SHARE = 32
 """While dormant one in so many keys is watched, over so many windows W."""
 _SHARE_SHIFT = 5
+REACH, LEAST_REACH = 8, 4096
+"""The sample p stays whole for so many times k_e, and arrivals; of what is older by a factor it is so much smaller."""
 MOST_ENTRIES = 1 << 13
 """Where more would be remembered, every other key is watched no more: a greater table would not stay in the cache."""
 
@@ -195,8 +197,9 @@ def _sweep(
     least_mark: int | np.int64,
     now: int | np.int64,
 ) -> bool:
-    """Drop entries that left with their window, and those before `least_mark` but for a sample; whether the table still
-    has a good size then. Asleep, all the keys that are watched stay as long as their window.
+    """Drop entries that left with their window, and those before `least_mark` but for a sample, which thins out with
+    age; whether the table still has a good size then. Asleep, all the keys that are watched stay as long as their
+    window.
     """
     slots = keys.shape[0]
     oldest = now - settings[HORIZON]
@@ -210,8 +213,9 @@ def _sweep(
         if born[at] <= oldest:
             continue
         if mark < least_mark and not state[DORMANT]:
-            chance = _mixed(keys[at] ^ (born[at] * 0x9E3779B9) ^ settings[SEED]) >> np.uint64(32)
-            if chance >= np.uint64(settings[CHANCE]):
+            lot = _mixed(keys[at] ^ (born[at] * 0x9E3779B9) ^ settings[SEED]) >> np.uint64(32)
+            age, reach = least_mark - mark + state[K_KEPT], REACH * state[K_KEPT] + LEAST_REACH
+            if lot * np.uint64(max(age, reach)) >= np.uint64(settings[CHANCE]) * np.uint64(reach):
                 continue
         kept[0, live], kept[1, live], kept[2, live] = keys[at], mark, born[at]
         live += 1

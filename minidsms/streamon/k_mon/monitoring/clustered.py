@@ -15,8 +15,8 @@ from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings, Unseen
 
-DEFAULTS = MonitorSettings(growth=1.2, window=1000, horizon=1 << 16)
-"""Section 6.7.4. What is sampled of a stream without repetitions is not worth a table beyond the cache."""
+DEFAULTS = MonitorSettings(growth=1.2, window=1000)
+"""Section 6.7.4."""
 
 
 class ClusteredMonitor(Estimate):

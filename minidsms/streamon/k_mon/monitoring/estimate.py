@@ -3,7 +3,7 @@
 k_u, what execution may rely on, begins infinite. When all distances of the last W arrivals were at most k' < k_u, it
 becomes k' and a margin (which is looked at eight times a window). As soon as a greater one than k_u is seen it is
 infinite again, for W arrivals at least. What is needed to see distances up to k_e = c k_u is kept, and of what would
-tell of greater ones a share p, as long as it may be in a window.
+tell of greater ones a share p, smaller where it lies far back, as long as it may be in a window.
 
 The margin is not the thesis'. Without it, whatever the distances are drawn from, the next one is the greatest of W + 1
 with a chance of 1 / (W + 1): where all distances are seen, k_u would be infinite half of the time.
