@@ -83,7 +83,7 @@ def spark(folder: str, cql: str, until: int) -> dict[str, Any]:
     from minidsms.spark import run
     from minidsms.spark.session import session
 
-    running = session()
+    running = session(config={"spark.driver.memory": "4g"})
     running.range(1000).groupBy("id").count().collect()  # the first job of all loads most of Spark's classes
     java = int(running._jvm.java.lang.ProcessHandle.current().pid())
     started, cpu = time.perf_counter(), _cpu_s(java)

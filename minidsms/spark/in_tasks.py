@@ -1,7 +1,7 @@
-"""Queries that Spark cannot say: the engine itself answers them, in many tasks, each a key range or a slice of time.
+"""Queries that Spark cannot say: the engine itself answers them, in many tasks, each for a part of the keys.
 
-Every input's elements travel in one frame; a task gets those of its part, runs the query over them from their first
-instant to the last closed one, and gives what belongs to its part. docs/spark.md.
+Every input's elements travel in one frame; a task gets those of its part and runs the query over them from their first
+instant to the last closed one. Here too is what any engine in a task needs. docs/spark.md.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.cql.errors import QueryError
 from minidsms.elements import Schema, Type
 from minidsms.spark.computed import no_value, spark_type
-from minidsms.spark.frames import SIGN, TS, World, long, names, quotient
-from minidsms.spark.partitioning import ByKey, ByTime
+from minidsms.spark.frames import SIGN, TS, World, long, names
+from minidsms.spark.partitioning import ByKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,14 +53,13 @@ class Setting:
     aggregates: tuple[AggregateDef, ...]
 
 
-def in_tasks(world: World, setting: Setting, history: History, cut: ByKey | ByTime, parts: int) -> DataFrame:
+def in_tasks(world: World, setting: Setting, history: History, cut: ByKey, parts: int) -> DataFrame:
     """`_ts`, `_sign`, c0 .. of the query's answer; notes its failures in `world`."""
     together = reduce(
         lambda a, b: a.unionByName(b),
         [_placed(world, setting, i, history.sources[name.lower()], cut, parts) for i, (name, _, _) in _all(setting)],
     )
-    length = None if isinstance(cut, ByKey) else _slice_ticks(world, cut, parts)
-    run = _runner(setting, world.first, world.until, length)
+    run = _runner(setting, world.until)
     answered = failures_of(world, together.groupBy(PART).applyInArrow(run, answer_ddl(setting)))
     return answered.select(TS, SIGN, *names(len(setting.columns)))
 
@@ -69,51 +68,27 @@ def _all(setting: Setting) -> list[tuple[int, tuple[str, bool, Schema]]]:
     return list(enumerate(setting.inputs))
 
 
-def _slice_ticks(world: World, cut: ByTime, parts: int) -> int:
-    """The length of a slice: at least what it looks back, so that no element is given to more than two or three."""
-    return max(cut.lookback, -(-(world.until - world.first + 1) // parts), 1)
-
-
-def _placed(world: World, setting: Setting, index: int, frame: DataFrame, cut: ByKey | ByTime, parts: int) -> DataFrame:
+def _placed(world: World, setting: Setting, index: int, frame: DataFrame, cut: ByKey, parts: int) -> DataFrame:
     """One input's elements with their parts, in columns beside those of the other inputs."""
-    _, is_stream, _ = setting.inputs[index]
     columns = [F.lit(index).alias(INPUT), F.col(TS), F.col("_arrival"), F.col(SIGN)]
     for i, (_, _, schema) in enumerate(setting.inputs):
         for c, type_ in zip(names(len(schema)), schema.types):
             columns.append((F.col(c) if i == index else no_value(type_)).alias(f"s{i}{c}"))
-    if isinstance(cut, ByKey):
-        key = F.col(f"c{cut.columns[setting.inputs[index][0].lower()]}")
-        return frame.select(F.pmod(F.xxhash64(key), long(parts)).alias(PART), *columns)
-    length = _slice_ticks(world, cut, parts)
-    last = quotient(long(world.until - world.first), length)
-    own = quotient(F.col(TS) - long(world.first), length)
-    if not is_stream:  # what is there stays: every later slice begins with it
-        return frame.select(F.explode(F.sequence(own, last)).alias(PART), *columns)
-    reaches = F.least(quotient(F.col(TS) - long(world.first) + long(cut.lookback), length), last)
-    near = frame.select(F.explode(F.sequence(own, reaches)).alias(PART), *columns)
-    # The very first element of the stream, for the slices that do not reach back to it.
-    first = frame.orderBy(TS, "_arrival").limit(1)
-    far = first.where(reaches < last).select(F.explode(F.sequence(reaches + long(1), last)).alias(PART), *columns)
-    return near.unionByName(far)
+    key = F.col(f"c{cut.columns[setting.inputs[index][0].lower()]}")
+    return frame.select(F.pmod(F.xxhash64(key), long(parts)).alias(PART), *columns)
 
 
-def _runner(
-    setting: Setting, first: int, until: int, length: int | None
-) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
-    """The function a task applies to a part. length: of the slices of time; None where parts are keys."""
+def _runner(setting: Setting, until: int) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+    """The function a task applies to a part."""
 
     def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        if length is None:
-            return answer_part(setting, table, until, None, until)
-        begin = first + key[0].as_py() * length
-        end = min(begin + length - 1, until)
-        return answer_part(setting, table, end, begin, end)
+        return answer_part(setting, table, until)
 
     return run
 
 
-def answer_part(setting: Setting, table: pa.Table, until: int, begin: int | None, end: int) -> pa.Table:
-    """The engine's answer over a part's elements, up to the closed instant `until`; of it begin <= ts <= end."""
+def answer_part(setting: Setting, table: pa.Table, until: int) -> pa.Table:
+    """The engine's answer over a part's elements, up to the closed instant `until`."""
     table = table.sort_by([(TS, "ascending"), ("_arrival", "ascending")])
     tables = []
     with engine_of(setting) as (db, query):
@@ -121,9 +96,9 @@ def answer_part(setting: Setting, table: pa.Table, until: int, begin: int | None
             _feed(db, setting, table)
             db.advance(until)
             while len(fetched := query.fetch_arrow()):
-                tables.append(result_of(setting, fetched, begin, end))
+                tables.append(result_of(setting, fetched, None, until))
         except QueryError as failed:  # told once what was answered before has been fetched
-            tables.append(failure_of(setting, failed, begin))
+            tables.append(failure_of(setting, failed, None))
     return pa.concat_tables(tables) if tables else _answer_schema(setting).empty_table()
 
 

@@ -3,7 +3,8 @@
 By a key: every join, group, partition and set operation compares a column that leads back to the same column of every
 input, and the answer carries it; then rows of different keys never meet. By time: every window is a RANGE, so that the
 answer at an instant depends on a known length of time before it; a slice is run with that much before it, and with
-the first element of each stream, from which aggregates over all and sliding windows count (docs/semantics R3, S2).
+the first element of each stream, from which aggregates over all and sliding windows count (docs/semantics R3, S2;
+`own_slices`).
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class ByKey:
 
 
 @dataclass(frozen=True)
-class ByTime:
+class BySlices:
     """lookback: how many ticks before an instant its answer depends on."""
 
     lookback: int
 
     def __str__(self) -> str:
-        return f"by slices of time, each with the {self.lookback} ticks before it"
+        return f"by slices of time that they read from the archives themselves, with the {self.lookback} ticks before"
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,14 @@ class Whole:
     no_time: str
 
 
-def partitioning(root: Stop) -> ByKey | ByTime | Whole:
-    """How the plan can be cut; by key where both ways are open, for then nothing is computed twice."""
-    keys = _Keys(root)
-    columns = keys.choice()
-    if columns is not None:
-        return ByKey(columns)
+def partitioning(root: Stop) -> BySlices | ByKey | Whole:
+    """How the plan can be cut; by time where both ways are open, for then nothing is sent from task to task."""
     obstacle, lookback = lookback_of(root)
     if obstacle is None:
-        return ByTime(lookback)
-    return Whole(keys.obstacle, obstacle)
+        return BySlices(lookback)
+    keys = _Keys(root)
+    columns = keys.choice()
+    return Whole(keys.obstacle, obstacle) if columns is None else ByKey(columns)
 
 
 # ------------------------------------------------------------------------------------------------------------- time

@@ -30,8 +30,8 @@ from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
 from minidsms.spark.in_tasks import Setting, in_tasks, quoted
 from minidsms.spark.offload import History, finished
 from minidsms.spark.own_slices import Part, in_own_slices
-from minidsms.spark.partitioning import ByKey, ByTime, Whole, lookback_of, partitioning
-from minidsms.spark.slicing import BySlices, Extent, is_worth_it, slices
+from minidsms.spark.partitioning import ByKey, BySlices, Whole, partitioning
+from minidsms.spark.slicing import Extent, is_worth_it, slices
 from minidsms.spark.streams import contents, net_of_changes, output_of_relation, output_of_stream
 from minidsms.spark.sweep import AT
 
@@ -48,7 +48,7 @@ class Choice:
     """
 
     root: Stop
-    cut: ByKey | ByTime | BySlices | None = None
+    cut: ByKey | BySlices | None = None
     why: str = ""
     frames: Choice | None = None
 
@@ -82,22 +82,21 @@ def choose(
         if frames is None:
             raise Error(f"this query cannot be run by DataFrame operations: it has {why}")
         return frames
-    obstacle, lookback = lookback_of(root)
-    if obstacle is None and extent is not None:
-        first, last = extent.span
-        found = slices(extent, lookback, tasks, first, last)
-        if frames is None or by == "engines" or is_worth_it(found, extent, lookback, tasks):
-            return Choice(root, BySlices(lookback), why or "", frames)
-    if frames is not None and by is None:
-        return frames
     cut = partitioning(root)
+    if frames is not None and by is None:
+        if not isinstance(cut, BySlices) or extent is None:
+            return frames
+        found = slices(extent, cut.lookback, tasks, *extent.span)
+        return Choice(root, cut, "", frames) if is_worth_it(found, extent, cut.lookback, tasks) else frames
+    if isinstance(cut, BySlices) and extent is None:
+        raise Error("engines read slices of time from archives, and there are none")
     if isinstance(cut, Whole):
         has = "it is to be run by engines" if why is None else f"it has {why}, which only the engine can compute"
         raise Error(
             f"this query cannot be run on Spark: {has}, and it cannot be cut into parts\n"
             f"  by key: {cut.no_key}\n  by time: {cut.no_time}"
         )
-    return Choice(root, cut, why or "")
+    return Choice(root, cut, why or "", frames if isinstance(cut, BySlices) else None)
 
 
 def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:

@@ -14,9 +14,10 @@ from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.spark import archives
+from minidsms.spark.partitioning import BySlices
 from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
 from minidsms.spark.session import prepared, session
-from minidsms.spark.slicing import BySlices, Extent
+from minidsms.spark.slicing import Extent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,16 +25,6 @@ _ENGINE_GAIN = 10
 
 
 @dataclass(frozen=True)
-class BySlices:
-    """A query whose engines read their own slices. lookback: ticks before an instant that its answer depends on."""
-
-    lookback: int
-
-    def __str__(self) -> str:
-        return f"by slices of time that they read from the archives themselves, with the {self.lookback} ticks before"
-
-
-@dataclass(frozen=True)
 class Extent:
     """How much there is to read: files of streams and of relations, and their sizes in bytes."""
 

@@ -8,13 +8,13 @@ from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.parser import parse_query
 from minidsms.elements import Schema, Type
-from minidsms.spark.partitioning import ByKey, ByTime, Whole, partitioning
+from minidsms.spark.partitioning import ByKey, BySlices, Whole, partitioning
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS
 
 S = Schema.of(("k", Type.INTEGER), ("v", Type.INTEGER))
 
 
-def cut(text: str) -> ByKey | ByTime | Whole:
+def cut(text: str) -> ByKey | BySlices | Whole:
     """How the query's plan can be cut."""
     from minidsms.spark.compiler import logical_plan
 
@@ -36,17 +36,22 @@ def test_a_join_on_the_key_is_cut_by_it_on_both_sides() -> None:
 
 
 def test_without_the_key_in_the_answer_equal_rows_of_different_keys_could_cancel() -> None:
-    assert cut("SELECT ISTREAM(ua_span(v)) FROM A [RANGE 3] GROUP BY k") == ByTime(5)
+    assert isinstance(cut("SELECT ISTREAM(ua_span(v)) FROM A GROUP BY k"), Whole)
+
+
+def test_ranges_are_cut_by_time_whatever_the_key() -> None:
+    assert cut("SELECT ISTREAM(ua_span(v)) FROM A [RANGE 3] GROUP BY k") == BySlices(5)
+    assert cut("SELECT k, ua_span(v) FROM A [RANGE 3] GROUP BY k") == BySlices(4)
 
 
 def test_a_join_on_something_else_is_cut_by_time() -> None:
     found = cut("ISTREAM (SELECT A.k, uf_twice(B.v) FROM A [RANGE 30], B [RANGE 3 SLIDE 2] WHERE A.k < B.k)")
-    assert found == ByTime(32)
+    assert found == BySlices(32)
 
 
 def test_windows_over_derived_streams_add_up() -> None:
     text = "SELECT COUNT(*) FROM (RSTREAM (SELECT uf_twice(k) AS k FROM A [RANGE 30] WHERE v > 0)) [RANGE 5]"
-    assert cut(text) == ByTime(37)
+    assert cut(text) == BySlices(37)
 
 
 @pytest.mark.parametrize(
