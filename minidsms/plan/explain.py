@@ -88,7 +88,7 @@ class Plan:
         if self.network is not None:
             parts += ["Physical plan", physical_text(self.network, analyze, readers)]
             parts += ["  " + self.start] if self.start else []
-            parts += [f"  Not reduced: {note}" for note in self.logical.notes]
+            parts += ["  " + note for note in self.logical.notes]
         return "\n".join(parts)
 
 

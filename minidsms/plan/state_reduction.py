@@ -48,11 +48,15 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
         if isinstance(new, MultiJoin):
             reduced = _reduced(new, catalog, mode, settings["k_mon"] == "lossy")
             if isinstance(reduced, str):
-                notes.append(f"the join of {', '.join(_names(new))} keeps all rows of its windows: {reduced}")
+                notes.append(
+                    f"Not reduced: the join of {', '.join(_names(new))} keeps all rows of its windows: {reduced}"
+                )
             else:
                 new = reduced
+                if settings["caching"] != "off":
+                    notes.append(f"No caches: the join of {', '.join(_names(reduced))} keeps too few rows to spare any")
         elif isinstance(new, bound.Join) and new.join is JoinKind.INNER:
-            notes.append(f"a join keeps all rows of its inputs: {_why_not_merged(new)}")
+            notes.append(f"Not reduced: a join keeps all rows of its inputs: {_why_not_merged(new)}")
         done[id(node)] = new
     root = done[id(plan.root)]
     assert isinstance(root, Stop)

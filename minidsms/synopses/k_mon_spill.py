@@ -26,7 +26,7 @@ from minidsms.kernels.k_mon_bloom import bloom_add, bloom_test
 
 _RUN = 2048
 """Rows that are collected in memory before they are written."""
-_MOST_RUNS = 8
+_MOST_RUNS = 12
 _BITS_PER_KEY = 12
 
 Closed = np.ndarray[Any, np.dtype[np.int64]]
@@ -140,9 +140,7 @@ class Spill:
                     taken.append(rows[rows[:, self._clock_at[i]] >= present])
         if not taken:
             return None
-        # Rows of runs written before a column came to have NULLs lack the word that says so.
-        width = max(rows.shape[1] for rows in taken)
-        found = np.concatenate([np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in taken])
+        found = stacked(taken)
         self.returned += len(found)
         return found if len(found) else None
 
@@ -191,13 +189,25 @@ class Spill:
         runs.append(self._made(i, *run.staying()))
         while len(runs) > _MOST_RUNS:
             n = int(np.argmin([a.count + b.count for a, b in pairwise(runs)]))
-            merged = self._made(i, *_joined([run.staying() for run in runs[n : n + 2]]))
+            merged = self._merged(i, *runs[n : n + 2])
             for each in runs[n : n + 2]:
                 each.remove()
             runs[n : n + 2] = [merged]
 
-    def _made(self, i: int, rows: Int64Array, keys: Int64Array, closed: Closed) -> _Run:
-        """A run in a file."""
+    def _merged(self, i: int, first: _Run, second: _Run) -> _Run:
+        if first.gone or second.gone:
+            return self._made(i, *_joined([first.staying(), second.staying()]))
+        indexes = []
+        for a, b in zip(first.indexes, second.indexes):
+            keys, at = np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1] + first.count])
+            order = np.argsort(keys, kind="stable")  # of two sorted pieces: one pass
+            indexes.append(np.stack([keys[order], at[order]]))
+        return self._made(i, *_joined([*first.parts, *second.parts]), indexes)
+
+    def _made(
+        self, i: int, rows: Int64Array, keys: Int64Array, closed: Closed, indexes: Sequence[Int64Array] | None = None
+    ) -> _Run:
+        """A run in a file. indexes: of each side, where they are known."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="minidsms-k-mon-")
         self._files += 1
@@ -205,18 +215,22 @@ class Spill:
         arrays = [rows, keys, closed]
         filters = []
         for n in range(self._sides[i]):
-            at = np.flatnonzero((closed >> n) & 1 == 1)
-            at = at[np.argsort(keys[n, at], kind="stable")]
-            arrays.append(np.stack([keys[n, at], at]))
-            bits = _filter(len(at))
-            bloom_add(bits, np.ascontiguousarray(keys[n, at]))
+            if indexes is None:
+                at = np.flatnonzero((closed >> n) & 1 == 1)
+                at = at[np.argsort(keys[n, at], kind="stable")]
+                index = np.stack([keys[n, at], at])
+            else:
+                index = indexes[n]
+            arrays.append(index)
+            bits = _filter(index.shape[1])
+            bloom_add(bits, np.ascontiguousarray(index[0]))
             filters.append(bits)
         newest = int(rows[:, self._clock_at[i]].max(initial=-(2**63)))
         run = _Run(len(rows), newest, filters, path=path)
         with path.open("wb") as file:
             for array in arrays:
                 array.tofile(file)
-        words = np.memmap(path, np.int64, "r") if path.stat().st_size else np.zeros(0, np.int64)
+        words = np.asarray(np.memmap(path, np.int64, "r")) if path.stat().st_size else np.zeros(0, np.int64)
         first, views = 0, []
         for array in arrays:
             views.append(words[first : first + array.size].reshape(array.shape))
@@ -259,9 +273,14 @@ def _filter(keys: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 def _joined(parts: Sequence[tuple[Int64Array, Int64Array, Closed]]) -> tuple[Int64Array, Int64Array, Closed]:
     if len(parts) == 1:
         return parts[0]
-    width = max(rows.shape[1] for rows, _, _ in parts)
     return (
-        np.concatenate([np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows, _, _ in parts]),
+        stacked([rows for rows, _, _ in parts]),
         np.concatenate([keys for _, keys, _ in parts], axis=1),
         np.concatenate([closed for _, _, closed in parts]),
     )
+
+
+def stacked(pieces: Sequence[Int64Array]) -> Int64Array:
+    """Rows below each other. Those from before a column came to have NULLs lack the word that says so: it is 0."""
+    width = max(rows.shape[1] for rows in pieces)
+    return np.concatenate([r if r.shape[1] == width else np.pad(r, ((0, 0), (0, width - r.shape[1]))) for r in pieces])

@@ -41,7 +41,7 @@ from minidsms.streamon.k_mon.join_graph import Edge, message_order
 from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words
 from minidsms.synopses.k_mon_dead_keys import DeadKeys
 from minidsms.synopses.k_mon_rows import KMonRows
-from minidsms.synopses.k_mon_spill import Spill
+from minidsms.synopses.k_mon_spill import Spill, stacked
 
 Verdicts = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -185,14 +185,14 @@ class StateReduction:
             j = int(rows.sides[t, STREAM])
             if not self.spill.held(j):
                 continue
-            found = self.spill.find(j, self.sides_of[j].index(t), np.unique(keys), self._present(j))
+            found = self.spill.find(j, self.sides_of[j].index(t), keys, self._present(j))
             if found is not None:
                 back[j].append(found)
                 if is_arrival >= 0:
                     refuted.add(t)
                 asked += [(u, self._keys(u, found)) for u in self.sides_of[j]]
         if any(back):
-            rows.merge([None if not found else _stacked(found) for found in back])
+            rows.merge([None if not found else stacked(found) for found in back])
         if self.watching is not None:
             self.watching.refute(refuted)
 
@@ -280,8 +280,3 @@ class StateReduction:
         )  # fmt: skip
         low, high = int(rows.figures[i, LO]), int(rows.figures[i, HI])
         return rows.view(i, low, high), result[begins[i] + low : begins[i] + high]
-
-
-def _stacked(found: Sequence[Int64Array]) -> Int64Array:
-    width = max(rows.shape[1] for rows in found)
-    return np.concatenate([np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in found])
