@@ -2,7 +2,7 @@
 
 Over the index of `kernels.mjoin`; nothing in it is changed, and no result is made. A row is walked through its pipeline
 depth first, as if it came now: where rows stay for a range, it joins those that had come and not left at its own
-instant, else those that are held.
+instant, else those that are held. Every match is walked: a pipeline that drops rows earlier does no more than this.
 """
 
 from __future__ import annotations
