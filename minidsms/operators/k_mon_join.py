@@ -346,7 +346,7 @@ class KMonJoin(Operator):
     def _spilled(self) -> dict[str, Any]:
         assert self.reduction is not None
         if self.is_lossy:
-            return {"discarded": self.reduction.discarded}
+            return {"discarded": self.reduction.discarded, "may_be_lost": self.reduction.may_be_lost}
         spill = self.reduction.spill
         return {"spilled": len(spill), "came_back": spill.returned, "file_bytes": spill.file_nbytes}
 

@@ -40,6 +40,7 @@ from minidsms.streamon.k_mon.contracts import KConstraint
 from minidsms.streamon.k_mon.join_graph import Edge, message_order
 from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words
 from minidsms.synopses.k_mon_dead_keys import DeadKeys
+from minidsms.synopses.k_mon_lost import LostKeys
 from minidsms.synopses.k_mon_rows import KMonRows
 from minidsms.synopses.k_mon_spill import Spill, stacked
 
@@ -73,6 +74,9 @@ class StateReduction:
         """Rows that went for good before they left their windows."""
         self.discarded = 0
         """Those of them that went because of a constraint that is watched."""
+        self.lost = LostKeys(2 * len(edges))
+        self.may_be_lost = 0
+        """Rows that came for one that had been discarded: each may lack a result."""
         self.limits = no_limits(len(edges))
         self.forced: Random | None = None
         """Tests: k of every constraint is drawn anew whenever rows go."""
@@ -133,20 +137,27 @@ class StateReduction:
 
     def _let_go(self, going: BoolArray, closes: BoolArray, first: Int64Array) -> None:
         """Rows go because of constraints alone; closes: by which sides they have less because of them."""
+        rows = self.rows
         if self.is_lossy:
             self.discarded += int(np.count_nonzero(going))
-            return
-        rows = self.rows
         for i, begin in enumerate(rows.begins()):
             high = int(rows.figures[i, HI])
             at = np.flatnonzero(going[begin : begin + high])
-            if len(at):
-                gone = rows.view(i, 0, high)[at]
-                closed = np.zeros(len(at), np.int64)
-                for n, s in enumerate(self.sides_of[i]):
-                    closed |= closes[first[s] + at].astype(np.int64) << n
-                keys = np.stack([self._keys(s, gone) for s in self.sides_of[i]])
-                self.spill.put(i, gone, keys, closed)
+            if not len(at):
+                continue
+            gone = rows.view(i, 0, high)[at]
+            sides = self.sides_of[i]
+            keys = [self._keys(s, gone) for s in sides]
+            closed = [closes[first[s] + at] for s in sides]
+            if self.is_lossy:
+                clock = gone[:, max(int(rows.figures[i, NUMBER]), 0)]
+                for s, key, by in zip(sides, keys, closed):
+                    self.lost.add(s, key[by], clock[by])
+            else:
+                mask = np.zeros(len(at), np.int64)
+                for n, by in enumerate(closed):
+                    mask |= by.astype(np.int64) << n
+                self.spill.put(i, gone, np.stack(keys), mask)
 
     def _keys(self, s: int, rows: Int64Array) -> Int64Array:
         """The hash by which rows are found by a side."""
@@ -162,7 +173,7 @@ class StateReduction:
 
         columns: of each input's rows, those that `rows` keeps.
         """
-        if not len(self.spill):
+        if not len(self.spill) and not self.discarded:
             return
         rows = self.rows
         back: list[list[Int64Array]] = [[] for _ in self.sides_of]
@@ -174,6 +185,9 @@ class StateReduction:
                     words = [kept[rows.columns[i].index(pair[s % 2])].words() for pair in edge.columns]
                     keys = words[0] if len(words) == 1 else hash_rows(np.ascontiguousarray(np.stack(words, axis=1)))
                     asked.append((s, keys))
+        if self.is_lossy:
+            self.may_be_lost += sum(self.lost.count(s ^ 1, keys) for s, keys in asked)
+            return
         is_arrival = len(asked)
         # Twins come back, too, so that it is seen where a key is none.
         asked += [(s ^ 1, keys) for s, keys in asked if rows.sides[s, UNIQUE]]
@@ -211,7 +225,10 @@ class StateReduction:
         """What has left its window is of no use any more, and no dead key that nobody will ask for."""
         self._until = max(self._until, until)
         for i in range(len(self.sides_of)):
-            self.spill.expire(i, self._present(i))
+            present = self._present(i)
+            self.spill.expire(i, present)
+            for s in self.sides_of[i]:
+                self.lost.expire(s, present)
         self.dead.expire(until)
         if are_any(self.limits):
             self.dead.keep([self._asked_for(t) for t in range(len(self.rows.sides))])
@@ -261,7 +278,11 @@ class StateReduction:
 
     def synopses(self) -> tuple[Any, ...]:
         """What is kept of rows that have gone, and what the arrivals have told."""
-        return (self.dead, self.spill, *(() if self.watching is None else (self.watching,)))
+        return (
+            self.dead,
+            self.lost if self.is_lossy else self.spill,
+            *(() if self.watching is None else (self.watching,)),
+        )
 
     def close(self) -> None:
         """Ask no monitor any more, and give up files."""

@@ -1,0 +1,91 @@
+"""The keys of rows that went for good because of constraints: who comes with one may miss a result.
+
+Of each row twenty-four bits of a Bloom filter are kept until the row would have left its window, for each side by which
+a broken constraint would have needed it. So a row that comes for one that went is always seen, and one in some thousands
+that comes for none (`SET k_mon = 'lossy'`; Babu 2005, section 6.1.6, calls them false negatives).
+
+Invariant: a filter is given up when the last of its rows has left its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.kernels.k_mon_bloom import bloom_add, bloom_test
+
+_FIRST_KEYS = 1024
+_MOST_KEYS = 1 << 20
+_BITS_PER_KEY = 24
+
+
+class _Filter:
+    """keys: room for so many.  held: how many there are.  newest: the greatest clock of their rows."""
+
+    def __init__(self, keys: int) -> None:
+        self.bits: np.ndarray[Any, np.dtype[np.uint64]] = np.zeros(8 * -(-keys * _BITS_PER_KEY // 512), np.uint64)
+        self.keys = keys
+        self.held = 0
+        self.newest = -(2**63)
+
+
+class LostKeys:
+    """sides: how many there are."""
+
+    def __init__(self, sides: int) -> None:
+        self._filters: list[list[_Filter]] = [[] for _ in range(sides)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(f.bits.nbytes for filters in self._filters for f in filters)
+
+    def add(self, side: int, keys: Int64Array, clock: Int64Array) -> None:
+        """Rows of a side's stream go. keys: of the side.  clock: the rows' instants or numbers."""
+        filters = self._filters[side]
+        while len(keys):
+            if not filters or filters[-1].held == filters[-1].keys:
+                filters.append(_Filter(min(_MOST_KEYS, 4 * filters[-1].keys) if filters else _FIRST_KEYS))
+            last = filters[-1]
+            room = last.keys - last.held
+            bloom_add(last.bits, np.ascontiguousarray(keys[:room]))
+            last.held += min(room, len(keys))
+            last.newest = max(last.newest, int(clock[:room].max()))
+            keys, clock = keys[room:], clock[room:]
+
+    def count(self, side: int, keys: Int64Array) -> int:
+        """How many of the keys rows have that went."""
+        found = np.zeros(len(keys), np.bool_)
+        for each in self._filters[side]:
+            bloom_test(each.bits, np.ascontiguousarray(keys), found)
+        return int(np.count_nonzero(found))
+
+    def expire(self, side: int, present: int) -> None:
+        """Forget the rows that would have left their window: those with a lesser clock."""
+        self._filters[side] = [f for f in self._filters[side] if f.newest >= present]
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The state."""
+        state: dict[str, np.ndarray[Any, Any]] = {}
+        for s, filters in enumerate(self._filters):
+            for n, each in enumerate(filters):
+                state[f"bits{s}.{n}"] = each.bits
+                state[f"figures{s}.{n}"] = np.array([each.keys, each.held, each.newest], np.int64)
+        return state
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Hold what `arrays` gave, and nothing else."""
+        for s in range(len(self._filters)):
+            self._filters[s] = []
+            while (name := f"{s}.{len(self._filters[s])}") and f"bits{name}" in arrays:
+                keys, held, newest = arrays[f"figures{name}"].tolist()
+                each = _Filter(keys)
+                each.bits, each.held, each.newest = arrays[f"bits{name}"].copy(), held, newest
+                self._filters[s].append(each)
+
+    def live_codes(self) -> Sequence[Int64Array]:
+        """No codes can be read back."""
+        return ()
