@@ -10,7 +10,7 @@ bucket; the reader claims the row at lo and everything after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -129,31 +129,29 @@ class IndexedWindow:
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
-    def arrive(self, batch: Batch) -> None:
-        """Write a stream's elements into the slots from hi on, with their instants, and make buckets for the most rows
-        that the range holds at once.
+    def arrive(self, batch: Batch) -> int:
+        """Write a stream's elements into the slots from hi on, for which there is room, with their instants; returns
+        the most rows that the range holds at once.
         """
         seq = batch.seq if self._may_refer(batch) else self._copied(batch)
         assert seq is not None
-        lo, index = int(self.figures[HI]), self._index
-        index.reserve(self._number, len(seq))
-        most = arrivals.take_arrivals(_plain(seq), _plain(batch.ts), self.ring, index.instants, self.figures)
+        lo, instants = int(self.figures[HI]), self._index.instants
+        most = arrivals.take_arrivals(_plain(seq), _plain(batch.ts), self.ring, instants, self.figures)
         self._take(lo, lo + len(seq))
-        index.fit(self._number, int(most))
+        return int(most)
 
     def admit(self, batch: Batch) -> None:
-        """Write the batch's insertions into the slots from hi on: their numbers, their keys, their marks."""
+        """Write the batch's insertions into the slots from hi on, for which there is room: their numbers, their keys,
+        their marks.
+        """
         sign, seq = batch.sign, batch.seq
         if not self._may_refer(batch):
             arrived = batch if sign is None else batch.take(sign > 0)
             sign, seq = None, self._copied(arrived)
         assert seq is not None and self._store is not None
-        count = len(batch) if sign is None else int(np.count_nonzero(sign > 0))
-        if count:
-            lo = int(self.figures[HI])
-            self._index.reserve(self._number, count)
-            signs = _NO_SIGNS if sign is None else _plain(sign)
-            self._take(lo, int(kernels.take_numbers(_plain(seq), signs, sign is not None, self.ring, lo)))
+        lo = int(self.figures[HI])
+        signs = _NO_SIGNS if sign is None else _plain(sign)
+        self._take(lo, int(kernels.take_numbers(_plain(seq), signs, sign is not None, self.ring, lo)))
 
     def _take(self, lo: int, hi: int) -> None:
         """Copy the words of the slots [lo, hi) into the index."""
@@ -249,9 +247,9 @@ class IndexedWindow:
         self._begin_own()
         self._index.clear(self._number)
         if n:
-            self._index.reserve(self._number, n)
+            self._index.reserve({self._number: n})
             rows = columns_of_words(arrays["words"][:n], Schema(tuple(self.schema[c] for c in self.kept)))
-            self._index.fit(self._number, n)
+            self._index.fit({self._number: n})
             self.ring[:n] = self._append(n, rows)
             self._take(0, n)
             self.figures[[HI, STOP, LINKED]] = n
@@ -322,7 +320,15 @@ class WindowIndex:
         total = sum(len(b) for b in batches if b is not None)
         if total > len(self.runs) or (len(self.runs) > 4096 and total * 16 < len(self.runs)):
             self.runs = np.zeros((max(_LEAST_CAPACITY, total), RUN_WORDS), np.int64)
+        self.reserve(
+            {
+                i: len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
+                for i, batch in enumerate(batches)
+                if batch is not None and not self.windows[i].is_bag
+            }
+        )
         at = 0
+        most: dict[int, int] = {}
         places: list[Int64Array] = []
         for i, (window, batch) in enumerate(zip(self.windows, batches)):
             figures = self.inputs[i]
@@ -331,21 +337,25 @@ class WindowIndex:
                 figures[HI] = sum(map(len, places))
             if batch is not None:
                 signs = _NO_SIGNS if batch.sign is None else _plain(batch.sign)
-                most = kernels.take_runs(_plain(batch.ts), signs, batch.sign is not None, self.runs, figures)
+                rows = kernels.take_runs(_plain(batch.ts), signs, batch.sign is not None, self.runs, figures)
                 if isinstance(window, BagWindow):
                     places.append(window.admit(batch))
                 else:
                     window.admit(batch)
-                    self.fit(i, int(most))
+                    most[i] = int(rows)
                 at = int(figures[RUNS_END])
+        self.fit(most)
         self.places = np.concatenate([_NO_TS, *places])
 
     def arrive(self, batches: Sequence[Batch | None]) -> None:
         """Take in the elements of streams with ranges."""
-        for window, batch in zip(self.windows, batches):
+        self.reserve({i: len(batch) for i, batch in enumerate(batches) if batch is not None})
+        most: dict[int, int] = {}
+        for i, (window, batch) in enumerate(zip(self.windows, batches)):
             if batch is not None:
                 assert isinstance(window, IndexedWindow)
-                window.arrive(batch)
+                most[i] = window.arrive(batch)
+        self.fit(most)
 
     def show(self, shown: Iterable[tuple[int, int]]) -> None:
         """Note which columns, by (input, column), are those that the answer shows, or equal to one."""
@@ -363,20 +373,30 @@ class WindowIndex:
         """Let go the rows whose range has passed at `until`."""
         arrivals.expire(self.instants, self.inputs, until)
 
-    def reserve(self, i: int, count: int) -> None:
-        """Room for more slots of an input, in an index neither crowded nor mostly empty."""
-        needed = len(self.windows[i]) + count
-        capacity = self._capacities[i]
-        # Only what has been too large for a while shrinks: the last part of a large push may be small.
-        self._roomy[i] = self._roomy[i] + 1 if capacity > 1024 and needed * 8 < capacity else 0
-        if needed > capacity or self._roomy[i] > _PARTS_BEFORE_SHRINKING:
-            self._resize(i, max(_LEAST_CAPACITY, 1 << (needed - 1).bit_length()))
+    def reserve(self, counts: Mapping[int, int]) -> None:
+        """Room for more slots of these inputs, in an index neither crowded nor mostly empty."""
+        changed: dict[int, int] = {}
+        for i, count in counts.items():
+            needed = len(self.windows[i]) + count
+            capacity = self._capacities[i]
+            # Only what has been too large for a while shrinks: the last part of a large push may be small.
+            self._roomy[i] = self._roomy[i] + 1 if capacity > 1024 and needed * 8 < capacity else 0
+            if needed > capacity or self._roomy[i] > _PARTS_BEFORE_SHRINKING:
+                changed[i] = max(_LEAST_CAPACITY, 1 << (needed - 1).bit_length())
+        if changed:
+            self._resize(changed)
 
-    def fit(self, i: int, rows: int) -> None:
-        """Buckets for as many rows as are held at once: fewer than slots, so that they stay in the cache."""
-        buckets = self._buckets[i]
-        if rows * _BUCKETS > buckets or (buckets > 1024 and rows * 8 * _BUCKETS < buckets):
-            self._buckets[i] = max(_LEAST_CAPACITY, 1 << (_BUCKETS * rows - 1).bit_length())
+    def fit(self, rows: Mapping[int, int]) -> None:
+        """Buckets for as many rows of these inputs as are held at once: fewer than slots, so that they stay in the
+        cache.
+        """
+        has_changed = False
+        for i, count in rows.items():
+            buckets = self._buckets[i]
+            if count * _BUCKETS > buckets or (buckets > 1024 and count * 8 * _BUCKETS < buckets):
+                self._buckets[i] = max(_LEAST_CAPACITY, 1 << (_BUCKETS * count - 1).bit_length())
+                has_changed = True
+        if has_changed:
             self._place_buckets()
             for j in range(len(self.windows)):
                 self.relink(j)
@@ -384,7 +404,7 @@ class WindowIndex:
     def set_capacity(self, i: int, slots: int) -> None:
         """Room for so many slots of a bag, and buckets for as many rows."""
         self._buckets[i] = slots
-        self._resize(i, slots)
+        self._resize({i: slots})
 
     def link_bag(self, i: int, slots: Int64Array) -> None:
         """Put slots of a bag, whose keys are written, into its buckets."""
@@ -434,11 +454,12 @@ class WindowIndex:
                 heads += buckets
         self.heads: Int64Array = np.full(heads, -1, np.int64)
 
-    def _resize(self, i: int, capacity: int) -> None:
-        """Give an input's slots another capacity; each keeps its number."""
+    def _resize(self, capacities: Mapping[int, int]) -> None:
+        """Give these inputs' slots other capacities; each keeps its number."""
         old_inputs, old_keys, nodes = self.inputs.copy(), self.keys.copy(), self.nodes
         marks, instants, backs = self.marks, self.instants, self.backs
-        self._capacities[i] = capacity
+        for i, capacity in capacities.items():
+            self._capacities[i] = capacity
         self._place()
         for j, window in enumerate(self.windows):
             # What other inputs have written for the slots to come moves too.
@@ -446,7 +467,7 @@ class WindowIndex:
             if window.is_bag:
                 slots = np.arange(min(mask + 1, self._capacities[j]), dtype=np.int64)
             else:
-                end = self.inputs[j, HI] if j == i else self.inputs[j, LO] + mask + 1
+                end = self.inputs[j, HI] if j in capacities else self.inputs[j, LO] + mask + 1
                 slots = np.arange(self.inputs[j, LO], end, dtype=np.int64)
             old, new = slots & mask, slots & self.inputs[j, MASK]
             if self._has_marks:
@@ -458,8 +479,8 @@ class WindowIndex:
                     self.nodes[self.keys[x, NODES] + 2 * new + word] = nodes[old_keys[x, NODES] + 2 * old + word]
                 if window.is_bag:
                     self.backs[self.keys[x, BACKS] + new] = backs[old_keys[x, BACKS] + old]
-            if j == i and isinstance(window, IndexedWindow):
-                ring = np.zeros(capacity, np.int64)
+            if j in capacities and isinstance(window, IndexedWindow):
+                ring = np.zeros(capacities[j], np.int64)
                 ring[new] = window.ring[old]
                 window.ring = ring
             self.relink(j)
