@@ -22,7 +22,6 @@ def compare(seed: int, most: int, rounds: int) -> bool:
     expected = run_definition(case)
     for n in range(rounds):
         settings = random_settings(seed * 10 + n)
-        settings.pop("switch_seed")
         check(case, settings.pop("rows_per_push"), expected, **settings)
     return bool(expected.changes)
 
