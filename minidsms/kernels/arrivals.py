@@ -8,6 +8,8 @@ from __future__ import annotations
 from numba import int64, njit, uint64
 
 from minidsms.elements import MAX_INSTANT
+
+# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import HI, LEAVES, LENGTH, LINKED, LO, MARKS, MASK, NO_RANGE, STOP
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from numba import int64, njit, uint64
 
 from minidsms.elements import Int64Array
+
+# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import UNLINKED
 
 FREE = -2

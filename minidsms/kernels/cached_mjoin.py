@@ -34,6 +34,7 @@ from minidsms.kernels.join_cache_layout import (
     TABLE_PAGES, TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, TUPLES, UP, UPDATE, UPDATES_END,
     WANTED, WITNESS, WITNESSES,
 )
+# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import (
     BACKS, DELETED, DEPTH, DONE, FIRST, FULL, HAS_NULLS, HEADS, HI, INPUT, INSPECTED, INSTANT, IS_BAG, KEY,
     KEYS_END, LEAVING, LENGTH, LINKED, LO, MARKS, MASK, MIDDLE, MISSING, NODES, OLD_HI, OLD_LO, PHASE, PROBE_HI,

@@ -42,6 +42,8 @@ from minidsms.kernels.join_cache_layout import (
     TARGET_SHIFT,
     TUPLES,
 )
+
+# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import (
     CHECK,
     CHECKS_END,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, njit, uint64
 
+# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import (
     CHECK,
     CHECKS_END,
