@@ -330,7 +330,11 @@ def _show(db: Connection, what: str) -> Table:
     if what == "sinks":
         return Table(*show_sinks(db))
     if what == "constraints":
-        return Table(COLUMNS_OF_CONSTRAINTS, tuple(db.streamon.constraints.table()))
+        users: dict[int, list[str]] = {}
+        for query in db.queries.values():
+            for operator in query.network.operators:
+                users.setdefault(id(operator), []).append(query.name)
+        return Table(COLUMNS_OF_CONSTRAINTS, tuple(db.streamon.constraints.table(users)))
     if what == "system":
         system = tuple(
             (d.name, str(d.schema), len(db.readers_of(d.name))) for d in db.system_streams.definitions().values()

@@ -2,7 +2,7 @@
 
 Every car reports each 30 seconds, so that `position [RANGE 30 SECONDS]` holds the last report of each car on the road,
 as the thesis' join of LastRep and CurActiveCars does. A car is never met again once it has left: `car` is a key of
-`entry`, `exit` and `accident`, and (car, dir, seg) one of `crossing`.
+`entry`, `exit` and `accident`, (car, at) one of `position`, and (car, dir, seg) one of `crossing`.
 
     CurCarSeg    the segment of each active car, and where it came from
     AccSeg       the segments where cars report that have had an accident
@@ -24,7 +24,7 @@ from minidsms.cql.parser import parse_type
 from minidsms.elements import Schema
 from minidsms.generators import generator_named, open_generator
 
-POSITION = ("position", "(car INTEGER, dir INTEGER, xpos INTEGER)")
+POSITION = ("position", "(car INTEGER, dir INTEGER, xpos INTEGER, at INTEGER) KEY (car, at)")
 PLACE = "(car INTEGER, dir INTEGER, seg INTEGER)"
 
 
@@ -40,7 +40,7 @@ QUERIES = {
     "CurCarSeg": LinearRoad(
         Query(
             dict([POSITION, ("entry", f"{PLACE} KEY (car)")]),
-            "SELECT ISTREAM(P.car, P.dir, P.xpos / 5280, E.seg) FROM position [RANGE 30 SECONDS] AS P,"
+            "SELECT ISTREAM(P.car, P.at, P.dir, P.xpos / 5280, E.seg) FROM position [RANGE 30 SECONDS] AS P,"
             " entry [RANGE 20 MINUTES] AS E WHERE P.car = E.car",
         ),
         ("many-one", 0.09, 0.65),
@@ -48,7 +48,7 @@ QUERIES = {
     "AccSeg": LinearRoad(
         Query(
             dict([POSITION, ("accident", f"{PLACE} KEY (car)")]),
-            "SELECT ISTREAM(P.car, P.dir, P.xpos / 5280) FROM position [RANGE 30 SECONDS] AS P,"
+            "SELECT ISTREAM(P.car, P.at, P.dir, P.xpos / 5280) FROM position [RANGE 30 SECONDS] AS P,"
             " accident [RANGE 5 MINUTES] AS A WHERE P.car = A.car",
         ),
         ("RIDS", 0.13, 0.99),
@@ -56,7 +56,7 @@ QUERIES = {
     "CarExitStr": LinearRoad(
         Query(
             dict([POSITION, ("exit", f"{PLACE} KEY (car)")]),
-            "SELECT ISTREAM(P.car, P.dir, P.xpos / 5280) FROM position [RANGE 30 SECONDS] AS P,"
+            "SELECT ISTREAM(P.car, P.at, P.dir, P.xpos / 5280) FROM position [RANGE 30 SECONDS] AS P,"
             " exit [RANGE 30 SECONDS] AS X WHERE P.car = X.car",
         ),
         ("RIDS", 0.10, 0.49),
@@ -67,8 +67,8 @@ QUERIES = {
                 "crossing": "(car INTEGER, dir INTEGER, seg INTEGER, toll INTEGER) KEY (car, dir, seg)",
                 "exit": f"{PLACE} KEY (car)",
             },
-            "SELECT ISTREAM(C.car, 0 - C.toll) FROM crossing [RANGE 10 MINUTES] AS C, exit [RANGE 30 SECONDS] AS X"
-            " WHERE C.car = X.car AND C.seg = X.seg AND C.dir = X.dir",
+            "SELECT ISTREAM(C.car, C.dir, C.seg, 0 - C.toll) FROM crossing [RANGE 10 MINUTES] AS C,"
+            " exit [RANGE 30 SECONDS] AS X WHERE C.car = X.car AND C.seg = X.seg AND C.dir = X.dir",
         ),
         ("RIDS", 0.13, 0.62),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.k_mon import remarks, workload
+from experiments.k_mon import cost, memory, network, remarks, workload
 from experiments.k_mon.distances import clustering_distances, join_distances, scrambling_distances
 from experiments.k_mon.monitoring import FIGURES
 from experiments.k_mon.report import table
@@ -69,3 +69,26 @@ def test_the_estimate_follows_k_and_little_is_missed(figure: str) -> None:
 def test_pages_name_the_thesis_and_the_measured() -> None:
     shown = remarks.section("6.13: monitoring CA(k)", table(["k", "rows"], [(1000, 0.25)]))
     assert shown.index("**Thesis.**") < shown.index("| 1,000 | 0.25 |") < shown.index("**Beside it.**")
+
+
+@pytest.mark.parametrize("number", memory.FIGURES)
+def test_joins_give_the_same_results_in_every_mode_of_a_figure(number: str) -> None:
+    found = memory.reduction(number, 50)
+    assert list(found) == [k // 50 for k in memory.ADHERENCES]
+    for one in found.values():
+        assert one["exact"].answers == one["SWJ"].answers > 100
+        assert one["SWJ"].answers >= one["lossy"].answers > 0.98 * one["SWJ"].answers
+
+
+def test_of_packets_of_three_links_few_are_kept() -> None:
+    found = network.traffic(2, minutes=12)
+    assert len({run.answers for mode, run in found.items() if mode != "lossy"}) == 1
+    assert "rows of b" in found["exact"].plan
+    held = int(found["exact"].plan.split("rows of b ")[1].split(";")[0].replace(",", ""))
+    assert held < int(found["SWJ"].plan.split("rows of b ")[1].split(";")[0].replace(",", "")) / 5
+
+
+def test_monitoring_is_measured_apart() -> None:
+    found = cost.shares(30, repeats=1)
+    assert set(found) == {"RIDS(0)", "RIDS(5000)", "OAC(5000)", "none"}
+    assert all(0 < one.share < 1 for one in found.values())

@@ -7,6 +7,7 @@ Invariant: a constraint is watched as long as somebody uses it, and forgotten th
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -67,11 +68,21 @@ class ConstraintRegistry:
         """Bytes that the monitors hold."""
         return sum(watched.monitor.nbytes for watched in self._watched.values())
 
-    def table(self) -> list[tuple[str, str, str, str | None, int | None, str, int]]:
-        """A row for each constraint, see COLUMNS; by stream, attribute and kind. k is None where it is not used."""
+    def table(
+        self, queries: Mapping[int, Sequence[str]] | None = None
+    ) -> list[tuple[str, str, str, str | None, int | None, str, int]]:
+        """A row for each constraint, see COLUMNS; by stream, attribute and kind. k is None where it is not used.
+
+        queries: by the id of a user the names of the queries that it works for; one without is called by its own.
+        """
+        queries = queries or {}
         rows = []
         for constraint, watched in self._watched.items():
-            users = list(dict.fromkeys(user.name_of_user() for user in watched.users))
+            users = list(
+                dict.fromkeys(
+                    name for user in watched.users for name in queries.get(id(user)) or (user.name_of_user(),)
+                )
+            )
             saved = sum(user.saved_nbytes(constraint) for user in watched.users)
             attributes = ", ".join(constraint.attributes)
             kind, k = constraint.kind.value, watched.monitor.k
