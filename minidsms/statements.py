@@ -305,7 +305,10 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format
     db.system_streams.open(bound.streams)
     running = RunningOperators(db.groups.is_sharing)
     inputs = Inputs(db.stream_store, db.relation_store)
-    planner = PhysicalPlanner(inputs, db.catalog, context(db), db.settings["queue_size"], MIN_INSTANT, running=running)
+    queue_size = db.settings["queue_size"]
+    planner = PhysicalPlanner(
+        inputs, db.catalog, context(db), queue_size, MIN_INSTANT, streamon=db.streamon, running=running
+    )
     network = planner.network(logical.root, lambda batch: None)
     try:
         return Plan(print_query(bound.expanded), logical, network).render(format, rules=rules)

@@ -171,11 +171,13 @@ class XJoin(MJoin):
         pipelines, subresults = self._pipelines, self._subresults
         if pipelines is None or subresults is None:
             return Description("MJoin", told.detail, told.figures, told.parts)
-        parts = [f"tree {tree_text(self.tree, self.names)}"]
-        for node, part in zip(pipelines.nodes, subresults.parts):
-            parts.append(f"{tree_text(node, self.names)}: {len(part):,} tuples, {part.nbytes:,} bytes")
+        parts = [
+            f"{tree_text(node, self.names)}: {len(part):,} tuples, {part.nbytes:,} bytes"
+            for node, part in zip(pipelines.nodes, subresults.parts)
+        ]
+        parts += [] if self.planting is None else self.planting.describe()
         figures = {**told.figures, "bytes": told.figures["bytes"] + subresults.nbytes}
-        return Description(self.name, told.detail, figures, tuple(parts))
+        return Description(self.name, f"{tree_text(self.tree, self.names)} on {told.detail}", figures, tuple(parts))
 
     def synopses(self) -> tuple[IndexedWindow | BagWindow | Subresult, ...]:  # type: ignore[override]
         """The inputs' rows, and the subresults."""

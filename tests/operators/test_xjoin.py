@@ -224,8 +224,8 @@ def test_explain_tells_the_tree_and_what_its_subresults_hold() -> None:
     feed(join, windows(4, 5), until=20)
     told = join.describe()
     assert told.name == "XJoin"
-    assert told.parts[0] == "tree ((R, S), T, U)"
-    assert told.parts[1].startswith(f"(R, S): {sizes_of(join)[0]:,} tuples, ")
+    assert told.detail.startswith("((R, S), T, U) on ")
+    assert told.parts[0].startswith(f"(R, S): {sizes_of(join)[0]:,} tuples, ")
     join.take_tree(flat(4))
     assert join.describe().name == "MJoin"
 

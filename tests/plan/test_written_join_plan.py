@@ -79,5 +79,12 @@ def test_queries_with_different_plans_run_apart_and_answer_alike() -> None:
                 db.push(name, (t % 2, t % 3), ts=t)
         answers = [sorted(map(tuple, q.fetch()), key=repr) for q in queries]
         assert answers[0] and all(answer == answers[0] for answer in answers)
-        assert "tree ((R, S), other)" in queries[1].explain(analyze=True)
-        assert "tree (R, (S, other))" in queries[2].explain(analyze=True)
+        assert "XJoin ((R, S), other) on a = a AND b = b" in queries[1].explain()
+        assert "XJoin (R, (S, other)) on a = a AND b = b" in queries[2].explain()
+        assert "- (R, S): " in queries[1].explain(analyze=True)
+
+
+def test_explain_shows_the_plan_of_a_query_that_does_not_run() -> None:
+    with connected(join_plan="((R, S), other)") as db:
+        lines = [row[0] for row in db.execute(f"EXPLAIN {CHAIN}").rows]
+        assert any("XJoin ((R, S), other) on" in line for line in lines)

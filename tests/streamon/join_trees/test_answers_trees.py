@@ -11,7 +11,10 @@ import pytest
 import minidsms
 from minidsms.cql.errors import CqlError
 from minidsms.streamon.join_trees import adaptive_trees, reoptimizer
-from minidsms.testing.compare import check, run_definition
+from minidsms.testing.compare import Answer, check, netted, run_definition
+from minidsms.testing.feeds import Advance
+from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.generators import Case
 from minidsms.testing.join_cases import random_join_case
 
 WAYS: tuple[dict[str, Any], ...] = (
@@ -58,6 +61,46 @@ def test_trees_do_not_show_in_a_thousand_answers(start: int) -> None:
     for seed in range(start, start + 50):
         for batch_size, way in product((1, 2, 7, 65_536), WAYS):
             agrees(800_000 + seed, batch_size=batch_size, scheduler=SCHEDULERS[seed % 4], **way)
+
+
+@pytest.mark.long
+def test_fifty_thousand_switches_do_not_show_in_any_answer() -> None:
+    """Trees and orders are switched at every element, every second and every seventh, and every switch is counted."""
+    switches, seed = 0, 900_000
+    while switches < 50_000:
+        case = random_join_case(seed, size=30)
+        expected = run_definition(case)
+        for plan, every in product(("auto", "mjoin"), (1, 2, 7)):
+            with minidsms.connect(join_plan=plan, batch_size=(1, 2, 7, 65_536)[seed % 4]) as db:
+                switches += switched_answer(db, case, expected, every)
+        seed += 1
+
+
+def switched_answer(db: minidsms.Connection, case: Case, expected: Answer, every: int) -> int:
+    """Feed the case while plans are switched, compare the answers, and give how many switches were taken."""
+    with forced_switching(db, every):
+        for declaration in case.declarations:
+            db.execute(declaration)
+        query = db.query(case.query)
+        for step in case.feed:
+            if isinstance(step, Advance):
+                db.advance(step.ts, step.stream)
+            else:
+                db.push(step.name, [row for _, _, row in step.rows], ts=[ts for ts, _, _ in step.rows])
+    changes = tuple((c.ts, c.sign, tuple(c.row)) for c in query.fetch())
+    assert netted(changes) == netted(expected.changes), str(case)
+    assert all(decision.reason == "forced" for decision in query.decisions())
+    return len(query.decisions())
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_switches_at_every_kth_element_are_taken_and_do_not_show(every: int) -> None:
+    switches = 0
+    for seed in range(910_000, 910_010):
+        case = random_join_case(seed)
+        with minidsms.connect(join_plan="auto") as db:
+            switches += switched_answer(db, case, run_definition(case), every)
+    assert switches > 150 / every
 
 
 @pytest.mark.parametrize("output", ["", "ISTREAM"])
