@@ -45,7 +45,8 @@ class AdaptiveTrees:
         self._join = join
         self.executor = TreeExecutor(join, names, binary, measures_time)
         self.profiler = JoinTreeProfiler(join.graph, join.index, names)
-        self.reoptimizer = TreeReoptimizer(self.executor, self.profiler, deletes=not join.leaves_out)
+        enters = join.ranges is not None
+        self.reoptimizer = TreeReoptimizer(self.executor, self.profiler, not join.leaves_out, enters)
         self.adaptation: Adaptation[Tree] = Adaptation(
             "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon
         )

@@ -35,6 +35,8 @@ class UnitCosts:
 
 
 MEASURED = UnitCosts()
+ENTERING = UnitCosts(flat_probe=6.0, flat_match=4.0)
+"""Where the MJoin joins what enters streams with ranges block by block, which probes several times as fast."""
 ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 """Where time is not measured."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from minidsms.operators.join_graph import Orders
 from minidsms.operators.join_tree import Tree
 from minidsms.streamon.framework import Proposal
-from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, TreeCosts
+from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 
@@ -24,10 +24,12 @@ LEAST_BAN = 200_000
 
 
 class TreeReoptimizer:
-    """deletes: elements that leave are joined too.  expected: what the present tree is thought to cost, or None."""
+    """deletes: elements that leave are joined too.  enters: the inputs are streams with ranges, and only what enters
+    them is joined.  expected: what the present tree is thought to cost, or None."""
 
-    def __init__(self, executor: TreeExecutor, profiler: JoinTreeProfiler, deletes: bool) -> None:
+    def __init__(self, executor: TreeExecutor, profiler: JoinTreeProfiler, deletes: bool, enters: bool) -> None:
         self._executor = executor
+        self._enters = enters
         self._profiler = profiler
         self._deletes = deletes
         self._banned: dict[Tree, tuple[int, int]] = {}
@@ -61,7 +63,7 @@ class TreeReoptimizer:
         """The best tree, what it is thought to cost, and what the present one is."""
         executor, profiler = self._executor, self._profiler
         join = executor.join
-        unit = MEASURED if executor.measures_time else ALIKE
+        unit = ALIKE if not executor.measures_time else ENTERING if self._enters else MEASURED
         costs = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, unit)
         orders: Orders = join.orders
         tree, cost = costs.best(orders, executor.binary)
