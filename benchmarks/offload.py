@@ -86,13 +86,13 @@ def spark(folder: str, cql: str, until: int) -> dict[str, Any]:
     running = session(config={"spark.driver.memory": "4g"})
     running.range(1000).groupBy("id").count().collect()  # the first job of all loads most of Spark's classes
     java = int(running._jvm.java.lang.ProcessHandle.current().pid())
-    started, cpu = time.perf_counter(), _cpu_s(java)
+    started, cpu = time.perf_counter(), cpu_s(java)
     changes = run(cql, folder, until=until).count()
-    seconds, cpu = time.perf_counter() - started, _cpu_s(java) - cpu
+    seconds, cpu = time.perf_counter() - started, cpu_s(java) - cpu
     return {"seconds": seconds, "cpu_s": cpu, "memory_mb": _memory_mb(java), "changes": changes}
 
 
-def _cpu_s(process: int) -> float:
+def cpu_s(process: int) -> float:
     """The CPU seconds of a process and all below it, ended or not."""
     ticks = 0
     waiting = [process]

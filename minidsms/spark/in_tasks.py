@@ -96,9 +96,9 @@ def answer_part(setting: Setting, table: pa.Table, until: int) -> pa.Table:
             _feed(db, setting, table)
             db.advance(until)
             while len(fetched := query.fetch_arrow()):
-                tables.append(result_of(setting, fetched, None, until))
+                tables.append(result_of(setting, fetched))
         except QueryError as failed:  # told once what was answered before has been fetched
-            tables.append(failure_of(setting, failed, None))
+            tables.append(failure_of(setting, failed))
     return pa.concat_tables(tables) if tables else _answer_schema(setting).empty_table()
 
 
@@ -159,22 +159,17 @@ def _answer_schema(setting: Setting) -> pa.Schema:
     return pa.schema(own + [(c, _arrow_type(t)) for c, t in zip(names(len(setting.columns)), setting.columns)])
 
 
-def result_of(setting: Setting, table: pa.Table, begin: int | None, end: int) -> pa.Table:
-    """Fetched answers under Spark's types, those with begin <= ts <= end."""
+def result_of(setting: Setting, table: pa.Table) -> pa.Table:
+    """Fetched answers under Spark's types."""
     n = len(table)
     arrays = [table["_ts"].cast(pa.int64()), table["_sign"], pa.nulls(n, pa.int64()), pa.nulls(n, pa.string())]
     arrays += [table.column(2 + i).cast(_arrow_type(t)) for i, t in enumerate(setting.columns)]
-    part = pa.table(arrays, schema=_answer_schema(setting))
-    inside = pc.less_equal(part[TS], end)
-    if begin is not None:
-        inside = pc.and_(inside, pc.greater_equal(part[TS], begin))
-    return part if pc.all(inside).as_py() else part.filter(inside)
+    return pa.table(arrays, schema=_answer_schema(setting))
 
 
-def failure_of(setting: Setting, failed: QueryError, begin: int | None) -> pa.Table:
-    """A row that tells of a failure; of one before the part, at its begin."""
-    at = failed.ts if begin is None or failed.ts is None else max(failed.ts, begin)
-    row = {FAILED_TS: at, REASON: failed.reason}
+def failure_of(setting: Setting, failed: QueryError) -> pa.Table:
+    """A row that tells of a failure."""
+    row = {FAILED_TS: failed.ts, REASON: failed.reason}
     return pa.Table.from_pylist([row], schema=_answer_schema(setting))
 
 

@@ -3,6 +3,8 @@
 A slice is replayed as `Connection.replay` would, with what the query does not need left out, from as long before as
 answers reach back; the first element of each stream goes before, because aggregates over all and sliding windows count
 from it (docs/semantics R3, S2). What is answered inside the slice is given back in Arrow.
+
+Invariant: where the query fails, a task fails and tells of the first failure of all, whichever slice it comes upon.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.files import read
@@ -21,7 +24,8 @@ from minidsms.archive.replay_source import ReplaySource, Span, local_tables
 from minidsms.cql.errors import QueryError
 from minidsms.elements import Schema
 from minidsms.spark.frames import SIGN, TS, World, names
-from minidsms.spark.in_tasks import Setting, answer_ddl, engine_of, failure_of, failures_of, result_of
+from minidsms.spark.in_tasks import Setting, answer_ddl, engine_of, result_of
+from minidsms.spark.offload import FAILED_AT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,22 +49,14 @@ class Part:
     lookback: int
 
 
-def in_own_slices(
-    world: World, setting: Setting, archives: Sequence[Archive], parts: Sequence[Part], can_fail: bool
-) -> DataFrame:
-    """`_ts`, `_sign`, c0 .. of the query's answer; notes its failures in `world`.
-
-    archives: in the order of the setting's inputs.  can_fail: otherwise nobody looks for failures.
-    """
-    run = _runner(setting, tuple(archives), tuple(parts))
+def in_own_slices(world: World, setting: Setting, archives: Sequence[Archive], parts: Sequence[Part]) -> DataFrame:
+    """`_ts`, `_sign`, c0 .. of the query's answer. archives: in the order of the setting's inputs."""
+    run = runner(setting, tuple(archives), tuple(parts))
     numbers = world.spark.range(0, len(parts), 1, max(len(parts), 1))
-    answered = numbers.mapInArrow(run, answer_ddl(setting))
-    if can_fail:
-        answered = failures_of(world, answered)
-    return answered.select(TS, SIGN, *names(len(setting.columns)))
+    return numbers.mapInArrow(run, answer_ddl(setting)).select(TS, SIGN, *names(len(setting.columns)))
 
 
-def _runner(
+def runner(
     setting: Setting, archives: tuple[Archive, ...], parts: tuple[Part, ...]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function a task applies to the numbers of its parts."""
@@ -68,14 +64,30 @@ def _runner(
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                for table in answer_slice(setting, archives, parts[number]):
-                    yield from table.to_batches()
+                try:
+                    for table in answer_slice(setting, archives, parts[number]):
+                        yield from table.to_batches()
+                except QueryError as error:
+                    first = first_failure(setting, archives, parts[0].begin, error)
+                    raise RuntimeError(f"{FAILED_AT}{first.ts}: {first.reason}") from None
 
     return run
 
 
+def first_failure(setting: Setting, archives: Sequence[Archive], begin: int, error: QueryError) -> QueryError:
+    """The first failure of the query, given one of them; for this alone all that was before is replayed."""
+    if error.ts is None:
+        return error
+    try:
+        for _ in answer_slice(setting, archives, Part(begin, error.ts, WHOLE)):
+            pass
+    except QueryError as first:
+        return first
+    return error
+
+
 def answer_slice(setting: Setting, archives: Sequence[Archive], part: Part) -> Iterator[pa.Table]:
-    """The engine's answers inside a part, a few blocks at a time, then a row that tells of a failure, if any."""
+    """The engine's answers inside a part, a few blocks at a time. Raises QueryError behind those before a failure."""
     with engine_of(setting) as (db, query):
         driver = ReplayDriver([_entry(db, query, a, i, part) for a, i in zip(archives, setting.inputs)])
         try:
@@ -85,13 +97,19 @@ def answer_slice(setting: Setting, archives: Sequence[Archive], part: Part) -> I
                 if not is_going_on:
                     db.advance(part.end)
                 while len(table := query.fetch_arrow()):
-                    yield result_of(setting, table, part.begin, part.end)
+                    yield result_of(setting, _within(table, part))
         except QueryError as error:
             # Before the part windows lack their oldest rows: without them a sum may fail that does not with them.
-            if error.ts is not None and error.ts < part.begin and part.lookback < WHOLE:
-                yield from answer_slice(setting, archives, replace(part, lookback=WHOLE))
-            else:
-                yield failure_of(setting, error, part.begin)
+            if error.ts is None or error.ts >= part.begin or part.lookback >= WHOLE:
+                raise
+            yield from answer_slice(setting, archives, replace(part, lookback=WHOLE))
+
+
+def _within(table: pa.Table, part: Part) -> pa.Table:
+    """The answers inside the part."""
+    ts = table[TS].cast(pa.int64())
+    inside = pc.and_(pc.less_equal(ts, part.end), pc.greater_equal(ts, part.begin))
+    return table if pc.all(inside).as_py() else table.filter(inside)
 
 
 def _entry(db: Connection, query: Query, archive: Archive, input_: tuple[str, bool, Schema], part: Part) -> Any:

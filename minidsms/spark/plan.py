@@ -17,9 +17,8 @@ from minidsms.archive.format import Archive
 from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
-from minidsms.cql.functions import can_fail as expression_can_fail
 from minidsms.cql.printer import print_query
-from minidsms.elements import Schema, Type
+from minidsms.elements import Schema
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import GroupBy, Stop, nodes
 from minidsms.settings import UNIT_NS
@@ -175,7 +174,7 @@ def carry_out_by_slices(
     lookback = choice.cut.lookback
     found = slices(extent, lookback, tasks or spark.sparkContext.defaultParallelism, world.first, until)
     parts = [Part(begin, end, lookback) for begin, end in found]
-    changes = in_own_slices(world, setting_of(query, catalog), archives, parts, can_fail(choice.root))
+    changes = in_own_slices(world, setting_of(query, catalog), archives, parts)
     if at is not None:
         return _contents_of_changes(world, changes, query.node.schema, at)
     return finished(world, changes, query.node.schema, (TS, SIGN))
@@ -189,19 +188,6 @@ def _contents(world: World, relation: Intervals, schema: Schema, at: Sequence[in
     """What a relation holds at instants: `_ts` and its rows."""
     instants = world.spark.createDataFrame([(int(tau),) for tau in at], f"{AT} bigint")
     return finished(world, contents(relation, instants), schema, (TS,))
-
-
-def can_fail(root: Stop) -> bool:
-    """Whether the plan can fail on some rows (docs/semantics R4); True when in doubt."""
-    for node in nodes(root):
-        if any(expression_can_fail(e) for e in evaluated(node)):
-            return True
-        if isinstance(node, GroupBy) and any(
-            call.user or (call.function == "sum" and call.arg is not None and call.arg.type is not Type.FLOAT)
-            for call in node.aggregates
-        ):
-            return True
-    return False
 
 
 def setting_of(query: Bound, catalog: Catalog) -> Setting:

@@ -12,11 +12,11 @@ import pytest
 from minidsms.archive.format import ArchiveFile, archives_in, find
 from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import Catalog
-from minidsms.cql.errors import CqlError
+from minidsms.cql.errors import CqlError, QueryError
 from minidsms.spark.compiler import logical_plan
-from minidsms.spark.own_slices import Part, answer_slice
+from minidsms.spark.own_slices import Part, answer_slice, first_failure
 from minidsms.spark.partitioning import lookback_of
-from minidsms.spark.plan import can_fail, setting_of
+from minidsms.spark.plan import setting_of
 from minidsms.spark.slicing import SLICE_BYTES, Extent, is_worth_it, slices
 from minidsms.testing.archived import archive_feed
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
@@ -31,16 +31,19 @@ def answer_by_slices(query: Bound, catalog: Catalog, folder: str, parts: Sequenc
     changes: list[Change] = []
     failures: list[tuple[int, str]] = []
     for part in parts:
-        for table in answer_slice(setting, archives, part):
-            for ts, sign, failed_ts, reason, *row in zip(*(c.to_pylist() for c in table.columns)):
-                if reason is None:
+        try:
+            for table in answer_slice(setting, archives, part):
+                for ts, sign, _, _, *row in zip(*(c.to_pylist() for c in table.columns)):
                     assert part.begin <= ts <= part.end
                     changes.append((ts, sign, tuple(row)))
-                else:
-                    failures.append((failed_ts, reason))
+        except QueryError as error:
+            first = first_failure(setting, archives, parts[0].begin, error)
+            assert first.ts is not None
+            failures.append((first.ts, first.reason))
     if not failures:
         return Answer(tuple(changes))
-    at, reason = min(failures)
+    assert len(set(failures)) == 1, "every task tells of the same, the first"
+    at, reason = failures[0]
     return Answer(tuple(c for c in changes if c[0] < at), at, reason)
 
 
@@ -119,19 +122,3 @@ def test_one_long_window_over_everything_is_left_to_dataframes_on_a_cluster() ->
     whole = extent((0, 999, 100 * SLICE_BYTES))
     assert not is_worth_it([(0, 999)], whole, 1000, 100)
     assert is_worth_it([(0, 999)], whole, 1000, 4)
-
-
-def test_a_sum_can_fail_and_a_count_cannot() -> None:
-    case = random_case(1)
-    catalog = catalog_of(case)
-    from minidsms.cql.binder import bind
-    from minidsms.cql.parser import parse_query
-
-    stream = next(iter(catalog.streams.values()))
-    column = next(f.name for f in stream.schema if f.type.value == "INTEGER")
-
-    def plan_can_fail(text: str) -> bool:
-        return can_fail(logical_plan(bind(parse_query(text), catalog, text).node, text))
-
-    assert plan_can_fail(f"SELECT SUM({column}) FROM {stream.name} [RANGE 3] GROUP BY {column}")
-    assert not plan_can_fail(f"SELECT COUNT(*), AVG({column}) FROM {stream.name} [RANGE 3] GROUP BY {column}")
