@@ -1,8 +1,8 @@
 """The keys of rows that went for good because of constraints: who comes with one may miss a result.
 
 Of each row twenty-four bits of a Bloom filter are kept until the row would have left its window, for each side by which
-a broken constraint would have needed it. So a row that comes for one that went is always seen, and one in some thousands
-that comes for none (`SET k_mon = 'lossy'`; Babu 2005, section 6.1.6, calls them false negatives).
+a broken constraint would have needed it. So a row that comes for one that went is always seen, and one in some
+thousands that comes for none (`SET k_mon = 'lossy'`; Babu 2005, section 6.1.6, calls them false negatives).
 
 Invariant: a filter is given up when the last of its rows has left its window.
 """

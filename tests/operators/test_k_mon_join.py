@@ -35,7 +35,8 @@ BUSH = (
     Edge(1, 2, ((1, 0),), right_key=True),
     Edge(0, 3, ((1, 0),), right_key=True),
 )
-GRAPHS = {"two": TWO, "chain": CHAIN, "star": STAR, "roots": ROOTS, "one-one": ONE_ONE, "bush": BUSH}
+HALF = (Edge(0, 1, ((1, 1),)), Edge(1, 2, ((0, 0),), right_key=True))
+GRAPHS = {"half": HALF, "two": TWO, "chain": CHAIN, "star": STAR, "roots": ROOTS, "one-one": ONE_ONE, "bush": BUSH}
 
 WINDOWS = {
     "unbounded": [Window(UNBOUNDED)] * 4,
@@ -50,7 +51,7 @@ def inputs_of(edges: Sequence[Edge]) -> int:
     return len(edges) + 1
 
 
-def streams(edges: Sequence[Edge], seed: int, size: int = 40, gap: int = 2, nulls: float = 0.1) -> list[list[Element]]:
+def streams(edges: Sequence[Edge], seed: int, size: int = 28, gap: int = 2, nulls: float = 0.1) -> list[list[Element]]:
     """Streams of rows of S in which keys are keys: column 0 of a stream with a key never comes twice."""
     rng = random.Random(seed)
     keyed = {e.left for e in edges if e.left_key} | {e.right for e in edges if e.right_key}
@@ -174,7 +175,7 @@ def test_small_buffers_and_parts_do_not_change_the_answer(monkeypatch: pytest.Mo
                 assert feed(join, items, (10, 20), room=1, until=max(expected, default=1)) == expected
 
 
-SINGLE = {name: graph for name, graph in GRAPHS.items() if name != "roots"}
+SINGLE = {name: graph for name, graph in GRAPHS.items() if name not in ("roots", "half")}
 
 
 def watched(edges: Sequence[Edge], windows: Sequence[Window], filters: Sequence[bool], **options: Any) -> KMonJoin:
