@@ -22,6 +22,11 @@ from minidsms.streamon.stream_monitor import StreaMon
 WORTH_ELEMENTS = 32_768
 """Elements from which loading what profiles pays."""
 
+SHARE = 0.02
+"""Of the time spent joining, what sampling and choosing may take ..."""
+CREDIT_NS = 5_000_000
+""".. beyond this much, for the first choice."""
+
 
 class AdaptiveCaches:
     """names: of the inputs, for plans in words.  operator: how the plan log names the join.
@@ -46,6 +51,8 @@ class AdaptiveCaches:
         )
         self._began_ns = 0
         self._unseen = 0
+        self._ask_at = 0
+        self._adapting_ns = 0
         self._quiet_until = 0
         self._pause = self._options.interval
         join.allot(Memory(self._budget))
@@ -83,14 +90,26 @@ class AdaptiveCaches:
         if not self.adaptation.is_free:
             self._rest()
         elif self._selection is not None:
-            if self._selection.states or not self._selection.knows_orders:
-                self._sampler.joined(part)
-                self.adaptation.reconsider(instant)
+            if self._is_affordable() and (self._selection.states or not self._selection.knows_orders):
+                self._look(part, instant)
             if self._selection.is_profiling:
                 self._quiet_until = 0
         elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
             self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
             self.adaptation.reoptimizer = self._selection
+
+    def _look(self, part: Sequence[Batch | None], instant: int) -> None:
+        """Sample the part, and ask for caches where enough has passed for an answer."""
+        began = time.thread_time_ns()
+        self._sampler.joined(part)
+        if self.executor.elements >= self._ask_at:
+            self._ask_at = self.executor.elements + self._pause // 4
+            self.adaptation.reconsider(instant)
+        self._adapting_ns += time.thread_time_ns() - began
+
+    def _is_affordable(self) -> bool:
+        """Choosing caches has taken its share of the join's time at most. Where time is not measured, it always is."""
+        return not self._measures_time or self._adapting_ns < CREDIT_NS + SHARE * self.executor.joining_ns
 
     def _rest(self) -> None:
         """The plan must stay as it is: nothing is profiled until it is free again."""

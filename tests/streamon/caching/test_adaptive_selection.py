@@ -159,7 +159,7 @@ def test_a_used_cache_steps_aside_for_a_subset_that_could_do_better() -> None:
     running.run(2 * INTERVAL)
     assert running.used == (OUTER,)
     join.misses[3, frozenset((0, 1))] = 0.01
-    join.misses[3, frozenset((0, 1, 2))] = 0.7
+    join.misses[3, frozenset((0, 1, 2))] = 0.5
     running.run(20 * INTERVAL)
     assert any(decision.reason == "subsets of a used cache are profiled" for decision in running.adaptation.decisions)
     assert INNER in running.used
