@@ -153,8 +153,16 @@ class JoinCaches:
         self.owners[used] = 2 * old_of[self.owners[used] >> 1] + (self.owners[used] & 1)
         self._shapes = {shape: c for c, shape in enumerate(wanted)}
         self._set_members(wanted)
-        if wanted and not self.free[0]:
+        if not wanted:
+            self._empty()
+        elif not self.free[0]:
             self._grow(min(_FIRST_PAGES, self._most_pages - len(self.owners)))
+
+    def _empty(self) -> None:
+        """A pool without pages."""
+        self.pool = np.zeros(CHUNK, np.int64)
+        self.owners = np.zeros(0, np.int64)
+        self.free = np.zeros(1, np.int64)
 
     def _begin(self, c: int, shape: StoreShape) -> None:
         row, size = self.rows[c], len(shape.key.inputs)
@@ -289,9 +297,7 @@ class JoinCaches:
         pages = [_pages_of(size, int(row[STRIDE])) for size, row in zip(buckets, rows)]
         first = np.cumsum([0, *pages])
         self.tables = np.full(first[-1], -1, np.int64)
-        self.pool = np.zeros(CHUNK, np.int64)
-        self.owners = np.zeros(0, np.int64)
-        self.free = np.zeros(1, np.int64)
+        self._empty()
         self._grow(self._most_pages)
         for c in sorted(range(len(rows)), key=self._priority, reverse=True):
             kernels.transfer(
