@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from random import Random
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
@@ -34,7 +33,6 @@ from minidsms.operators.project import Project
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
-from minidsms.plan.input_names import input_names
 from minidsms.plan.logical import (
     FirstArrival,
     GroupBy,
@@ -57,6 +55,7 @@ from minidsms.plan.logical import (
 )
 from minidsms.plan.n_way_joins import join_plan_of
 from minidsms.plan.reading import is_immediate, refers_to_store
+from minidsms.plan.reduced_joins import reduced_join
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.screening import interval_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind, shape_of
@@ -286,7 +285,8 @@ class PhysicalPlanner:
             case bound.Join():
                 return self._join(node)
             case ReducedJoin():
-                return self._reduced_join(node)
+                queues = [self._queue(stream) for stream in node.windows]
+                return reduced_join(node, queues, self._streamon, self._context.dictionary)
             case MultiJoin():
                 return self._multi_join(node)
             case SemiJoin():
@@ -445,30 +445,6 @@ class PhysicalPlanner:
 
         fifo = None if node.specs is not None else [self._operator(window).is_fifo for window in node.windows]
         return n_way_join(node, [self._queue(window) for window in node.windows], fifo, self._streamon)
-
-    def _reduced_join(self, node: ReducedJoin) -> Operator:
-        from minidsms.operators.k_mon_join import KMonJoin, windows_of
-        from minidsms.streamon.k_mon.watching import Source
-
-        assert node.specs is not None
-        forcing = self._streamon.forcing
-        return KMonJoin(
-            [self._queue(stream) for stream in node.windows],
-            node.edges,
-            windows_of(node.specs),
-            node.columns,
-            node.schema,
-            node.passes,
-            for_istream=node.shown is not None,
-            is_unique=node.is_unique,
-            reduces=node.mode == "k-mon",
-            is_lossy=node.is_lossy,
-            names=input_names(node.names),
-            sources=[Source(*source) for source in node.sources],
-            monitors=self._streamon.constraints if self._streamon.is_adaptive else None,
-            texts=self._context.dictionary,
-            forced=None if forcing is None else Random(forcing.seed),
-        )
 
     def _semi_join(self, node: SemiJoin) -> Operator:
         from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator

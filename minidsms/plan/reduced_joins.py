@@ -1,0 +1,39 @@
+"""From a reduced join of the logical plan to its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from minidsms.dictionary import TextDictionary
+from minidsms.operators.operator import Operator
+from minidsms.plan.input_names import input_names
+from minidsms.plan.logical import ReducedJoin
+from minidsms.queues import Queue
+from minidsms.streamon.stream_monitor import StreaMon
+
+
+def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon, texts: TextDictionary) -> Operator:
+    """The operator of a join that keeps rows of its own. texts: to name rows that violate a key."""
+    from minidsms.operators.k_mon_join import KMonJoin, windows_of
+    from minidsms.streamon.k_mon.watching import Source
+
+    assert node.specs is not None
+    forcing = streamon.forcing
+    return KMonJoin(
+        queues,
+        node.edges,
+        windows_of(node.specs),
+        node.columns,
+        node.schema,
+        node.passes,
+        for_istream=node.shown is not None,
+        is_unique=node.is_unique,
+        reduces=node.mode == "k-mon",
+        is_lossy=node.is_lossy,
+        names=input_names(node.names),
+        sources=[Source(*source) for source in node.sources],
+        monitors=streamon.constraints if streamon.is_adaptive else None,
+        texts=texts,
+        forced=None if forcing is None else Random(forcing.seed),
+    )
