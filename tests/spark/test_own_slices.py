@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import minidsms
 from minidsms.archive.format import ArchiveFile, archives_in, find
-from minidsms.cql.binder import Bound
+from minidsms.cql.binder import Bound, bind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, QueryError
+from minidsms.cql.parser import parse_query
 from minidsms.spark.compiler import logical_plan
-from minidsms.spark.own_slices import Part, answer_slice, first_failure
+from minidsms.spark.own_slices import Part, answer_slice, first_failure, runner
 from minidsms.spark.partitioning import lookback_of
 from minidsms.spark.plan import setting_of
 from minidsms.spark.slicing import SLICE_BYTES, Extent, is_worth_it, slices
@@ -122,3 +125,21 @@ def test_one_long_window_over_everything_is_left_to_dataframes_on_a_cluster() ->
     whole = extent((0, 999, 100 * SLICE_BYTES))
     assert not is_worth_it([(0, 999)], whole, 1000, 100)
     assert is_worth_it([(0, 999)], whole, 1000, 4)
+
+
+def test_whichever_slice_comes_upon_a_failure_the_first_is_told(tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+        db.push("S", [(2**62 if ts in (30, 70) else 1,) for ts in range(100)], ts=list(range(100)))
+        db.flush()
+        text = "SELECT v * 2 FROM S [NOW]"
+        query = bind(parse_query(text), db.catalog, text)
+        setting = setting_of(query, db.catalog)
+    run = runner(setting, (find(str(tmp_path), "S"),), (Part(0, 49, 2), Part(50, 99, 2)))
+
+    def task(number: int) -> int:
+        return sum(b.num_rows for b in run(iter([pa.record_batch({"id": [number]})])))
+
+    for number in (0, 1):
+        with pytest.raises(RuntimeError, match=r"failed at instant 30: .*overflow"):
+            task(number)
