@@ -14,7 +14,7 @@ Invariant: what is held, and the results that hold, decide every answer to come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -98,7 +98,8 @@ class KMonJoin(Operator):
         outputs_of: Sequence[tuple[int, int]], schema: Schema, passes: Sequence[int | None] | None = None,
         for_istream: bool = False, is_unique: bool = False, reduces: bool = True, is_lossy: bool = False,
         names: Sequence[str] | None = None, sources: Sequence[Source] | None = None, monitors: Monitors | None = None,
-        texts: TextDictionary | None = None, forced: Random | None = None, collects_always: bool = False,
+        may_adapt: Callable[[], bool] | None = None, texts: TextDictionary | None = None,
+        forced: Random | None = None, collects_always: bool = False,
     ) -> None:  # fmt: skip
         """for_istream: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
 
@@ -138,6 +139,7 @@ class KMonJoin(Operator):
                 keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
                 watching = Watching(schemas, sources, edges, keys, monitors, self)
             self.reduction = StateReduction(self.rows, edges, self.deletions == PROBED, watching, is_lossy)
+            self.reduction.may_adapt = may_adapt
             if not is_lossy:
                 self.reduction.forced = forced
         self._state: Int64Array = np.zeros(STATE_WORDS, np.int64)

@@ -34,6 +34,7 @@ def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon,
         names=input_names(node.names),
         sources=[Source(*source) for source in node.sources],
         monitors=streamon.constraints if streamon.is_adaptive else None,
+        may_adapt=lambda: streamon.is_adaptive,
         texts=texts,
         forced=None if forcing is None else Random(forcing.seed),
     )

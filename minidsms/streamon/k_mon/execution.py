@@ -78,6 +78,8 @@ class StateReduction:
         self.may_be_lost = 0
         """Rows that came for one that had been discarded: each may lack a result."""
         self.limits = no_limits(len(edges))
+        self.may_adapt: Callable[[], bool] | None = None
+        """Asked before constraints are used; None: they are."""
         self.forced: Random | None = None
         """Tests: k of every constraint is drawn anew whenever rows go."""
         self._keeps_full = keeps_full
@@ -107,7 +109,7 @@ class StateReduction:
         self._forget(until)
 
     def _limits(self) -> Int64Array:
-        if self.watching is None:
+        if self.watching is None or (self.forced is None and self.may_adapt is not None and not self.may_adapt()):
             return no_limits(len(self.edges))
         forced: Callable[[KConstraint], int | None] | None = None
         if self.forced is not None:

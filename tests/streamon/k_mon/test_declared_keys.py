@@ -95,3 +95,18 @@ def test_what_has_gone_leaves_no_files(db: Connection) -> None:
     folder = Path(spill._folder.name)
     q.close()
     assert not folder.exists()
+
+
+def test_constraints_are_not_used_while_plans_may_not_change(db: Connection) -> None:
+    q = db.query(JOIN)
+    (join,) = (op for op in q.network.operators if op.name == "KMonJoin")
+    db.execute("SET adaptive = off")
+    for n in range(3000):
+        db.push("T", (n, "x"), ts=n // 50)
+        db.push("S", (n, 1), ts=n // 50)
+    assert join.describe().figures["spilled"] == 0
+    db.execute("SET adaptive = on")
+    for n in range(3000, 4000):
+        db.push("T", (n, "x"), ts=n // 50)
+        db.push("S", (n, 1), ts=n // 50)
+    assert join.describe().figures["spilled"] > 1000
