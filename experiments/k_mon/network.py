@@ -19,7 +19,7 @@ DELAY_S = 0.5
 """Bound of the latency from one link to the next."""
 
 
-def traffic(rate: int, minutes: int = 18) -> dict[str, Run]:
+def traffic(rate: int, minutes: int = 16) -> dict[str, Run]:
     """`rate` packets a second on C and O, ten times as many on B; each mode over the same packets."""
     streams = workload.links(minutes * 60, rate, DELAY_S, 1)
     return {name: run(QUERY, streams, settings, slice_ticks=2000) for name, settings in MODES.items()}

@@ -136,7 +136,7 @@ def report_cost(quicker: int) -> str:
 
 def report_network(quicker: int) -> str:
     """The query of chapter 1."""
-    found = network.traffic(300 // quicker)
+    found = network.traffic(200 // quicker)
     base = found["SWJ"].steady_nbytes
     rows = [
         (name, one.steady_nbytes / 1e6, one.steady_nbytes / base, one.spent_ns, one.answers)
@@ -154,7 +154,7 @@ def report_linear_road(quicker: int) -> str:
     """Table 6.3."""
     rows = []
     for name, query in linear_road.QUERIES.items():
-        found = linear_road.measure(name, 30_000 // quicker)
+        found = linear_road.measure(name, 10_000 // quicker)
         own, base = (found["lossy"], found["exact"]), found["SWJ"]
         constraint, memory_ratio, time_ratio = query.thesis
         rows.append(
