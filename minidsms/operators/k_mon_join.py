@@ -87,8 +87,9 @@ class KMonJoin(Operator):
     outputs_of: the (input, column) of each output column; schema: theirs.
     passes: of each input, a BOOLEAN column that is TRUE for the rows that pass its filter, which is none of the
     answer's; None: all pass. A window that counts rows counts the others, too.
-    deletions: whether what leaves the answer is put out, by `deletions_wanted`.
-    reduces: k-Mon; else SWJ.  names: of the inputs, in words.  is_lossy: see `SET k_mon`.
+    reduces: k-Mon; else SWJ.  is_lossy: see `SET k_mon`.  names: of the inputs, in words.
+    sources, monitors: by what names constraints speak of the inputs, and who watches them; without, keys alone are
+    used.  may_adapt: asked whenever constraints are to be used.  texts: to name rows that violate a key.
     """
 
     name = "KMonJoin"
