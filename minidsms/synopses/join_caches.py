@@ -236,9 +236,9 @@ class JoinCaches:
         for c, row in enumerate(rows):
             # Entries that others drove out since the last time would be there, too, in a wider table.
             keys = min(int(row[ENTRIES] + row[EVICTIONS] - self._evicted[c]), max(held, _FIRST_BUCKETS))
-            wide = 1 << (_LOAD * keys - 1).bit_length() if keys else 1
-            if self._fixed is None and wide > row[BUCKETS] and self._table_pages(c) < row[MOST_TABLE_PAGES]:
-                self._widen(c, min(wide, _buckets_in(row)))
+            wide = min(1 << (_LOAD * keys - 1).bit_length() if keys else 1, _buckets_in(row))
+            if self._fixed is None and wide > row[BUCKETS]:
+                self._widen(c, wide)
             self._evicted[c] = row[EVICTIONS]
             pages = self._table_pages(c)
             page = self.tables[row[TABLE] + self._hand % pages]
