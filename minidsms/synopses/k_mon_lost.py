@@ -1,8 +1,9 @@
 """The keys of rows that went for good because of constraints: who comes with one may miss a result.
 
-Of each row twenty-four bits of a Bloom filter are kept until the row would have left its window, for each side by which
-a broken constraint would have needed it. So a row that comes for one that went is always seen, and one in some
-thousands that comes for none (`SET k_mon = 'lossy'`; Babu 2005, section 6.1.6, calls them false negatives).
+Of a row twenty-four bits of a Bloom filter are kept until it would have left its window, for each side by which a
+broken constraint would have needed it; where many rows go, of one key in eight. So rows that come for one that went are
+counted, or estimated, with one in some thousands that comes for none (`SET k_mon = 'lossy'`; Babu 2005, section 6.1.6:
+false negatives).
 
 Invariant: a filter is given up when the last of its rows has left its window.
 """
@@ -14,20 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Int64Array
+from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels.k_mon_bloom import bloom_add, bloom_test
 
 _FIRST_KEYS = 1024
 _MOST_KEYS = 1 << 20
 _BITS_PER_KEY = 24
+_SHARE = 8
+"""Of the keys of all but the first rows one in so many is remembered, and counts as many."""
 
 
 class _Filter:
-    """keys: room for so many.  held: how many there are.  newest: the greatest clock of their rows."""
+    """keys: room for so many.  held: how many there are.  newest: the greatest clock of their rows.  share: it knows
+    one key in so many.
+    """
 
     def __init__(self, keys: int) -> None:
         self.bits: np.ndarray[Any, np.dtype[np.uint64]] = np.zeros(8 * -(-keys * _BITS_PER_KEY // 512), np.uint64)
         self.keys = keys
+        self.share = 1 if keys == _FIRST_KEYS else _SHARE
         self.held = 0
         self.newest = -(2**63)
 
@@ -50,6 +56,11 @@ class LostKeys:
             if not filters or filters[-1].held == filters[-1].keys:
                 filters.append(_Filter(min(_MOST_KEYS, 4 * filters[-1].keys) if filters else _FIRST_KEYS))
             last = filters[-1]
+            if last.share > 1:
+                chosen = _is_chosen(keys)
+                keys, clock = keys[chosen], clock[chosen]
+                if not len(keys):
+                    break
             room = last.keys - last.held
             bloom_add(last.bits, np.ascontiguousarray(keys[:room]))
             last.held += min(room, len(keys))
@@ -58,10 +69,15 @@ class LostKeys:
 
     def count(self, side: int, keys: Int64Array) -> int:
         """How many of the keys rows have that went."""
-        found = np.zeros(len(keys), np.bool_)
-        for each in self._filters[side]:
-            bloom_test(each.bits, np.ascontiguousarray(keys), found)
-        return int(np.count_nonzero(found))
+        total = 0
+        for share in (1, _SHARE):
+            asked = np.ascontiguousarray(keys if share == 1 else keys[_is_chosen(keys)])
+            found = np.zeros(len(asked), np.bool_)
+            for each in self._filters[side]:
+                if each.share == share:
+                    bloom_test(each.bits, asked, found)
+            total += share * int(np.count_nonzero(found))
+        return total
 
     def expire(self, side: int, present: int) -> None:
         """Forget the rows that would have left their window: those with a lesser clock."""
@@ -89,3 +105,9 @@ class LostKeys:
     def live_codes(self) -> Sequence[Int64Array]:
         """No codes can be read back."""
         return ()
+
+
+def _is_chosen(keys: Int64Array) -> BoolArray:
+    """One key in _SHARE, by a hash: the same ones whenever they come."""
+    chosen: BoolArray = ((keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(61)) == 0
+    return chosen
