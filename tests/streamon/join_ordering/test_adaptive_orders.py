@@ -1,0 +1,80 @@
+"""Orders of joins follow the data, trees the rates; two inputs have nothing to choose; pinned plans stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minidsms
+
+STAR = "SELECT ISTREAM(R.a) FROM R [RANGE 100], S [RANGE 100], T [RANGE 100] WHERE R.a = S.a AND R.b = T.b"
+CHAIN = "SELECT T.b FROM R [RANGE 900], S [RANGE 900], T [RANGE 900] WHERE R.a = S.a AND S.b = T.b"
+
+
+def connected(**options: Any) -> minidsms.Connection:
+    db = minidsms.connect(cost_model="fixed", **options)
+    for name in "RST":
+        db.execute(f"CREATE STREAM {name} (a INTEGER, b INTEGER)")
+    return db
+
+
+def push(db: minidsms.Connection, first: int, n: int, keys: dict[str, tuple[int, int]], every: dict[str, int]) -> None:
+    """n instants; of each input a row at every k-th, its columns drawn from so many keys."""
+    rng = np.random.default_rng(first)
+    for name, (a, b) in keys.items():
+        ts = np.arange(first, first + n, every[name])
+        db.push(name, {"a": rng.integers(0, a, len(ts)), "b": rng.integers(0, b, len(ts))}, ts=ts)
+
+
+@pytest.mark.parametrize("algorithm", ["a_greedy", "sweep", "independent", "local_swaps", "optimal"])
+def test_the_window_that_drops_most_comes_first(algorithm: str) -> None:
+    every = {"S": 5, "T": 5, "R": 1}
+    with connected(filter_ordering=algorithm, profile_rate=0.2, profile_window=200) as db:
+        q = db.query(STAR)
+        push(db, 0, 12_000, {"S": (10, 10), "T": (10, 10), "R": (10, 200)}, every)
+        assert q.decisions() and q.decisions()[-1].new_plan.startswith("R: T, S |")
+        push(db, 12_000, 24_000, {"S": (10, 10), "T": (10, 10), "R": (200, 10)}, every)
+        assert q.decisions()[-1].new_plan.startswith("R: S, T |")
+        assert "- R: S [drops " in q.explain(analyze=True)
+
+
+def test_pinned_orders_stay_and_static_ones_are_not_profiled() -> None:
+    for options in ({"pin": True}, {"filter_ordering": "static"}, {"adaptive": "off"}):
+        pins = options.pop("pin", False)
+        with connected(profile_rate=0.2, profile_window=200, **options) as db:
+            q = db.query(STAR)
+            if pins:
+                q.pin_plan()
+            push(db, 0, 8_000, {"S": (10, 10), "T": (10, 10), "R": (10, 200)}, {"S": 5, "T": 5, "R": 1})
+            assert q.decisions() == []
+
+
+def test_a_join_of_two_has_no_order_and_the_ends_of_a_chain_are_not_profiled() -> None:
+    with connected(profile_rate=1.0) as db:
+        pair = db.query("SELECT ISTREAM(R.a) FROM R [RANGE 9], S [RANGE 9] WHERE R.a = S.a")
+        chain = db.query(CHAIN)
+        push(db, 0, 500, {"S": (10, 10), "T": (10, 10), "R": (10, 10)}, {"S": 5, "T": 5, "R": 1})
+        assert not any("drops" in line for line in pair.explain(analyze=True).splitlines())
+        lines = [line.strip() for line in chain.explain(analyze=True).splitlines() if line.strip().startswith("- ")]
+        assert lines[0] == "- R: S, T" and lines[2] == "- T: S, R" and lines[1].startswith("- S: ")
+
+
+def test_auto_keeps_the_join_that_a_fast_input_would_compute_again_and_again() -> None:
+    """Figure 5.6: a row of T meets many of S, none of which meets one of R."""
+    with connected(join_plan="auto") as db:
+        q = db.query(CHAIN)
+        push(db, 0, 60_000, {"R": (100_000, 5), "S": (100_000, 5), "T": (5, 5)}, {"R": 10, "S": 10, "T": 1})
+        taken = [d for d in q.decisions() if d.technique == "join plan"]
+        assert [d.new_plan for d in taken] == ["((R, S), T)"]
+        assert taken[0].expected_gain is not None and taken[0].expected_gain > 0.5
+        assert "XJoin ((R, S), T) on" in q.explain()
+        assert "rate of T" in taken[0].statistics and "S x T" in taken[0].statistics
+
+
+def test_auto_keeps_nothing_where_joins_are_small() -> None:
+    with connected(join_plan="auto") as db:
+        q = db.query(CHAIN)
+        push(db, 0, 60_000, {"R": (1000, 900), "S": (1000, 900), "T": (900, 900)}, {"R": 2, "S": 2, "T": 2})
+        assert [d for d in q.decisions() if d.technique == "join plan"] == []
