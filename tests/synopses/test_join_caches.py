@@ -152,3 +152,11 @@ def test_what_is_told_to_be_held_is_what_the_arrays_take() -> None:
     assert caches.nbytes == sum(a.nbytes for a in arrays)
     held = sum(window.nbytes for window in join.op.synopses())
     assert join.op.describe().figures["bytes"] == held > caches.nbytes
+
+
+def test_a_table_that_may_not_become_wider_is_left_alone() -> None:
+    join = Filled(1000, 3, budget=16 * PAGE_BYTES)
+    join.probe(range(1000), 3)
+    before = join.op.caches.tables
+    join.probe(range(1000), 4)
+    assert join.op.caches.tables is before
