@@ -1,0 +1,162 @@
+"""Runs of a feed through the engine under one plan or another.
+
+What is measured is processor time: of the whole process around `push`, `advance` and `fetch_arrow`, and, alone, what
+the join operator has taken. Plans that are compared take turns, block by block, so that what else the machine does
+falls on all of them alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import minidsms
+from experiments.caching.streams import Block, Feed
+from minidsms.operators.operator import Operator
+from minidsms.query import Query
+from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan
+from minidsms.streamon.framework import Adaptation, adaptations_of
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What runs a feed. options: of `connect`.  caches: to stay with these, where given, whatever is measured."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    caches: tuple[CacheSpec, ...] | None = None
+
+
+MJOIN = Plan("MJoin", {"caching": "off"})
+PREFIX = Plan("prefix caches", {"caching": "prefix"})
+GLOBAL = Plan("global caches", {"caching": "global"})
+XJOIN = Plan("XJoin", {"join_plan": "xjoin", "caching": "off"})
+
+
+def forced(*caches: CacheSpec, name: str = "cached") -> Plan:
+    """An MJoin with these caches."""
+    return Plan(name, {"caching": "global"}, tuple(sorted(caches)))
+
+
+@dataclass
+class Measured:
+    """Of one run. elements: pushed; cpu_ns: of all; join_ns: of the join operators.  hits: of probes, of all caches.
+
+    by_block: (elements, cpu_ns, join_ns) of each block.  plan: in words, at the end.
+    """
+
+    elements: int = 0
+    cpu_ns: int = 0
+    join_ns: int = 0
+    results: int = 0
+    probes: int = 0
+    hits: int = 0
+    nbytes: int = 0
+    plan: str = ""
+    by_block: list[tuple[int, int, int]] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """M elements per second of processor time."""
+        return 1e3 * self.elements / self.cpu_ns
+
+    @property
+    def join_rate(self) -> float:
+        """M elements per second that the join alone could take."""
+        return 1e3 * self.elements / self.join_ns
+
+
+class Run:
+    """One plan in an engine of its own, fed block by block."""
+
+    def __init__(self, feed: Feed, plan: Plan) -> None:
+        self.measured = Measured()
+        self._db = minidsms.connect(**plan.options)
+        for name, columns in feed.streams:
+            self._db.execute(f"CREATE STREAM {name} ({', '.join(f'{c} INTEGER' for c in columns)})")
+        self.query: Query = self._db.query(feed.query)
+        self._joined_ns = 0
+        for operator in self.query.network.operators:
+            if "Join" in operator.name:
+                self._time(operator)
+        if plan.caches is not None:
+            adaptation = caching_of(self.query)
+            adaptation.pin(JoinPlan(adaptation.executor.plan.orders, plan.caches))
+            self.query.pin_plan()
+
+    def feed(self, block: Block, counts: bool) -> None:
+        """Push a block. counts: it is measured, not warm-up."""
+        measured, joined = self.measured, self._joined_ns
+        began, elements, last = time.process_time_ns(), 0, 0
+        for name, (columns, ts) in block.items():
+            if len(ts):
+                self._db.push(name, columns, ts=ts)
+                elements += len(ts)
+                last = max(last, int(ts[-1]))
+        self._db.advance(last)
+        results = len(self.query.fetch_arrow())
+        spent = time.process_time_ns() - began
+        if counts:
+            took = self._joined_ns - joined
+            measured.elements += elements
+            measured.cpu_ns += spent
+            measured.join_ns += took
+            measured.results += results
+            measured.by_block.append((elements, spent, took))
+
+    def end(self) -> Measured:
+        """Close; what was measured."""
+        for adaptation in adaptations_of(self.query.network.operators):
+            if adaptation.technique == "caching":
+                self.measured.plan = adaptation.executor.plan_text(adaptation.executor.plan)
+                for figures in adaptation.executor.join.cache_figures().values():  # type: ignore[attr-defined]
+                    self.measured.probes += figures.probes
+                    self.measured.hits += figures.hits
+                    self.measured.nbytes += figures.bytes
+        self._db.close()
+        return self.measured
+
+    def _time(self, join: Operator) -> None:
+        """Count the processor time of a join's turns."""
+        run = join.run
+
+        def timed(budget: int) -> int:
+            began = time.thread_time_ns()
+            consumed = run(budget)
+            self._joined_ns += time.thread_time_ns() - began
+            return consumed
+
+        join.run = timed  # type: ignore[method-assign]
+
+
+def caching_of(query: Query) -> Adaptation[JoinPlan]:
+    """Where the caches of a query's join are chosen."""
+    return next(a for a in adaptations_of(query.network.operators) if a.technique == "caching")
+
+
+def compare(
+    feed_of: Callable[[], Feed], plans: Sequence[Plan], warm_up: float = 0.3, repeats: int = 3
+) -> list[Measured]:
+    """Every plan on the feed, by turns; of so many runs the one in which the join took least."""
+    best: list[Measured] = []
+    for _ in range(repeats):
+        found = turns(feed_of(), plans, warm_up)
+        best = found if not best else [min(pair, key=lambda m: m.join_ns) for pair in zip(best, found)]
+    return best
+
+
+def turns(feed: Feed, plans: Sequence[Plan], warm_up: float, size: int = 1_000) -> list[Measured]:
+    """One run of every plan, block by block by turns. warm_up: share of the rounds that is not measured."""
+    runs = [Run(feed, plan) for plan in plans]
+    size = min(size, max(1, feed.rounds // 10))
+    for place, block in enumerate(feed.blocks(size)):
+        for run in _rotated(runs, place):
+            run.feed(block, counts=place * size >= warm_up * feed.rounds)
+    return [run.end() for run in runs]
+
+
+def _rotated(runs: Sequence[Run], by: int) -> Iterator[Run]:
+    for k in range(len(runs)):
+        yield runs[(k + by) % len(runs)]
