@@ -7,8 +7,11 @@ terminal is told once what the wait is for.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from numba.core import event
+
+from minidsms.kernels.stale_code import drop_stale_code
 
 _COMPILING = "numba:compile"
 """What numba tells when it compiles, and not when it finds a function in the cache."""
@@ -34,3 +37,6 @@ class _Announcement(event.Listener):
 
 
 event.register(_COMPILING, _Announcement())  # type: ignore[no-untyped-call]
+
+# Before any kernel is loaded.
+drop_stale_code(Path(__file__).parent, [Path(__file__).parent.parent / "elements.py"])
