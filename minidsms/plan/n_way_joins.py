@@ -1,6 +1,7 @@
 """Which operator joins the windows of an n-way join: an MJoin, or an XJoin with a tree that was written or adapts.
 
-Invariant: queries whose joins differ in what `SET join_plan` asked for do not share an operator; answers are the same.
+Invariant: queries whose joins differ in what `SET join_plan` or `SET caching` asked for do not share an operator; their
+answers are the same.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ def join_plan_of(node: MultiJoin, streamon: StreaMon) -> Hashable:
     if asked not in WORDS:
         return tree_over(asked, input_names(node.names))
     return asked if len(node.windows) > 2 else "mjoin"
+
+
+def plan_key(node: MultiJoin, streamon: StreaMon) -> Hashable:
+    """What must be alike in the settings of two queries that share the operator of a join: its plan and its caching."""
+    return join_plan_of(node, streamon), streamon.settings["caching"] if len(node.windows) > 2 else "off"
 
 
 def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | None, streamon: StreaMon) -> Operator:

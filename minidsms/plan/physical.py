@@ -53,7 +53,7 @@ from minidsms.plan.logical import (
     projected,
     rewrite,
 )
-from minidsms.plan.n_way_joins import join_plan_of
+from minidsms.plan.n_way_joins import plan_key
 from minidsms.plan.reading import is_immediate, refers_to_store
 from minidsms.plan.reduced_joins import reduced_join
 from minidsms.plan.rules.expand_outer_joins import equal_pair
@@ -185,7 +185,7 @@ class PhysicalPlanner:
             self._note_input(node)
             shape = shape_of(node)
             if isinstance(node, MultiJoin) and not isinstance(node, ReducedJoin):
-                shape = shape, join_plan_of(node, self._streamon)
+                shape = shape, plan_key(node, self._streamon)
             self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._marked(node))
             self._kept.append(node)
         return self._operators[key]

@@ -84,6 +84,21 @@ def test_queries_with_different_plans_run_apart_and_answer_alike() -> None:
         assert "- (R, S): " in queries[1].explain(analyze=True)
 
 
+def test_queries_with_other_caching_run_apart_and_answer_alike() -> None:
+    with connected() as db:
+        queries = []
+        for caching in ("off", "prefix", "global"):
+            db.execute(f"SET caching = {caching}")
+            queries.append(db.query(CHAIN))
+        for t in range(30):
+            for name in "RST":
+                db.push(name, (t % 2, t % 3), ts=t)
+        answers = [sorted(map(tuple, q.fetch()), key=repr) for q in queries]
+        assert answers[0] and all(answer == answers[0] for answer in answers)
+        joins = [op for q in queries for op in q.network.operators if op.name == "MJoin"]
+        assert len(set(map(id, joins))) == 3
+
+
 def test_explain_shows_the_plan_of_a_query_that_does_not_run() -> None:
     with connected(join_plan="((R, S), other)") as db:
         lines = [row[0] for row in db.execute(f"EXPLAIN {CHAIN}").rows]
