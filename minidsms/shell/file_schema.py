@@ -65,8 +65,12 @@ def _read(path: str, kind: str) -> Any:
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in (".json", ".jsonl", ".ndjson"):
-        from pyarrow import json
+        from pyarrow import ArrowInvalid, json
 
+        from minidsms.sources.json_rows import crashes_arrow
+
+        if crashes_arrow(start):
+            raise ArrowInvalid("null where an object should stand")
         return json.read_json(io.BytesIO(start))
     from pyarrow import csv
 

@@ -22,6 +22,15 @@ from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_timestamps
 
 _LINE = re.compile(rb"\S[^\n]*")
+_BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
+
+
+def crashes_arrow(data: bytes) -> bool:
+    """A null stands where an object should: with an error behind it, Arrow's reader (26.0) breaks off the process.
+
+    A text that looks like it counts, too: then the block is read line by line, with the same result.
+    """
+    return b"null" in data and _BARE_NULL.search(data) is not None
 
 
 class JsonRows:
@@ -88,6 +97,8 @@ class JsonRows:
         fields = []
         for name, type_, ticks in zip(self._names, self._types, self._ticks):
             fields.append((name, pa.int64() if type_ is Type.TIMESTAMP and ticks else arrow_type(type_)))
+        if crashes_arrow(block.data):
+            raise pa.ArrowInvalid("null where an object should stand")
         table = arrow_json.read_json(
             pa.BufferReader(block.data),
             read_options=arrow_json.ReadOptions(block_size=len(block.data) + 1, use_threads=False),

@@ -272,6 +272,17 @@ def test_whatever_a_file_holds_only_our_errors_escape(tmp_path: Path, content: b
     rows_of(open_source(str(path), "json", FOUR))
 
 
+@pytest.mark.parametrize("content", [b'null{"i":1}\xed\xa0\x80', b'null/\n\t ]}{"i":1}', b'{"i":1}\n null\x00'])
+def test_a_null_that_is_no_row_is_rejected_instead_of_ending_the_process(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(b'{"i":7}\n' + content)
+    source = JsonSource(str(path), FOUR)
+    assert rows_of(source)[0][0] == 7
+    assert source.rejected.count >= 1
+    path.write_bytes(content)
+    assert len(rows_of(JsonSource(str(path), FOUR))) <= 1
+
+
 @fuzzed
 @given(st.binary(max_size=60).map(lambda b: b.replace(b"x", b'"').replace(b"y", b"\n")), st.integers(1, 9))
 def test_every_byte_is_in_one_block(tmp_path: Path, content: bytes, size: int) -> None:
