@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema, Type
-from minidsms.kernels import bag_window as kernels
 from minidsms.kernels.hashing import hash_rows, normal_signs
 from minidsms.kernels.mjoin import HAS_NULLS, KEY, NODES
 from minidsms.synopses.row_layout import RowLayout
@@ -39,6 +38,10 @@ class BagWindow:
     def __init__(
         self, index: WindowIndex, number: int, schema: Schema, keys: Sequence[Key], needed: Iterable[int]
     ) -> None:
+        # Loaded for the first bag: most joins have none.
+        from minidsms.kernels import bag_window
+
+        self._kernels = bag_window
         self.schema = schema
         self.keys = tuple(keys)
         self.layout = RowLayout(schema, (), sorted({c for key in keys for c in key} | set(needed)), False)
@@ -88,11 +91,11 @@ class BagWindow:
 
     def _take(self, rows: Int64Array, signs: Any, leaving: int) -> tuple[Int64Array, Int64Array]:
         places, freed = np.empty(len(rows), np.int64), np.empty(leaving, np.int64)
-        top = kernels.take_rows(
+        top = self._kernels.take_rows(
             signs, rows, hash_rows(rows), self._row_heads, self._row_nodes, self._words, self._free, self._top,
             places, freed,
         )  # fmt: skip
-        assert top != kernels.MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+        assert top != self._kernels.MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
         self._top = int(top)
         self._held += len(rows) - 2 * leaving
         return places, freed
@@ -105,17 +108,19 @@ class BagWindow:
             if len(key) == 1:
                 j = layout.columns.index(key[0])
                 mask_word = layout.width - layout.masks + j // 62
-                if kernels.take_key_words(self._words, layout.word_of[j], mask_word, j % 62, slots, index.nodes, base):
+                if self._kernels.take_key_words(
+                    self._words, layout.word_of[j], mask_word, j % 62, slots, index.nodes, base
+                ):
                     self.figures[HAS_NULLS] = 1
             else:
                 parts = np.array([index.keys[first + self.keys.index((c,)), NODES] for c in key], np.int64)
-                kernels.combine_keys_of(index.nodes, base, parts, slots)
+                self._kernels.combine_keys_of(index.nodes, base, parts, slots)
 
     # ----------------------------------------------------------------------------------------------------- state
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The rows held, as words of the columns kept."""
-        return {"words": self._words[kernels.held(self._row_nodes)]}
+        return {"words": self._words[self._kernels.held(self._row_nodes)]}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
@@ -123,7 +128,7 @@ class BagWindow:
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held."""
-        slots = kernels.held(self._row_nodes)
+        slots = self._kernels.held(self._row_nodes)
         for j, c in enumerate(self.layout.columns):
             if self.schema[c].type is Type.TEXT:
                 yield self._words[slots, self.layout.word_of[j]]
@@ -139,12 +144,12 @@ class BagWindow:
             self._grow(1 << (capacity - self._top + count - 1).bit_length())
         elif self._roomy > _SLICES_BEFORE_SHRINKING and not self._freed:
             self._roomy = 0
-            self._refill(self._words[kernels.held(self._row_nodes)], count)
+            self._refill(self._words[self._kernels.held(self._row_nodes)], count)
 
     def _allocate(self, capacity: int) -> None:
         """Empty arrays of so many slots."""
         self._words = np.zeros((capacity, self.layout.width), np.int64)
-        self._row_nodes = np.full((capacity, 2), kernels.FREE, np.int64)
+        self._row_nodes = np.full((capacity, 2), self._kernels.FREE, np.int64)
         self._row_heads = np.full(capacity, -1, np.int64)
         self._free = np.arange(capacity - 1, -1, -1, dtype=np.int64)
         self._top = capacity
@@ -158,7 +163,7 @@ class BagWindow:
         self._words[:old], self._row_nodes[:old], self._held = words, row_nodes, held
         self._top = capacity - old + len(free)
         self._free[capacity - old : self._top] = free
-        kernels.rehash(self._row_heads, self._row_nodes)
+        self._kernels.rehash(self._row_heads, self._row_nodes)
         self._index.set_capacity(self._number, capacity)
 
     def _refill(self, words: Int64Array, more: int) -> None:
