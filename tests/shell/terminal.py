@@ -22,7 +22,7 @@ from types import TracebackType
 import pyte
 
 ROOT = Path(__file__).parent.parent.parent
-PATIENCE_S = 600.0
+PATIENCE_S = 240.0
 """How long to wait for what has to come, on a machine that is busy and has its kernels to compile."""
 
 UP, DOWN, RIGHT = "\x1b[A", "\x1b[B", "\x1b[C"

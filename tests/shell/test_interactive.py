@@ -196,7 +196,7 @@ def test_it_follows_the_size_of_the_terminal(declared: Terminal) -> None:
 def test_history_comes_back_and_is_searched_also_by_the_next_shell(folder: Path) -> None:
     with begun(folder) as terminal:
         terminal.line("SHOW SETTINGS;")
-        terminal.wait("batch_size")
+        terminal.wait("seed of everything random")
         terminal.line("SHOW VIEWS;")
         terminal.wait("view  query")
         terminal.send(UP + UP)
@@ -207,14 +207,14 @@ def test_history_comes_back_and_is_searched_also_by_the_next_shell(folder: Path)
         terminal.send("\x12settin")
         terminal.wait("SHOW SETTINGS;")
         terminal.send("\r")
-        terminal.wait(lambda: terminal.prompt.endswith("SHOW SETTINGS;") or "batch_size" in terminal.text)
+        terminal.wait(lambda: terminal.prompt.endswith("SHOW SETTINGS;") or "seed of everything random" in terminal.text)
     kept = folder / ".local/state/minidsms/history"
     assert "SHOW VIEWS;" in kept.read_text() and kept.stat().st_mode & 0o077 == 0
 
 
 def test_suggestions_from_the_history_are_taken_with_the_right_arrow(terminal: Terminal) -> None:
     terminal.line("SHOW SETTINGS;")
-    terminal.wait("batch_size")
+    terminal.wait("seed of everything random")
     terminal.wait(lambda: terminal.prompt == "cql>")
     for _ in range(10):
         # A suggestion is looked for when a key is pressed; the history may not hold the line yet: then type again.
@@ -235,7 +235,7 @@ def test_vi_keys_edit_as_vi_does(folder: Path) -> None:
         terminal.send("hx")
         terminal.wait(lambda: terminal.prompt == "cql> SHOW SETTINGS;")
         terminal.send("\r")
-        terminal.wait("batch_size")
+        terminal.wait("seed of everything random")
 
 
 def test_what_is_typed_is_coloured_by_the_grammar(terminal: Terminal) -> None:
@@ -271,7 +271,7 @@ def test_data_cannot_drive_the_terminal(terminal: Terminal) -> None:
 
 def test_a_signal_while_a_statement_runs_ends_the_statement_alone(terminal: Terminal) -> None:
     terminal.line(".read long.cql")
-    terminal.wait("batch_size")
+    terminal.wait("seed of everything random")
     terminal.send("\x03")
     terminal.wait("interrupted")
     terminal.line("SHOW VIEWS;")
