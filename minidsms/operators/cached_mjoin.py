@@ -62,6 +62,7 @@ class CachedMJoin(MJoin):
         self._plan = JoinPlan(self.orders)
         self._shapes: Mapping[CacheSpec, StoreShape] = {}
         self._compiled: CompiledPlan | None = None
+        self._renumberings = 0
         self._chosen = np.zeros(n, np.int64)
         self._levels = np.zeros(n * LEVEL_WORDS, np.int64)
         self._stops = np.zeros(n, np.int64)
@@ -123,6 +124,9 @@ class CachedMJoin(MJoin):
             yield from super()._join(batches)
         else:
             self._index.admit(batches)
+            if self._index.renumberings != self._renumberings:
+                self._renumberings = self._index.renumberings
+                self.caches.clear()
             yield from self._join_cached(self._compiled)
 
     def _join_entering(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:

@@ -172,6 +172,7 @@ class BagWindow:
         capacity = max(_LEAST_CAPACITY, 1 << (n + more).bit_length())
         self._freed.clear()
         self._allocate(capacity)
+        self._index.renumberings += 1
         self._index.clear(self._number)
         self._index.set_capacity(self._number, capacity)
         self.layout.note_nulls(words)

@@ -274,6 +274,7 @@ class WindowIndex:
     keys: of each input, see `IndexedWindow`.  marked: of each input, or None where no marks are wanted.
     ranges: of each input, where the inputs are streams whose elements leave after so many ticks (None: never).
     bags: of each input, whether its rows leave in any order. Then there are neither marks nor ranges.
+    renumberings: how often rows of a bag have got other slots; whoever holds slots begins anew then.
     """
 
     def __init__(
@@ -306,6 +307,7 @@ class WindowIndex:
             else IndexedWindow(self, i, schemas[i], keys[i], None if marked is None else marked[i], needed[i])
             for i in range(n)
         ]
+        self.renumberings = 0
         self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
         self.places: Int64Array = np.zeros(0, np.int64)
 

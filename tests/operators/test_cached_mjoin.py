@@ -20,6 +20,7 @@ from tests.operators.test_mjoin import (
     APART,
     CHAIN,
     GRAPHS,
+    S,
     entering,
     every_column,
     inputs_of,
@@ -90,6 +91,28 @@ def test_the_answer_is_the_same_in_caches_of_any_size(name: str, options: dict[s
     for seed in range(10, 12):
         _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 30), **options)
         assert answer == expected
+
+
+def test_a_relation_that_shrinks_gives_its_rows_other_slots_and_caches_begin_anew() -> None:
+    def side() -> list[Element]:
+        def row(k: int) -> tuple[int, int, float, bool]:
+            return (k, k, 0.0, True)
+
+        burst = [(ts, sign, row(k)) for ts, sign in ((5, 1), (6, -1)) for k in range(100, 3100)]
+        few = [(7, 1, row(k)) for k in range(20)]
+        changes = [
+            change
+            for ts in range(8, 28)
+            for change in ((ts, -1, row(ts - 8)), (ts, 1, (7 * ts % 20, 3 * ts % 20, 0.5, True)))
+        ]
+        return [*burst, *few, *changes, *((ts, 1, row(3 * ts % 20)) for ts in range(28, 50))]
+
+    items, columns = [side() for _ in range(3)], [(0, 0), (2, 0)]
+    op = operator(CHAIN, columns, fifo=(False, False, False))
+    op.switch(CHAIN_CACHED)
+    plain = mjoin.MJoin([queue(S) for _ in range(3)], CHAIN, columns, op.schema, fifo=(False, False, False))
+    assert feed(op, items, range(1, 60)) == feed(plain, items, range(1, 60))
+    assert op.index.renumberings > 0 and total(op.cache_figures().values(), "hits") > 0
 
 
 @pytest.mark.parametrize(("mode", "seed"), [("netted", 9), ("netted", 27), ("at once", 54), ("streams", 56)])
