@@ -1,4 +1,5 @@
-"""Which operator joins the windows of an n-way join: an MJoin, or an XJoin with a tree that was written or adapts.
+"""Which operator joins the windows of an n-way join: an MJoin, an XJoin with a tree that was written or adapts, or one
+that chooses between these and caches.
 
 Invariant: queries whose joins differ in what `SET join_plan` or `SET caching` asked for do not share an operator; their
 answers are the same.
@@ -19,6 +20,7 @@ from minidsms.queues import Queue
 from minidsms.streamon.stream_monitor import StreaMon
 
 if TYPE_CHECKING:
+    from minidsms.operators.mjoin import MJoin
     from minidsms.operators.xjoin import XJoin
 
 
@@ -51,7 +53,9 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
     arguments = (queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
     asked = join_plan_of(node, streamon)
     join: MJoin
-    if isinstance(asked, tuple) or asked == "xjoin" or (asked == "auto" and all(fifo or ())):
+    if asked == "auto":
+        join = _choosing(arguments, names, operator, streamon)
+    elif isinstance(asked, tuple) or asked == "xjoin":
         join = _with_trees(arguments, asked, names, operator, streamon)
     elif streamon.settings["caching"] == "off" or len(queues) < 3:
         join = MJoin(*arguments)
@@ -68,10 +72,24 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
     return join
 
 
+def _choosing(arguments: tuple[Any, ...], names: tuple[str, ...], operator: str, streamon: StreaMon) -> MJoin:
+    """An MJoin that takes caches or a tree where these cost less."""
+    from minidsms.operators.auto_join import AutoJoin
+    from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
+    from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
+
+    join = AutoJoin(*arguments)
+    join.names = names
+    join.caching = AdaptiveCaches(join, names, operator, streamon, "global")
+    if all(arguments[-1] or ()):  # trees keep results over windows whose rows leave in order
+        join.planting = AdaptiveTrees(join, names, operator, streamon, binary=False)
+    return join
+
+
 def _with_trees(
     arguments: tuple[Any, ...], asked: Hashable, names: tuple[str, ...], operator: str, streamon: StreaMon
 ) -> XJoin:
-    """An XJoin with the tree asked for, or one that adapts. CqlError where the join cannot have it."""
+    """An XJoin with the tree asked for, or the best one. CqlError where the join cannot have it."""
     from minidsms.operators.join_tree import left_deep
     from minidsms.operators.xjoin import XJoin
     from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
@@ -89,15 +107,14 @@ def _with_trees(
     if isinstance(asked, tuple):
         join.take_tree(_checked(asked, join, names))
         return join
-    if asked == "xjoin":
-        if not join.graph.is_connected:
-            raise CqlError(
-                "join_plan = xjoin needs equalities that link all inputs of the join",
-                note=f"this query joins: {listing(names)}",
-                hint="SET join_plan = mjoin",
-            )
-        join.take_tree(left_deep(join.graph))
-    join.planting = AdaptiveTrees(join, names, operator, streamon, binary=asked == "xjoin")
+    if not join.graph.is_connected:
+        raise CqlError(
+            "join_plan = xjoin needs equalities that link all inputs of the join",
+            note=f"this query joins: {listing(names)}",
+            hint="SET join_plan = mjoin",
+        )
+    join.take_tree(left_deep(join.graph))
+    join.planting = AdaptiveTrees(join, names, operator, streamon, binary=True)
     return join
 
 

@@ -207,7 +207,9 @@ def test_history_comes_back_and_is_searched_also_by_the_next_shell(folder: Path)
         terminal.send("\x12settin")
         terminal.wait("SHOW SETTINGS;")
         terminal.send("\r")
-        terminal.wait(lambda: terminal.prompt.endswith("SHOW SETTINGS;") or "seed of everything random" in terminal.text)
+        terminal.wait(
+            lambda: terminal.prompt.endswith("SHOW SETTINGS;") or "seed of everything random" in terminal.text
+        )
     kept = folder / ".local/state/minidsms/history"
     assert "SHOW VIEWS;" in kept.read_text() and kept.stat().st_mode & 0o077 == 0
 

@@ -34,13 +34,23 @@ class AdaptiveCaches:
     Its owner asks `limit` before it joins a part of its input and calls `joined` after.
     """
 
-    def __init__(self, join: SampledJoin, names: Sequence[str], operator: str, streamon: StreaMon) -> None:
+    def __init__(
+        self,
+        join: SampledJoin,
+        names: Sequence[str],
+        operator: str,
+        streamon: StreaMon,
+        consistency: str | None = None,
+    ) -> None:
+        """consistency: of the candidates, where the setting `caching` does not say it."""
         settings = streamon.settings
         self._join = join
         self._streamon = streamon
         self._measures_time = settings["cost_model"] == "measured"
         self._budget: int | None = settings["cache_memory"]
-        self._options = SelectionOptions(str(settings["caching"]), interval=int(settings["cache_interval"]))
+        self._options = SelectionOptions(
+            consistency or str(settings["caching"]), interval=int(settings["cache_interval"])
+        )
         self._selection: CacheSelection | None = None
         self.executor = CacheExecutor(join, names, self._measures_time)
         self._sampler = PipelineSampler(join, self._measures_time, lambda: self.executor.joining_ns)
@@ -55,12 +65,18 @@ class AdaptiveCaches:
         self._adapting_ns = 0
         self._quiet_until = 0
         self._pause = self._options.interval
+        self._stands_aside = False
         join.allot(Memory(self._budget))
 
     @property
     def has_choice(self) -> bool:
         """Caches are possible under some orders."""
         return self._join.graph.is_connected
+
+    @property
+    def saving(self) -> float:
+        """The share of what the pipelines cost that the best caches known save, in use or not."""
+        return 0.0 if self._selection is None else self._selection.saving
 
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
@@ -100,11 +116,18 @@ class AdaptiveCaches:
 
     def _look(self, part: Sequence[Batch | None], instant: int) -> None:
         """Sample the part, and ask for caches where enough has passed for an answer."""
+        assert self._selection is not None
         began = time.thread_time_ns()
         self._sampler.joined(part)
+        if self._stands_aside == self._join.uses_orders:
+            self._stands_aside = not self._join.uses_orders
+            self._selection.adopt(self._join.plan)
         if self.executor.elements >= self._ask_at:
             self._ask_at = self.executor.elements + self._pause // 4
-            self.adaptation.reconsider(instant)
+            if self._stands_aside:
+                self._selection.foresee()
+            else:
+                self.adaptation.reconsider(instant)
         self._adapting_ns += time.thread_time_ns() - began
 
     def _is_affordable(self) -> bool:

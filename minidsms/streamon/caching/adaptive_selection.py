@@ -72,6 +72,7 @@ class SelectionOptions:
 
 class CacheSelection:
     """Says which caches to use. choices: times that the offline choice was made; last: the latest of them.
+    saving: the share of the cost without caches that the latest would save.
 
     budget: bytes that all caches may hold, None for no limit.  priorities: of the stores chosen (section 5.6).
     """
@@ -87,6 +88,7 @@ class CacheSelection:
         self.budget = budget
         self.priorities: dict[SharedKey, float] = {}
         self.states: dict[CacheSpec, State] = {}
+        self.saving = 0.0
         self.choices = 0
         self.last: Choice | None = None
         self._executor = executor
@@ -102,6 +104,7 @@ class CacheSelection:
         self._values: dict[CacheSpec, CacheValue] = {}
         self._spent: list[float] = []
         self._refused: dict[CacheSpec, tuple[int, int]] = {}
+        self._foreseen: Proposal[JoinPlan] | None = None
         self._meet_orders()
 
     @property
@@ -118,6 +121,9 @@ class CacheSelection:
 
     def propose(self) -> Proposal[JoinPlan] | None:
         """Another set of caches, where the statistics ask for one."""
+        foreseen, self._foreseen = self._foreseen, None
+        if foreseen is not None and foreseen.plan.orders == self._executor.plan.orders:
+            return foreseen
         if self._executor.plan.orders != self._orders:
             self._meet_orders()
         rests = not self._is_profiling and self._executor.elements < self._look_at
@@ -137,6 +143,12 @@ class CacheSelection:
         if self._profiler.elements - self._rested_since >= interval and not self._trial.is_running:
             return self._profile_again()
         return None
+
+    def foresee(self) -> None:
+        """The join runs without pipelines for now: choose what is to be proposed first when it has them again."""
+        before, self._foreseen = self._foreseen, None
+        proposal = self.propose()
+        self._foreseen = before if proposal is None else proposal if proposal.plan.caches else None
 
     def adopt(self, plan: JoinPlan) -> None:
         """This plan runs now."""
@@ -204,6 +216,7 @@ class CacheSelection:
             chosen, cost = choice.caches, choice.cost + extra
             if not chosen or cost > problem.uncached:
                 chosen, cost = (), problem.uncached
+            self.saving = 1 - cost / problem.uncached if problem.uncached else 0.0
             gain = 1 - cost / now if now else 0.0
             if gain >= LEAST_GAIN:
                 wanted = chosen
@@ -241,6 +254,7 @@ class CacheSelection:
     def _evict(self, losers: tuple[CacheSpec, ...], reason: str) -> Proposal[JoinPlan]:
         values = self._values_of(self._used)
         self._values.update(values)
+        self.saving = 0.0
         for spec in losers:
             self.states[spec] = State.UNUSED
             times = min(self._refused.get(spec, (0, 0))[1] + 1, MOST_REFUSALS)

@@ -55,6 +55,10 @@ class SampledJoin(CachingJoin, Protocol):
     def index(self) -> WindowIndex:
         """Its windows."""
 
+    @property
+    def uses_orders(self) -> bool:
+        """Its pipelines run, not a tree that keeps subresults."""
+
 
 class PipelineSampler:
     """measures_time: sampling keeps to its share of the time; else it is done with every part.

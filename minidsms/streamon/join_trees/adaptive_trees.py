@@ -46,7 +46,9 @@ class AdaptiveTrees:
         self.executor = TreeExecutor(join, names, binary, measures_time)
         self.profiler = JoinTreeProfiler(join.graph, join.index, names)
         enters = join.ranges is not None
-        self.reoptimizer = TreeReoptimizer(self.executor, self.profiler, not join.leaves_out, enters)
+        self.reoptimizer = TreeReoptimizer(
+            self.executor, self.profiler, not join.leaves_out, enters, self._saved_by_caches
+        )
         self.adaptation: Adaptation[Tree] = Adaptation(
             "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon
         )
@@ -62,13 +64,13 @@ class AdaptiveTrees:
 
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
-        self._begun = time.perf_counter_ns()
+        self._begun = time.thread_time_ns()
         return self.adaptation.limit(elements)
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """A part was joined under the plan."""
         arrived = np.array([0 if batch is None else len(batch) for batch in part], np.int64)
-        self.executor.time_ns += time.perf_counter_ns() - self._begun
+        self.executor.time_ns += time.thread_time_ns() - self._begun
         self.executor.elements += int(arrived.sum())
         instant = min(int(batch.ts[0]) for batch in part if batch is not None)
         self.adaptation.passed(int(arrived.sum()), instant)
@@ -95,13 +97,17 @@ class AdaptiveTrees:
 
     def _look(self, instant: int) -> None:
         """Measure the windows, and take the tree that follows."""
-        start = time.perf_counter_ns()
+        start = time.thread_time_ns()
         self.profiler.measure()
         self._usual = self._recent / max(1.0, float(self._recent.sum()))
         self._recent = np.zeros_like(self._recent)
         if not self.adaptation.reconsider(instant):
             self.reoptimizer.start_over()
-        self.executor.profiling_ns += time.perf_counter_ns() - start
+        self.executor.profiling_ns += time.thread_time_ns() - start
+
+    def _saved_by_caches(self) -> float:
+        """Of what the pipelines of the flat tree cost."""
+        return 0.0 if self._join.caching is None else self._join.caching.saving
 
     def describe(self) -> tuple[str, ...]:
         """What the present tree was thought to cost when it was last looked at."""

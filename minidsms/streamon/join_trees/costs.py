@@ -44,7 +44,8 @@ ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 class TreeCosts:
     """sizes: tuples of the join of a set of inputs.  rates: (n,) shares of the elements.
 
-    deletes: elements leave too, and are joined as those that come are.
+    deletes: elements leave too, and are joined as those that come are.  saving: the share of what the MJoin's pipelines
+    cost that caches in them save.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class TreeCosts:
         rates: Sequence[float],
         deletes: bool,
         unit: UnitCosts = MEASURED,
+        saving: float = 0.0,
     ) -> None:
         self._graph = graph
         self._n = graph.n
@@ -61,6 +63,7 @@ class TreeCosts:
         self._rates = rates
         self._times = 2.0 if deletes else 1.0
         self._unit = unit
+        self._left = 1.0 - saving
         self._known: dict[int, float] = {}
         self._linked = [sum(1 << j for j in graph.linked(i)) for i in range(graph.n)]
 
@@ -141,7 +144,7 @@ class TreeCosts:
                 before = self._at(visited) if visited != 1 << i else rows
                 visited |= 1 << j
                 total += self._rates[i] * (unit.flat_probe * before + unit.flat_match * self._at(visited)) / rows
-        return self._times * total
+        return self._times * total * self._left
 
     def _near(self, mask: int) -> int:
         near = 0

@@ -7,6 +7,8 @@ Invariant: it proposes legal trees only, and none that would save less than LEAS
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from minidsms.operators.join_graph import Orders
 from minidsms.operators.join_tree import Tree
 from minidsms.streamon.framework import Proposal
@@ -27,8 +29,17 @@ class TreeReoptimizer:
     """deletes: elements that leave are joined too.  enters: the inputs are streams with ranges, and only what enters
     them is joined.  expected: what the present tree is thought to cost, or None."""
 
-    def __init__(self, executor: TreeExecutor, profiler: JoinTreeProfiler, deletes: bool, enters: bool) -> None:
+    def __init__(
+        self,
+        executor: TreeExecutor,
+        profiler: JoinTreeProfiler,
+        deletes: bool,
+        enters: bool,
+        saving: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """saving: of caches, which the flat tree may have."""
         self._executor = executor
+        self._saving = saving
         self._enters = enters
         self._profiler = profiler
         self._deletes = deletes
@@ -64,7 +75,7 @@ class TreeReoptimizer:
         executor, profiler = self._executor, self._profiler
         join = executor.join
         unit = ALIKE if not executor.measures_time else ENTERING if self._enters else MEASURED
-        costs = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, unit)
+        costs = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, unit, self._saving())
         orders: Orders = join.orders
         tree, cost = costs.best(orders, executor.binary)
         return tree, cost, costs.of(executor.plan, orders)

@@ -1,0 +1,91 @@
+"""Generated n-way joins under `join_plan = auto`: trees, caches and orders change, the answer does not (T5)."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.streamon.framework import adaptations_of
+from minidsms.streamon.join_trees import adaptive_trees, reoptimizer
+from minidsms.testing.compare import check, netted, run_definition
+from minidsms.testing.feeds import Advance
+from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.join_cases import random_join_case
+
+EAGER: dict[str, Any] = {"cost_model": "fixed", "cache_interval": 100}
+WAYS: tuple[dict[str, Any], ...] = (
+    {"forced_every": 1},
+    {"forced_every": 2, "cache_memory": 4096},
+    {"forced_every": 7, "cache_memory": "none", "adaptive": "off"},
+    EAGER,
+)
+SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees are looked at after every few elements."""
+    for name, value in {"WORTH_ELEMENTS": 3, "INTERVAL": 3, "ENOUGH": 2}.items():
+        monkeypatch.setattr(adaptive_trees, name, value)
+    monkeypatch.setattr(reoptimizer, "ENOUGH", 2)
+    monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
+
+
+@pytest.mark.parametrize("start", range(0, 40, 20))
+def test_the_choice_of_a_join_s_plan_does_not_show_in_any_answer(start: int) -> None:
+    for seed in range(start, start + 20):
+        case = random_join_case(600_000 + seed)
+        expected = run_definition(case)
+        for i, way in enumerate(WAYS):
+            options = {"batch_size": (1, 2, 7, 65_536)[(seed + i) % 4], "scheduler": SCHEDULERS[(seed + i) % 4]}
+            assert check(case, None, expected, join_plan="auto", **options, **way) == "agreed"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(0, 1000, 50))
+def test_the_choice_of_a_join_s_plan_does_not_show_in_a_thousand_answers(start: int) -> None:
+    for seed in range(start, start + 50):
+        case = random_join_case(610_000 + seed)
+        expected = run_definition(case)
+        for batch_size, way in product((1, 2, 7, 65_536), WAYS):
+            options = {"batch_size": batch_size, "scheduler": SCHEDULERS[seed % 4]}
+            assert check(case, None, expected, join_plan="auto", **options, **way) == "agreed"
+
+
+def switches_of(seed: int, every: int) -> dict[str, int]:
+    """Run a case under forced switches, compare its answer, and count the switches of each technique."""
+    case = random_join_case(seed, size=14)
+    expected = run_definition(case)
+    with minidsms.connect(join_plan="auto", batch_size=(1, 2, 7, 65_536)[seed % 4]) as db, forced_switching(db, every):
+        for declaration in case.declarations:
+            db.execute(declaration)
+        query = db.query(case.query)
+        for step in case.feed:
+            if isinstance(step, Advance):
+                db.advance(step.ts, step.stream)
+            else:
+                db.push(step.name, [row for _, _, row in step.rows], ts=[ts for ts, _, _ in step.rows])
+        changes = tuple((c.ts, c.sign, tuple(c.row)) for c in query.fetch())
+        assert netted(changes) == netted(expected.changes), str(case)
+        counts = {a.technique: len(a.decisions) for a in adaptations_of(query.network.operators)}
+    return counts
+
+
+def test_trees_caches_and_orders_of_one_join_are_switched_at_every_element_and_do_not_show() -> None:
+    total: dict[str, int] = {}
+    for seed in range(620_000, 620_010):
+        for technique, count in switches_of(seed, 1).items():
+            total[technique] = total.get(technique, 0) + count
+    assert min(total[t] for t in ("join plan", "caching", "join ordering")) > 50
+
+
+@pytest.mark.long
+def test_fifty_thousand_switches_of_trees_caches_and_orders_do_not_show() -> None:
+    switches, seed = 0, 630_000
+    while switches < 50_000:
+        for every in (1, 2, 7):
+            switches += sum(switches_of(seed, every).values())
+        seed += 1
