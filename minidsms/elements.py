@@ -22,6 +22,8 @@ import numpy.typing as npt
 
 Int64Array = npt.NDArray[np.int64]
 Int8Array = npt.NDArray[np.int8]
+Int16Array = npt.NDArray[np.int16]
+Int32Array = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[np.generic]
 

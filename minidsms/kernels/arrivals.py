@@ -5,7 +5,7 @@ The slots are those of `kernels.mjoin`; `instants` says of each when its row cam
 
 from __future__ import annotations
 
-from numba import int64, njit, uint64
+from numba import int32, int64, njit, uint64
 
 from minidsms.elements import MAX_INSTANT
 
@@ -13,7 +13,7 @@ from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.mjoin import HI, LEAVES, LENGTH, LINKED, LO, MARKS, MASK, NO_RANGE, STOP
 
 
-@njit("int64(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@njit("int64(int64[::1], int64[::1], int32[::1], int64[::1], int64[::1])", cache=True, nogil=True)
 def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-def]
     """Write a stream's elements into the slots from HI on: numbers into the ring, instants; STOP is set.
 
@@ -27,7 +27,7 @@ def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-
     for i in range(len(seq)):
         t = ts[i]
         k = hi & mask
-        ring[k] = seq[i]
+        ring[k] = int32(seq[i])
         instants[base + k] = t
         hi += 1
         # ts[lo] <= t, so that the difference is seen right even where it wraps; NO_RANGE is the greatest.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import int64, njit, uint64
 
-from minidsms.elements import MAX_INSTANT, Int8Array, Int64Array
+from minidsms.elements import MAX_INSTANT, Int8Array, Int16Array, Int64Array
 
 # A name to a line would be a fifth of the file.
 # isort: off
@@ -389,7 +389,7 @@ def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-unty
 
 @_kernel()
 def _stamp(
-    inputs: Int64Array, marks: Int64Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
+    inputs: Int64Array, marks: Int16Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
 ) -> None:
     """Stamp the marks of the instant's insertions, and let pipelines join what was there before the instant."""
     state[SERIAL] += 1
@@ -406,7 +406,7 @@ def _stamp(
 
 @_kernel(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
+    " int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
     " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
     " int64[::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)",
 )

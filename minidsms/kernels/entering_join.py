@@ -334,7 +334,7 @@ def _leaves(  # type: ignore[no-untyped-def]
 
 @njit(
     "int64(int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1],"
+    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1],"
     " int64[:, ::1], int64[::1], int8[::1], int64)",
     cache=True,
     nogil=True,
@@ -535,7 +535,7 @@ def _block_end(instants, inputs, size):  # type: ignore[no-untyped-def]
 
 @njit(
     "int64(int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1],"
+    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1],"
     " int64[:, ::1], int64[::1], int8[::1])",
     cache=True,
     nogil=True,

@@ -24,9 +24,9 @@ slots are probed whose mark some inserted tuple has.
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int16, int32, int64, njit, uint64
 
-from minidsms.elements import Int8Array, Int64Array
+from minidsms.elements import Int8Array, Int16Array, Int32Array, Int64Array
 
 LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
 """Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
@@ -123,21 +123,21 @@ def take_runs(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-de
     return int64(most)
 
 
-@njit("int64(int64[::1], int8[::1], boolean, int64[::1], int64)", cache=True, nogil=True)
-def take_numbers(seq: Int64Array, sign: Int8Array, has_signs: bool, ring: Int64Array, hi: int) -> np.int64:
+@njit("int64(int64[::1], int8[::1], boolean, int32[::1], int64)", cache=True, nogil=True)
+def take_numbers(seq: Int64Array, sign: Int8Array, has_signs: bool, ring: Int32Array, hi: int) -> np.int64:
     """Write the insertions' numbers into the ring from slot hi on; returns the new hi."""
     mask = len(ring) - 1
     for i in range(len(seq)):
         if not has_signs or sign[i] > 0:
-            ring[hi & mask] = seq[i]
+            ring[hi & mask] = int32(seq[i])
             hi += 1
     return int64(hi)
 
 
 @njit(
     [
-        "int64(int64[::1], boolean[::1], int64, int64[::1], int64, int64, int64[::1], int64)",
-        "int64(int8[::1], boolean[::1], int64, int64[::1], int64, int64, int64[::1], int64)",
+        "int64(int64[::1], boolean[::1], int64, int32[::1], int64, int64, int64[::1], int64)",
+        "int64(int8[::1], boolean[::1], int64, int32[::1], int64, int64, int64[::1], int64)",
     ],
     cache=True,
     nogil=True,
@@ -165,8 +165,8 @@ def take_key(  # type: ignore[no-untyped-def]
 
 @njit(
     [
-        "void(int64[::1], int64, int64[::1], int64[::1], int64[::1])",
-        "void(int8[::1], int64, int64[::1], int64[::1], int8[::1])",
+        "void(int64[::1], int64, int32[::1], int64[::1], int64[::1])",
+        "void(int8[::1], int64, int32[::1], int64[::1], int8[::1])",
     ],
     cache=True,
     nogil=True,
@@ -195,8 +195,8 @@ def combine_keys(nodes, base, parts, mask, lo, hi, has_nulls):  # type: ignore[n
 
 @njit(
     [
-        "void(int64[::1], int64, int64[::1], int64, int64, int64[::1], int64, boolean)",
-        "void(int8[::1], int64, int64[::1], int64, int64, int64[::1], int64, boolean)",
+        "void(int64[::1], int64, int32[::1], int64, int64, int16[::1], int64, boolean)",
+        "void(int8[::1], int64, int32[::1], int64, int64, int16[::1], int64, boolean)",
     ],
     cache=True,
     nogil=True,
@@ -206,8 +206,8 @@ def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type
     mask = len(ring) - 1
     for slot in range(lo, hi):
         k = slot & mask
-        before = int64(1) if is_first else marks[base + k]
-        marks[base + k] = _mixed(before, values[ring[k] & store_mask])
+        before = int64(1) if is_first else int64(marks[base + k])
+        marks[base + k] = int16(_mixed(before, values[ring[k] & store_mask]))
 
 
 @njit("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64)", cache=True, nogil=True)
@@ -354,7 +354,7 @@ def _unlink(  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _stamp(
-    inputs: Int64Array, marks: Int64Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
+    inputs: Int64Array, marks: Int16Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
 ) -> None:
     """Stamp the marks of the instant's insertions, and let pipelines join what was there before the instant."""
     state[SERIAL] += 1
@@ -368,7 +368,7 @@ def _stamp(
 
 @njit(
     "int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[::1],"
+    " int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[::1],"
     " int8[::1], int64)",
     cache=True,
     nogil=True,

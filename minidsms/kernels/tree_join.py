@@ -314,7 +314,7 @@ def _begin_step(  # type: ignore[no-untyped-def]
 
 @njit(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[:, :, ::1], int64[::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1],"
+    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1],"
     " int64[::1], int64[::1], int64[:, ::1], int64[::1], int64, int64, int64[:, ::1], int64[::1], int8[::1], int64)",
     cache=True,
     nogil=True,

@@ -23,6 +23,8 @@ from minidsms.elements import (
     BoolArray,
     Column,
     Int8Array,
+    Int16Array,
+    Int32Array,
     Int64Array,
     Schema,
     Type,
@@ -62,8 +64,10 @@ from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
 _PARTS_BEFORE_SHRINKING = 8
-_BUCKETS = 2
-"""Buckets per row held: more of them made no probe faster, but the heads larger than the cache."""
+_FEW_ROWS = 1 << 14
+"""Up to so many rows held an input has two buckets for each, beyond one: their heads would fill the cache."""
+_NUMBER_BITS = 2**32 - 1
+"""Of a row's number in its store the ring keeps these bits: no store holds as many rows at once."""
 _NO_NULLS: BoolArray = np.zeros(0, np.bool_)
 _NO_SIGNS: Int8Array = np.zeros(0, np.int8)
 _NO_TS: Int64Array = np.zeros(0, np.int64)
@@ -89,7 +93,7 @@ class IndexedWindow:
         self.keys = tuple(keys)
         self.marked = marked
         self.kept = sorted({c for key in keys for c in key} | set(marked or ()) | set(needed))
-        self.ring: Int64Array = np.zeros(_LEAST_CAPACITY, np.int64)
+        self.ring: Int32Array = np.zeros(_LEAST_CAPACITY, np.int32)
         self.figures = index.inputs[number]
         self._index = index
         self._number = number
@@ -215,7 +219,8 @@ class IndexedWindow:
             return
         lo = self.figures[LO]
         if lo < self.figures[HI]:
-            self._reader.lo = int(self.ring[lo & self.figures[MASK]])
+            head = self._store.head
+            self._reader.lo = head - ((head - int(self.ring[lo & self.figures[MASK]])) & _NUMBER_BITS)
         else:
             self._reader.lo = self._store.head
         if self._is_own:
@@ -394,9 +399,9 @@ class WindowIndex:
         """
         has_changed = False
         for i, count in rows.items():
-            buckets = self._buckets[i]
-            if count * _BUCKETS > buckets or (buckets > 1024 and count * 8 * _BUCKETS < buckets):
-                self._buckets[i] = max(_LEAST_CAPACITY, 1 << (_BUCKETS * count - 1).bit_length())
+            wanted = max(count, min(2 * count, 2 * _FEW_ROWS))
+            if wanted > self._buckets[i] or (self._buckets[i] > 1024 and wanted * 8 < self._buckets[i]):
+                self._buckets[i] = max(_LEAST_CAPACITY, 1 << (wanted - 1).bit_length())
                 has_changed = True
         if has_changed:
             self._place_buckets()
@@ -443,7 +448,7 @@ class WindowIndex:
                 backs += capacity if self.inputs[i, IS_BAG] else 0
         self.nodes: Int64Array = np.zeros(nodes, np.int64)
         self.backs: Int64Array = np.full(backs, UNLINKED, np.int64)
-        self.marks: Int64Array = np.zeros(marks if self._has_marks else 0, np.int64)
+        self.marks: Int16Array = np.zeros(marks if self._has_marks else 0, np.int16)
         self.instants: Int64Array = np.zeros(marks if self.has_ranges else 0, np.int64)
         self._place_buckets()
 
@@ -482,7 +487,7 @@ class WindowIndex:
                 if window.is_bag:
                     self.backs[self.keys[x, BACKS] + new] = backs[old_keys[x, BACKS] + old]
             if j in capacities and isinstance(window, IndexedWindow):
-                ring = np.zeros(capacities[j], np.int64)
+                ring = np.zeros(capacities[j], np.int32)
                 ring[new] = window.ring[old]
                 window.ring = ring
             self.relink(j)
