@@ -428,9 +428,11 @@ class Connection(Archiving, ReadsSources):
         groups = self.groups.all if name is None else self.groups.reading(name)
         if name is None:
             self._is_left = False
-        if groups:
-            self._process(groups)
-        self._rest(name)
+        has_run = bool(groups) and self._process(groups)
+        # Where nothing ran, stores have nothing to give up, but what comes into one that nobody reads.
+        if has_run or name is None or not self.stream_input(name).store.is_read:
+            self._rest(name)
+        self.memory.sweep()
         if self.system_streams.is_read:
             for key in self.system_streams.publish():
                 self._process(self.groups.reading(key))
@@ -440,13 +442,17 @@ class Connection(Archiving, ReadsSources):
         self._drain()
         return any(q.callbacks() for q in self.outward.values())
 
-    def _process(self, groups: Sequence[Group]) -> None:
-        """A step of the engine. A query that is interrupted midway has lost its place and fails; the others go on."""
+    def _process(self, groups: Sequence[Group]) -> bool:
+        """A step of the engine; whether anything was processed. A query that is interrupted midway has lost its place
+        and fails; the others go on.
+        """
         self._is_stepping = True
         try:
-            self._engine.step(groups)
+            has_run = self._engine.step(groups)
             if self.admission.is_shedding:
                 self.admission.shed_waiting(groups)
+                has_run = True
+            return has_run
         except BaseException as error:
             for group in groups:
                 group.interrupt(type(error).__name__)
@@ -486,7 +492,6 @@ class Connection(Archiving, ReadsSources):
             groups = self.groups.reading(name)
         for group in groups:
             group.rest()
-        self.memory.sweep()
 
     @property
     def nbytes(self) -> int:

@@ -318,8 +318,7 @@ class Group:
             self._awake, self._woken = screen(self.operators)
             self._timed = [op for op in self.operators if op.acts_on_time and not isinstance(op, Entrance)]
         if not self.is_immediate and earliest > until and self._sleeps(until):
-            for operator in self.operators:
-                operator.pass_over(until)
+            # The operators' own progress follows with the next slice, which then is longer.
             self.progress = until
             return False
         self._until = until
@@ -423,13 +422,15 @@ class Engine:
         self.batch_size = batch_size
         self.heartbeat = MIN_INSTANT
 
-    def step(self, groups: Iterable[Group]) -> None:
-        """Process everything that is due in these groups."""
+    def step(self, groups: Iterable[Group]) -> bool:
+        """Process everything that is due in these groups; whether an operator ran."""
         pending: Iterable[Group] = groups
+        has_run = False
         while pending:
             released = [g for g in pending if g.release(self.heartbeat, self.batch_size)]
             if not released:
                 break
+            has_run = True
             if len(released) == 1 and not released[0].is_immediate:
                 self.scheduler.run(released[0].operators)
             elif isinstance(self.scheduler, RoundRobin):
@@ -439,3 +440,4 @@ class Engine:
             for group in released:
                 group.finish()
             pending = [group for group in released if group.is_cut]
+        return has_run

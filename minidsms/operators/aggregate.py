@@ -38,6 +38,7 @@ from minidsms.synopses.user_states import Texts, UserStates
 
 if TYPE_CHECKING:
     from minidsms.synopses.exact_sums import FloatSumState, VariationState
+    from minidsms.synopses.group_slices import GroupSlices
     from minidsms.synopses.ordered_values import OrderedValues
 
     Accumulator = FloatSumState | VariationState | OrderedValues
@@ -132,6 +133,8 @@ class GroupStates:
         # Where nothing is deleted nothing is taken back.
         self.arrivals = ArrivalRing() if key_types and is_fifo and not is_append_only else None
         kinds = [kind_of(c, is_fifo, is_append_only) for c in calls]
+        self.is_plain = grouping.EXTERNAL not in kinds and not any(is_distinct(c) for c in calls)
+        """All states stand in the records."""
         self.accumulators: list[Accumulator | None] = [
             accumulator(c, is_fifo, is_append_only, texts) if kind == grouping.EXTERNAL and c.user is None else None
             for c, kind in zip(calls, kinds)
@@ -156,7 +159,9 @@ class GroupStates:
         weight = slot = 0
         if spec.arg is not None and kind != grouping.EXTERNAL:
             weight = _place(self.weights, (spec.arg, is_distinct(spec)))
-            if kind != grouping.COUNT:
+            if self.is_plain:
+                slot = weight
+            elif kind != grouping.COUNT:
                 slot = _place(self.slots, spec.arg)
         is_largest, is_float = spec.function == "max", spec.arg_type is Type.FLOAT
         return Call(kind, weight, slot, is_largest, is_float, spec.result_type is Type.TEXT)
@@ -182,6 +187,14 @@ class GroupStates:
         held = sum(state.nbytes for _, state in self.states())
         held += 0 if self.table is None else self.table.nbytes
         return held + (0 if self.arrivals is None else self.arrivals.nbytes)
+
+    def slices(self, keys: Sequence[int]) -> GroupSlices | None:
+        """The short way of a slice, where all states stand in the records. keys: the columns groups are found by."""
+        if not self.is_plain:
+            return None
+        from minidsms.synopses.group_slices import GroupSlices
+
+        return GroupSlices(self.table, self.arrivals, self.records, keys, [arg for arg, _ in self.weights])
 
     def acquire(self, batch: Batch, keys: Sequence[int], sign: Int8Array) -> Int64Array:
         """The group of each element.  keys: the columns it is found by.  sign: the batch's signs, written out."""
@@ -292,6 +305,7 @@ class Aggregate(Operator):
             j for j in range(len(calls)) if groups.user[j] is not None or groups.accumulators[j] is not None
         ]
         self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
+        self._slices = groups.slices(self._keys)
         self._workspace = Workspace(len(calls), 0 if table is None else table.width)
 
     # -------------------------------------------------------------------------------------------------- the work
@@ -304,6 +318,11 @@ class Aggregate(Operator):
             batch = self._with_opening(batch)
         if batch is None:
             return
+        if self._slices is not None:
+            result = self._take_slice(self._slices, batch)
+            if result is not None:
+                yield result
+            return
         sign = normal(batch.signs)
         ids = self.groups.acquire(batch, self._keys, sign)
         run = self._workspace.run(batch, normal(batch.ts), sign, ids)
@@ -311,6 +330,23 @@ class Aggregate(Operator):
         result = self._close(run)
         if result is not None:
             yield result
+
+    def _take_slice(self, slices: GroupSlices, batch: Batch) -> Batch | None:
+        """The rows the batch's instants change, all steps in one."""
+        groups = self.groups
+        until = MAX_INSTANT if self.failure is None else self.failure.ts
+        changes = slices.take(batch, self._is_global, groups.start, until)
+        if changes.failure is not None:
+            j, at = changes.failure
+            self.fail(int(batch.ts[at]), f"{self._calls[j]} overflows {self._calls[j].result_type}")
+        m = changes.size
+        result = None
+        if m:
+            columns = self._columns(slices.words[:, :m], slices.status[:, :m], slices.has_nulls)
+            result = Batch(slices.ts[:m].copy(), slices.sign[:m].copy(), columns)
+        if self.failure is None:
+            groups.settle(changes.dead, len(batch.ts))
+        return result
 
     def _with_opening(self, batch: Batch | None) -> Batch:
         """The batch with an element that counts nowhere (sign 0) at the instant the one row begins to exist."""
@@ -366,10 +402,10 @@ class Aggregate(Operator):
             groups.settle(changes.dead, len(run.ts))
         return result
 
-    def _columns(self, words: Int64Array, status: Int8Array) -> list[Column]:
+    def _columns(self, words: Int64Array, status: Int8Array, has_nulls: bool = True) -> list[Column]:
         """The output's columns from words, a row per key word and one per result; the arrays are copied.
 
-        status: a row per result, 0 where it is NULL.
+        status: a row per result, 0 where it is NULL.  has_nulls: it may be.
         """
         k, n = len(self._keys), words.shape[1]
         columns = []
@@ -379,7 +415,7 @@ class Aggregate(Operator):
             columns.append(Column.from_words(words[i].copy(), valid, type_))
         first = len(words) - len(self._calls)
         for j, call in enumerate(self._calls):
-            valid = None if np.count_nonzero(status[j]) == n else status[j] != 0
+            valid = None if not has_nulls or np.count_nonzero(status[j]) == n else status[j] != 0
             columns.append(Column.from_words(words[first + j].copy(), valid, call.result_type))
         return columns
 

@@ -14,9 +14,10 @@ Invariants:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,7 +182,7 @@ class Operator:
 
         Never blocks and never calls another operator.
         """
-        start = time.perf_counter_ns()
+        start = perf_counter_ns()
         counters, consumed = self.counters, 0
         if self._emission is None:
             until = self.available()
@@ -189,15 +190,20 @@ class Operator:
                 return 0
             if self.quantum < budget:
                 budget = self.quantum
-            for queue in self.inputs:
+            inputs = self.inputs
+            for queue in inputs:
                 if queue.size > budget:
                     until = queue.cut(until, budget)
+            latest = MAX_INSTANT if self.is_immediate else until
             batches: list[Batch | None] = []
-            for queue in self.inputs:
-                batch = queue.take(MAX_INSTANT if self.is_immediate else until) if queue.size else None
-                batches.append(batch)
-                if batch is not None:
-                    consumed += len(batch.ts)
+            for queue in inputs:
+                if queue.size:
+                    batch = queue.take(latest)
+                    if batch is not None:
+                        consumed += len(batch.ts)
+                    batches.append(batch)
+                else:
+                    batches.append(None)
             self._until = until
             if not consumed and not self.acts_on_time:
                 self._complete()
@@ -205,7 +211,7 @@ class Operator:
             counters.elements_in += consumed
             self._emission = iter(self.process(batches, until))
         self._emit(self._emission)
-        counters.time_ns += time.perf_counter_ns() - start
+        counters.time_ns += perf_counter_ns() - start
         counters.runs += 1
         return consumed
 
@@ -216,10 +222,8 @@ class Operator:
         """
         outputs = self.outputs
         only = outputs[0] if len(outputs) == 1 and self.screen is None else None
-        while True:
-            batch, self._held = self._held or next(emission, None), None
-            if batch is None:
-                break
+        held, self._held = self._held, None
+        for batch in emission if held is None else chain((held,), emission):
             if self.failure is not None:
                 batch = batch.slice(0, int(np.searchsorted(batch.ts, self.failure.ts)))
             n = len(batch.ts)
@@ -268,11 +272,6 @@ class Operator:
         if room < n:
             self._held = batch.slice(room, n)
         return batch.slice(0, room)
-
-    def pass_over(self, until: int) -> None:
-        """Time has come to `until` without elements, and without anything to do."""
-        self._until = until
-        self._complete()
 
     def _complete(self) -> None:
         """The slice is done: tell the readers."""

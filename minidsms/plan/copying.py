@@ -42,7 +42,7 @@ _OTHERS_OWN = {
     Operator: ("outputs", "failures", "screen"),
     Select: ("is_screened",),
     StreamSource: ("store", "reader", "own"),
-    StreamStore: ("_readers",),
+    StreamStore: ("_readers", "_places"),
 }
 """Attributes that are not copied with an object of the class."""
 

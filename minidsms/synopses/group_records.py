@@ -71,16 +71,20 @@ class GroupRecords:
         self._deques = self._extremes[self._extremes[:, kernels.KIND] == kernels.EXTREME, kernels.OFFSET].copy()
         self._stars = np.flatnonzero(kinds == kernels.STAR)
         self._fallible = np.flatnonzero(kinds == kernels.SUM)
+        # The same, as the kernel of whole slices takes them.
+        self.count = k
+        self.calls, self.sums = np.concatenate([self._sums, self._extremes]), len(self._sums)
+        self.marks, self.stars = np.concatenate([self._stars, self._fallible]), len(self._stars)
         self._text = [self.words_at + j for j, c in enumerate(calls) if c.is_text]
         self.records: Int64Array = np.zeros((0, width), np.int64)
-        self._nodes: Int64Array = np.zeros((_FIRST_NODES, 4), np.int64)
-        self._pool: Int64Array = np.array([0, 1, 0], np.int64)
-        self._instants = 0
+        self.nodes: Int64Array = np.zeros((_FIRST_NODES, 4), np.int64)
+        self.pool: Int64Array = np.array([0, 1, 0], np.int64)
+        self.instants = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        return self.records.nbytes + self._nodes.nbytes
+        return self.records.nbytes + self.nodes.nbytes
 
     @property
     def rows(self) -> Int64Array:
@@ -96,23 +100,27 @@ class GroupRecords:
         done = 0
         while True:
             done = kernels.move_extremes(
-                done, run.ids, self._extremes, values, weights, self.records, self._nodes, self._pool, run.results,
+                done, run.ids, self._extremes, values, weights, self.records, self.nodes, self.pool, run.results,
                 run.status,
             )  # fmt: skip
             if done == len(run.ids):
                 return
-            self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
+            self.grow_nodes()
+
+    def grow_nodes(self) -> None:
+        """Twice the room for the values of extremes."""
+        self.nodes = np.concatenate([self.nodes, np.zeros_like(self.nodes)])
 
     def put_out(self, run: Run, keys: Int64Array, is_global: bool, start: int, until: int, out: Workspace) -> Changes:
         """Write the rows that the run's instants before `until` change; see `kernels.put_out`."""
         cursor = np.zeros(kernels.CURSOR_SIZE, np.int64)
-        cursor[kernels.INSTANT] = self._instants
+        cursor[kernels.INSTANT] = self.instants
         kernels.put_out(
             run.ts, run.sign, run.ids, self._stars, self._fallible, run.results, run.status, keys, self.records,
             is_global, start, until, cursor, out.touched, out.dead, out.out_ts, out.out_sign, out.out_words,
             out.out_status,
         )  # fmt: skip
-        self._instants, size, dead, culprit, at = cursor.tolist()
+        self.instants, size, dead, culprit, at = cursor.tolist()
         return Changes(size, out.dead[:dead], (culprit - 1, at) if culprit else None)
 
     def shown(self) -> Int64Array:
@@ -140,16 +148,16 @@ class GroupRecords:
 
     def settle(self) -> None:
         """Give memory back if most nodes are free."""
-        if len(self._nodes) > _WORTH_SHRINKING and int(self._pool[kernels.HELD]) * 8 < len(self._nodes):
-            self._nodes = self._packed(self.records, np.arange(len(self.records)))
-            used = int(self._pool[kernels.HELD]) + 1
-            self._pool[:] = (0, used, used - 1)
+        if len(self.nodes) > _WORTH_SHRINKING and int(self.pool[kernels.HELD]) * 8 < len(self.nodes):
+            self.nodes = self._packed(self.records, np.arange(len(self.records)))
+            used = int(self.pool[kernels.HELD]) + 1
+            self.pool[:] = (0, used, used - 1)
 
     def _packed(self, records: Int64Array, groups: Int64Array) -> Int64Array:
         """The nodes in use, one after the other; the records are changed to name them."""
-        held = int(self._pool[kernels.HELD])
+        held = int(self.pool[kernels.HELD])
         packed = np.zeros((max(_FIRST_NODES, 1 << (2 * held + 1).bit_length()), 4), np.int64)
-        used = kernels.pack_nodes(records, groups, self._deques, self._nodes, packed)
+        used = kernels.pack_nodes(records, groups, self._deques, self.nodes, packed)
         assert used == held + 1, "every node in use belongs to a group"
         return packed
 
@@ -158,17 +166,17 @@ class GroupRecords:
         records = self.records[live]
         records[:, [kernels.STAMP, kernels.LAST]] = 0
         nodes = self._packed(records, np.arange(len(records)))
-        return {"records": records, "nodes": nodes[: int(self._pool[kernels.HELD]) + 1].copy()}
+        return {"records": records, "nodes": nodes[: int(self.pool[kernels.HELD]) + 1].copy()}
 
     def restore(self, arrays: Mapping[str, AnyArray], capacity: int) -> None:
         """Take a state back: groups are numbered 0, 1, .. in its order."""
         self.records = np.array(arrays["records"], np.int64, order="C")
         self.resize(capacity)
         nodes = np.array(arrays["nodes"], np.int64, order="C")
-        self._nodes = np.zeros((max(_FIRST_NODES, 1 << len(nodes).bit_length()), 4), np.int64)
-        self._nodes[: len(nodes)] = nodes
-        self._pool[:] = (0, len(nodes), len(nodes) - 1)
-        self._instants = 0
+        self.nodes = np.zeros((max(_FIRST_NODES, 1 << len(nodes).bit_length()), 4), np.int64)
+        self.nodes[: len(nodes)] = nodes
+        self.pool[:] = (0, len(nodes), len(nodes) - 1)
+        self.instants = 0
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held."""

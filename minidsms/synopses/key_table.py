@@ -61,6 +61,11 @@ class KeyTable:
         """Bytes of the arrays held."""
         return self.keys.nbytes + self._links.nbytes + self._slots.nbytes
 
+    @property
+    def parts(self) -> tuple[npt.NDArray[np.int32], Int64Array, Int64Array, Int64Array]:
+        """(slots, keys, links, meta), as the kernels take them."""
+        return self._slots, self.keys, self._links, self._meta
+
     # -------------------------------------------------------------------------------------------- rows and ids
 
     def acquire(self, words: Int64Array) -> Int64Array:
@@ -72,7 +77,7 @@ class KeyTable:
             done = kernels.acquire(words, self._slots, self.keys, self._links, self._meta, ids, done, True)
             if done == n:
                 return ids
-            self._grow()
+            self.grow()
 
     def acquire_columns(self, columns: Sequence[Column]) -> Int64Array:
         """The same for rows given as columns, as `elements.row_words` writes them."""
@@ -89,7 +94,7 @@ class KeyTable:
             done = kernels.acquire_pairs(first, second, self._slots, self.keys, self._links, self._meta, ids, done)
             if done == n:
                 return ids
-            self._grow()
+            self.grow()
 
     def find(self, words: Int64Array) -> Int64Array:
         """The ids of the rows, -1 for rows not present."""
@@ -124,7 +129,7 @@ class KeyTable:
 
     # -------------------------------------------------------------------------------------------------- memory
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
         """Twice the capacity; ids stay. Called only when every id is in use."""
         used = self.capacity
         capacity = 2 * used
@@ -195,13 +200,17 @@ class ArrivalRing:
 
     def recall(self, sign: Int8Array, arrived: Int64Array) -> Int64Array:
         """The ids of elements with these signs (never 0), given those of the insertions among them."""
-        held = len(self)
-        needed = held + len(arrived)
-        if needed > len(self._ring) or (len(self._ring) > _WORTH_SHRINKING and needed * 8 < len(self._ring)):
-            self._load(self._held(), needed)
+        ring, ends = self.parts(len(arrived))
         ids = np.empty(len(sign), np.int64)
-        kernels.recall(sign, arrived, self._ring, self._ends, ids)
+        kernels.recall(sign, arrived, ring, ends, ids)
         return ids
+
+    def parts(self, n: int) -> tuple[npt.NDArray[np.int32], Int64Array]:
+        """(ring, ends), as the kernels take them, with room for n more."""
+        size, needed = len(self._ring), len(self) + n
+        if needed > size or (size > _WORTH_SHRINKING and needed * 8 < size):
+            self._load(self._held(), needed)
+        return self._ring, self._ends
 
     def renumber(self, kept: Int64Array) -> None:
         """The row with id kept[i] has id i from now on."""

@@ -45,6 +45,9 @@ class StreamStore:
     mirrors: stores that take what comes here, too, as long as anybody reads them.
     """
 
+    _places: Int64Array | None = None
+    """See `places`; None where an array has been replaced since. Never that of another store."""
+
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._all_columns = range(len(schema))
@@ -113,7 +116,7 @@ class StreamStore:
             valid = self._valid[i]
             if value is None:
                 if valid is None:
-                    valid = self._valid[i] = np.ones(self._mask + 1, np.bool_)
+                    valid = self._with_mask(i)
                 valid[at] = False
                 self._values[i][at] = 0
             else:
@@ -152,6 +155,19 @@ class StreamStore:
     def raw(self, column: int) -> tuple[AnyArray, BoolArray | None, int]:
         """(values, valid, mask) of a column as it stands in the ring: an element's value is at seq & mask."""
         return self._values[column], self._valid[column], self._mask
+
+    def places(self) -> tuple[Int64Array, int]:
+        """(places, mask): where the columns stand in the ring, for kernels (`kernels.addresses`); to be asked for anew
+        for each call.
+        """
+        table = self._places
+        if table is None:
+            rows = [
+                (v.ctypes.data, 0 if valid is None else valid.ctypes.data, v.itemsize)
+                for v, valid in zip(self._values, self._valid)
+            ]
+            table = self._places = np.array(rows, np.int64).reshape(len(rows), 3)
+        return table, self._mask
 
     def batch(self, start: int, stop: int) -> Batch:
         """The elements [start, stop) as a batch of references."""
@@ -240,10 +256,16 @@ class StreamStore:
             valid = self._valid[i]
             if column.valid is not None:
                 if valid is None:
-                    valid = self._valid[i] = np.ones(self._mask + 1, np.bool_)
+                    valid = self._with_mask(i)
                 self._write(valid, start, column.valid)
             elif valid is not None:
                 self._write(valid, start, np.ones(len(ts), np.bool_))
+
+    def _with_mask(self, column: int) -> BoolArray:
+        """A column gets its first NULL: a mask for it."""
+        valid = self._valid[column] = np.ones(self._mask + 1, np.bool_)
+        self._places = None
+        return valid
 
     def _write(self, array: AnyArray, start: int, values: AnyArray) -> None:
         first = min(len(values), self._mask + 1 - start)
@@ -280,6 +302,7 @@ class StreamStore:
                 self._write(new, start, values)
             moved.append(new)
         self._mask = capacity - 1
+        self._places = None
         k = len(self.schema)
         self._ts = moved[0]  # type: ignore[assignment]
         self._values = moved[1 : k + 1]  # type: ignore[assignment]

@@ -1,0 +1,177 @@
+"""A slice through a grouped aggregation in one call: the steps of `kernels.key_table` and `kernels.grouping`, in turn.
+
+What a call of a kernel costs is paid once and not five times, and what stands between the steps needs no Python; so a
+slice of one element costs a few microseconds. The steps are those that an aggregation takes one by one where states of
+its own stand between them.
+
+  1. the words of the keys and arguments, out of the store's ring where the elements refer to it;
+  2. the groups of what comes; those of what leaves are remembered in the order of arrival;
+  3. the aggregates' states, and their answers after each element;
+  4. the rows that each instant changes; groups without rows give their ids back.
+Where a table or the pool is full the call returns, and goes on where it was when it is called again with larger ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.addresses import VALID, VALUES, WIDTH, byte_at, word_at
+from minidsms.kernels.grouping import CULPRIT, CURSOR_SIZE, DEAD, OUT, ROWS, move_extremes, move_sums, put_out
+from minidsms.kernels.key_table import acquire, acquire_pairs, recall, release
+
+STEP, AT, NULLS, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 4)
+"""Words of `state` behind those of a cursor of `grouping.put_out`: the step to go on with, the element; whether a NULL
+is put out."""
+DONE, TABLE_FULL, POOL_FULL = range(3)
+GATHER, ACQUIRE, ENTER, EXTREMES, PUT_OUT = range(5)
+IDS, TOUCHED, GONE, FIRST, SECOND, SCRATCH_ROWS = range(6)
+"""Rows of `scratch`: the group of each element; room for `grouping.put_out`; words and NULLs of the keys that come."""
+
+
+@njit(
+    "void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])",
+    cache=True,
+    nogil=True,
+)
+def gather(
+    places: np.ndarray, mask: int, numbers: np.ndarray, seq: np.ndarray, words: np.ndarray, valid: np.ndarray
+) -> None:
+    """The words of columns out of a ring, a row per column. places: of all columns (`kernels.addresses`).  numbers: of
+    those wanted.  seq (n,): of the elements.
+    """
+    for c in range(len(numbers)):
+        values = places[numbers[c], VALUES]
+        present = places[numbers[c], VALID]
+        if places[numbers[c], WIDTH] == 8:
+            for i in range(len(seq)):
+                words[c, i] = word_at(values, seq[i] & mask)
+        else:
+            for i in range(len(seq)):
+                words[c, i] = byte_at(values, seq[i] & mask)
+        if present == 0:
+            for i in range(len(seq)):
+                valid[c, i] = 1
+        else:
+            for i in range(len(seq)):
+                valid[c, i] = byte_at(present, seq[i] & mask)
+
+
+@njit(
+    "int64(int64[::1], int8[::1], int64, boolean, int64[:,::1], int8[:,::1], int32[::1], int64[:,::1], int64[::1],"
+    " int64[::1], int64[:,::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def _acquire_keys(
+    ts: np.ndarray, sign: np.ndarray, k: int, only_insertions: bool, words: np.ndarray, valid: np.ndarray,
+    slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray, scratch: np.ndarray, start: int,
+) -> int:  # fmt: skip
+    """The groups of the elements, or of the insertions among them, into scratch[IDS] from its beginning; returns how
+    many are done, and -1 - that where the table is full.
+    """
+    n = len(ts)
+    m = 0
+    if k == 1:
+        first, second = scratch[FIRST], scratch[SECOND]
+        for i in range(n):
+            if sign[i] > 0 or not only_insertions:
+                first[m] = words[0, i]
+                second[m] = 1 - valid[0, i]
+                m += 1
+        done = acquire_pairs(first[:m], second[:m], slots, keys, links, meta, scratch[IDS], start)
+    else:
+        rows = np.zeros((n, keys.shape[1]), np.int64)
+        for i in range(n):
+            if sign[i] > 0 or not only_insertions:
+                for c in range(k):
+                    rows[m, c] = words[c, i]
+                    if valid[c, i] == 0:
+                        rows[m, k + c // 62] |= np.int64(1) << (c % 62)
+                m += 1
+        done = acquire(rows[:m], slots, keys, links, meta, scratch[IDS], start, True)
+    return done if done == m else -1 - done
+
+
+@njit(
+    "int64(int64[::1], int8[::1], int64[::1], int64[:,::1], int64, int64[::1], int64[:,::1], int8[:,::1], int64,"
+    " int32[::1], int64[:,::1], int64[::1], int64[::1], int32[::1], int64[::1], int64[:,::1], int64, int64[::1], int64,"
+    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64[:,::1], int8[:,::1], boolean, int64,"
+    " int64, int64[::1], int64[::1], int8[::1], int64[:,::1], int8[:,::1])",
+    cache=True,
+    nogil=True,
+)
+def aggregate_slice(
+    ts: np.ndarray, sign: np.ndarray, seq: np.ndarray, places: np.ndarray, mask: int, numbers: np.ndarray,
+    words: np.ndarray, valid: np.ndarray, k: int,
+    slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray, ring: np.ndarray, ends: np.ndarray,
+    calls: np.ndarray, sums: int, marks: np.ndarray, stars: int,
+    records: np.ndarray, nodes: np.ndarray, pool: np.ndarray,
+    scratch: np.ndarray, weights: np.ndarray, results: np.ndarray, status: np.ndarray,
+    is_global: bool, start: int, until: int,
+    state: np.ndarray, out_ts: np.ndarray, out_sign: np.ndarray, out_words: np.ndarray, out_status: np.ndarray,
+) -> int:  # fmt: skip
+    """Take a slice in and write the rows it changes; returns DONE, TABLE_FULL or POOL_FULL.
+
+    ts, sign, seq (n,): the elements.  places, mask, numbers: see `gather`; without numbers the words are given.
+    words, valid (c, >= n): of the k key columns, then of the arguments, as the calls number them.
+    slots .. meta: `kernels.key_table`.  ring, ends: its `recall`; without a ring what leaves is looked up.
+    calls: `grouping.move_sums` of the first `sums`, `move_extremes` of the others.  marks: the aggregates that are
+    COUNT(*), `stars` of them, then those that may fail.  start, until, out_..: `grouping.put_out`.
+    state: STATE_SIZE words; 0 from STEP on for a new slice.
+    """
+    n = len(ts)
+    ids = scratch[IDS, :n]
+    if state[STEP] == GATHER:
+        if len(numbers) > 0:
+            gather(places, mask, numbers, seq, words, valid)
+        for r in range(weights.shape[0]):
+            for i in range(n):
+                weights[r, i] = sign[i] * valid[k + r, i]
+        state[STEP] = ACQUIRE
+        state[AT] = 0
+    if state[STEP] == ACQUIRE:
+        if k == 0:
+            ids[:] = 0
+        else:
+            has_ring = len(ring) > 0
+            done = _acquire_keys(ts, sign, k, has_ring, words, valid, slots, keys, links, meta, scratch, state[AT])
+            if done < 0:
+                state[AT] = -1 - done
+                return TABLE_FULL
+            if has_ring:
+                for i in range(done):
+                    scratch[FIRST, i] = ids[i]
+                recall(sign, scratch[FIRST], ring, ends, ids)
+        state[STEP] = ENTER
+    values = words[k:]
+    if state[STEP] == ENTER:
+        if sums > 0:
+            move_sums(ids, calls[:sums], values, weights, records, results, results.view(np.float64), status)
+        state[STEP] = EXTREMES
+        state[AT] = 0
+    if state[STEP] == EXTREMES:
+        if len(calls) > sums:
+            done = move_extremes(state[AT], ids, calls[sums:], values, weights, records, nodes, pool, results, status)
+            if done < n:
+                state[AT] = done
+                return POOL_FULL
+        state[STEP] = PUT_OUT
+    dead = scratch[GONE]
+    put_out(
+        ts, sign, ids, marks[:stars], marks[stars:], results, status, keys, records, is_global, start, until, state,
+        scratch[TOUCHED], dead, out_ts, out_sign, out_words, out_status,
+    )  # fmt: skip
+    state[NULLS] = 0
+    for j in range(out_status.shape[0]):
+        for i in range(state[OUT]):
+            state[NULLS] |= out_status[j, i] == 0
+    if k > 0 and state[CULPRIT] == 0 and until == MAX_INSTANT:
+        gone = 0
+        for i in range(state[DEAD]):
+            if records[dead[i], ROWS] == 0:
+                dead[gone] = dead[i]
+                gone += 1
+        release(dead[:gone], slots, keys, links, meta)
+    return DONE

@@ -1,0 +1,126 @@
+"""The way of a slice through a grouped aggregation whose states all stand in the records: one call of a kernel.
+
+Columns that the elements refer to in a stream's store are read there. Where an aggregate has a state of its own
+(`Aggregate` knows which), the steps are taken one by one instead.
+
+Invariant: the answers are those of the steps, whose kernels these are.  `kernels.grouped_slice`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minidsms.elements import Batch, Int8Array, Int64Array
+from minidsms.kernels import grouped_slice as kernels
+from minidsms.kernels import grouping
+from minidsms.kernels.arrays import normal
+from minidsms.synopses.group_records import Changes, GroupRecords
+from minidsms.synopses.group_state import contiguous_words
+from minidsms.synopses.key_table import ArrivalRing, KeyTable
+from minidsms.synopses.stream_store import StreamStore
+
+_LEAST_ROOM = 16
+_NO_NUMBERS: Int64Array = np.zeros(0, np.int64)
+_NO_PLACES: Int64Array = np.zeros((0, 3), np.int64)
+_NO_RING = np.zeros(0, np.int32)
+_NO_TABLE = np.zeros(0, np.int32), np.zeros((1, 0), np.int64), _NO_NUMBERS, _NO_NUMBERS
+
+
+class GroupSlices:
+    """table, arrivals, records: of the groups; without a table there is one group, without arrivals what leaves is
+    looked up.  keys: the input columns of the table's rows.  arguments: those of the aggregates, in the order in which
+    the records' calls number them.
+
+    words: the rows put out, (key words + results, room): the first `Changes.size` of each.  status: 0 where a result is
+    NULL.
+    """
+
+    def __init__(
+        self, table: KeyTable | None, arrivals: ArrivalRing | None, records: GroupRecords, keys: Sequence[int],
+        arguments: Sequence[int],
+    ) -> None:  # fmt: skip
+        self._table = table
+        self._arrivals = arrivals
+        self._records = records
+        self._k = len(keys)
+        self._wanted = [*keys, *arguments]
+        self._width = 0 if table is None else table.width
+        self._numbers = _NO_NUMBERS
+        self._numbered: Sequence[int] = ()
+        self._state: Int64Array = np.zeros(kernels.STATE_SIZE, np.int64)
+        self._reserve(_LEAST_ROOM)
+
+    def _reserve(self, n: int) -> None:
+        """Fresh memory costs more than the work itself: what a slice needs the next one uses again."""
+        self._room = n
+        k = self._records.count
+        self._words: Int64Array = np.empty((len(self._wanted), n), np.int64)
+        self._valid: Int8Array = np.empty((len(self._wanted), n), np.int8)
+        self._weights: Int8Array = np.empty((len(self._wanted) - self._k, n), np.int8)
+        self._scratch: Int64Array = np.empty((kernels.SCRATCH_ROWS, n), np.int64)
+        self._results: Int64Array = np.empty((n, k), np.int64)
+        self._status: Int8Array = np.empty((n, k), np.int8)
+        self._plus: Int8Array = np.ones(n, np.int8)
+        self.ts: Int64Array = np.empty(2 * n, np.int64)
+        self.sign: Int8Array = np.empty(2 * n, np.int8)
+        self.words: Int64Array = np.empty((self._width + k, 2 * n), np.int64)
+        self.status: Int8Array = np.empty((k, 2 * n), np.int8)
+
+    @property
+    def has_nulls(self) -> bool:
+        """Some result put out is NULL."""
+        return self._state.item(kernels.NULLS) != 0
+
+    def take(self, batch: Batch, is_global: bool, start: int, until: int) -> Changes:
+        """Take a batch in; what it changes stands in ts, sign, words and status until the next one. is_global, start,
+        until: see `grouping.put_out`.
+        """
+        n = len(batch.ts)
+        if n > self._room or n * 64 < self._room > 64 * _LEAST_ROOM:
+            self._reserve(max(n, _LEAST_ROOM))
+        table, arrivals, records, state = self._table, self._arrivals, self._records, self._state
+        ts, sign = normal(batch.ts), self._plus[:n] if batch.sign is None else normal(batch.sign)
+        seq, places, mask, numbers = self._places(batch)
+        ring, ends = (_NO_RING, _NO_NUMBERS) if arrivals is None else arrivals.parts(n)
+        state[:] = 0
+        state[grouping.INSTANT] = records.instants
+        calls, marks = records.calls, records.marks
+        while True:
+            slots, keys, links, meta = _NO_TABLE if table is None else table.parts
+            status = kernels.aggregate_slice(
+                ts, sign, seq, places, mask, numbers, self._words, self._valid, self._k,
+                slots, keys, links, meta, ring, ends,
+                calls, records.sums, marks, records.stars, records.records, records.nodes, records.pool,
+                self._scratch, self._weights, self._results, self._status, is_global, start, until,
+                state, self.ts, self.sign, self.words, self.status,
+            )  # fmt: skip
+            if status == kernels.DONE:
+                break
+            if status == kernels.POOL_FULL:
+                records.grow_nodes()
+            else:
+                assert table is not None
+                table.grow()
+                records.resize(table.capacity)
+        at = state.tolist()
+        records.instants = at[grouping.INSTANT]
+        culprit = at[grouping.CULPRIT]
+        failure = (culprit - 1, at[grouping.CULPRIT_AT]) if culprit else None
+        return Changes(at[grouping.OUT], _NO_NUMBERS, failure)
+
+    def _places(self, batch: Batch) -> tuple[Int64Array, Int64Array, int, Int64Array]:
+        """(seq, places, mask, numbers) of the columns wanted; where they stand in no store, the words are written."""
+        store, columns = batch.reference or (None, ())
+        if batch.seq is not None and isinstance(store, StreamStore):
+            if columns is not self._numbered:
+                self._numbered = columns
+                self._numbers = np.array([columns[i] for i in self._wanted], np.int64)
+            return normal(batch.seq), *store.places(), self._numbers
+        n = len(batch.ts)
+        for row, i in enumerate(self._wanted):
+            column = batch.column(i)
+            self._words[row, :n] = contiguous_words(column)
+            self._valid[row, :n] = True if column.valid is None else column.valid
+        return _NO_NUMBERS, _NO_PLACES, 0, _NO_NUMBERS
