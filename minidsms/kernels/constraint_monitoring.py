@@ -6,7 +6,8 @@ the end of a block, and rises in the middle of one. Babu 2005, section 6.6.3.
 
 A tracker gives the distances. Of joins (6.6.3) and of clusters (6.7.2) it is a table with linear probing of three words
 a slot: `keys`, `marks` (EMPTY, or the count of arrivals that the distance is reckoned from) and `born`, the number of
-the row itself, by which an entry leaves with its window. Nothing is deleted one by one for being old: when half of the
+the row itself, by which an entry leaves with its window; of joins, twice its clock (BY_TIME: its ts), and 1 more if
+another row of its key has come since. Nothing is deleted one by one for being old: when half of the
 slots are taken, a sweep drops what can matter no more. Of orders (6.8.3) the tracker is `steps` (2, 2^m), a ring of
 (value, arrival) at which the running maximum rose.
 
@@ -55,10 +56,12 @@ SMALLEST = 256
     MARGIN,  # of k_u above the greatest distance, in 1/1024
     GROWTH,  # c, in 1/1024
     CHANCE,  # p, in 1/2^32
-    HORIZON,  # rows after which an entry leaves with its window
+    HORIZON,  # rows after which an entry leaves with its window; of joins, twice as many, or twice the ticks
     SEED,
+    SPAN,  # of joins: how long a parent stands in its window, by its clock; INFINITE: for good
+    BY_TIME,  # 1: the clock of parents is ts; 0: their number
     SETTINGS_WORDS,
-) = range(9)
+) = range(11)
 
 PATIENCE = 8
 """Windows W for which k_u may be infinite, or must be finite, before that tells something."""
@@ -123,7 +126,10 @@ def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, h
     window = settings[WINDOW]
     state[HIGHEST] = highest
     if highest > state[K]:
+        unseen = highest - state[K_KEPT]
         give_up(state, settings, n)
+        # What lies further back than k_e was forgotten: such a distance is seen again only when so many rows have come.
+        state[FROM] = state[SINCE] = n + max(np.int64(0), min(unseen, settings[LIMIT]))
     if n < state[NEXT]:
         return
     peaks[n // settings[BLOCK] % peaks.shape[0]] = highest
@@ -263,12 +269,14 @@ def observe_joins(
     """RIDS: join distances of both streams' next tuples, of which ARRIVED counts the children.
 
     settled: where a parent need not wait; empty: nowhere.  valid: where a child is no NULL; empty: everywhere. Of an
-    instant the parents come first.
+    instant the parents come first. A parent whose window is over waits no more. Only the first of a key is known: where
+    others may have come before it left and be there still, its distance is taken for theirs, which it exceeds.
     """
     p, c = state[AT_PARENT], state[AT_CHILD]
     n, parent = state[ARRIVED], state[PARENTS]
     following, k, highest = state[NEXT], state[K], state[HIGHEST]
     seed, shift = settings[SEED], state[SHIFT]
+    span, by_time = settings[SPAN], settings[BY_TIME] != 0
     has_settled, has_nulls = settled.shape[0] > 0, valid.shape[0] > 0
     room = keys.shape[0] // 2
     status = DONE
@@ -279,7 +287,9 @@ def observe_joins(
             if state[LIVE] > 0 and (not has_nulls or valid[c]) and (not shift or _is_watched(children[c], seed, shift)):
                 at = _find(keys, marks, children[c])
                 if marks[at] != EMPTY:
-                    distance = n - marks[at]
+                    age = (child_ts[c] if by_time else parent - 1) - (born[at] >> 1)
+                    if age < span or (born[at] & 1 and age - span < span):
+                        distance = n - marks[at]
                     _remove(keys, marks, born, at)
                     state[LIVE] -= 1
             c += 1
@@ -293,16 +303,21 @@ def observe_joins(
             parent += 1
             continue
         at = _find(keys, marks, parents[p])
+        clock = parent_ts[p] if by_time else parent
         if marks[at] == EMPTY:
             if state[LIVE] >= room or state[SWEEP]:
                 least = n - state[K_KEPT] + 1 if state[K_KEPT] < INFINITE else np.int64(0)
-                if not _sweep(keys, marks, born, state, settings, least, parent):
+                if not _sweep(keys, marks, born, state, settings, least, 2 * clock):
                     status = RESIZE
                     break
                 shift = state[SHIFT]
                 continue
-            keys[at], marks[at], born[at] = parents[p], n, parent
+            keys[at], marks[at], born[at] = parents[p], n, 2 * clock
             state[LIVE] += 1
+        elif clock - (born[at] >> 1) >= span:
+            marks[at], born[at] = n, 2 * clock
+        else:
+            born[at] |= 1
         p += 1
         parent += 1
     state[AT_PARENT], state[AT_CHILD], state[ARRIVED], state[PARENTS], state[HIGHEST] = p, c, n, parent, highest

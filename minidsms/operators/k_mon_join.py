@@ -138,7 +138,8 @@ class KMonJoin(Operator):
             watching = None
             if monitors is not None and sources is not None and (single or is_lossy):
                 keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
-                watching = Watching(schemas, sources, edges, keys, monitors, self)
+                spans = [None if w.clock == UNBOUNDED else (w.clock == RANGE, w.length) for w in windows]
+                watching = Watching(schemas, sources, edges, keys, monitors, self, spans)
             self.reduction = StateReduction(self.rows, edges, self.deletions == PROBED, watching, is_lossy)
             self.reduction.may_adapt = may_adapt
             if not is_lossy:
@@ -212,7 +213,8 @@ class KMonJoin(Operator):
                 rows.take_nulls(i)
                 self._outs = self._output_places()
         if self.reduction is not None:
-            self.reduction.recall([None if a is None else a.columns for a in arrivals])
+            first = min((int(a.ts[0]) for a in arrivals if a is not None and len(a.ts)), default=self._closed)
+            self.reduction.recall([None if a is None else a.columns for a in arrivals], first)
         at = 0
         for i, arrival in enumerate(arrivals):
             rows.figures[i, [kernels.RUN, kernels.RUNS_END]] = at

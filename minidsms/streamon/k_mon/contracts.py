@@ -36,8 +36,9 @@ class KConstraint:
     """What is watched. It names one thing whoever asks, so that queries share its monitor.
 
     stream, attributes: CA and OAP: the parent stream and its join attributes; OAC and RIDS: the child stream and its.
-    parent, parent_attributes: RIDS only: the other side of the join, attributes pairwise.  Names are as declared,
-    lower case; a stream that is filtered before the join (only by what may fail) carries the filter in its name.
+    parent, parent_attributes: RIDS only: the other side of the join, attributes pairwise.  window: RIDS only: how long
+    the parent's rows stay, (True, ticks) or (False, rows); None: for good.  Names are as declared, lower case; a stream
+    that is filtered before the join (only by what may fail) carries the filter in its name.
     """
 
     kind: Kind
@@ -45,6 +46,7 @@ class KConstraint:
     attributes: tuple[str, ...]
     parent: str | None = None
     parent_attributes: tuple[str, ...] = ()
+    window: tuple[bool, int] | None = None
 
     @property
     def edge(self) -> str | None:

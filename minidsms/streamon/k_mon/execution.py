@@ -170,13 +170,15 @@ class StateReduction:
 
     # ------------------------------------------------------------------------------------------------ coming back
 
-    def recall(self, columns: Sequence[Sequence[Column] | None]) -> None:
-        """Rows are about to come; those that were spilled and may meet them come back.
+    def recall(self, columns: Sequence[Sequence[Column] | None], first: int) -> None:
+        """Rows are about to come, at `first` the earliest; those that were spilled and may meet them come back.
 
         columns: of each input's rows, those that `rows` keeps.
         """
         if not len(self.spill) and not self.discarded:
             return
+        # Who has left its window by now meets nobody, and breaks no constraint.
+        self._until = max(self._until, first)
         rows = self.rows
         back: list[list[Int64Array]] = [[] for _ in self.sides_of]
         asked: list[tuple[int, Int64Array]] = []
@@ -188,7 +190,9 @@ class StateReduction:
                     keys = words[0] if len(words) == 1 else hash_rows(np.ascontiguousarray(np.stack(words, axis=1)))
                     asked.append((s, keys))
         if self.is_lossy:
-            self.may_be_lost += sum(self.lost.count(s ^ 1, keys) for s, keys in asked)
+            for s, keys in asked:
+                self.lost.expire(s ^ 1, self._present(int(rows.sides[s ^ 1, STREAM])))
+                self.may_be_lost += self.lost.count(s ^ 1, keys)
             return
         is_arrival = len(asked)
         # Twins come back, too, so that it is seen where a key is none.

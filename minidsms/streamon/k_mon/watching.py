@@ -52,11 +52,12 @@ class Watching:
     """The constraints of one join.
 
     schemas, sources: of its inputs.  edges: its tree.  keys: whether the columns of a side are a key of its stream.
+    windows: see `KConstraint.window`; without, rows stay for good.
     """
 
     def __init__(
         self, schemas: Sequence[Schema], sources: Sequence[Source], edges: Sequence[Edge], keys: Sequence[bool],
-        monitors: Monitors, user: User,
+        monitors: Monitors, user: User, windows: Sequence[tuple[bool, int] | None] | None = None,
     ) -> None:  # fmt: skip
         self._schemas, self._edges = list(schemas), tuple(edges)
         self._monitors, self._user = monitors, user
@@ -73,7 +74,8 @@ class Watching:
             is_ordered = len(theirs) == 1 and schemas[j][theirs[0]].type in _ORDERED
             if keys[s ^ 1]:
                 self._instants.setdefault(j, ArrivalInstants())
-                kinds.append(KConstraint(Kind.RIDS, names[j], other, names[i], own))
+                window = None if windows is None else windows[i]
+                kinds.append(KConstraint(Kind.RIDS, names[j], other, names[i], own, window))
                 if is_ordered:
                     kinds.append(KConstraint(Kind.OAC, names[j], other))
             if keys[s]:

@@ -85,6 +85,7 @@ class Estimate(SharedByCopies):
             (words.CHANCE, round(settings.chance * 2**32)),
             (words.HORIZON, settings.horizon),
             (words.SEED, settings.seed),
+            (words.SPAN, words.INFINITE),
         ):
             self.words[word] = value
 

@@ -2,16 +2,27 @@
 
 The join distance of a parent and its child is the number of S rows after the parent up to the child, 0 if the child
 came first. Of the parents that wait for one child the first is remembered, by its key and the number of S rows before
-it. Babu 2005, definition 6.6.1, sections 6.2 and 6.6.3.
+it. A parent that has left its window waits no more: how far its child is makes no difference to a join, so that only
+distances within the window count, as in the thesis, which looks at the rows that its join holds. Babu 2005, definition
+6.6.1, sections 6.2 and 6.6.3.
 
-Invariant: a parent that waits is remembered for k_e arrivals on S at least.
+Invariant: a parent that waits is remembered for k_e arrivals on S at least, or as long as it stands in its window.
 """
 
 from __future__ import annotations
 
 from minidsms.elements import BoolArray
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_monitoring import AT_CHILD, AT_PARENT, DONE, LIVE, observe_joins
+from minidsms.kernels.constraint_monitoring import (
+    AT_CHILD,
+    AT_PARENT,
+    BY_TIME,
+    DONE,
+    HORIZON,
+    LIVE,
+    SPAN,
+    observe_joins,
+)
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings, Unseen
@@ -25,6 +36,11 @@ class RidsMonitor(Estimate):
 
     def __init__(self, constraint: KConstraint, settings: MonitorSettings = DEFAULTS) -> None:
         super().__init__(constraint, settings)
+        horizon = settings.horizon
+        if constraint.window is not None:
+            by_time, horizon = constraint.window
+            self.words[[BY_TIME, SPAN]] = by_time, horizon
+        self.words[HORIZON] = 2 * horizon
         self._entries = Entries()
         self._children, self._parents = Unseen(), Unseen()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.streamon.k_mon.monitoring.twins import (
     estimates,
     estimates_of_order,
     join_distances,
+    join_distances_within,
     scrambling_distances,
 )
 
@@ -225,6 +227,54 @@ def test_an_entry_leaves_with_its_window() -> None:
         monitor.observe(arrivals(first // 10, [-1] * 100), arrivals(first, keys))
         sizes.append(monitor.nbytes)
     assert max(sizes[100:]) == max(sizes[:100])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("by_time", [False, True])
+def test_a_parent_that_has_left_its_window_waits_no_more(by_time: bool, seed: int) -> None:
+    rng = Random(seed)
+    span = rng.choice([20, 60, 200])
+    events: list[tuple[str, int | None]] = []
+    last: dict[int, int] = {}
+    clock = 0
+    for at in range(3000):
+        key = rng.randrange(40)
+        # So far apart, by either clock, that of each key one parent stands in the window.
+        if rng.random() < 0.5 and (key not in last or (at if by_time else clock) - last[key] >= span):
+            last[key] = at if by_time else clock
+            events.append(("parent", key))
+        elif rng.random() < 0.3:
+            events.append(("child", key))
+        else:
+            events.append(("parent", None))
+        clock += events[-1][0] == "parent"
+    window = 40
+    monitor = RidsMonitor(
+        replace(RIDS, window=(by_time, span)), MonitorSettings(growth=1.0, window=window, chance=1.0, margin=0.0)
+    )
+    found = []
+    for children, parents in sliced_events(events, 1):
+        monitor.observe(children, parents)
+        found += [monitor.k] * len(children.values)
+    within = join_distances_within(events, span, by_time)
+    assert found == estimates(within, Estimating(window, 50_000))
+    assert max(within) < max(join_distances(events))
+
+
+def test_the_first_of_several_parents_stands_for_those_that_outlast_it() -> None:
+    # Two parents of each key, of which one is in its window when the child comes: no distance is taken for too little.
+    for gap, child_after, most in ((5, 8, 10), (5, 12, 20), (5, 25, 0)):
+        events: list[tuple[str, int | None]] = []
+        for start in range(0, 6000, 40):
+            steps: dict[int, tuple[str, int | None]] = {0: ("parent", start), gap: ("parent", start)}
+            steps[child_after] = ("child", start)
+            events += [steps.get(step, ("child", -1)) for step in range(40)]
+        monitor = RidsMonitor(replace(RIDS, window=(True, 10)), MonitorSettings(growth=1.0, window=100, margin=0.0))
+        for children, parents in sliced_events(events, 1000):
+            monitor.observe(children, parents)
+        true = max(join_distances_within(events, 10, True))
+        assert monitor.k is not None
+        assert true <= monitor.k <= most
 
 
 def test_rows_shown_by_several_joins_count_once() -> None:

@@ -26,6 +26,23 @@ def join_distances(events: Sequence[Event]) -> list[int]:
     return found
 
 
+def join_distances_within(events: Sequence[Event], span: int, by_time: bool) -> list[int]:
+    """The same, of parents that stand in a window of `span` instants, or rows of theirs."""
+    found = []
+    children = parents = 0
+    waiting: list[tuple[int | None, int, int]] = []
+    for at, (side, key) in enumerate(events):
+        if side == "parent":
+            parents += 1
+            waiting.append((key, children, at if by_time else parents))
+            continue
+        children += 1
+        present = [(own, before) for own, before, born in waiting if (at if by_time else parents) - born < span]
+        found.append(max((children - before for own, before in present if key is not None and own == key), default=0))
+        waiting = [each for each in waiting if each[0] != key]
+    return found
+
+
 def clustering_distances(values: Sequence[int | None]) -> list[int]:
     """Of each arrival the greatest distance from an earlier row of its value: the others between them."""
     return [
@@ -64,7 +81,9 @@ class Estimating:
         self.distances.append(distance)
         n = len(self.distances)
         if self.k is not None and distance > self.k:
-            self.k, self.since = None, n
+            # Of distances beyond k_e = k_u nothing is known until so many rows have come.
+            self.since = n + min(distance - self.k, self.threshold)
+            self.k = None
         if n % self.block == 0 and n - self.since >= self.window:
             greatest = max(self.distances[n - self.window :])
             enough = min(greatest + greatest * self.eighths // 8, self.threshold)
