@@ -23,8 +23,6 @@ from minidsms.synopses.subresults import Subresult
 class AutoJoin(CachedMJoin, XJoin):
     """As CachedMJoin and as XJoin, one at a time."""
 
-    name = "AutoJoin"
-
     def take_tree(self, tree: Tree) -> None:
         """As `XJoin.take_tree`; caches go where subresults come."""
         if self.plan.caches and tree != self.tree:

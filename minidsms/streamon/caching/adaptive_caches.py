@@ -22,9 +22,9 @@ from minidsms.streamon.stream_monitor import StreaMon
 WORTH_ELEMENTS = 32_768
 """Elements from which loading what profiles pays."""
 
-SHARE = 0.02
+SHARE = 0.01
 """Of the time spent joining, what sampling and choosing may take ..."""
-CREDIT_NS = 5_000_000
+CREDIT_NS = 4_000_000
 """.. beyond this much, for the first choice."""
 
 

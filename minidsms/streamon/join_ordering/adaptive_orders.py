@@ -20,6 +20,7 @@ from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
 from minidsms.streamon.join_ordering.reoptimizer import JoinOrderReoptimizer
+from minidsms.streamon.join_ordering.usual_work import UsualWork
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
@@ -29,10 +30,8 @@ WORTH_TUPLES = 32_768
 """Elements from which loading the algorithms pays."""
 SHARE = 0.01
 """Of the time spent joining, what profiling takes where nothing has changed."""
-CHANGE = 0.25
-"""A share by which the work per element changes where orders are looked at again at once ..."""
-ENOUGH = 16_384
-""".. over at least so many elements."""
+PAUSE = 8_192
+"""Elements before a join of which no profile was due is asked again."""
 
 
 class AdaptiveJoin(Reorderable, Protocol):
@@ -68,7 +67,10 @@ class AdaptiveOrders:
         self._can_adapt = bool(self._filters) and self._options.algorithm != "static"
         self._schedules: dict[int, SamplingSchedule] = {}
         self._arrived = np.zeros(graph.n, np.int64)
-        self._usual = _UsualWork()
+        self._usual = UsualWork()
+        self._streamon = streamon
+        self._unseen = 0
+        self._pause = 0
 
     @property
     def has_choice(self) -> bool:
@@ -82,7 +84,12 @@ class AdaptiveOrders:
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """A part was joined under the plan."""
-        elements = sum(len(batch) for batch in part if batch is not None)
+        for batch in part:
+            if batch is not None:
+                self._unseen += len(batch)
+        if self._unseen < self._pause and self._streamon.forcing is None:
+            return
+        elements, self._unseen = self._unseen, 0
         instant = min(int(batch.ts[0]) for batch in part if batch is not None)
         self.adaptation.passed(elements, instant)
         if self._can_adapt and self.adaptation.is_free and self._join.uses_orders:
@@ -122,6 +129,7 @@ class AdaptiveOrders:
             back = (positions * share).astype(np.int64)
             self.profiler.profile(i, self._join.index.recent(i, back))
             profiled.append(i)
+        self._pause = PAUSE if self._options.measures_time and not profiled else 0
         if profiled:
             total = int(self._arrived.sum())
             self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self._filters}
@@ -174,35 +182,6 @@ class AdaptiveOrders:
                 figures.append(f"{costs[f]:.1f} ns" if self._options.measures_time else f"cost {costs[f]:g}")
             texts.append(self.executor.names[j] + (f" [{'; '.join(figures)}]" if figures else ""))
         return texts
-
-
-class _UsualWork:
-    """Slots inspected and tuples found per element under the present orders, against those of the time before."""
-
-    def __init__(self) -> None:
-        self._plan: Orders | None = None
-        self._counted = (0, 0, 0)
-        self._usual: tuple[float, float] | None = None
-
-    def has_changed(self, plan: Orders, work: tuple[int, int, int, int]) -> bool:
-        """work: as `Reorderable.work`; asked often, it compares over ENOUGH elements at least."""
-        counted = work[1], work[3], work[2]
-        if plan is not self._plan:
-            self._plan, self._counted, self._usual = plan, counted, None
-            return False
-        elements = counted[2] - self._counted[2]
-        if elements < ENOUGH:
-            return False
-        seen = (counted[0] - self._counted[0]) / elements, (counted[1] - self._counted[1]) / elements
-        self._counted = counted
-        usual = self._usual
-        if usual is None:
-            self._usual = seen
-            return False
-        if all(abs(a - b) <= CHANGE * max(a, b, 0.1) for a, b in zip(seen, usual)):
-            return False
-        self._usual = seen
-        return True
 
 
 def _insertions(batch: Batch | None) -> int:

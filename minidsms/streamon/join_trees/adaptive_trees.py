@@ -1,7 +1,8 @@
 """The tree of one XJoin with its Executor, Profiler and Re-optimizer.
 
 Looking for a better tree takes about a millisecond, so it is done when it can pay: first after WORTH_ELEMENTS, then
-whenever looking has taken its share of the time at most, and at once when the rates of the inputs have changed. Joins
+ever more seldom while nothing changes, and at once when the rates of the inputs have changed; looking keeps to its
+share of the time. Joins
 of more than six inputs, or of some that nothing links, keep the tree they begin with.
 """
 
@@ -15,23 +16,29 @@ import numpy as np
 from minidsms.elements import Batch
 from minidsms.operators.join_tree import MOST_SEARCHED, Tree
 from minidsms.operators.xjoin import XJoin
-from minidsms.streamon.contracts import Float64Array
 from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.join_ordering.usual_work import UsualWork
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
-from minidsms.streamon.join_trees.reoptimizer import ENOUGH, TreeReoptimizer
+from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
 from minidsms.streamon.stream_monitor import StreaMon
 
 WORTH_ELEMENTS = 32_768
 """Elements before the first look."""
 INTERVAL = 10_000
 """Elements between two looks (I of Babu 2005, section 5.5.5)."""
+PAUSE = 8_192
+"""Elements before anything is asked again."""
+LONGEST = 16
+"""Intervals between two looks while nothing changes."""
 SHARE = 0.01
 """Of the time spent joining, what looking takes where nothing has changed ..."""
 URGENT_SHARE = 0.05
 """.. and where the rates have."""
 CHANGE = 0.5
 """A share of itself by which the rate of an input differs when it has changed."""
+LEAST_RATE = 0.05
+"""Of the elements, what an input brings that matters."""
 
 
 class AdaptiveTrees:
@@ -47,15 +54,20 @@ class AdaptiveTrees:
         self.profiler = JoinTreeProfiler(join.graph, join.index, names)
         enters = join.ranges is not None
         self.reoptimizer = TreeReoptimizer(
-            self.executor, self.profiler, not join.leaves_out, enters, self._saved_by_caches
+            self.executor, self.profiler, not join.leaves_out, enters, self._saved_by_caches, self._has_caches
         )
         self.adaptation: Adaptation[Tree] = Adaptation(
             "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon
         )
         self._can_adapt = join.graph.is_connected and join.graph.n <= MOST_SEARCHED
-        self._recent: Float64Array = np.zeros(join.graph.n)
-        self._usual: Float64Array | None = None
+        self._recent = [0] * join.graph.n
+        self._usual: list[float] | None = None
+        self._interval = INTERVAL
+        self._work = UsualWork()
+        self._streamon = streamon
         self._begun = 0
+        self._arrived = [0] * join.graph.n
+        self._unseen = 0
 
     @property
     def has_choice(self) -> bool:
@@ -69,18 +81,26 @@ class AdaptiveTrees:
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """A part was joined under the plan."""
-        arrived = np.array([0 if batch is None else len(batch) for batch in part], np.int64)
-        self.executor.time_ns += time.thread_time_ns() - self._begun
-        self.executor.elements += int(arrived.sum())
+        executor = self.executor
+        executor.time_ns += time.thread_time_ns() - self._begun
+        for i, batch in enumerate(part):
+            if batch is not None:
+                self._arrived[i] += len(batch)
+                self._unseen += len(batch)
+        if self._unseen < PAUSE and self._streamon.forcing is None:
+            return
+        executor.elements += self._unseen
         instant = min(int(batch.ts[0]) for batch in part if batch is not None)
-        self.adaptation.passed(int(arrived.sum()), instant)
-        self.profiler.note(arrived)
-        self._recent += arrived
-        if self._can_adapt and self.adaptation.is_free and self._is_due():
+        self.adaptation.passed(self._unseen, instant)
+        self._recent = [a + b for a, b in zip(self._recent, self._arrived)]
+        latest, self._arrived = self._arrived, [0] * len(self._arrived)
+        self._unseen = 0
+        if self._can_adapt and self.adaptation.is_free and self._is_due(latest):
             self._look(instant)
 
-    def _is_due(self) -> bool:
-        elements = float(self._recent.sum())
+    def _is_due(self, latest: list[int]) -> bool:
+        """latest: elements of each input since this was last asked."""
+        elements = sum(self._recent)
         if self.reoptimizer.is_on_trial:
             return elements >= ENOUGH
         if elements < (WORTH_ELEMENTS if self._usual is None else INTERVAL):
@@ -88,20 +108,34 @@ class AdaptiveTrees:
         executor = self.executor
         if self._usual is None or not executor.measures_time:
             return True
-        spent = executor.spent()[0]
-        if executor.profiling_ns < SHARE * spent:
-            return True
-        rates = self._recent / elements
-        has_changed = bool((np.abs(rates - self._usual) > CHANGE * np.maximum(rates, self._usual)).any())
-        return has_changed and executor.profiling_ns < URGENT_SHARE * spent
+        if elements < self._interval:
+            if not self._has_changed(latest):
+                return False
+            return executor.profiling_ns < URGENT_SHARE * executor.spent()[0]
+        return executor.profiling_ns < SHARE * executor.spent()[0]
+
+    def _has_changed(self, latest: list[int]) -> bool:
+        """An input that matters brings another share of the elements, or an element makes other work."""
+        assert self._usual is not None
+        total = sum(latest)
+        work_has = self._work.has_changed(self.executor.plan, self._join.work())
+        rates = [count / total for count in latest]
+        return work_has or any(
+            abs(a - b) > CHANGE * max(a, b) and max(a, b) > LEAST_RATE for a, b in zip(rates, self._usual)
+        )
 
     def _look(self, instant: int) -> None:
-        """Measure the windows, and take the tree that follows."""
+        """Measure the windows, and take the tree that follows. Later and later as long as nothing changes."""
         start = time.thread_time_ns()
+        self.profiler.note(np.array(self._recent, np.int64))
         self.profiler.measure()
-        self._usual = self._recent / max(1.0, float(self._recent.sum()))
-        self._recent = np.zeros_like(self._recent)
-        if not self.adaptation.reconsider(instant):
+        elements = max(1, sum(self._recent))
+        self._usual = [count / elements for count in self._recent]
+        self._recent = [0] * len(self._recent)
+        if self.adaptation.reconsider(instant):
+            self._interval = INTERVAL
+        else:
+            self._interval = min(2 * self._interval, LONGEST * INTERVAL)
             self.reoptimizer.start_over()
         self.executor.profiling_ns += time.thread_time_ns() - start
 
@@ -109,8 +143,24 @@ class AdaptiveTrees:
         """Of what the pipelines of the flat tree cost."""
         return 0.0 if self._join.caching is None else self._join.caching.saving
 
+    def _has_caches(self) -> bool:
+        """Caches are in use."""
+        caching = self._join.caching
+        return caching is not None and bool(caching.executor.plan.caches)
+
     def describe(self) -> tuple[str, ...]:
-        """What the present tree was thought to cost when it was last looked at."""
-        expected = self.reoptimizer.expected
+        """What plans were thought to cost when the tree was last looked at, and what the present one did."""
+        told = self.reoptimizer
+        if not told.expected or told.best_tree is None:
+            return ()
         unit = "ns" if self.executor.measures_time else "units"
-        return () if expected is None else (f"expected {expected:,.1f} {unit} an element",)
+        kinds = [f"{kind.value} {cost:,.1f}" for kind, cost in told.expected.items() if self._is_open(kind)]
+        tree = f"{self.executor.plan_text(told.best_tree)} {told.expected[Kind.TREE]:,.1f}"
+        measured = "" if told.measured is None else f"; measured {told.measured:,.1f}"
+        return (f"expected, {unit} an element: {', '.join([*kinds, tree])}{measured}",)
+
+    def _is_open(self, kind: Kind) -> bool:
+        """A kind of pipelines that the join may run as."""
+        if kind is Kind.PIPELINES:
+            return not self.executor.binary
+        return kind is Kind.CACHES and self._saved_by_caches() > 0

@@ -73,8 +73,10 @@ class TreeCosts:
             return self._common() + self._flat(orders)
         return self._common() + self._node_costs(tree)
 
-    def best(self, orders: Orders, binary: bool) -> tuple[Tree, float]:
-        """The cheapest legal tree and its cost; binary: of XJoins only. The graph is connected."""
+    def best(self, orders: Orders, binary: bool, keeps: bool = False) -> tuple[Tree, float]:
+        """The cheapest legal tree and its cost. binary: of XJoins only; keeps: of those that keep something. The graph
+        is connected and has three inputs at least.
+        """
         found: dict[int, tuple[float, Tree]] = {}
         everything = (1 << self._n) - 1
         for mask in sorted(range(1, everything + 1), key=int.bit_count):
@@ -86,6 +88,8 @@ class TreeCosts:
                         continue
                     is_root = mask == everything
                     if is_root and len(parts) == self._n:
+                        if keeps:
+                            continue
                         cost = self._flat(orders)
                     else:
                         cost = self._node(parts, is_root) + sum(found[part][0] for part in parts)

@@ -8,26 +8,41 @@ Invariant: it proposes legal trees only, and none that would save less than LEAS
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 
 from minidsms.operators.join_graph import Orders
-from minidsms.operators.join_tree import Tree
+from minidsms.operators.join_tree import Tree, flat
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 
-LEAST_GAIN = 0.15
+LEAST_GAIN = 0.1
 WORSE = 0.05
 """A share by which a tree costs more than the one before it where it is given up."""
 ENOUGH = 8_192
 """Elements over which costs are compared."""
 LEAST_BAN = 200_000
 """Elements for which a tree that was given up is not tried again, the first time."""
+MEMORY = 0.5
+"""Of the error known of a kind's model, what stays when it is seen anew."""
+FORGETTING = 0.1
+"""Of what the models of kinds that do not run err more than that of the one which does, at each look."""
+
+
+class Kind(Enum):
+    """Of plans, as far as models of cost may err by different factors."""
+
+    PIPELINES = "MJoin"
+    CACHES = "with caches"
+    TREE = "tree"
 
 
 class TreeReoptimizer:
     """deletes: elements that leave are joined too.  enters: the inputs are streams with ranges, and only what enters
-    them is joined.  expected: what the present tree is thought to cost, or None."""
+    them is joined.  expected: what plans are thought to cost, by kind; measured: what the present one did; both when
+    last looked at.
+    """
 
     def __init__(
         self,
@@ -36,10 +51,12 @@ class TreeReoptimizer:
         deletes: bool,
         enters: bool,
         saving: Callable[[], float] = lambda: 0.0,
+        has_caches: Callable[[], bool] = lambda: False,
     ) -> None:
-        """saving: of caches, which the flat tree may have."""
+        """saving: of the best caches in the MJoin's pipelines.  has_caches: some are in use."""
         self._executor = executor
         self._saving = saving
+        self._has_caches = has_caches
         self._enters = enters
         self._profiler = profiler
         self._deletes = deletes
@@ -47,38 +64,80 @@ class TreeReoptimizer:
         self._trial: tuple[Tree, float] | None = None
         self._proposed: Tree | None = None
         self._mark = executor.spent()
-        self.expected: float | None = None
+        self._errors: dict[Kind, float] = {}
+        self.expected: dict[Kind, float] = {}
+        self.best_tree: Tree | None = None
+        self.measured: float | None = None
 
     def propose(self) -> Proposal[Tree] | None:
         """Another tree that is better by enough, or the one before where the present one has turned out worse."""
         executor = self._executor
+        tree, cost, present = self.best()
+        known = self._cost()
         if self._trial is not None:
             before, old_cost = self._trial
-            cost = self._cost()
-            if cost is None:
+            if known is None:
                 return None
             self._trial = None
-            if cost > old_cost * (1 + WORSE):
+            if known > old_cost * (1 + WORSE):
                 self._ban(executor.plan)
-                return Proposal(before, f"it cost {100 * (cost / old_cost - 1):.0f} % more than the one before", None)
-        tree, cost, present = self.best()
-        self.expected = present
+                return Proposal(before, f"it cost {100 * (known / old_cost - 1):.0f} % more than the one before", None)
         if tree == executor.plan or cost > present * (1 - LEAST_GAIN) or self._is_banned(tree):
             return None
-        known = self._cost()
         self._trial = None if known is None else (executor.plan, known)
         self._proposed = tree
         return Proposal(tree, "exhaustive search: the best tree costs less", 1 - cost / present)
 
     def best(self) -> tuple[Tree, float, float]:
-        """The best tree, what it is thought to cost, and what the present one is."""
+        """The best tree, what it is thought to cost, and what the present one is.
+
+        What a kind of plan costs more than its model says is learned while it runs. One that has not run is taken to
+        err as the present one does.
+        """
         executor, profiler = self._executor, self._profiler
         join = executor.join
-        unit = ALIKE if not executor.measures_time else ENTERING if self._enters else MEASURED
-        costs = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, unit, self._saving())
         orders: Orders = join.orders
-        tree, cost = costs.best(orders, executor.binary)
-        return tree, cost, costs.of(executor.plan, orders)
+        unit = ALIKE if not executor.measures_time else ENTERING if self._enters else MEASURED
+        costs = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, unit)
+        of_pipelines = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, unit, self._saving())
+        pipelines = flat(join.graph.n)
+        best_tree, best_cost = costs.best(orders, executor.binary, keeps=True)
+        models = {
+            Kind.PIPELINES: costs.of(pipelines, orders),
+            Kind.CACHES: of_pipelines.of(pipelines, orders),
+            Kind.TREE: best_cost,
+        }
+        kind = self._kind()
+        model = costs.of(executor.plan, orders) if kind is Kind.TREE else models[kind]
+        error = self._learn(kind, model)
+        self.best_tree = best_tree
+        self.expected = {k: models[k] * self._errors.get(k, error) for k in Kind}
+        flat_cost = self.expected[Kind.PIPELINES]
+        if self._saving():
+            flat_cost = min(flat_cost, self.expected[Kind.CACHES])
+        present = model * error if kind is Kind.TREE else flat_cost
+        if executor.binary or self.expected[Kind.TREE] < flat_cost:
+            return best_tree, self.expected[Kind.TREE], present
+        return pipelines, flat_cost, present
+
+    def _kind(self) -> Kind:
+        """Of the plan that runs."""
+        if self._executor.plan != flat(self._executor.join.graph.n):
+            return Kind.TREE
+        return Kind.CACHES if self._has_caches() else Kind.PIPELINES
+
+    def _learn(self, kind: Kind, model: float) -> float:
+        """The factor by which the plan that runs costs more than its model says; 1 where time is not measured."""
+        if not self._executor.measures_time:
+            return 1.0
+        self.measured = self._cost()
+        if self.measured is not None and model > 0:
+            seen = self.measured / model
+            error = MEMORY * self._errors.get(kind, seen) + (1 - MEMORY) * seen
+            self._errors[kind] = error
+            for other, its in self._errors.items():
+                self._errors[other] = its + FORGETTING * (error - its)
+        return self._errors.get(kind, 1.0)
 
     def adopt(self, plan: Tree) -> None:
         """Another tree runs."""
@@ -96,7 +155,7 @@ class TreeReoptimizer:
         return self._trial is not None
 
     def _cost(self) -> float | None:
-        """Units per element since the last switch, or the last look; None of too few."""
+        """Units per element since the last switch or look; None of too few elements."""
         units, elements = self._executor.spent()
         if elements - self._mark[1] < ENOUGH:
             return None

@@ -61,16 +61,31 @@ def test_a_join_of_two_has_no_order_and_the_ends_of_a_chain_are_not_profiled() -
         assert lines[0] == "- R: S, T" and lines[2] == "- T: S, R" and lines[1].startswith("- S: ")
 
 
-def test_auto_keeps_the_join_that_a_fast_input_would_compute_again_and_again() -> None:
+def run_where_a_fast_input_computes_a_join_again_and_again(db: minidsms.Connection) -> minidsms.Query:
     """Figure 5.6: a row of T meets many of S, none of which meets one of R."""
+    q = db.query(CHAIN)
+    push(db, 0, 60_000, {"R": (100_000, 5), "S": (100_000, 5), "T": (5, 5)}, {"R": 10, "S": 10, "T": 1})
+    return q
+
+
+def test_auto_caches_the_join_that_a_fast_input_would_compute_again_and_again() -> None:
     with connected(join_plan="auto") as db:
-        q = db.query(CHAIN)
-        push(db, 0, 60_000, {"R": (100_000, 5), "S": (100_000, 5), "T": (5, 5)}, {"R": 10, "S": 10, "T": 1})
-        taken = [d for d in q.decisions() if d.technique == "join plan"]
-        assert [d.new_plan for d in taken] == ["((R, S), T)"]
-        assert taken[0].expected_gain is not None and taken[0].expected_gain > 0.5
+        q = run_where_a_fast_input_computes_a_join_again_and_again(db)
+        (taken,) = q.decisions()
+        assert (taken.technique, taken.new_plan) == ("caching", "R: S, T | S: R, T | T: [S, R]")
+        assert "- cache [S, R] for T   [used" in q.explain(analyze=True)
+
+
+def test_auto_keeps_that_join_whole_where_caches_have_no_memory() -> None:
+    with connected(join_plan="auto", cache_memory=1) as db:
+        q = run_where_a_fast_input_computes_a_join_again_and_again(db)
+        (taken,) = [d for d in q.decisions() if d.technique == "join plan"]
+        assert taken.new_plan == "((R, S), T)"
+        assert taken.expected_gain is not None and taken.expected_gain > 0.5
         assert "XJoin ((R, S), T) on" in q.explain()
-        assert "rate of T" in taken[0].statistics and "S x T" in taken[0].statistics
+        assert "rate of T" in taken.statistics and "S x T" in taken.statistics
+        told = q.explain(analyze=True)
+        assert "- expected, units an element: MJoin " in told and ", ((R, S), T) 4.0" in told
 
 
 def test_auto_keeps_nothing_where_joins_are_small() -> None:

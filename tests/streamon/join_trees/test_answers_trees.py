@@ -32,7 +32,7 @@ SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees are looked at after every few elements."""
-    for name, value in {"WORTH_ELEMENTS": 3, "INTERVAL": 3, "ENOUGH": 2}.items():
+    for name, value in {"WORTH_ELEMENTS": 3, "INTERVAL": 3, "PAUSE": 1, "ENOUGH": 2}.items():
         monkeypatch.setattr(adaptive_trees, name, value)
     monkeypatch.setattr(reoptimizer, "ENOUGH", 2)
     monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
