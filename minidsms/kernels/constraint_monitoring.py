@@ -101,7 +101,6 @@ def _sleep(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     state[SWEEP] = 1
     state[FARTHEST] = 0
     state[TROUBLES] = 0
-    state[FROM] = n
 
 
 @njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
@@ -129,7 +128,7 @@ def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, h
         unseen = highest - state[K_KEPT]
         give_up(state, settings, n)
         # What lies further back than k_e was forgotten: such a distance is seen again only when so many rows have come.
-        state[FROM] = state[SINCE] = n + max(np.int64(0), min(unseen, settings[LIMIT]))
+        state[FROM] = state[SINCE] = n + max(np.int64(0), unseen)
     if n < state[NEXT]:
         return
     peaks[n // settings[BLOCK] % peaks.shape[0]] = highest

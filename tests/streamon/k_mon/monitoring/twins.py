@@ -82,7 +82,7 @@ class Estimating:
         n = len(self.distances)
         if self.k is not None and distance > self.k:
             # Of distances beyond k_e = k_u nothing is known until so many rows have come.
-            self.since = n + min(distance - self.k, self.threshold)
+            self.since = n + distance - self.k
             self.k = None
         if n % self.block == 0 and n - self.since >= self.window:
             greatest = max(self.distances[n - self.window :])
