@@ -80,9 +80,11 @@ def _choosing(arguments: tuple[Any, ...], names: tuple[str, ...], operator: str,
 
     join = AutoJoin(*arguments)
     join.names = names
-    join.caching = AdaptiveCaches(join, names, operator, streamon, "global")
+    clock = None
     if all(arguments[-1] or ()):  # trees keep results over windows whose rows leave in order
         join.planting = AdaptiveTrees(join, names, operator, streamon, binary=False)
+        clock = join.planting.clock
+    join.caching = AdaptiveCaches(join, names, operator, streamon, "global", clock)
     return join
 
 

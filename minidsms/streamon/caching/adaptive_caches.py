@@ -17,6 +17,7 @@ from minidsms.streamon.caching.miss_probability import WINDOW
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.caching.sampler import PipelineSampler, SampledJoin
 from minidsms.streamon.framework import Adaptation, Proposal
+from minidsms.streamon.join_clock import JoinClock
 from minidsms.streamon.stream_monitor import StreaMon
 
 WORTH_ELEMENTS = 32_768
@@ -41,8 +42,11 @@ class AdaptiveCaches:
         operator: str,
         streamon: StreaMon,
         consistency: str | None = None,
+        clock: JoinClock | None = None,
     ) -> None:
-        """consistency: of the candidates, where the setting `caching` does not say it."""
+        """consistency: of the candidates, where the setting `caching` does not say it.  clock: of the join, where
+        another times it.
+        """
         settings = streamon.settings
         self._join = join
         self._streamon = streamon
@@ -59,7 +63,8 @@ class AdaptiveCaches:
         self.adaptation: Adaptation[JoinPlan] = Adaptation(
             "caching", operator, self.executor, self.profiler, _Waiting(), streamon
         )
-        self._began_ns = 0
+        self._is_timing = clock is None
+        self._clock = clock or JoinClock()
         self._unseen = 0
         self._ask_at = 0
         self._adapting_ns = 0
@@ -80,15 +85,18 @@ class AdaptiveCaches:
 
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
-        self._began_ns = time.thread_time_ns()
+        if self._is_timing:
+            self._clock.start(elements)
         return self.adaptation.limit(elements)
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """A part was joined under the plan."""
+        if self._is_timing:
+            self._clock.stop()
         executor = self.executor
         elements = self._sampler.count(part)
         executor.elements += elements
-        executor.joining_ns += time.thread_time_ns() - self._began_ns
+        executor.joining_ns = self._clock.ns
         self._unseen += elements
         if executor.elements < self._quiet_until and self._streamon.forcing is None:
             return

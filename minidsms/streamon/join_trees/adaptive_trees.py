@@ -17,6 +17,7 @@ from minidsms.elements import Batch
 from minidsms.operators.join_tree import MOST_SEARCHED, Tree
 from minidsms.operators.xjoin import XJoin
 from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.join_clock import JoinClock
 from minidsms.streamon.join_ordering.usual_work import UsualWork
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
@@ -42,7 +43,8 @@ LEAST_RATE = 0.05
 
 
 class AdaptiveTrees:
-    """names: of the inputs.  operator: how the plan log names the join.  binary: only XJoins are plans.
+    """names: of the inputs.  operator: how the plan log names the join.  binary: only XJoins are plans.  clock: runs
+    while the join does.
 
     Its owner asks `limit` before it joins a part of its input and calls `joined` after.
     """
@@ -50,6 +52,7 @@ class AdaptiveTrees:
     def __init__(self, join: XJoin, names: Sequence[str], operator: str, streamon: StreaMon, binary: bool) -> None:
         measures_time = streamon.settings["cost_model"] == "measured"
         self._join = join
+        self.clock = JoinClock()
         self.executor = TreeExecutor(join, names, binary, measures_time)
         self.profiler = JoinTreeProfiler(join.graph, join.index, names)
         enters = join.ranges is not None
@@ -65,7 +68,6 @@ class AdaptiveTrees:
         self._interval = INTERVAL
         self._work = UsualWork()
         self._streamon = streamon
-        self._begun = 0
         self._arrived = [0] * join.graph.n
         self._unseen = 0
 
@@ -76,13 +78,13 @@ class AdaptiveTrees:
 
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
-        self._begun = time.thread_time_ns()
+        self.clock.start(elements)
         return self.adaptation.limit(elements)
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """A part was joined under the plan."""
+        self.clock.stop()
         executor = self.executor
-        executor.time_ns += time.thread_time_ns() - self._begun
         for i, batch in enumerate(part):
             if batch is not None:
                 self._arrived[i] += len(batch)
@@ -90,6 +92,7 @@ class AdaptiveTrees:
         if self._unseen < PAUSE and self._streamon.forcing is None:
             return
         executor.elements += self._unseen
+        executor.time_ns = self.clock.ns
         instant = min(int(batch.ts[0]) for batch in part if batch is not None)
         self.adaptation.passed(self._unseen, instant)
         self._recent = [a + b for a, b in zip(self._recent, self._arrived)]

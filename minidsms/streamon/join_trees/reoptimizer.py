@@ -82,9 +82,9 @@ class TreeReoptimizer:
             if known > old_cost * (1 + WORSE):
                 self._ban(executor.plan)
                 return Proposal(before, f"it cost {100 * (known / old_cost - 1):.0f} % more than the one before", None)
-        if tree == executor.plan or cost > present * (1 - LEAST_GAIN) or self._is_banned(tree):
+        if tree == executor.plan or cost >= present * (1 - LEAST_GAIN) or self._is_banned(tree):
             return None
-        self._trial = None if known is None else (executor.plan, known)
+        self._trial = (executor.plan, known) if known else None
         self._proposed = tree
         return Proposal(tree, "exhaustive search: the best tree costs less", 1 - cost / present)
 
