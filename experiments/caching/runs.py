@@ -33,6 +33,7 @@ MJOIN = Plan("MJoin", {"caching": "off"})
 PREFIX = Plan("prefix caches", {"caching": "prefix"})
 GLOBAL = Plan("global caches", {"caching": "global"})
 XJOIN = Plan("XJoin", {"join_plan": "xjoin", "caching": "off"})
+AUTO = Plan("auto", {"join_plan": "auto"})
 
 
 def forced(*caches: CacheSpec, name: str = "cached") -> Plan:

@@ -102,6 +102,25 @@ def bursty(rounds: int, burst_at: int, factor: int = 20, multiplicity: int = 5, 
     return Feed(_three_way_query(sizes), (("R", ("A",)), ("S", ("A", "B")), ("T", ("B",))), block, rounds)
 
 
+def fast_input(rounds: int, keys: tuple[int, int] = (100_000, 5), seed: int = 0) -> Feed:
+    """R(A, B), S(A, B), T(A, B) over windows of 900 rounds: T ten times as fast as R and S (figure 5.6).
+
+    keys: values of A and of B. With many of A and few of B a row of T meets many of S, none of which meets one of R.
+    """
+
+    def block(first: int, last: int) -> Block:
+        made: Block = {}
+        for i, (name, every) in enumerate((("R", 10), ("S", 10), ("T", 1))):
+            rng = np.random.default_rng((seed, i, first))
+            ts = np.arange(first, last, dtype=np.int64)
+            ts = ts[ts % every == 0]
+            made[name] = {"A": rng.integers(0, keys[0], len(ts)), "B": rng.integers(0, keys[1], len(ts))}, ts
+        return made
+
+    query = "SELECT T.B FROM R [ROWS 90], S [ROWS 90], T [ROWS 900] WHERE R.A = S.A AND S.B = T.B"
+    return Feed(query, tuple((name, ("A", "B")) for name in "RST"), block, rounds)
+
+
 def n_way(n: int, rounds: int, multiplicity: int = 5, window: int = WINDOW) -> Feed:
     """S1(A) to Sn(A), all equal; n // 2 of the streams bring a value once, the others `multiplicity` times."""
     counts = [1 if i < n // 2 else multiplicity for i in range(n)]

@@ -72,6 +72,11 @@ class AdaptiveTrees:
         self._unseen = 0
 
     @property
+    def entered(self) -> list[int]:
+        """Elements of each input since the windows were last looked at."""
+        return [a + b for a, b in zip(self._recent, self._arrived)]
+
+    @property
     def has_choice(self) -> bool:
         """There is more than one plan."""
         return self._join.graph.is_connected

@@ -19,24 +19,27 @@ from minidsms.streamon.join_trees.sizes import is_connected, members
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """Nanoseconds. probe, match: of a probe and of a row it finds.  keep: of writing a tuple into a subresult.
+    """Nanoseconds. probe, match: of a probe and of a row it finds.  keep: of a tuple written into a subresult, and of
+    taking it out again.
 
     element, tuple: of what every plan does with an element and with a tuple of the answer.
     flat_probe, flat_match: of the MJoin, whose kernels are faster.
     """
 
-    probe: float = 30.0
-    match: float = 12.0
-    keep: float = 30.0
-    flat_probe: float = 15.0
-    flat_match: float = 8.0
-    element: float = 40.0
-    tuple: float = 15.0
+    probe: float
+    match: float
+    keep: float
+    flat_probe: float
+    flat_match: float
+    element: float
+    tuple: float
 
 
-MEASURED = UnitCosts()
-ENTERING = UnitCosts(flat_probe=6.0, flat_match=4.0)
-"""Where the MJoin joins what enters streams with ranges block by block, which probes several times as fast."""
+MEASURED = UnitCosts(probe=9.5, match=15.0, keep=30.0, flat_probe=12.0, flat_match=3.0, element=38.0, tuple=5.5)
+"""As `python -m experiments.caching.calibration` finds them on the machine of its results. What another machine, or
+other rows, cost more or less is learned while joins run (`reoptimizer.py`)."""
+ENTERING = UnitCosts(probe=50.0, match=5.0, keep=5.0, flat_probe=3.0, flat_match=4.0, element=50.0, tuple=60.0)
+"""Where joins of streams with ranges let rows go themselves: the MJoin probes block by block there."""
 ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 """Where time is not measured."""
 
@@ -44,8 +47,8 @@ ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 class TreeCosts:
     """sizes: tuples of the join of a set of inputs.  rates: (n,) shares of the elements.
 
-    deletes: elements leave too, and are joined as those that come are.  saving: the share of what the MJoin's pipelines
-    cost that caches in them save.
+    deletes: half of the elements are rows that leave, and are joined as those that come are.  saving: the share of
+    what the MJoin's pipelines cost that caches in them save.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class TreeCosts:
         self._n = graph.n
         self._sizes = sizes
         self._rates = rates
-        self._times = 2.0 if deletes else 1.0
+        self._kept = 0.5 if deletes else 1.0
         self._unit = unit
         self._left = 1.0 - saving
         self._known: dict[int, float] = {}
@@ -107,7 +110,7 @@ class TreeCosts:
         """What every plan costs."""
         answer = self._at((1 << self._n) - 1)
         tuples = sum(rate * answer / max(1.0, self._at(1 << i)) for i, rate in enumerate(self._rates))
-        return self._times * (self._unit.element + self._unit.tuple * tuples)
+        return self._unit.element + self._unit.tuple * tuples
 
     def _node_costs(self, tree: Tree) -> float:
         if isinstance(tree, int):
@@ -132,9 +135,8 @@ class TreeCosts:
                 cost += unit.probe * self._at(visited)
                 visited |= child
                 cost += unit.match * self._at(visited)
-            cost *= self._times
             if not is_root:
-                cost += unit.keep * self._at(visited)
+                cost += self._kept * unit.keep * self._at(visited)
             total += weight * cost
         return total
 
@@ -148,7 +150,7 @@ class TreeCosts:
                 before = self._at(visited) if visited != 1 << i else rows
                 visited |= 1 << j
                 total += self._rates[i] * (unit.flat_probe * before + unit.flat_match * self._at(visited)) / rows
-        return self._times * total * self._left
+        return total * self._left
 
     def _near(self, mask: int) -> int:
         near = 0

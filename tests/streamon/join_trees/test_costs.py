@@ -9,6 +9,7 @@ import pytest
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.operators.join_tree import Tree, all_trees, flat
 from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, TreeCosts
+from minidsms.streamon.join_trees.reoptimizer import LEAST_GAIN
 from minidsms.streamon.join_trees.sizes import members
 
 
@@ -38,10 +39,13 @@ def test_best_tree_is_the_cheapest_of_all(seed: int) -> None:
             assert cost == pytest.approx(min(every.values())) and cost == pytest.approx(every[tree])
 
 
-def best(rates: list[float], joins: dict[int, float], binary: bool = False) -> Tree:
+def best(rates: list[float], joins: dict[int, float], saving: float = 0.0) -> Tree:
     joined = graph(3, (0, 1), (1, 2))
     sizes = {1: 1000.0, 2: 1000.0, 4: 1000.0, 5: 1e6, **joins}
-    return TreeCosts(joined, sizes.__getitem__, rates, False).best(joined.default_orders(), binary)[0]
+    costs = TreeCosts(joined, sizes.__getitem__, rates, False, MEASURED, saving)
+    tree, cost = costs.best(joined.default_orders(), False)
+    whole = flat(3)
+    return tree if cost < (1 - LEAST_GAIN) * costs.of(whole, joined.default_orders()) else whole
 
 
 def test_a_fast_input_gets_the_join_of_the_slow_ones_kept() -> None:
@@ -54,6 +58,11 @@ def test_a_fast_input_gets_the_join_of_the_slow_ones_kept() -> None:
 def test_nothing_is_kept_where_joins_are_small() -> None:
     joins = {0b011: 10.0, 0b110: 10.0, 0b111: 1.0}
     assert best([1 / 3] * 3, joins) == flat(3)
+
+
+def test_nothing_is_kept_where_caches_save_as_much() -> None:
+    joins = {0b011: 5_000.0, 0b110: 5_000.0, 0b111: 100.0}
+    assert best([0.01, 0.01, 0.98], joins, saving=0.9) == flat(3)
 
 
 def test_members_are_the_inputs_of_a_set() -> None:
