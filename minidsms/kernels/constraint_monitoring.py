@@ -35,11 +35,16 @@ SMALLEST = 256
     NEXT,  # the arrival that ends it
     FROM,  # the window W holds arrivals after this one only
     SINCE,  # when k_u became what it is: infinite, or finite
-    TROUBLES,  # increases, each soon after k_u had become finite
+    TROUBLES,  # increases, each soon after k_u had become finite; one less for each that came late
+    RECENT,  # 1024 times the greatest distance of late, while there are troubles: the more, the slower it is forgotten
     INCREASES,
-    DORMANT,  # 1: until the constraint is kept again, one key in SHARE is watched
+    DORMANT,  # 1: until the constraint is kept again, it is tried now and then, on one key in SHARE
     SHIFT,  # one key in 2^SHIFT is watched
-    FARTHEST,  # distance while dormant
+    FLOOR,  # SHIFT is no less
+    SEEN,  # distances above 0 since k_u became what it is
+    FARTHEST,  # distance in a trial
+    NAP,  # arrivals between the last trial and the next
+    ASLEEP,  # until this arrival nothing is looked at
     LIVE,  # slots taken, or steps kept
     SWEEP,  # 1: k_u has become finite, so that most entries are of no use any more
     OLDEST,  # of the steps
@@ -47,7 +52,7 @@ SMALLEST = 256
     AT_PARENT,  # where to go on, in the arrays of this call
     AT_CHILD,
     STATE_WORDS,
-) = range(19)
+) = range(24)
 
 (
     WINDOW,  # W, in arrivals: whole blocks
@@ -60,18 +65,29 @@ SMALLEST = 256
     SEED,
     SPAN,  # of joins: how long a parent stands in its window, by its clock; INFINITE: for good
     BY_TIME,  # 1: the clock of parents is ts; 0: their number
+    MAY_SAMPLE,  # 1: who uses k notices a greater distance by itself
     SETTINGS_WORDS,
-) = range(11)
+) = range(12)
 
 PATIENCE = 8
 """Windows W for which k_u may be infinite, or must be finite, before that tells something."""
 MOST_TROUBLES = 32
 SHARE = 32
-"""While dormant one in so many keys is watched, over so many windows W."""
+"""In a trial one in so many keys is watched, over so many windows W."""
 _SHARE_SHIFT = 5
+MOST_NAPS = 16
+"""Naps between trials that fail get twice as long, up to so many times a trial."""
+FEWEST_TROUBLES, _SLOWEST = 2, 8
+"""Troubles from which on distances are remembered for more than W; half of RECENT is forgotten in 1.4 W with 2 of them,
+in 88 W with 8 or more."""
+_CALM_SHIFT = 3
+_CALM_DISTANCES = 40
+"""One key in 2^3 is watched of a constraint that is kept, where so many distances still show in a window W, or where
+k_u is 0."""
+_MOST_CALM_TROUBLES = 4
 REACH, LEAST_REACH = 8, 4096
 """The sample p stays whole for so many times k_e, and arrivals; of what is older by a factor it is so much smaller."""
-MOST_ENTRIES = 1 << 13
+MOST_ENTRIES = 1 << 12
 """Where more would be remembered, every other key is watched no more: a greater table would not stay in the cache."""
 
 
@@ -86,37 +102,53 @@ def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     """k_u is infinite from arrival n on, until the next window W tells a better one."""
     state[INCREASES] += 1
     was_short = n - state[SINCE] < PATIENCE * settings[WINDOW]
-    state[TROUBLES] = state[TROUBLES] + 1 if was_short else 0
+    state[TROUBLES] = state[TROUBLES] + 1 if was_short else max(0, state[TROUBLES] - 1)
+    if not was_short:
+        state[NAP] = 0
+    if state[TROUBLES] >= _MOST_CALM_TROUBLES:
+        state[FLOOR] = 0
     _set_k(state, settings, INFINITE)
     state[FROM] = n
     state[SINCE] = n
+    state[SEEN] = 0
 
 
 @njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
-def _sleep(state: np.ndarray, settings: np.ndarray, n: int) -> None:
-    """Watch a share of the keys from now on: this stream does not keep the constraint."""
+def _nap(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+    trial = settings[WINDOW] * SHARE
+    state[NAP] = min(max(2 * state[NAP], trial), MOST_NAPS * trial)
+    state[ASLEEP] = state[FROM] = n + state[NAP]
+    state[FARTHEST] = 0
+
+
+@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+def _doze(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+    """This stream does not keep the constraint: from now on try it seldom, on a share of the keys."""
     _set_k(state, settings, INFINITE)
     state[DORMANT] = 1
+    state[FLOOR] = 0
     state[SHIFT] = max(state[SHIFT], _SHARE_SHIFT)
     state[SWEEP] = 1
-    state[FARTHEST] = 0
     state[TROUBLES] = 0
+    _nap(state, settings, n)
 
 
 @njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
-def _wake(state: np.ndarray, settings: np.ndarray, n: int) -> None:
-    """Asleep, at the end of a block: wake if for a long window the watched keys have kept the constraint."""
+def _try(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+    """At the end of a block of a trial: has it failed, or is the constraint kept again?
+
+    A trial fails as soon as a distance is too great. What was remembered before a nap stays, so that great distances
+    show at once.
+    """
     state[FARTHEST] = max(state[FARTHEST], state[HIGHEST])
-    if n - state[FROM] < settings[WINDOW] * SHARE:
-        return
-    state[FROM] = n
-    if state[FARTHEST] <= settings[LIMIT]:
+    if state[FARTHEST] > settings[LIMIT]:
+        _nap(state, settings, n)
+    elif n - state[FROM] >= settings[WINDOW] * SHARE:
         # Of the other keys nothing is known yet: distances are whole once those have passed.
         state[DORMANT] = 0
         state[SHIFT] = 0
-        state[FROM] += state[FARTHEST]
-        state[SINCE] = state[FROM]
-    state[FARTHEST] = 0
+        state[FROM] = state[SINCE] = n + state[FARTHEST]
+        state[FARTHEST] = 0
 
 
 @njit("void(int64[::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
@@ -132,23 +164,40 @@ def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, h
     if n < state[NEXT]:
         return
     peaks[n // settings[BLOCK] % peaks.shape[0]] = highest
+    recent = state[RECENT]
+    if state[TROUBLES] < FEWEST_TROUBLES:
+        state[RECENT] = 0
+    else:
+        state[RECENT] = max(highest << 10, recent - max(1, recent >> (min(state[TROUBLES], _SLOWEST) + 2)))
     if state[DORMANT]:
-        _wake(state, settings, n)
+        _try(state, settings, n)
     elif n - state[FROM] >= window:
-        greatest = np.int64(0)
+        greatest = (state[RECENT] + 1023) >> 10
         for block in range(peaks.shape[0]):
             greatest = max(greatest, peaks[block])
         enough = min(greatest + greatest * settings[MARGIN] // 1024, settings[LIMIT])
         if enough < state[K] and greatest <= settings[LIMIT]:
             if state[K] == INFINITE:
                 state[SINCE] = n
+                state[SEEN] = 0
                 state[SWEEP] = 1
             _set_k(state, settings, enough)
-    is_infinite = state[K] == INFINITE and not state[DORMANT]
-    if is_infinite and (n - state[SINCE] >= PATIENCE * window or state[TROUBLES] >= MOST_TROUBLES):
-        _sleep(state, settings, n)
+    if state[K] != INFINITE and state[K] > settings[LIMIT]:
+        # The limit has fallen.
+        _set_k(state, settings, INFINITE)
+        state[SINCE] = n
+    is_long = n - state[SINCE] >= PATIENCE * window
+    if state[K] != INFINITE:
+        is_calm = state[K] == 0 or state[SEEN] * window >= (_CALM_DISTANCES << _CALM_SHIFT) * (n - state[SINCE])
+        is_calm &= is_long and state[TROUBLES] < _MOST_CALM_TROUBLES
+        if settings[MAY_SAMPLE] and is_calm and state[FLOOR] == 0:
+            state[FLOOR] = _CALM_SHIFT
+            state[SHIFT] = max(state[SHIFT], _CALM_SHIFT)
+            state[SWEEP] = 1
+    elif not state[DORMANT] and (is_long or state[TROUBLES] >= MOST_TROUBLES):
+        _doze(state, settings, n)
     state[HIGHEST] = 0
-    state[NEXT] = n + settings[BLOCK]
+    state[NEXT] = max(n, state[ASLEEP]) + settings[BLOCK]
 
 
 @njit(inline="always")
@@ -193,7 +242,7 @@ def _remove(keys: np.ndarray, marks: np.ndarray, born: np.ndarray, hole: int) ->
 
 
 @njit("boolean(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
-def _sweep(
+def sweep(
     keys: np.ndarray,
     marks: np.ndarray,
     born: np.ndarray,
@@ -203,7 +252,7 @@ def _sweep(
     now: int | np.int64,
 ) -> bool:
     """Drop entries that left with their window, and those before `least_mark` but for a sample, which thins out with
-    age; whether the table still has a good size then. Asleep, all the keys that are watched stay as long as their
+    age; whether the table still has a good size then. Dormant, all the keys that are watched stay as long as their
     window.
     """
     slots = keys.shape[0]
@@ -224,7 +273,7 @@ def _sweep(
                 continue
         kept[0, live], kept[1, live], kept[2, live] = keys[at], mark, born[at]
         live += 1
-    if live < MOST_ENTRIES // 4 and state[SHIFT] > 0 and not state[DORMANT]:
+    if live < MOST_ENTRIES // 4 and state[SHIFT] > state[FLOOR] and not state[DORMANT]:
         state[SHIFT] -= 1
     found = live
     while True:
@@ -242,7 +291,7 @@ def _sweep(
         keys[at], marks[at], born[at] = kept[0, i], kept[1, i], kept[2, i]
     state[LIVE] = live
     state[SWEEP] = 0
-    return bool(state[LIVE] <= slots // 4 and (state[LIVE] >= slots // 16 or slots == SMALLEST))
+    return bool(2 * state[LIVE] <= slots and (8 * state[LIVE] >= slots or slots == SMALLEST))
 
 
 @njit(
@@ -277,9 +326,19 @@ def observe_joins(
     seed, shift = settings[SEED], state[SHIFT]
     span, by_time = settings[SPAN], settings[BY_TIME] != 0
     has_settled, has_nulls = settled.shape[0] > 0, valid.shape[0] > 0
-    room = keys.shape[0] // 2
+    room = keys.shape[0] * 5 // 8
+    seen = np.int64(0)
     status = DONE
     while p < parents.shape[0] or c < children.shape[0]:
+        if n < state[ASLEEP]:
+            asleep = min(children.shape[0] - c, state[ASLEEP] - n)
+            n += asleep
+            c += asleep
+            # The parents before the next child that is looked at have been slept through, too.
+            while p < parents.shape[0] and (n < state[ASLEEP] or parent_ts[p] <= child_ts[c - 1]):
+                p += 1
+                parent += 1
+            continue
         if c < children.shape[0] and (p == parents.shape[0] or child_ts[c] < parent_ts[p]):
             n += 1
             distance = np.int64(0)
@@ -293,9 +352,16 @@ def observe_joins(
                     state[LIVE] -= 1
             c += 1
             highest = max(highest, distance)
+            seen += distance > 0
             if n >= following or highest > k:
+                state[SEEN] += seen
+                seen = np.int64(0)
                 _judge(state, peaks, settings, n, highest)
                 following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
+                now = 2 * (child_ts[c - 1] if by_time else parent)
+                if n < state[ASLEEP] and not sweep(keys, marks, born, state, settings, 0, now):
+                    status = RESIZE
+                    break
             continue
         if (has_settled and settled[p]) or (shift and not _is_watched(parents[p], seed, shift)):
             p += 1
@@ -306,7 +372,7 @@ def observe_joins(
         if marks[at] == EMPTY:
             if state[LIVE] >= room or state[SWEEP]:
                 least = n - state[K_KEPT] + 1 if state[K_KEPT] < INFINITE else np.int64(0)
-                if not _sweep(keys, marks, born, state, settings, least, 2 * clock):
+                if not sweep(keys, marks, born, state, settings, least, 2 * clock):
                     status = RESIZE
                     break
                 shift = state[SHIFT]
@@ -320,6 +386,7 @@ def observe_joins(
         p += 1
         parent += 1
     state[AT_PARENT], state[AT_CHILD], state[ARRIVED], state[PARENTS], state[HIGHEST] = p, c, n, parent, highest
+    state[SEEN] += seen
     return status
 
 
@@ -343,9 +410,15 @@ def observe_clusters(
     n, following, k, highest = state[ARRIVED], state[NEXT], state[K], state[HIGHEST]
     seed, shift = settings[SEED], state[SHIFT]
     has_nulls = valid.shape[0] > 0
-    room = keys.shape[0] // 2
+    room = keys.shape[0] * 5 // 8
+    seen = np.int64(0)
     status = DONE
     while i < values.shape[0]:
+        if n < state[ASLEEP]:
+            asleep = min(values.shape[0] - i, state[ASLEEP] - n)
+            n += asleep
+            i += asleep
+            continue
         distance = np.int64(0)
         if (not has_nulls or valid[i]) and (not shift or _is_watched(values[i], seed, shift)):
             at = _find(keys, marks, values[i])
@@ -356,7 +429,7 @@ def observe_clusters(
             else:
                 if state[LIVE] >= room or state[SWEEP]:
                     least = n - state[K_KEPT] if state[K_KEPT] < INFINITE else np.int64(0)
-                    if not _sweep(keys, marks, born, state, settings, least, n):
+                    if not sweep(keys, marks, born, state, settings, least, n):
                         status = RESIZE
                         break
                     shift = state[SHIFT]
@@ -366,10 +439,17 @@ def observe_clusters(
         n += 1
         i += 1
         highest = max(highest, distance)
+        seen += distance > 0
         if n >= following or highest > k:
+            state[SEEN] += seen
+            seen = np.int64(0)
             _judge(state, peaks, settings, n, highest)
             following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
+            if n < state[ASLEEP] and not sweep(keys, marks, born, state, settings, 0, n):
+                status = RESIZE
+                break
     state[AT_PARENT], state[ARRIVED], state[HIGHEST] = i, n, highest
+    state[SEEN] += seen
     return status
 
 
@@ -410,8 +490,14 @@ def observe_order(
     oldest, live = state[OLDEST], state[LIVE]
     has_nulls = valid.shape[0] > 0
     mask = steps.shape[1] - 1
+    seen = np.int64(0)
     status = DONE
     while i < values.shape[0]:
+        if n < state[ASLEEP]:
+            asleep = min(values.shape[0] - i, state[ASLEEP] - n)
+            n += asleep
+            i += asleep
+            continue
         distance = np.int64(0)
         if not has_nulls or valid[i]:
             value = values[i]
@@ -432,10 +518,14 @@ def observe_order(
         n += 1
         i += 1
         highest = max(highest, distance)
+        seen += distance > 0
         if n >= following or highest > k:
+            state[SEEN] += seen
+            seen = np.int64(0)
             _judge(state, peaks, settings, n, highest)
             following, k, highest = state[NEXT], state[K], state[HIGHEST]
     state[AT_PARENT], state[ARRIVED], state[OLDEST], state[LIVE], state[HIGHEST] = i, n, oldest, live, highest
+    state[SEEN] += seen
     return status
 
 

@@ -139,7 +139,7 @@ class KMonJoin(Operator):
             if monitors is not None and sources is not None and (single or is_lossy):
                 keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
                 spans = [None if w.clock == UNBOUNDED else (w.clock == RANGE, w.length) for w in windows]
-                watching = Watching(schemas, sources, edges, keys, monitors, self, spans)
+                watching = Watching(schemas, sources, edges, keys, monitors, self, spans, not is_lossy)
             self.reduction = StateReduction(self.rows, edges, self.deletions == PROBED, watching, is_lossy)
             self.reduction.may_adapt = may_adapt
             if not is_lossy:
@@ -205,7 +205,8 @@ class KMonJoin(Operator):
         if total > len(self._runs):
             self._runs = np.zeros((total, 3), np.int64)
         if self.reduction is not None and self.reduction.watching is not None:
-            self.reduction.watching.observe(part, [int(f) for f in rows.figures[:, TOTAL]])
+            is_forced = self.reduction.forced is not None
+            self.reduction.watching.observe(part, rows.figures[:, TOTAL].tolist(), is_forced)
         arrivals = [None if batch is None else self._arrival(i, batch) for i, batch in enumerate(part)]
         for i, arrival in enumerate(arrivals):
             # Moves what is held, and so comes before any row waits.

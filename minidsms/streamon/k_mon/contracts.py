@@ -112,6 +112,15 @@ class Monitor(Protocol):
         the same slice; of one instant, the parents count as before the children.
         """
 
+    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
+        """Count rows of which nothing need be known now; False: `observe` must be shown them. (n,) numbers."""
+
+    def need(self, user: object, most: int, may_sample: bool) -> None:
+        """A user has no use for k above `most`. may_sample: it notices itself what comes too late."""
+
+    def below(self, k: int, number: int | None = None) -> int | None:
+        """OAP and OAC: no row to come, from this number on, has a lesser word if k holds. None: nothing is known."""
+
     def refuted(self) -> None:
         """The executor has found a row that the constraint, at the k it gave, said could not come: reset."""
 

@@ -92,7 +92,7 @@ class StateReduction:
         rows, until = self.rows, max(until, -(2**62))
         reduction.expire(rows.figures, rows.cells, until)
         before = len(rows)
-        self.limits = self._limits()
+        self.limits = self._limits(until)
         verdicts, by_keys, first = self._judge(False)
         self._bury_dead(verdicts)
         if are_any(self.limits):
@@ -108,7 +108,7 @@ class StateReduction:
         self.dropped += before - len(rows) - (self.spill.written - spilled)
         self._forget(until)
 
-    def _limits(self) -> Int64Array:
+    def _limits(self, until: int) -> Int64Array:
         if self.watching is None or (self.forced is None and self.may_adapt is not None and not self.may_adapt()):
             return no_limits(len(self.edges))
         forced: Callable[[KConstraint], int | None] | None = None
@@ -119,6 +119,7 @@ class StateReduction:
             def forced(constraint: KConstraint) -> int | None:
                 return drawn.setdefault(constraint, rng.choice((None, 0, 0, 1, 2, 5)))
 
+        self.watching.reckon(self.rows.figures, until)
         return self.watching.limits(self.rows.figures[:, COUNT], forced)
 
     def _judge(self, is_limited: bool) -> tuple[Verdicts, Verdicts, Int64Array]:

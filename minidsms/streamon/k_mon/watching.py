@@ -2,7 +2,8 @@
 
 By a side that leads from a parent to its child RIDS(k) and OAC(k) say when the child will not come any more; by one
 that leads from a child to its parents CA(k) and OAP(k) say when no parent will (Babu 2005, sections 6.6.1, 6.7.1, 6.8.1
-and 6.8.5). All that hold are used together (section 6.10).
+and 6.8.5). All that hold are used together (section 6.10), if k is less than the rows that come while a window lasts:
+with a greater one rows leave with their window, and monitors need not look for it.
 
 Invariant: what is taken for granted is asked of the monitors when it is used, with all arrivals told before.
 """
@@ -12,14 +13,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Int64Array, Schema, Type
 from minidsms.kernels.hashing import hash_rows
+from minidsms.kernels.k_mon_join import CLOCK, LENGTH, RANGE, ROWS, TOTAL
 from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, FLOATS, INTEGERS, LIMIT_WORDS, ORDER, UNORDERED
-from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants, LowWater
+from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, Monitors, User
 from minidsms.streamon.k_mon.join_graph import Edge
 
@@ -27,6 +30,9 @@ NOTHING = -(2**63)
 """A limit that is not used."""
 _ORDERED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL, Type.FLOAT)
 _derived = itertools.count(1)
+_FEW, _MANY = 1000, 20_000
+"""Arrivals after which it is reckoned how many come in a window: the first time, and at most."""
+_ALL = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -41,11 +47,15 @@ class Source:
 
 @dataclass
 class _Watched:
-    """A constraint that closes a side, and its monitor."""
+    """A constraint that closes a side, and its monitor.
+
+    most: the arrivals of its stream while a row of the side's stream is in its window, as far as is known.
+    """
 
     side: int
     constraint: KConstraint
     monitor: Monitor
+    most: float = inf
 
 
 class Watching:
@@ -53,58 +63,63 @@ class Watching:
 
     schemas, sources: of its inputs.  edges: its tree.  keys: whether the columns of a side are a key of its stream.
     windows: see `KConstraint.window`; without, rows stay for good.
+    is_exact: a row that a constraint excluded is noticed when it comes.
     """
 
     def __init__(
         self, schemas: Sequence[Schema], sources: Sequence[Source], edges: Sequence[Edge], keys: Sequence[bool],
         monitors: Monitors, user: User, windows: Sequence[tuple[bool, int] | None] | None = None,
+        is_exact: bool = False,
     ) -> None:  # fmt: skip
         self._schemas, self._edges = list(schemas), tuple(edges)
-        self._monitors, self._user = monitors, user
+        self._monitors, self._user, self._is_exact = monitors, user, is_exact
         names = [s.stream or f"input {i + 1} of join {next(_derived)}" for i, s in enumerate(sources)]
         self._instants: dict[int, ArrivalInstants] = {}
-        self._waters: dict[int, LowWater] = {}
         self.watched: list[_Watched] = []
+        self._next = [0] * len(schemas)
+        """The number of each input's next row."""
+        self._rates = _Rates(len(schemas))
         for s in range(2 * len(edges)):
             i, mine = self._end(s)
             j, theirs = self._end(s ^ 1)
             own = tuple(sources[i].attributes[c] for c in mine)
             other = tuple(sources[j].attributes[c] for c in theirs)
-            kinds = []
             is_ordered = len(theirs) == 1 and schemas[j][theirs[0]].type in _ORDERED
+            kinds = []
             if keys[s ^ 1]:
                 self._instants.setdefault(j, ArrivalInstants())
                 window = None if windows is None else windows[i]
                 kinds.append(KConstraint(Kind.RIDS, names[j], other, names[i], own, window))
                 if is_ordered:
                     kinds.append(KConstraint(Kind.OAC, names[j], other))
-            if keys[s]:
+                if keys[s]:
+                    # Of a key each value comes once.
+                    constraint = KConstraint(Kind.CA, names[j], other)
+                    self.watched.append(_Watched(s, constraint, Declared(constraint)))
+            elif keys[s]:
                 kinds.append(KConstraint(Kind.CA, names[j], other))
-                if is_ordered and not keys[s ^ 1]:
+                if is_ordered:
                     kinds.append(KConstraint(Kind.OAP, names[j], other))
-            if is_ordered and (keys[s] or keys[s ^ 1]):
-                self._waters[s] = LowWater()
             self.watched += [_Watched(s, c, monitors.watch(c, user)) for c in kinds]
+        # A constraint may close several sides, and is told once.
+        self._told = list({id(each.monitor): each for each in self.watched}.values())
 
     @property
     def nbytes(self) -> int:
         """Bytes of the marks held; the monitors are the connection's."""
-        return sum(m.nbytes for m in self._instants.values()) + sum(m.nbytes for m in self._waters.values())
+        return sum(m.nbytes for m in self._instants.values())
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The marks; what monitors know is the connection's."""
-        state = {f"instants{i}": mark.array() for i, mark in self._instants.items()}
-        return state | {f"waters{s}": mark.array() for s, mark in self._waters.items()}
+        return {f"instants{i}": mark.array() for i, mark in self._instants.items()}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Know what `arrays` gave, and nothing else."""
         for i, instants in self._instants.items():
             instants.restore(arrays[f"instants{i}"])
-        for s, water in self._waters.items():
-            water.restore(arrays[f"waters{s}"])
 
     def live_codes(self) -> tuple[Int64Array, ...]:
-        """Marks are of ordered words, no TEXT."""
+        """Marks are of instants, no TEXT."""
         return ()
 
     def close(self) -> None:
@@ -112,31 +127,36 @@ class Watching:
         for each in self.watched:
             self._monitors.leave(each.constraint, self._user)
 
-    def observe(self, part: Sequence[Batch | None], firsts: Sequence[int]) -> None:
-        """Tell the rows of one part, all of them. firsts: the number of each input's first, where it has no others."""
-        told: dict[int, Arrivals] = {}
+    def observe(self, part: Sequence[Batch | None], firsts: Sequence[int], is_forced: bool = False) -> None:
+        """Tell the rows of one part, all of them. firsts: the number of each input's first, where it has no others.
+
+        is_forced: k will not be the monitors'.
+        """
+        numbers = [_NONE if batch is None else _numbers(batch, first) for batch, first in zip(part, firsts)]
+        told: dict[tuple[int, tuple[int, ...]], Arrivals] = {}
 
         def arrivals(s: int) -> Arrivals:
-            if s not in told:
-                told[s] = self._arrivals(s, part, firsts)
-            return told[s]
+            end = self._end(s)
+            if end not in told:
+                told[end] = self._arrivals(*end, part[end[0]], numbers[end[0]])
+            return told[end]
 
-        seen: set[int] = set()
-        for each in self.watched:
-            # A constraint may close several sides, and is told once.
-            if id(each.monitor) not in seen:
-                seen.add(id(each.monitor))
-                of = arrivals(each.side ^ 1)
-                parents = arrivals(each.side) if each.constraint.kind is Kind.RIDS else None
-                if len(of.ts) or (parents is not None and len(parents.ts)):
-                    each.monitor.observe(of, parents)
+        for each in self._told:
+            s, monitor = each.side, each.monitor
+            of = numbers[self._end(s ^ 1)[0]]
+            parents = numbers[self._end(s)[0]] if each.constraint.kind is Kind.RIDS else None
+            if (len(of) or (parents is not None and len(parents))) and not monitor.sleeps_through(of, parents):
+                monitor.observe(arrivals(s ^ 1), None if parents is None else arrivals(s))
+        for i, each_numbers in enumerate(numbers):
+            if len(each_numbers):
+                self._next[i] = int(each_numbers[-1]) + 1
+        used = {self._end(e.side ^ 1)[0] for e in self._told if e.constraint.kind is Kind.RIDS and e.monitor.k}
         for i, instants in self._instants.items():
             batch = part[i]
-            if batch is not None:
+            if batch is not None and (i in used or is_forced):
                 instants.add(batch.ts)
-        for s, water in self._waters.items():
-            of = arrivals(s ^ 1)
-            water.add(of.values, of.valid)
+            else:
+                instants.skip(len(numbers[i]))
 
     def refute(self, sides: Iterable[int]) -> None:
         """Rows have come by these sides that the constraints said would not come."""
@@ -149,14 +169,10 @@ class Watching:
         edge = self._edges[s // 2]
         return edge.ends[s % 2], tuple(pair[s % 2] for pair in edge.columns)
 
-    def _arrivals(self, s: int, part: Sequence[Batch | None], firsts: Sequence[int]) -> Arrivals:
-        """The rows of a side's stream, by its columns."""
-        i, columns = self._end(s)
-        batch = part[i]
+    def _arrivals(self, i: int, columns: tuple[int, ...], batch: Batch | None, numbers: Int64Array) -> Arrivals:
+        """The rows of an input, by these columns."""
         if batch is None:
             return Arrivals(_NONE, _NONE, _NONE)
-        n = len(batch)
-        numbers = batch.seq if batch.seq is not None else np.arange(firsts[i], firsts[i] + n, dtype=np.int64)
         found = [batch.column(c) for c in columns]
         valid: BoolArray | None = None
         for column in found:
@@ -171,6 +187,18 @@ class Watching:
             values = ordered_words(values)
         return Arrivals(numbers, batch.ts, values, valid, type_ in _ORDERED)
 
+    def reckon(self, figures: Int64Array, now: int) -> None:
+        """Tell the monitors which k are of use. figures: of the streams (`kernels.k_mon_join`)."""
+        if not self._rates.learn(figures[:, TOTAL], now):
+            return
+        needs: dict[int, float] = {}
+        for each in self.watched:
+            held, counted = self._end(each.side)[0], self._end(each.side ^ 1)[0]
+            each.most = self._rates.during(figures[held], held, counted)
+            needs[id(each.monitor)] = max(needs.get(id(each.monitor), 0), each.most)
+        for each in self._told:
+            each.monitor.need(self._user, int(min(needs[id(each.monitor)], _ALL)), self._is_exact)
+
     def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Int64Array:
         """What may be taken for granted now, for each side (`kernels.k_mon_reduction`).
 
@@ -179,7 +207,7 @@ class Watching:
         limits = no_limits(len(self._edges))
         for each in self.watched:
             k = each.monitor.k if forced is None else forced(each.constraint)
-            if k is None:
+            if k is None or (k >= each.most and forced is None):
                 continue
             row = limits[each.side]
             i, columns = self._end(each.side ^ 1)
@@ -188,9 +216,67 @@ class Watching:
             elif each.constraint.kind is Kind.CA:
                 row[CLUSTERED] = max(row[CLUSTERED], counts[i] - k)
             else:
-                row[ORDER] = FLOATS if self._schemas[i][columns[0]].type is Type.FLOAT else INTEGERS
-                row[BELOW] = max(row[BELOW], self._waters[each.side].below(k))
+                below = each.monitor.below(k, self._next[i])
+                if below is not None:
+                    row[ORDER] = FLOATS if self._schemas[i][columns[0]].type is Type.FLOAT else INTEGERS
+                    row[BELOW] = max(row[BELOW], below)
         return limits
+
+
+class _Rates:
+    """How many rows come of each of n streams, lately."""
+
+    def __init__(self, n: int) -> None:
+        self._totals: Int64Array = np.zeros(n, np.int64)
+        self._now = 0
+        self._arrivals: Int64Array = np.zeros(n, np.int64)
+        self._ticks = 0
+
+    def learn(self, totals: Int64Array, now: int) -> bool:
+        """So many rows have come up to now; whether there were enough since the last time to tell something."""
+        more = totals - self._totals
+        if more.sum() < (_FEW if not self._ticks else min(_MANY, max(_FEW, int(totals.sum()) // 4))):
+            return False
+        self._arrivals, self._ticks = more, max(1, now - self._now)
+        self._totals, self._now = totals.copy(), now
+        return True
+
+    def during(self, figures: Int64Array, held: int, counted: int) -> float:
+        """Arrivals of one stream while a row of another is in its window, whose figures these are."""
+        if figures[CLOCK] == RANGE:
+            return float(figures[LENGTH]) * float(self._arrivals[counted]) / self._ticks
+        if figures[CLOCK] == ROWS and self._arrivals[held]:
+            return float(figures[LENGTH]) * float(self._arrivals[counted]) / float(self._arrivals[held])
+        return inf
+
+
+class Declared:
+    """Stands for the monitor of CA(0) on a key."""
+
+    def __init__(self, constraint: KConstraint) -> None:
+        self.constraint = constraint
+        self.k = 0
+
+    def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
+        """Nothing is to be learnt."""
+
+    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
+        """Nothing need be known."""
+        return True
+
+    def need(self, user: object, most: int, may_sample: bool) -> None:
+        """It is declared."""
+
+    def below(self, k: int, number: int | None = None) -> int | None:
+        """It tells of no order."""
+        return None
+
+    def refuted(self) -> None:
+        """The join says itself that a key is none."""
+
+
+def _numbers(batch: Batch, first: int) -> Int64Array:
+    return batch.seq if batch.seq is not None else np.arange(first, first + len(batch), dtype=np.int64)
 
 
 def no_limits(edges: int) -> Int64Array:

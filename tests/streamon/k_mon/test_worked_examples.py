@@ -28,9 +28,19 @@ class Held:
 
     def __init__(self, constraint: KConstraint, k: int | None) -> None:
         self.constraint, self.k = constraint, k
+        self._values: list[int] = []
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
-        """Nothing is to be learnt."""
+        self._values += arrivals.values.tolist()
+
+    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
+        return False
+
+    def need(self, user: object, most: int, may_sample: bool) -> None:
+        """All is kept."""
+
+    def below(self, k: int, number: int | None = None) -> int | None:
+        return max(self._values[: max(0, len(self._values) - k)], default=None)
 
     def refuted(self) -> None:
         raise AssertionError("the constraint holds")

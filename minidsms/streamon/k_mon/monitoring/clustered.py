@@ -13,7 +13,7 @@ from minidsms.kernels.arrays import normal
 from minidsms.kernels.constraint_monitoring import AT_PARENT, DONE, LIVE, observe_clusters
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
-from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings, Unseen
+from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
 
 DEFAULTS = MonitorSettings(growth=1.2, window=1000)
 """Section 6.7.4."""
@@ -25,11 +25,10 @@ class ClusteredMonitor(Estimate):
     def __init__(self, constraint: KConstraint, settings: MonitorSettings = DEFAULTS) -> None:
         super().__init__(constraint, settings)
         self._entries = Entries()
-        self._unseen = Unseen()
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The stream's next rows."""
-        arrivals = self._unseen.of(arrivals)
+        arrivals = self.unseen.of(arrivals)
         state, entries = self.state, self._entries
         state[AT_PARENT] = 0
         given = (normal(arrivals.values), NOWHERE if arrivals.valid is None else normal(arrivals.valid))

@@ -1,6 +1,6 @@
 """The keys a monitor waits for, or has met: a table that takes the size of what it holds.
 
-Invariant: at most half of the slots are taken; SMALLEST of them are there at least.  Babu 2005, sections 6.6.3, 6.7.2.
+Invariant: at most five slots of eight are taken; SMALLEST are there at least.  Babu 2005, sections 6.6.3, 6.7.2.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Entries:
         self._make(SMALLEST)
 
     def resize(self, live: int) -> None:
-        """Make the table fit so many entries, those there are, with room for as many again."""
+        """Make the table fit so many entries, those there are, with some room for more."""
         old = self.arrays
         slots = SMALLEST
-        while slots < 4 * live:
+        while slots < 2 * live:
             slots *= 2
         self._make(slots)
         move_entries(*old, *self.arrays)

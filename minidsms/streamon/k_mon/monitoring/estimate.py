@@ -8,13 +8,17 @@ tell of greater ones a share p, smaller where it lies far back, as long as it ma
 The margin is not the thesis'. Without it, whatever the distances are drawn from, the next one is the greatest of W + 1
 with a chance of 1 / (W + 1): where all distances are seen, k_u would be infinite half of the time.
 
-A constraint that is broken in every window for long, or again and again, is watched for one key in 32 only, until those
-keep it for 32 windows; and where more than 8192 keys would be remembered at a time, for as many of them: so a stream
-that keeps nothing costs next to nothing, and a great k little.
+Where k_u has to be given up again and again, W shows too few distances to tell. Then the greatest is remembered for
+longer, which is not the thesis' either.
+
+A constraint that is broken in every window for long, or again and again, is tried now and then only: on one key in 32,
+for 32 windows, or until it is broken again; and less and less often. Where more than 4096 keys would be remembered at a
+time, as many of them are watched. And where whoever uses k notices himself what comes too late, one key in 8 is watched
+of a constraint that is kept for long. So a stream that keeps nothing costs next to nothing, and others little.
 
 Invariants: after every arrival k_u is no less than every distance seen in the last W arrivals, but for those before an
-increase. A distance up to k_e of a key that is watched is always seen. k depends on the rows and their order alone,
-never on how they are cut into slices.
+increase. A distance up to k_e of a key that is watched is always seen. As long as `need` is not called k depends on the
+rows and their order alone, never on how they are cut into slices.
 """
 
 from __future__ import annotations
@@ -70,6 +74,8 @@ class Estimate(SharedByCopies):
     def __init__(self, constraint: KConstraint, settings: MonitorSettings) -> None:
         self.constraint = constraint
         self.settings = settings
+        self.unseen, self.unseen_parents = Unseen(), Unseen()
+        self._needs: dict[int, tuple[int, bool]] = {}
         self.state: Int64Array = np.zeros(words.STATE_WORDS, np.int64)
         self.state[[words.K, words.K_KEPT]] = words.INFINITE
         block = max(1, settings.window // BLOCKS)
@@ -107,8 +113,43 @@ class Estimate(SharedByCopies):
 
     @property
     def is_dormant(self) -> bool:
-        """The constraint is not kept, and one key in 32 is watched."""
+        """The constraint is not kept, and tried now and then."""
         return bool(self.state[words.DORMANT])
+
+    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
+        """Count rows of which nothing need be known; False: `observe` must see them.
+
+        arrivals, parents: (n,) their numbers.
+        """
+        n = self.unseen.count(arrivals)
+        if self.arrived + n >= self.state[words.ASLEEP]:
+            return False
+        self.state[words.ARRIVED] += n
+        self.unseen.skip(arrivals)
+        if parents is not None:
+            self.state[words.PARENTS] += self.unseen_parents.count(parents)
+            self.unseen_parents.skip(parents)
+        return True
+
+    def need(self, user: object, most: int, may_sample: bool) -> None:
+        """A user has no use for k above `most`. may_sample: it notices by itself when k is too small."""
+        self._needs[id(user)] = most, may_sample
+        self._limit()
+
+    def below(self, k: int, number: int | None = None) -> int | None:
+        """Nothing is known of an order."""
+        return None
+
+    def leave(self, user: object) -> None:
+        """The user asks no more."""
+        self._needs.pop(id(user), None)
+        self._limit()
+
+    def _limit(self) -> None:
+        needs = self._needs.values()
+        most = max((most for most, _ in needs), default=self.settings.threshold)
+        self.words[words.LIMIT] = min(most, self.settings.threshold)
+        self.words[words.MAY_SAMPLE] = bool(needs) and all(may_sample for _, may_sample in needs)
 
     @property
     def nbytes(self) -> int:
@@ -125,17 +166,27 @@ class Unseen:
     """What is new of a stream that several joins show: each row is counted once."""
 
     def __init__(self) -> None:
-        self._next = 0
+        self.next = 0
+        """The least number that nobody has shown."""
 
     def of(self, arrivals: Arrivals) -> Arrivals:
         """The rows that nobody has shown yet."""
-        numbers = arrivals.numbers
-        if not len(numbers) or numbers[0] >= self._next:
-            unseen = arrivals
-        else:
-            first = int(np.searchsorted(numbers, self._next))
-            valid = None if arrivals.valid is None else arrivals.valid[first:]
-            unseen = Arrivals(numbers[first:], arrivals.ts[first:], arrivals.values[first:], valid, arrivals.is_ordered)
+        first = len(arrivals.numbers) - self.count(arrivals.numbers)
+        self.skip(arrivals.numbers)
+        if first == 0:
+            return arrivals
+        valid = None if arrivals.valid is None else arrivals.valid[first:]
+        return Arrivals(
+            arrivals.numbers[first:], arrivals.ts[first:], arrivals.values[first:], valid, arrivals.is_ordered
+        )
+
+    def count(self, numbers: Int64Array) -> int:
+        """How many of these nobody has shown."""
+        if not len(numbers) or numbers[0] >= self.next:
+            return len(numbers)
+        return len(numbers) - int(np.searchsorted(numbers, self.next))
+
+    def skip(self, numbers: Int64Array) -> None:
+        """They have been shown."""
         if len(numbers):
-            self._next = max(self._next, int(numbers[-1]) + 1)
-        return unseen
+            self.next = max(self.next, int(numbers[-1]) + 1)

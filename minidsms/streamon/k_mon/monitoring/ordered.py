@@ -14,7 +14,7 @@ from minidsms.elements import Int64Array
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.constraint_monitoring import AT_PARENT, DONE, LIVE, OLDEST, observe_order
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
-from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings, Unseen
+from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
 
 DEFAULTS = MonitorSettings(growth=1.2, window=1000)
 """Section 6.8.4."""
@@ -28,13 +28,12 @@ class OrderedMonitor(Estimate):
     def __init__(self, constraint: KConstraint, settings: MonitorSettings = DEFAULTS) -> None:
         super().__init__(constraint, settings)
         self._steps: Int64Array = np.zeros((2, _STEPS), np.int64)
-        self._unseen = Unseen()
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The stream's next rows. Where words have no order k stays infinite."""
         if not arrivals.is_ordered:
             return
-        arrivals = self._unseen.of(arrivals)
+        arrivals = self.unseen.of(arrivals)
         state = self.state
         state[AT_PARENT] = 0
         given = (normal(arrivals.values), NOWHERE if arrivals.valid is None else normal(arrivals.valid))
@@ -44,13 +43,15 @@ class OrderedMonitor(Estimate):
             self._steps[:, : kept.shape[1]] = kept
             state[OLDEST] = 0
 
-    def below(self, k: int) -> int | None:
+    def below(self, k: int, number: int | None = None) -> int | None:
         """Under OA(k) no row to come has a lesser word than this: the maximum k rows ago. None: that says nothing.
 
-        k: k_u, or a lesser one.  The thesis' max_{k + 1} (section 6.8.2).
+        k: k_u, or a lesser one.  number: the rows to come are those from this number on, though others have shown
+        some of them already.  The thesis' max_{k + 1} (section 6.8.2).
         """
+        ahead = 0 if number is None else max(0, self.unseen.next - number)
         values, at = self._kept()
-        place = int(np.searchsorted(at, self.arrived - k, side="right")) - 1
+        place = int(np.searchsorted(at, self.arrived - ahead - k, side="right")) - 1
         return int(values[place]) if place >= 0 else None
 
     @property

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from minidsms.elements import Int64Array
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
 
 COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "used by", "saves bytes")
@@ -21,6 +22,8 @@ class _Counted(Monitor, Protocol):
 
     @property
     def nbytes(self) -> int: ...
+
+    def leave(self, user: object) -> None: ...
 
 
 @dataclass
@@ -55,6 +58,7 @@ class ConstraintRegistry:
         if watched is None:
             return
         watched.users = [other for other in watched.users if other is not user]
+        watched.monitor.leave(user)
         if not watched.users:
             del self._watched[constraint]
 
@@ -107,6 +111,20 @@ class Unwatched:
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """Nothing is looked at."""
+
+    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
+        """Always."""
+        return True
+
+    def need(self, user: object, most: int, may_sample: bool) -> None:
+        """Nothing is told."""
+
+    def below(self, k: int, number: int | None = None) -> int | None:
+        """Nothing is known."""
+        return None
+
+    def leave(self, user: object) -> None:
+        """Nothing is kept."""
 
     def refuted(self) -> None:
         """Nothing was said."""

@@ -25,7 +25,7 @@ from minidsms.kernels.constraint_monitoring import (
 )
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
-from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings, Unseen
+from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
 
 DEFAULTS = MonitorSettings(growth=1.0, window=500)
 """Section 6.6.4."""
@@ -42,12 +42,11 @@ class RidsMonitor(Estimate):
             self.words[[BY_TIME, SPAN]] = by_time, horizon
         self.words[HORIZON] = 2 * horizon
         self._entries = Entries()
-        self._children, self._parents = Unseen(), Unseen()
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The next rows of S and, in the same instants, of S'; within one the parents come first."""
         assert parents is not None
-        children, parents = self._children.of(arrivals), self._parents.of(parents)
+        children, parents = self.unseen.of(arrivals), self.unseen_parents.of(parents)
         settled: BoolArray = NOWHERE if parents.valid is None else ~parents.valid
         state, entries = self.state, self._entries
         state[[AT_PARENT, AT_CHILD]] = 0

@@ -74,20 +74,26 @@ class Estimating:
         self.window = -(-window // self.block) * self.block
         self.threshold, self.eighths = threshold, eighths
         self.k: int | None = None
-        self.since = 0
+        self.since = self.changed = self.troubles = self.recent = 0
         self.distances: list[int] = []
 
     def add(self, distance: int) -> int | None:
         self.distances.append(distance)
         n = len(self.distances)
         if self.k is not None and distance > self.k:
+            self.troubles = self.troubles + 1 if n - self.changed < 8 * self.window else max(0, self.troubles - 1)
             # Of distances beyond k_e = k_u nothing is known until so many rows have come.
-            self.since = n + distance - self.k
+            self.since = self.changed = n + distance - self.k
             self.k = None
-        if n % self.block == 0 and n - self.since >= self.window:
-            greatest = max(self.distances[n - self.window :])
+        if n % self.block == 0:
+            # Of late, where k_u was given up again and again: the more often, the slower it is forgotten.
+            forgotten = max(1, self.recent // 2 ** (min(self.troubles, 8) + 2))
+            highest = 1024 * max(self.distances[n - self.block :])
+            self.recent = max(highest, self.recent - forgotten) if self.troubles > 1 else 0
+            greatest = max(-(-self.recent // 1024), *self.distances[max(0, n - self.window) :])
             enough = min(greatest + greatest * self.eighths // 8, self.threshold)
-            if greatest <= self.threshold and (self.k is None or enough < self.k):
+            if n - self.since >= self.window and greatest <= self.threshold and (self.k is None or enough < self.k):
+                self.changed = n if self.k is None else self.changed
                 self.k = enough
         return self.k
 
