@@ -18,6 +18,7 @@ from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
 from minidsms.elements import Field, Schema, Type
 from minidsms.expressions import print_expression
+from minidsms.plan.active_partitions import keep_active_partitions
 from minidsms.plan.logical import (
     MultiJoin,
     ReducedJoin,
@@ -41,9 +42,12 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
     mode = settings["state_reduction"]
     if mode == "off":
         return plan
+    start: Node = plan.root
     notes: list[str] = []
+    if mode == "k-mon":
+        start, notes = keep_active_partitions(start)
     done: dict[int, Node] = {}
-    for node in nodes(plan.root):
+    for node in nodes(start):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin):
             reduced = _reduced(new, catalog, mode, settings["k_mon"] == "lossy")
@@ -58,7 +62,7 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
         elif isinstance(new, bound.Join) and new.join is JoinKind.INNER:
             notes.append(f"Not reduced: a join keeps all rows of its inputs: {_why_not_merged(new)}")
         done[id(node)] = new
-    root = done[id(plan.root)]
+    root = done[id(start)]
     assert isinstance(root, Stop)
     stages = plan.stages if root is plan.root else (*plan.stages, ("reduce state", root))
     return LogicalPlan(stages, tuple(notes))
