@@ -33,7 +33,7 @@ class Callbacks:
 
     def are_calling(self) -> bool:
         """This call comes from a callback: it has to wait its turn."""
-        return self._thread == threading.get_ident()
+        return self._thread is not None and self._thread == threading.get_ident()
 
     def defer(self, call: Callable[[], Any]) -> None:
         """Let a call from a callback wait until all have been told."""

@@ -193,7 +193,8 @@ class Connection(Archiving, ReadsSources):
             if self.archiver is not None:
                 self.archiver.admit()
             key = name_of(name).lower()
-            self.await_replay(key)
+            if self.replaying is not None:
+                self.await_replay(key)
             stream = self._streams.get(key)
             if stream is not None:
                 if sign is not None:
@@ -204,7 +205,10 @@ class Connection(Archiving, ReadsSources):
                 if not block:
                     self._is_left = True
                     return stream.push(data, ts, refuse=lambda n: self.admission.refuse_full(stream, n))
-                taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
+                if type(data) is tuple:
+                    taken = stream.push(data, ts)
+                else:
+                    taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
             elif key in self._relations:
                 if not block:
                     raise Error(f"{name} is a relation; block=False is for streams, whose elements wait")

@@ -184,9 +184,11 @@ class Batch:
     seq: (n,) int64 arrival numbers in the windowed stream the rows come from, or None.  They identify an element (its
         deletion carries the number of its insertion); FIRST and LAST, and stores that keep references, live on them.
     columns: given as arrays, or left in `source` and gathered by seq when first read (references, not copies).
+    is_own: said by whoever makes it: its arrays are views of nothing that is written again, nor of much more than they
+        hold, so that they may be kept as they are. Not passed on to what is made of it.
     """
 
-    __slots__ = ("_columns", "_is_run", "_source", "_source_columns", "seq", "sign", "ts")
+    __slots__ = ("_columns", "_is_run", "_source", "_source_columns", "is_own", "seq", "sign", "ts")
 
     def __init__(
         self,
@@ -194,10 +196,12 @@ class Batch:
         sign: Int8Array | None,
         columns: Sequence[Column],
         seq: Int64Array | None = None,
+        is_own: bool = False,
     ) -> None:
         self.ts = ts
         self.sign = sign
         self.seq = seq
+        self.is_own = is_own
         self._columns: list[Column | None] = list(columns)
         self._source: ColumnSource | None = None
         self._source_columns: Sequence[int] = ()

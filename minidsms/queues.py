@@ -25,8 +25,8 @@ class Queue:
 
     bound, byte_bound: what it may hold, in elements and bytes (None: any). The producer keeps to them by `room`; only
     where the plan would stand still otherwise does it put one instant more.
-    size, nbytes: what it holds.  is_full: no further element has room.  peak: the most elements it has held since
-    somebody last set it back.  producer: the operator that fills it, once known.
+    size, nbytes: what it holds; bytes are counted where they are bounded.  is_full: no further element has room.  peak:
+    the most elements it has held since somebody last set it back.  producer: the operator that fills it, once known.
     """
 
     __slots__ = (
@@ -62,6 +62,7 @@ class Queue:
         """Change the bounds; what it holds already stays."""
         self.bound, self.byte_bound = bound, byte_bound
         self.byte_limit = MAX_BYTES if byte_bound is None else byte_bound
+        self.nbytes = 0 if byte_bound is None else sum(len(b) * b.row_nbytes for b in self._batches)
         self._look()
 
     def has_room(self, batch: Batch) -> bool:
@@ -77,21 +78,27 @@ class Queue:
         """Append elements; their ts are above `progress` and not below any put before."""
         n = len(batch.ts)
         if n:
-            row = batch.row_nbytes
+            row = 0 if self.byte_bound is None else batch.row_nbytes
             self._append(batch, row, self.size + n, self.nbytes + n * row)
 
     def offer(self, batch: Batch) -> bool:
         """Put a batch that is not empty, if the whole of it fits; whether it did."""
-        n, row = len(batch.ts), batch.row_nbytes
-        size, nbytes = self.size + n, self.nbytes + n * row
-        if size > self.bound or nbytes > self.byte_limit:
+        size = self.size + len(batch.ts)
+        if size > self.bound:
             return False
-        # As `_append`; written out, for it is done for every batch.
+        if self.byte_bound is not None:
+            row = batch.row_nbytes
+            nbytes = self.nbytes + len(batch.ts) * row
+            if nbytes > self.byte_limit:
+                return False
+            self._append(batch, row, size, nbytes)
+            return True
+        # As `_append` without bytes; written out, for it is done for every batch.
         self._batches.append(batch)
-        self.size, self.nbytes = size, nbytes
+        self.size = size
         if size > self.peak:
             self.peak = size
-        self.is_full = size >= self.bound or nbytes + row > self.byte_limit
+        self.is_full = size >= self.bound
         return True
 
     def _append(self, batch: Batch, row: int, size: int, nbytes: int) -> None:
@@ -156,7 +163,8 @@ class Queue:
             self.size = self.nbytes = 0
             self.is_full = False
             return Batch.concat(taken)
-        self.nbytes -= sum(len(b) * b.row_nbytes for b in taken)
+        if self.byte_bound is not None:
+            self.nbytes -= sum(len(b) * b.row_nbytes for b in taken)
         result = Batch.concat(taken)
         self.size -= len(result)
         self._look()

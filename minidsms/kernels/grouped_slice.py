@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from minidsms.elements import MAX_INSTANT
-from minidsms.kernels.addresses import VALID, VALUES, WIDTH, byte_at, word_at
+from minidsms.kernels.gathering import gather
 from minidsms.kernels.grouping import CULPRIT, CURSOR_SIZE, DEAD, OUT, ROWS, move_extremes, move_sums, put_out
 from minidsms.kernels.key_table import acquire, acquire_pairs, recall, release
 
@@ -28,34 +28,6 @@ DONE, TABLE_FULL, POOL_FULL = range(3)
 GATHER, ACQUIRE, ENTER, EXTREMES, PUT_OUT = range(5)
 IDS, TOUCHED, GONE, FIRST, SECOND, SCRATCH_ROWS = range(6)
 """Rows of `scratch`: the group of each element; room for `grouping.put_out`; words and NULLs of the keys that come."""
-
-
-@njit(
-    "void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])",
-    cache=True,
-    nogil=True,
-)
-def gather(
-    places: np.ndarray, mask: int, numbers: np.ndarray, seq: np.ndarray, words: np.ndarray, valid: np.ndarray
-) -> None:
-    """The words of columns out of a ring, a row per column. places: of all columns (`kernels.addresses`).  numbers: of
-    those wanted.  seq (n,): of the elements.
-    """
-    for c in range(len(numbers)):
-        values = places[numbers[c], VALUES]
-        present = places[numbers[c], VALID]
-        if places[numbers[c], WIDTH] == 8:
-            for i in range(len(seq)):
-                words[c, i] = word_at(values, seq[i] & mask)
-        else:
-            for i in range(len(seq)):
-                words[c, i] = byte_at(values, seq[i] & mask)
-        if present == 0:
-            for i in range(len(seq)):
-                valid[c, i] = 1
-        else:
-            for i in range(len(seq)):
-                valid[c, i] = byte_at(present, seq[i] & mask)
 
 
 @njit(
@@ -114,7 +86,7 @@ def aggregate_slice(
 ) -> int:  # fmt: skip
     """Take a slice in and write the rows it changes; returns DONE, TABLE_FULL or POOL_FULL.
 
-    ts, sign, seq (n,): the elements.  places, mask, numbers: see `gather`; without numbers the words are given.
+    ts, sign, seq (n,): the elements.  places, mask, numbers: see `gathering.gather`; without numbers words are given.
     words, valid (c, >= n): of the k key columns, then of the arguments, as the calls number them.
     slots .. meta: `kernels.key_table`.  ring, ends: its `recall`; without a ring what leaves is looked up.
     calls: `grouping.move_sums` of the first `sums`, `move_extremes` of the others.  marks: the aggregates that are

@@ -163,21 +163,6 @@ def take_key(  # type: ignore[no-untyped-def]
     return int64(nulls)
 
 
-@njit(
-    [
-        "void(int64[::1], int64, int32[::1], int64[::1], int64[::1])",
-        "void(int8[::1], int64, int32[::1], int64[::1], int8[::1])",
-    ],
-    cache=True,
-    nogil=True,
-)
-def gather_words(values, store_mask, ring, slots, out):  # type: ignore[no-untyped-def]
-    """out[k] = the word of the row in slots[k]; values as of `take_key`."""
-    mask = len(ring) - 1
-    for k in range(len(slots)):
-        out[k] = values[uint64(ring[uint64(slots[k] & mask)] & store_mask)]
-
-
 @njit("void(int64[::1], int64, int64[::1], int64, int64, int64, int64)", cache=True, nogil=True)
 def combine_keys(nodes, base, parts, mask, lo, hi, has_nulls):  # type: ignore[no-untyped-def]
     """Give a composite key the hash of its parts, whose nodes begin at `parts`; NULL where any part is."""

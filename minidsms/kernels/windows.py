@@ -63,6 +63,43 @@ def merge_changes(
     return k
 
 
+@njit(
+    "void(int64[::1], int64, int64, int64, int64, int64, int64, int64[::1], int8[::1], int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def slide_range(
+    ring: Int64Array,
+    mask: int,
+    lo: int,
+    new_lo: int,
+    hi: int,
+    new_hi: int,
+    length: int,
+    out_ts: Int64Array,
+    out_sign: Int8Array,
+    out_seq: Int64Array,
+) -> None:
+    """Write the changes of a window over elements that stand in a store without a gap, position for number.
+
+    ring: the store's instants.  Elements [hi, new_hi) enter as they come, [lo, new_lo) leave `length` > 0 ticks after
+    they came, so none does both at one instant. The outputs have room for exactly so many.
+    """
+    k = 0
+    while lo < new_lo or hi < new_hi:
+        if lo < new_lo and (hi == new_hi or ring[lo & mask] + length <= ring[hi & mask]):
+            out_ts[k] = ring[lo & mask] + length
+            out_sign[k] = -1
+            out_seq[k] = lo
+            lo += 1
+        else:
+            out_ts[k] = ring[hi & mask]
+            out_sign[k] = 1
+            out_seq[k] = hi
+            hi += 1
+        k += 1
+
+
 @njit("int64(int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
 def merge_instants(left: Int64Array, right: Int64Array, out: Int64Array) -> int:
     """The instants of two nondecreasing runs, each once, ascending; returns how many. out has room for all of both."""

@@ -342,8 +342,8 @@ class Aggregate(Operator):
         m = changes.size
         result = None
         if m:
-            columns = self._columns(slices.words[:, :m], slices.status[:, :m], slices.has_nulls)
-            result = Batch(slices.ts[:m].copy(), slices.sign[:m].copy(), columns)
+            columns = self._columns(slices.words[:, :m].copy(), slices.status[:, :m], slices.has_nulls)
+            result = Batch(slices.ts[:m].copy(), slices.sign[:m].copy(), columns, is_own=True)
         if self.failure is None:
             groups.settle(changes.dead, len(batch.ts))
         return result
@@ -396,14 +396,14 @@ class Aggregate(Operator):
         m = changes.size
         result = None
         if m:
-            columns = self._columns(out.out_words[:, :m], out.out_status[:, :m])
-            result = Batch(out.out_ts[:m].copy(), out.out_sign[:m].copy(), columns)
+            columns = self._columns(out.out_words[:, :m].copy(), out.out_status[:, :m])
+            result = Batch(out.out_ts[:m].copy(), out.out_sign[:m].copy(), columns, is_own=True)
         if self.failure is None:
             groups.settle(changes.dead, len(run.ts))
         return result
 
     def _columns(self, words: Int64Array, status: Int8Array, has_nulls: bool = True) -> list[Column]:
-        """The output's columns from words, a row per key word and one per result; the arrays are copied.
+        """The output's columns from words, a row per key word and one per result.
 
         status: a row per result, 0 where it is NULL.  has_nulls: it may be.
         """
@@ -412,11 +412,11 @@ class Aggregate(Operator):
         for i, type_ in enumerate(self._key_types):
             mask = words[k + i // 62]
             valid = mask >> (i % 62) & 1 == 0 if np.count_nonzero(mask) else None
-            columns.append(Column.from_words(words[i].copy(), valid, type_))
+            columns.append(Column.from_words(words[i], valid, type_))
         first = len(words) - len(self._calls)
         for j, call in enumerate(self._calls):
             valid = None if not has_nulls or np.count_nonzero(status[j]) == n else status[j] != 0
-            columns.append(Column.from_words(words[first + j].copy(), valid, call.result_type))
+            columns.append(Column.from_words(words[first + j], valid, call.result_type))
         return columns
 
     def contents(self) -> Batch:

@@ -112,7 +112,8 @@ class MJoin(Operator):
         self.graph = JoinGraph(n, equalities)
         self.outputs_of = tuple(outputs_of)
         # By input: the output columns it gives, and which of its own they are.
-        self._gives = [[(j, c) for j, (k, c) in enumerate(self.outputs_of) if k == i] for i in range(n)]
+        gives = [[(j, c) for j, (k, c) in enumerate(self.outputs_of) if k == i] for i in range(n)]
+        self._gives = [([j for j, _ in each], [c for _, c in each]) for each in gives]
         bags = [not each for each in fifo or [True] * n]
         self.has_bags = any(bags)
         assert ranges is None or not self.has_bags
@@ -169,7 +170,8 @@ class MJoin(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
-        for part in _parts(batches, self._limit):
+        few = sum(len(b.ts) for b in batches if b is not None) <= _PART
+        for part in (batches,) if few and not self.adapting() else _parts(batches, self._limit):
             yield from self._join(part) if self.ranges is None else self._join_entering(part)
             for adapting in self.adapting():
                 adapting.joined(part)
@@ -184,6 +186,8 @@ class MJoin(Operator):
 
     def adapting(self) -> tuple[Adapting, ...]:
         """What looks at the plan after each part."""
+        if self.ordering is None and self.caching is None:
+            return ()
         return tuple(adapting for adapting in (self.ordering, self.caching) if adapting is not None)
 
     def _join(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
@@ -231,10 +235,11 @@ class MJoin(Operator):
         has_deletions = self._state[DELETED] > 0 if self.leaves_out else bool((sign[:found] < 0).any())
         self._state[DELETED] = 0
         columns: list[Column | None] = [None] * len(self.outputs_of)
-        for window, gives, of_input in zip(self._index.windows, self._gives, slots):
-            for (j, _), column in zip(gives, window.gather([c for _, c in gives], of_input[:found])):
+        for window, (places, gives), of_input in zip(self._index.windows, self._gives, slots):
+            for j, column in zip(places, window.gather(gives, of_input[:found])):
                 columns[j] = column
-        return Batch(ts[:found].copy(), sign[:found].copy() if has_deletions else None, columns)  # type: ignore[arg-type]
+        signs = sign[:found].copy() if has_deletions else None
+        return Batch(ts[:found].copy(), signs, columns, is_own=True)  # type: ignore[arg-type]
 
     def _keep(self, first: int, found: int) -> int:
         """Make room in the buffer: the tuples of the open instant move to its beginning, or it grows."""

@@ -84,7 +84,7 @@ def as_stream(batch: Batch, keep_seq: bool) -> Batch:
     those of the windows below and mean nothing, nor ascend, in the derived stream.
     """
     if not keep_seq:
-        return Batch(batch.ts, None, batch.columns)
+        return Batch(batch.ts, None, batch.columns, is_own=batch.is_own)
     result = batch.slice(0, len(batch))
     result.sign = None
     return result

@@ -185,12 +185,12 @@ class Operator:
         start = perf_counter_ns()
         counters, consumed = self.counters, 0
         if self._emission is None:
-            until = self.available()
+            inputs = self.inputs
+            until = inputs[0].progress if len(inputs) == 1 else self.available()
             if self.failure is not None or (until <= self.progress and not self.is_immediate):
                 return 0
             if self.quantum < budget:
                 budget = self.quantum
-            inputs = self.inputs
             for queue in inputs:
                 if queue.size > budget:
                     until = queue.cut(until, budget)

@@ -23,20 +23,24 @@ class Output(Operator):
         (batch,) = batches
         if batch is not None:
             self.counters.elements_out += len(batch)
-            # What is delivered outlives the ring it may be a view of.
-            ts, sign = batch.ts, batch.sign
-            if ts.base is not None:
-                ts = ts.copy()
-            if sign is not None and sign.base is not None:
-                sign = sign.copy()
-            self._deliver(Batch(ts, sign, [_owned(c) for c in batch.columns]))
+            self._deliver(batch if batch.is_own else _owned(batch))
         return ()
 
     def describe(self) -> Description:
         return Description(self.name)
 
 
-def _owned(column: Column) -> Column:
+def _owned(batch: Batch) -> Batch:
+    """The batch with arrays of its own: what is delivered outlives the ring it may be a view of."""
+    ts, sign = batch.ts, batch.sign
+    if ts.base is not None:
+        ts = ts.copy()
+    if sign is not None and sign.base is not None:
+        sign = sign.copy()
+    return Batch(ts, sign, [_owned_column(c) for c in batch.columns])
+
+
+def _owned_column(column: Column) -> Column:
     values, valid = column.values, column.valid
     if values.base is None and (valid is None or valid.base is None):
         return column

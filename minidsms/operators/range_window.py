@@ -46,19 +46,18 @@ class RangeWindow(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         stub, slide = self.stub, self.slide
-        ins_at = ins_seq = del_at = del_seq = NO_INSTANTS
         if batches[0] is not None:
-            ins_at, ins_seq = stub.receive(batches[0])
-        boundary, mid = until, stub.hi
-        if slide is not None:
-            boundary = until // slide * slide
-            mid = stub.search(boundary, stub.mid)
-            ins_at, ins_seq = next_boundary(stub.ts(stub.mid, mid), slide), stub.seq(stub.mid, mid)
+            stub.receive(batches[0])
+        if slide is None:
+            return stub.slide(stub.search(until - self._length, stub.lo), self._length)
+        del_at = del_seq = NO_INSTANTS
+        boundary = until // slide * slide
+        mid = stub.search(boundary, stub.mid)
+        ins_at, ins_seq = next_boundary(stub.ts(stub.mid, mid), slide), stub.seq(stub.mid, mid)
         lo = stub.search(boundary - self._length, stub.lo)
         if lo > stub.lo:
-            del_at, del_seq = stub.ts(stub.lo, lo) + self._length, stub.seq(stub.lo, lo)
-            if slide is not None:
-                del_at = next_boundary(del_at, slide)
+            del_at = next_boundary(stub.ts(stub.lo, lo) + self._length, slide)
+            del_seq = stub.seq(stub.lo, lo)
         return stub.move(lo, mid, ins_at, ins_seq, del_at, del_seq)
 
     def wakes_at(self) -> int:

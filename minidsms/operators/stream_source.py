@@ -109,6 +109,14 @@ class StreamSource(Operator):
             return True
         return self.is_immediate and self.store.head > self.reader.lo
 
+    def run(self, budget: int) -> int:
+        if self._emission is None and self.reader.lo == self.store.head:
+            # Time alone: nothing waits to be handed on.
+            self._until = self._allowed
+            self._complete()
+            return 0
+        return super().run(budget)
+
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         lo = self.reader.lo
         hi = self.store.head

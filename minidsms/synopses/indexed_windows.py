@@ -11,6 +11,7 @@ bucket; the reader claims the row at lo and everything after it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from minidsms.elements import (
 )
 from minidsms.kernels import arrivals
 from minidsms.kernels import mjoin as kernels
+from minidsms.kernels.addresses import VALID
+from minidsms.kernels.gathering import gather_rows
 from minidsms.kernels.mjoin import (
     BACKS,
     HAS_NULLS,
@@ -69,11 +72,41 @@ _FEW_ROWS = 1 << 14
 _NUMBER_BITS = 2**32 - 1
 """Of a row's number in its store the ring keeps these bits: no store holds as many rows at once."""
 _NO_NULLS: BoolArray = np.zeros(0, np.bool_)
+_NO_MASKS: BoolArray = np.zeros((0, 0), np.bool_)
 _NO_SIGNS: Int8Array = np.zeros(0, np.int8)
 _NO_TS: Int64Array = np.zeros(0, np.int64)
 
 Key = tuple[int, ...]
 """A key of an input: its column, or several, whose hash it is; none: every row has the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was asked for last of a window's store: rows are mostly asked for the same columns.
+
+    numbers: of the columns in the store.  are_words: the values are words as they are, and none is NULL.
+    """
+
+    columns: Sequence[int]
+    columns_of: Sequence[int]
+    places: Int64Array
+    numbers: Int64Array
+    types: list[Type]
+    has_mask: list[bool]
+    are_words: bool
+
+    @classmethod
+    def of(cls, columns: Sequence[int], columns_of: Sequence[int], places: Int64Array, schema: Schema) -> _Asked:
+        """columns: of the window.  columns_of: their numbers in the store.  places: see `StreamStore.places`."""
+        numbers = np.array([columns_of[c] for c in columns], np.int64)
+        types = [schema[c].type for c in columns]
+        has_mask = [place != 0 for place in places[numbers, VALID].tolist()]
+        are_words = True not in has_mask and all(t.dtype == np.int64 for t in types)
+        return cls(columns, columns_of, places, numbers, types, has_mask, are_words)
+
+    def is_of(self, columns: Sequence[int], columns_of: Sequence[int], places: Int64Array) -> bool:
+        """It is the same that is asked for."""
+        return self.columns is columns and self.columns_of is columns_of and self.places is places
 
 
 class IndexedWindow:
@@ -101,9 +134,10 @@ class IndexedWindow:
         self._columns: Sequence[int] = ()
         self._is_own = False
         self._reader: Reader | None = None
+        self._asked: _Asked | None = None
 
     def __len__(self) -> int:
-        return int(self.figures[HI] - self.figures[LO])
+        return int(self.figures.item(HI) - self.figures.item(LO))
 
     @property
     def refers(self) -> bool:
@@ -118,18 +152,21 @@ class IndexedWindow:
 
     def gather(self, columns: Sequence[int], slots: Int64Array) -> list[Column]:
         """The columns of the rows in these slots."""
-        return [self._gathered(c, slots) for c in columns]
-
-    def _gathered(self, column: int, slots: Int64Array) -> Column:
         assert self._store is not None
-        values, valid, mask = self._store.raw(self._columns[column])
-        taken = np.empty(len(slots), values.dtype)
-        kernels.gather_words(_words(values), mask, self.ring, slots, _words(taken))
-        if valid is None:
-            return Column(taken)
-        present = np.empty(len(slots), np.bool_)
-        kernels.gather_words(valid.view(np.int8), mask, self.ring, slots, present.view(np.int8))
-        return Column(taken, present)
+        places, mask = self._store.places()
+        asked = self._asked
+        if asked is None or not asked.is_of(columns, self._columns, places):
+            asked = self._asked = _Asked.of(columns, self._columns, places, self.schema)
+        shape = len(columns), len(slots)
+        words: Int64Array = np.empty(shape, np.int64)
+        present = np.empty(shape, np.bool_) if True in asked.has_mask else _NO_MASKS
+        gather_rows(places, mask, asked.numbers, self.ring, slots, words, present)
+        if asked.are_words:
+            return [Column(row) for row in words]
+        return [
+            Column.from_words(words[i], present[i] if has_mask else None, type_)
+            for i, (has_mask, type_) in enumerate(zip(asked.has_mask, asked.types))
+        ]
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
@@ -139,7 +176,7 @@ class IndexedWindow:
         """
         seq = batch.seq if self._may_refer(batch) else self._copied(batch)
         assert seq is not None
-        lo, instants = int(self.figures[HI]), self._index.instants
+        lo, instants = self.figures.item(HI), self._index.instants
         most = arrivals.take_arrivals(_plain(seq), _plain(batch.ts), self.ring, instants, self.figures)
         self._take(lo, lo + len(seq))
         return int(most)
@@ -161,9 +198,9 @@ class IndexedWindow:
         """Copy the words of the slots [lo, hi) into the index."""
         store, index, ring, figures = self._store, self._index, self.ring, self.figures
         assert store is not None
-        first = int(figures[KEY])
+        first = figures.item(KEY)
         for x, key in enumerate(self.keys, first):
-            base = index.keys[x, NODES]
+            base = index.keys.item(x, NODES)
             if len(key) == 1:
                 values, valid, mask = store.raw(self._columns[key[0]])
                 valid = _NO_NULLS if valid is None else valid
@@ -217,10 +254,10 @@ class IndexedWindow:
         """Claim of the store what is held. An empty window claims nothing: what is still to come, others claim."""
         if self._reader is None or self._store is None:
             return
-        lo = self.figures[LO]
-        if lo < self.figures[HI]:
+        lo = self.figures.item(LO)
+        if lo < self.figures.item(HI):
             head = self._store.head
-            self._reader.lo = head - ((head - int(self.ring[lo & self.figures[MASK]])) & _NUMBER_BITS)
+            self._reader.lo = head - ((head - self.ring.item(lo & self.figures.item(MASK))) & _NUMBER_BITS)
         else:
             self._reader.lo = self._store.head
         if self._is_own:

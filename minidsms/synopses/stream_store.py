@@ -131,9 +131,14 @@ class StreamStore:
         """The instants of the elements [start, stop); a view where they lie in one piece."""
         return self._read(self._ts, start, stop)
 
+    @property
+    def instants(self) -> tuple[Int64Array, int]:
+        """(ring, mask): the instant of an element stands at seq & mask."""
+        return self._ts, self._mask
+
     def ts_at(self, seq: int) -> int:
         """The instant of one element."""
-        return int(self._ts[seq & self._mask])
+        return self._ts.item(seq & self._mask)
 
     def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
         """The column's values at these sequence numbers (all in [tail, head))."""

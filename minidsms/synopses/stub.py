@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema, Type
-from minidsms.kernels.windows import merge_changes
+from minidsms.kernels.windows import merge_changes, slide_range
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _FIRST_CAPACITY = 64
@@ -207,6 +207,26 @@ class Stub:
         return np.concatenate([ring[begin:], ring[: end - mask - 1]])
 
     # ----------------------------------------------------------------------------------------------------- output
+
+    def slide(self, lo: int, length: int) -> Iterable[Batch]:
+        """`move` to [lo, hi), where every element enters as it comes and leaves `length` > 0 ticks later."""
+        n_ins, n_del, store = self.hi - self.mid, lo - self.lo, self.store
+        if self._is_listed or store is None or n_ins + n_del > _LARGEST_OUTPUT:
+            mid, old = self.mid, self.lo
+            return self.move(
+                lo, self.hi, self.ts(mid, self.hi), self.seq(mid, self.hi), self.ts(old, lo) + length, self.seq(old, lo)
+            )
+        n = n_ins + n_del
+        if n == 0:
+            self.settle()
+            return ()
+        ts, seq = np.empty(n, np.int64), np.empty(n, np.int64)
+        sign = np.empty(n, np.int8)
+        ring, mask = store.instants
+        slide_range(ring, mask, self.lo, lo, self.mid, self.hi, length, ts, sign, seq)
+        self.lo, self.mid = lo, self.hi
+        self.settle()
+        return (self._refer(ts, sign if n_del else None, seq),)
 
     def move(
         self, lo: int, mid: int, ins_at: Int64Array, ins_seq: Int64Array, del_at: Int64Array, del_seq: Int64Array

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minidsms.elements import Batch, Column, Schema, Type
-from minidsms.kernels.grouped_slice import gather
+from minidsms.kernels.gathering import gather
 from minidsms.operators.aggregate import Aggregate, AggregateSpec
 from minidsms.synopses.stream_store import StreamStore
 from tests.operators.harness import Element, column, elements, feed, queue, random_cuts, random_relation, random_window

@@ -1,0 +1,77 @@
+"""Columns of elements out of a store's ring, all in one call.
+
+A column is known by its row in the table of places that the store keeps (`kernels.addresses`), so that a kernel takes
+any number of columns of any type: a value is a word, BOOLEAN 0 or 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+
+from minidsms.kernels.addresses import VALID, VALUES, WIDTH, byte_at, word_at
+
+
+@njit(
+    "void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])",
+    cache=True,
+    nogil=True,
+)
+def gather(
+    places: np.ndarray, mask: int, numbers: np.ndarray, seq: np.ndarray, words: np.ndarray, valid: np.ndarray
+) -> None:
+    """words[c, i] = the word of element seq[i] in column numbers[c], valid[c, i] = whether it is one.
+
+    words, valid: (c, >= n).
+    """
+    for c in range(len(numbers)):
+        values = places[numbers[c], VALUES]
+        present = places[numbers[c], VALID]
+        if places[numbers[c], WIDTH] == 8:
+            for i in range(len(seq)):
+                words[c, i] = word_at(values, seq[i] & mask)
+        else:
+            for i in range(len(seq)):
+                words[c, i] = byte_at(values, seq[i] & mask)
+        if present == 0:
+            for i in range(len(seq)):
+                valid[c, i] = 1
+        else:
+            for i in range(len(seq)):
+                valid[c, i] = byte_at(present, seq[i] & mask)
+
+
+@njit(
+    "boolean(int64[:,::1], int64, int64[::1], int32[::1], int64[::1], int64[:,::1], boolean[:,::1])",
+    cache=True,
+    nogil=True,
+)
+def gather_rows(
+    places: np.ndarray,
+    mask: int,
+    numbers: np.ndarray,
+    ring: np.ndarray,
+    slots: np.ndarray,
+    words: np.ndarray,
+    present: np.ndarray,
+) -> bool:
+    """The same of rows by their slots in a window, whose `ring` has their numbers, or the lower bits of them.
+
+    words, present: (c, n).  Returns whether a column has a mask; of one that has none, nothing is written to present.
+    """
+    of_ring = len(ring) - 1
+    some_masks = False
+    for c in range(len(numbers)):
+        values = places[numbers[c], VALUES]
+        valid = places[numbers[c], VALID]
+        if places[numbers[c], WIDTH] == 8:
+            for k in range(len(slots)):
+                words[c, k] = word_at(values, ring[uint64(slots[k] & of_ring)] & mask)
+        else:
+            for k in range(len(slots)):
+                words[c, k] = byte_at(values, ring[uint64(slots[k] & of_ring)] & mask)
+        if valid != 0:
+            some_masks = True
+            for k in range(len(slots)):
+                present[c, k] = byte_at(valid, ring[uint64(slots[k] & of_ring)] & mask) != 0
+    return some_masks
