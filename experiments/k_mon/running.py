@@ -26,7 +26,7 @@ class Query:
 
 @dataclass
 class Run:
-    """rows, nbytes: (looks,) rows pushed and bytes held then.  spent_ns: processor time per row in the second half of
+    """rows, nbytes: (looks,) rows pushed and bytes held then, but for the answer that a reader may ask for.  spent_ns: processor time per row in the second half of
     the run.  answers: rows put out.  plan: EXPLAIN ANALYZE at the end.
     """
 
@@ -69,7 +69,7 @@ def run(
             found.answers += q.fetch_arrow().num_rows
             rows += sum(len(ts) for _, _, ts in parts)
             found.rows.append(rows)
-            found.nbytes.append(db.memory.nbytes)
+            found.nbytes.append(db.memory.nbytes - q.answer_nbytes)
             if end * 2 <= total:
                 rows_at_half, spent = rows, 0
         found.spent_ns = spent / max(1, rows - rows_at_half)

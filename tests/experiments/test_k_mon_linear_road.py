@@ -3,6 +3,7 @@ cars."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 from typing import Any
 
@@ -16,14 +17,20 @@ from minidsms.cql.binder import bind
 from minidsms.cql.parser import parse_query
 from minidsms.testing.compare import Answer, difference_of
 from minidsms.testing.definition import answer
+from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.history import History
 
-SETTINGS: list[dict[str, Any]] = [
+MODES: list[dict[str, Any]] = [
     {"state_reduction": "off"},
     {"state_reduction": "swj"},
     {"state_reduction": "k-mon"},
-    {"state_reduction": "k-mon", "sharing": False, "scheduler": "chain", "batch_size": 7},
+    {"state_reduction": "k-mon", "sharing": False, "scheduler": "chain"},
+    # So few rows show no constraint: nothing may be lost yet.
+    {"state_reduction": "k-mon", "k_mon": "lossy"},
 ]
+RUNS = [({**mode, "batch_size": size}, False) for mode in MODES for size in (1, 2, 7, 65_536)]
+"""Settings, and whether k of every constraint is drawn at random."""
+RUNS += [({**MODES[2], "batch_size": size}, True) for size in (1, 7, 65_536)]
 
 
 def road(query: Query) -> Streams:
@@ -47,8 +54,10 @@ def test_every_query_agrees_with_the_definition_however_state_is_reduced(name: s
     rows = fed(road(query))
     until = max(items[-1][0] for items in rows.values())
     expected = None
-    for settings in SETTINGS:
-        with minidsms.connect(time_unit="s", **settings) as db:
+    for settings, is_forced in RUNS:
+        with minidsms.connect(time_unit="s", **settings) as db, contextlib.ExitStack() as forcing:
+            if is_forced:
+                forcing.enter_context(forced_switching(db, 1))
             for stream, declared in query.declared.items():
                 db.execute(f"CREATE STREAM {stream} {declared}")
             # A tick stands for five seconds.
@@ -82,3 +91,12 @@ def test_all_modes_give_as_many_rows_and_tell_what_they_hold() -> None:
     assert len({run.answers for run in found.values()}) == 1
     assert found["SWJ"].answers > 20
     assert all(run.steady_nbytes > 0 and run.spent_ns > 0 for run in found.values())
+    found = measure("CurCarSeg", 40, minutes=10)
+    assert found["exact"].answers == found["off"].answers > 500
+
+
+def test_lossy_loses_little_where_cars_exit_soon_after_their_last_report() -> None:
+    found = measure("CarExitStr", 300, minutes=30, modes=("SWJ", "exact", "lossy"))
+    assert found["exact"].answers == found["SWJ"].answers > 1000
+    assert 0 <= 1 - found["lossy"].answers / found["SWJ"].answers < 0.025
+    assert "discarded 0;" not in found["lossy"].plan
