@@ -102,6 +102,28 @@ def bursty(rounds: int, burst_at: int, factor: int = 20, multiplicity: int = 5, 
     return Feed(_three_way_query(sizes), (("R", ("A",)), ("S", ("A", "B")), ("T", ("B",))), block, rounds)
 
 
+def bursty_lossy(rounds: int, burst_at: int, factor: int = 20) -> Feed:
+    """The three-way join where a row of T meets a hundred of S, and one of R twenty, and hardly any of them goes on: T
+    brings five rows in a round, R and S one; from a round on R brings `factor` (figure 5.22).
+    """
+
+    def block(first: int, last: int) -> Block:
+        rng = np.random.default_rng(first)
+        rounds_of = np.arange(first, last, dtype=np.int64)
+        r_ts = np.repeat(rounds_of, np.where(rounds_of < burst_at, 1, factor))
+        t_ts = np.repeat(rounds_of, 5)
+        alone = (rounds_of + 1) << BITS
+        is_for_t = rng.random(len(rounds_of)) < 0.5
+        by_r, by_t = rng.integers(0, 15, len(rounds_of)), rng.integers(0, 3, len(rounds_of))
+        return {
+            "R": ({"A": rng.integers(0, 15, len(r_ts))}, r_ts),
+            "S": ({"A": np.where(is_for_t, alone, by_r), "B": np.where(is_for_t, by_t, alone)}, rounds_of),
+            "T": ({"B": rng.integers(0, 3, len(t_ts))}, t_ts),
+        }
+
+    return Feed(_three_way_query((100, 600, 500)), (("R", ("A",)), ("S", ("A", "B")), ("T", ("B",))), block, rounds)
+
+
 def fast_input(rounds: int, keys: tuple[int, int] = (100_000, 5), seed: int = 0) -> Feed:
     """R(A, B), S(A, B), T(A, B) over windows of 900 rounds: T ten times as fast as R and S (figure 5.6).
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from minidsms.elements import Batch
+from minidsms.streamon.arrival_shares import ArrivalShares
 from minidsms.streamon.caching.adaptive_selection import CacheSelection, SelectionOptions, State
 from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan, Memory
 from minidsms.streamon.caching.executor import CacheExecutor
@@ -25,6 +26,9 @@ WORTH_ELEMENTS = 32_768
 
 SHARE = 0.01
 """Of the time spent joining, what sampling and choosing may take ..."""
+URGENT_SHARE = 0.05
+""".. and for URGENT intervals after the inputs have begun to bring other shares of the elements, ..."""
+URGENT = 3
 CREDIT_NS = 4_000_000
 """.. beyond this much, for the first choice."""
 
@@ -71,6 +75,9 @@ class AdaptiveCaches:
         self._quiet_until = 0
         self._pause = self._options.interval
         self._stands_aside = False
+        self._shares = ArrivalShares()
+        self._entered = [0] * join.graph.n
+        self._urgent_until = 0
         join.allot(Memory(self._budget))
 
     @property
@@ -108,6 +115,12 @@ class AdaptiveCaches:
 
     def _adapt(self, part: Sequence[Batch | None], instant: int) -> None:
         """Keep to the budget; profile, and take the caches that follow, where the plan is free."""
+        entered = list(self._sampler.entered())
+        if self._shares.have_shifted([now - before for now, before in zip(entered, self._entered)]):
+            self._urgent_until = self.executor.elements + URGENT * self._options.interval
+            if self._selection is not None:
+                self._selection.forget_foreseen()
+        self._entered = entered
         if self._streamon.settings["cache_memory"] != self._budget:
             self._budget = self._streamon.settings["cache_memory"]
             self._join.allot(Memory(self._budget, {} if self._selection is None else self._selection.priorities))
@@ -140,7 +153,10 @@ class AdaptiveCaches:
 
     def _is_affordable(self) -> bool:
         """Choosing caches has taken its share of the join's time at most. Where time is not measured, it always is."""
-        return not self._measures_time or self._adapting_ns < CREDIT_NS + SHARE * self.executor.joining_ns
+        if not self._measures_time:
+            return True
+        share = URGENT_SHARE if self.executor.elements < self._urgent_until else SHARE
+        return self._adapting_ns < CREDIT_NS + share * self.executor.joining_ns
 
     def _rest(self) -> None:
         """The plan must stay as it is: nothing is profiled until it is free again."""

@@ -150,6 +150,11 @@ class CacheSelection:
         proposal = self.propose()
         self._foreseen = before if proposal is None else proposal if proposal.plan.caches else None
 
+    def forget_foreseen(self) -> None:
+        """Conditions have changed."""
+        self._foreseen = None
+        self.saving = self.saving if self._used else 0.0
+
     def adopt(self, plan: JoinPlan) -> None:
         """This plan runs now."""
         if set(plan.caches) - set(self._used):

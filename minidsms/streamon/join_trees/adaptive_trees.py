@@ -16,6 +16,7 @@ import numpy as np
 from minidsms.elements import Batch
 from minidsms.operators.join_tree import MOST_SEARCHED, Tree
 from minidsms.operators.xjoin import XJoin
+from minidsms.streamon.arrival_shares import ArrivalShares
 from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.join_clock import JoinClock
 from minidsms.streamon.join_ordering.usual_work import UsualWork
@@ -36,10 +37,6 @@ SHARE = 0.01
 """Of the time spent joining, what looking takes where nothing has changed ..."""
 URGENT_SHARE = 0.05
 """.. and where the rates have."""
-CHANGE = 0.5
-"""A share of itself by which the rate of an input differs when it has changed."""
-LEAST_RATE = 0.05
-"""Of the elements, what an input brings that matters."""
 
 
 class AdaptiveTrees:
@@ -64,7 +61,9 @@ class AdaptiveTrees:
         )
         self._can_adapt = join.graph.is_connected and join.graph.n <= MOST_SEARCHED
         self._recent = [0] * join.graph.n
-        self._usual: list[float] | None = None
+        self._has_looked = False
+        self._has_news = False
+        self._shares = ArrivalShares()
         self._interval = INTERVAL
         self._work = UsualWork()
         self._streamon = streamon
@@ -105,40 +104,38 @@ class AdaptiveTrees:
         self._unseen = 0
         if self._can_adapt and self.adaptation.is_free and self._is_due(latest):
             self._look(instant)
+        self.reoptimizer.pass_on()
 
     def _is_due(self, latest: list[int]) -> bool:
         """latest: elements of each input since this was last asked."""
+        executor = self.executor
+        if self._has_changed(latest) and executor.measures_time:
+            # What was before tells nothing of what is now; costs under the present plan have to be seen first.
+            self._recent = [0] * len(latest)
+            self.profiler.forget()
+            self.reoptimizer.forget()
+            self._has_news = True
+            return False
         elements = sum(self._recent)
         if self.reoptimizer.is_on_trial:
             return elements >= ENOUGH
-        if elements < (WORTH_ELEMENTS if self._usual is None else INTERVAL):
-            return False
-        executor = self.executor
-        if self._usual is None or not executor.measures_time:
-            return True
-        if elements < self._interval:
-            if not self._has_changed(latest):
-                return False
-            return executor.profiling_ns < URGENT_SHARE * executor.spent()[0]
-        return executor.profiling_ns < SHARE * executor.spent()[0]
+        if not self._has_looked or not executor.measures_time:
+            return elements >= (INTERVAL if self._has_looked else WORTH_ELEMENTS)
+        if self._has_news:
+            return elements >= ENOUGH and executor.profiling_ns < URGENT_SHARE * executor.spent()[0]
+        return elements >= self._interval and executor.profiling_ns < SHARE * executor.spent()[0]
 
     def _has_changed(self, latest: list[int]) -> bool:
-        """An input that matters brings another share of the elements, or an element makes other work."""
-        assert self._usual is not None
-        total = sum(latest)
-        work_has = self._work.has_changed(self.executor.plan, self._join.work())
-        rates = [count / total for count in latest]
-        return work_has or any(
-            abs(a - b) > CHANGE * max(a, b) and max(a, b) > LEAST_RATE for a, b in zip(rates, self._usual)
-        )
+        """Inputs bring other shares of the elements, or an element makes other work."""
+        have_shifted = self._shares.have_shifted(latest)
+        return self._work.has_changed(self.executor.plan, self._join.work()) or have_shifted
 
     def _look(self, instant: int) -> None:
         """Measure the windows, and take the tree that follows. Later and later as long as nothing changes."""
         start = time.thread_time_ns()
         self.profiler.note(np.array(self._recent, np.int64))
         self.profiler.measure()
-        elements = max(1, sum(self._recent))
-        self._usual = [count / elements for count in self._recent]
+        self._has_looked, self._has_news = True, False
         self._recent = [0] * len(self._recent)
         if self.adaptation.reconsider(instant):
             self._interval = INTERVAL

@@ -32,6 +32,11 @@ class JoinTreeProfiler:
         """So many elements of each input have come."""
         self.arrived += arrived
 
+    def forget(self) -> None:
+        """Conditions have changed: what was seen before does not count."""
+        self.arrived[:] = 0
+        self.sizes.tuples.clear()
+
     def measure(self) -> None:
         """Sample the windows, and let older arrivals count less from now on."""
         self.sizes.measure()

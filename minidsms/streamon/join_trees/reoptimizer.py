@@ -64,6 +64,7 @@ class TreeReoptimizer:
         self._trial: tuple[Tree, float] | None = None
         self._proposed: Tree | None = None
         self._mark = executor.spent()
+        self._is_new = False
         self._errors: dict[Kind, float] = {}
         self.expected: dict[Kind, float] = {}
         self.best_tree: Tree | None = None
@@ -143,10 +144,22 @@ class TreeReoptimizer:
         """Another tree runs."""
         if plan != self._proposed:
             self._trial = None
+        self._is_new = True
         self._mark = self._executor.spent()
+
+    def pass_on(self) -> None:
+        """Some thousand elements have passed; those that come first under a new tree are not counted."""
+        if self._is_new:
+            self.start_over()
+
+    def forget(self) -> None:
+        """Conditions have changed: costs count from here, and no tree is on trial."""
+        self.start_over()
+        self._trial = None
 
     def start_over(self) -> None:
         """The costs of now count from here."""
+        self._is_new = False
         self._mark = self._executor.spent()
 
     @property

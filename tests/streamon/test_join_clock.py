@@ -1,0 +1,30 @@
+"""A join's clock counts what runs between start and stop, and small parts for those it does not time."""
+
+from __future__ import annotations
+
+import pytest
+
+from minidsms.streamon import join_clock
+from minidsms.streamon.join_clock import SAMPLED, SMALL, JoinClock
+
+
+@pytest.fixture(autouse=True)
+def a_tick_at_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter(range(0, 1_000_000, 5))
+    monkeypatch.setattr(join_clock.time, "thread_time_ns", lambda: next(ticks))
+
+
+def test_large_parts_are_timed_one_by_one() -> None:
+    clock = JoinClock()
+    for _ in range(10):
+        clock.start(SMALL)
+        clock.stop()
+    assert clock.ns == 10 * 5
+
+
+def test_of_small_parts_one_stands_for_many() -> None:
+    clock = JoinClock()
+    for _ in range(3 * SAMPLED):
+        clock.start(1)
+        clock.stop()
+    assert clock.ns == 3 * SAMPLED * 5
