@@ -44,8 +44,8 @@ from minidsms.kernels.k_mon_join import (
     UNLINKED,
 )
 
-MATCH, NEW, FULL = 1, 2, 4
-"""What a row has by a side."""
+MATCH, NEW, FULL, STANDS = 1, 2, 4, 8
+"""What a row has by a side; STANDS: some row that joins it stands there."""
 
 DROPPED, KEPT, DEAD = 0, 1, 2
 """Verdicts on a row: it goes, complete; it stays; it goes, since it will never be part of a result."""
@@ -138,9 +138,25 @@ def _is_closed(cells, at, s, parts, sides, limits):  # type: ignore[no-untyped-d
 _INT = "int64[:, ::1]"
 
 
+@njit(inline="always")
+def _ways(messages, first, of_stream, begin, end, t, x):  # type: ignore[no-untyped-def]
+    """What a row in slot x gives to those that reach it by its side t: MATCH, FULL by all its other sides, NEW by some.
+
+    of_stream[begin:end]: its sides.
+    """
+    every, some = int64(MATCH | FULL), int64(0)
+    for y in range(begin, end):
+        u = of_stream[y]
+        if u != t:
+            their = int64(messages[first[u] + x])
+            every &= their
+            some |= their
+    return every | (some & NEW if every & MATCH else int64(0))
+
+
 @njit(
     f"void(int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[::1],"
-    f" {_INT}, boolean, uint8[::1], int64[::1])",
+    f" {_INT}, boolean, uint8[::1], uint8[::1], int64[::1])",
     cache=True,
     nogil=True,
 )
@@ -158,22 +174,26 @@ def send_messages(  # type: ignore[no-untyped-def]
     limits,
     is_limited,
     messages,
+    limited,
     first,
 ):
-    """Write what each row has by each side into messages[first[side] + slot].
+    """Write what each row has by each side into messages[first[side] + slot], and into `limited` what it has if
+    `limits` hold (is_limited).
 
-    order: the sides, each after those its neighbours' other sides lead by.  is_limited: `limits` count.
+    order: the sides, each after those its neighbours' other sides lead by.
     O(rows times sides), and the rows that share keys.
     """  # fmt: skip
+    all_ways = int64(MATCH | NEW | FULL)
     for s in order:
         t = s ^ 1
         i, j = sides[s, STREAM], sides[t, STREAM]
         base, stride = figures[i, BASE], figures[i, STRIDE]
         other, other_stride, low = figures[j, BASE], figures[j, STRIDE], figures[j, LO]
+        begin, end = figures[j, SIDE], figures[j, SIDES_END]
         following = sides[t, NEXT]
         for slot in range(figures[i, LO], figures[i, HI]):
             at = base + slot * stride
-            bits = int64(0)
+            bits, fewer = int64(0), int64(0)
             if cells[at + 1] != UNLINKED:
                 h = _hash(cells, at, parts, sides, s)
                 x = int64(heads[sides[t, HEADS] + _place(h, sides[t, SHIFT])])
@@ -183,17 +203,10 @@ def send_messages(  # type: ignore[no-untyped-def]
                     if _equal(cells, at, s, row, t, parts, sides):
                         is_known = True
                         if x >= low:
-                            both, some = int64(MATCH | FULL), int64(0)
-                            for y in range(figures[j, SIDE], figures[j, SIDES_END]):
-                                u = of_stream[y]
-                                if u != t:
-                                    their = int64(messages[first[u] + x])
-                                    both &= their
-                                    some |= their & NEW
-                            bits |= both
-                            if both & MATCH:
-                                bits |= some
-                        if bits == (MATCH | NEW | FULL):
+                            bits |= STANDS | _ways(messages, first, of_stream, begin, end, t, x)
+                            if is_limited:
+                                fewer |= STANDS | _ways(limited, first, of_stream, begin, end, t, x)
+                        if bits & all_ways == all_ways and (not is_limited or fewer & all_ways == all_ways):
                             break
                     x = cells[row + following]
                 is_open = True
@@ -204,11 +217,13 @@ def send_messages(  # type: ignore[no-untyped-def]
                         is_open = place < 0
                         if place >= 0 and no_cells[place + NO_CLUSTER] < 0:
                             no_cells[place + NO_CLUSTER] = figures[i, COUNT]  # the cluster that asks began by now
-                if is_open and is_limited and _is_closed(cells, at, s, parts, sides, limits):
-                    is_open = False
                 if is_open:
                     bits |= MATCH | NEW
+                    if is_limited and not _is_closed(cells, at, s, parts, sides, limits):
+                        fewer |= MATCH | NEW
             messages[first[s] + slot] = uint8(bits)
+            if is_limited:
+                limited[first[s] + slot] = uint8(fewer)
 
 
 @njit(

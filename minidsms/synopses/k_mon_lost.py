@@ -19,7 +19,7 @@ from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels.k_mon_bloom import bloom_add, bloom_test
 
 _FIRST_KEYS = 1024
-_MOST_KEYS = 1 << 20
+_MOST_KEYS = 1 << 14
 _BITS_PER_KEY = 24
 _SHARE = 8
 """Of the keys of all but the first rows one in so many is remembered, and counts as many."""

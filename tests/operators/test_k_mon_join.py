@@ -16,7 +16,7 @@ from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.k_mon.watching import Source
-from minidsms.synopses import k_mon_spill
+from minidsms.synopses import k_mon_spill_index
 from minidsms.synopses.k_mon_rows import Window
 from tests.operators.harness import Element, Netted, Row, differences, feed, queue, random_cuts
 
@@ -192,9 +192,9 @@ def test_rows_that_wrong_constraints_let_go_are_found_again(
     graph: str, window: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edges, windows = GRAPHS[graph], WINDOWS[window]
-    monkeypatch.setattr(k_mon_spill, "_MOST_RUNS", 2)
+    monkeypatch.setattr(k_mon_spill_index, "_MOST_RUNS", 2)
     for seed in range(10, 14):
-        monkeypatch.setattr(k_mon_spill, "_RUN", 3 if seed % 2 else 2048)
+        monkeypatch.setattr(k_mon_spill_index, "_YOUNG", 3 if seed % 2 else 2048)
         filters = FILTERS[seed % 2][: inputs_of(edges)]
         items = streams(edges, seed)
         expected = twin(items, edges, windows, filters, columns_of(edges))

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from minidsms.synopses import k_mon_spill
+from minidsms.synopses import k_mon_spill_index
 from minidsms.synopses.k_mon_spill import Spill
 
 
@@ -15,8 +15,8 @@ from minidsms.synopses.k_mon_spill import Spill
 def test_rows_are_found_by_the_sides_that_were_closed_and_by_no_others(
     run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(k_mon_spill, "_RUN", run)
-    monkeypatch.setattr(k_mon_spill, "_MOST_RUNS", 3)
+    monkeypatch.setattr(k_mon_spill_index, "_YOUNG", run)
+    monkeypatch.setattr(k_mon_spill_index, "_MOST_RUNS", 3)
     rng = random.Random(run)
     spill = Spill([2], [0], [[]])
     twin: list[tuple[int, int, int, int]] = []
@@ -39,6 +39,7 @@ def test_rows_are_found_by_the_sides_that_were_closed_and_by_no_others(
         now += rng.randrange(5)
     assert spill.nbytes > 0
     assert len(spill) >= sum(row[0] >= now - 40 for row in twin)
+    assert spill.file_nbytes > 0
     copy = Spill([2], [0], [[]])
     copy.restore(spill.arrays())
     for side in (0, 1):

@@ -5,8 +5,9 @@ constraints that are watched goes to a `Spill`, and is looked for whenever a row
 not come; so answers never depend on them. Where loss was asked for it goes for good, too, and is counted.
 
 Invariant: a row that is spilled is found by the columns of each side by which constraints, here or further on, leave it
-less than keys do. A row of a result to come that is not in memory lacks another that such a side leads to; when that
-one comes, the row comes back, and with it the rows that were spilled beside it.
+less than keys do, or of one by which it lacks a row that would have to come. A row of a result to come that is not in
+memory lacks another that such a side leads to; when that one comes, the row comes back, and with it the rows that were
+spilled beside it.
 """
 
 from __future__ import annotations
@@ -93,13 +94,15 @@ class StateReduction:
         reduction.expire(rows.figures, rows.cells, until)
         before = len(rows)
         self.limits = self._limits(until)
-        verdicts, by_keys, first = self._judge(False)
+        is_limited = are_any(self.limits)
+        by_keys, by_all, first = self._send_messages(is_limited)
+        verdicts = self._judge(by_keys, first)
         self._bury_dead(verdicts)
-        if are_any(self.limits):
-            softly, by_all, _ = self._judge(True)
+        if is_limited:
+            softly = self._judge(by_all, first)
             going = (softly != reduction.KEPT) & (verdicts == reduction.KEPT)
             if going.any():
-                self._let_go(going, by_keys != by_all, first)
+                self._let_go(going, by_keys, by_all, first)
                 if self.is_lossy:
                     self._bury_dead(np.where(going, softly, reduction.DROPPED).astype(np.uint8))
                 verdicts[going] = reduction.DROPPED
@@ -122,24 +125,30 @@ class StateReduction:
         self.watching.reckon(self.rows.figures, until)
         return self.watching.limits(self.rows.figures[:, COUNT], forced)
 
-    def _judge(self, is_limited: bool) -> tuple[Verdicts, Verdicts, Int64Array]:
-        """The verdict on each row held; what it has by each side, and where a side's rows begin in that."""
+    def _send_messages(self, is_limited: bool) -> tuple[Verdicts, Verdicts, Int64Array]:
+        """What each row held has by each side, by keys alone and by all; and where a side's rows begin in that."""
         rows, dead = self.rows, self.dead
         counts = rows.figures[rows.sides[:, STREAM], HI]
         first: Int64Array = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64)
-        messages: Verdicts = np.zeros(int(counts.sum()), np.uint8)
-        verdicts: Verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
+        by_keys: Verdicts = np.zeros(int(counts.sum()), np.uint8)
+        by_all = np.zeros_like(by_keys) if is_limited else by_keys
         reduction.send_messages(
             self._order, rows.figures, rows.of_stream, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
-            dead.cells, dead.heads, self.limits, is_limited, messages, first,
+            dead.cells, dead.heads, self.limits, is_limited, by_keys, by_all, first,
         )  # fmt: skip
+        return by_keys, by_all, first
+
+    def _judge(self, messages: Verdicts, first: Int64Array) -> Verdicts:
+        """The verdict on each row held."""
+        rows = self.rows
+        verdicts: Verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
         reduction.judge(
             rows.figures, rows.of_stream, rows.cells, messages, first, self._keeps_full, verdicts, rows.begins()
         )
-        return verdicts, messages, first
+        return verdicts
 
-    def _let_go(self, going: BoolArray, closes: BoolArray, first: Int64Array) -> None:
-        """Rows go because of constraints alone; closes: by which sides they have less because of them."""
+    def _let_go(self, going: BoolArray, by_keys: Verdicts, by_all: Verdicts, first: Int64Array) -> None:
+        """Rows go because of constraints alone; by_keys, by_all: what each row has by each side."""
         rows = self.rows
         if self.is_lossy:
             self.discarded += int(np.count_nonzero(going))
@@ -151,16 +160,14 @@ class StateReduction:
             gone = rows.view(i, 0, high)[at]
             sides = self.sides_of[i]
             keys = [self._keys(s, gone) for s in sides]
-            closed = [closes[first[s] + at] for s in sides]
+            ways = _ways_back([(by_keys[first[s] + at], by_all[first[s] + at]) for s in sides])
             if self.is_lossy:
                 clock = gone[:, max(int(rows.figures[i, NUMBER]), 0)]
-                for s, key, by in zip(sides, keys, closed):
-                    self.lost.add(s, key[by], clock[by])
+                for n, (s, key) in enumerate(zip(sides, keys)):
+                    is_way = (ways >> n) & 1 == 1
+                    self.lost.add(s, key[is_way], clock[is_way])
             else:
-                mask = np.zeros(len(at), np.int64)
-                for n, by in enumerate(closed):
-                    mask |= by.astype(np.int64) << n
-                self.spill.put(i, gone, np.stack(keys), mask)
+                self.spill.put(i, gone, np.stack(keys), ways)
 
     def _keys(self, s: int, rows: Int64Array) -> Int64Array:
         """The hash by which rows are found by a side."""
@@ -308,3 +315,21 @@ class StateReduction:
         )  # fmt: skip
         low, high = int(rows.figures[i, LO]), int(rows.figures[i, HI])
         return rows.view(i, low, high), result[begins[i] + low : begins[i] + high]
+
+
+def _ways_back(of: Sequence[tuple[Verdicts, Verdicts]]) -> Int64Array:
+    """By which of its sides each row is to be found: a mask.
+
+    of: of each side, what the rows have by keys, and by all.  By each side by which constraints leave a row less it
+    would be found in time. But if there is one where nothing stands that joins it, and by which all is lost, that one
+    is enough: until a row comes there it is part of no result, and then it asks for the others by all its sides.
+    """
+    mask: Int64Array = np.zeros(len(of[0][0]), np.int64)
+    is_enough: BoolArray = np.zeros(len(mask), np.bool_)
+    for n, (more, fewer) in enumerate(of):
+        is_lost = (more & reduction.MATCH != 0) & (fewer & (reduction.MATCH | reduction.STANDS) == 0) & ~is_enough
+        mask[is_lost] = 1 << n
+        is_enough |= is_lost
+    for n, (more, fewer) in enumerate(of):
+        mask |= ((more != fewer) & ~is_enough).astype(np.int64) << n
+    return mask
