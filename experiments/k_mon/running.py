@@ -26,8 +26,10 @@ class Query:
 
 @dataclass
 class Run:
-    """rows, nbytes: (looks,) rows pushed and bytes held then, but for the answer that a reader may ask for.  spent_ns: processor time per row in the second half of
-    the run.  answers: rows put out.  plan: EXPLAIN ANALYZE at the end.
+    """rows, nbytes: (looks,) rows pushed and bytes held then, but for the answer that a reader may ask for.
+
+    spent_ns: processor time per row in the second half of the run.  answers: rows put out.  plan: EXPLAIN ANALYZE at
+    the end.
     """
 
     rows: list[int] = field(default_factory=list)

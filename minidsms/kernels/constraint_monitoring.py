@@ -43,6 +43,7 @@ SMALLEST = 256
     FLOOR,  # SHIFT is no less
     SEEN,  # distances above 0 since k_u became what it is
     FARTHEST,  # distance in a trial
+    RETURN,  # the least distance beyond LIMIT that has shown since the constraint was last kept for long; 0: none
     NAP,  # arrivals between the last trial and the next
     ASLEEP,  # until this arrival nothing is looked at
     LIVE,  # slots taken, or steps kept
@@ -52,7 +53,7 @@ SMALLEST = 256
     AT_PARENT,  # where to go on, in the arrays of this call
     AT_CHILD,
     STATE_WORDS,
-) = range(24)
+) = range(25)
 
 (
     WINDOW,  # W, in arrivals: whole blocks
@@ -104,7 +105,7 @@ def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     was_short = n - state[SINCE] < PATIENCE * settings[WINDOW]
     state[TROUBLES] = state[TROUBLES] + 1 if was_short else max(0, state[TROUBLES] - 1)
     if not was_short:
-        state[NAP] = 0
+        state[NAP] = state[RETURN] = 0
     if state[TROUBLES] >= _MOST_CALM_TROUBLES:
         state[FLOOR] = 0
     _set_k(state, settings, INFINITE)
@@ -138,12 +139,13 @@ def _try(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     """At the end of a block of a trial: has it failed, or is the constraint kept again?
 
     A trial fails as soon as a distance is too great. What was remembered before a nap stays, so that great distances
-    show at once.
+    show at once, unless it has left its window meanwhile: so a trial is longer than what it has to see.
     """
     state[FARTHEST] = max(state[FARTHEST], state[HIGHEST])
     if state[FARTHEST] > settings[LIMIT]:
+        state[RETURN] = min(state[FARTHEST], state[RETURN] or state[FARTHEST])
         _nap(state, settings, n)
-    elif n - state[FROM] >= settings[WINDOW] * SHARE:
+    elif n - state[FROM] >= max(settings[WINDOW] * SHARE, 2 * state[RETURN]):
         # Of the other keys nothing is known yet: distances are whole once those have passed.
         state[DORMANT] = 0
         state[SHIFT] = 0
@@ -159,6 +161,8 @@ def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, h
     if highest > state[K]:
         unseen = highest - state[K_KEPT]
         give_up(state, settings, n)
+        if highest > settings[LIMIT]:
+            state[RETURN] = min(highest, state[RETURN] or highest)
         # What lies further back than k_e was forgotten: such a distance is seen again only when so many rows have come.
         state[FROM] = state[SINCE] = n + max(np.int64(0), unseen)
     if n < state[NEXT]:

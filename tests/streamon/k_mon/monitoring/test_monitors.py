@@ -194,7 +194,7 @@ def test_a_stream_without_any_constraint_is_watched_in_part_and_one_that_recover
     rng = np.random.default_rng(3)
     settings = MonitorSettings(growth=1.2, window=100, threshold=300)
     random = [int(v) for v in rng.integers(0, 2000, 30_000)]
-    calm = [10_000 + i // 4 for i in range(30_000)]
+    calm = [10_000 + i // 4 for i in range(60_000)]
     for monitor in (ClusteredMonitor(CA, settings), OrderedMonitor(OAP, settings)):
         for rows in sliced(random, 512):
             monitor.observe(rows)
@@ -206,6 +206,18 @@ def test_a_stream_without_any_constraint_is_watched_in_part_and_one_that_recover
         assert not monitor.is_dormant
         assert monitor.k == 0
         assert monitor.nbytes <= busy
+
+
+def test_values_that_return_later_than_a_trial_lasts_are_not_taken_for_clusters() -> None:
+    # Cars in turn, each of which comes eight times and then never again.
+    settings = MonitorSettings(growth=1.2, window=50, threshold=300, horizon=12_000)
+    monitor = ClusteredMonitor(CA, settings)
+    found = []
+    for rows in sliced([i % 5000 + 5000 * (i // 40_000) for i in range(1_000_000)], 500):
+        monitor.observe(rows)
+        found.append(monitor.k)
+    assert found[5] == 0
+    assert set(found[50:]) == {None}
 
 
 def test_of_many_keys_a_share_is_watched_whose_distances_are_whole() -> None:
