@@ -58,12 +58,12 @@ def main() -> None:
 def runs() -> Iterator[Seen]:
     """Every feed under every tree."""
     for istream in (False, True):
-        for point, rounds in (("D1", 9_000), ("D3", 9_000), ("D4", 20_000), ("D6", 20_000), ("D8", 20_000)):
+        for point, rounds in (("D1", 6_000), ("D3", 6_000), ("D4", 12_000), ("D6", 12_000), ("D8", 12_000)):
             yield from _under(point, _istream(four_way(point, rounds), istream), FOUR, 1_000)
         for keys in ((100_000, 5), (1_000, 50), (200, 900)):
-            yield from _under(f"fast input {keys}", _istream(fast_input(100_000, keys), istream), THREE, 2_000)
+            yield from _under(f"fast input {keys}", _istream(fast_input(40_000, keys), istream), THREE, 2_000)
         for multiplicity, selectivity, dropped in ((5, 1.0, 0), (5, 5.0, 0), (1, 1.0, 0), (5, 1.0, 10)):
-            feed = three_way(12_000, multiplicity, selectivity, dropped=dropped)
+            feed = three_way(8_000, multiplicity, selectivity, dropped=dropped)
             yield from _under(f"three {multiplicity} {selectivity} {dropped}", _istream(feed, istream), THREE, 500)
 
 

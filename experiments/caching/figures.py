@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from experiments.caching.runs import GLOBAL, MJOIN, PREFIX, XJOIN, Measured, Plan, compare, forced, turns
-from experiments.caching.streams import POINTS, WINDOW, Feed, bursty, four_way, n_way, three_way
+from experiments.caching.runs import AUTO, GLOBAL, MJOIN, PREFIX, XJOIN, Measured, Plan, compare, forced, turns
+from experiments.caching.streams import (
+    POINTS,
+    WINDOW,
+    Feed,
+    bursty,
+    bursty_lossy,
+    fast_input,
+    four_way,
+    many_keys,
+    n_way,
+    three_way,
+)
 from minidsms.settings import SETTINGS
 from minidsms.streamon.caching.contracts import CacheSpec
 
@@ -64,46 +76,89 @@ def number_of_joins(scale: float, repeats: int) -> Points:
     )
 
 
-def plans() -> tuple[Plan, ...]:
-    """M, X, P and G of figure 5.21, X where the engine has it."""
-    return (MJOIN, *((XJOIN,) if "join_plan" in SETTINGS else ()), PREFIX, GLOBAL)
+PLANS = (MJOIN, XJOIN, PREFIX, GLOBAL, AUTO)
+"""M, X, P and G of figure 5.21, and the choice among them."""
 
 
 def sample_points(scale: float, repeats: int) -> Points:
-    """Figure 5.21."""
+    """Figure 5.21; and, as an input to which caches and trees mean much, figure 5.6."""
     found: Points = {}
     for point, (rates, _) in POINTS.items():
         rounds = _rounds(3 * scale, sum(rates))
-        found[point] = compare(lambda point=point, rounds=rounds: four_way(point, rounds), plans(), 0.5, repeats)  # type: ignore[misc]
+        found[point] = compare(lambda point=point, rounds=rounds: four_way(point, rounds), PLANS, 0.5, repeats)  # type: ignore[misc]
+    for name, asks in (("5.6", False), ("5.6, ISTREAM", True)):
+        found[name] = compare(lambda asks=asks: _lossy(_rounds(scale, 1.2), asks), PLANS, 0.5, repeats)  # type: ignore[misc]
     return found
+
+
+def _lossy(rounds: int, istream: bool) -> Feed:
+    feed = fast_input(rounds)
+    text = feed.query.replace("[ROWS 90]", "[RANGE 900]").replace("ROWS", "RANGE")
+    return replace(feed, query=f"ISTREAM ({text})") if istream else feed
 
 
 BURST_AT = 0.5
 """Share of the rounds after which R becomes twenty times as fast."""
 BLOCK = 250
 """Rounds, and rows of S, of a point of figure 5.22."""
+INTERVALS = 3
+"""Re-optimization intervals after which the plan should be the better one."""
+
+KEPT_RS = Plan("tree (T, (R, S))", {"join_plan": "(T, (R, S))"})
+KEPT_TS = Plan("tree (R, (T, S))", {"join_plan": "(R, (T, S))"})
+STATIC = (forced(RS_FOR_T, name="cache R S for T"), forced(TS_FOR_R, name="cache T S for R"), MJOIN)
 
 
 def burst(scale: float) -> dict[str, Measured]:
-    """Figure 5.22: two static plans and the adaptive one, over the rows of S that have come."""
+    """Figure 5.22: static plans and adaptive ones, over the rows of S that have come."""
     rounds = round(40_000 * scale)
-    static = (forced(RS_FOR_T, name="T (R S)"), forced(TS_FOR_R, name="R (T S)"), MJOIN, GLOBAL)
-    found = turns(bursty(rounds, int(BURST_AT * rounds)), static, 0.0, BLOCK)
-    return {plan.name: measured for plan, measured in zip(static, found)}
+    compared = (*STATIC, GLOBAL, AUTO)
+    found = turns(bursty(rounds, int(BURST_AT * rounds)), compared, 0.0, BLOCK)
+    return {plan.name: measured for plan, measured in zip(compared, found)}
 
 
-BUDGETS = (0, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256)
+def lossy_burst(scale: float) -> dict[str, Measured]:
+    """The same where rows of T and R meet many of S in vain."""
+    rounds = round(80_000 * scale)
+    compared = (KEPT_RS, KEPT_TS, *STATIC, GLOBAL, AUTO)
+    found = turns(bursty_lossy(rounds, int(BURST_AT * rounds)), compared, 0.0, BLOCK)
+    return {plan.name: measured for plan, measured in zip(compared, found)}
+
+
+def blocks_after_burst(measured: Measured) -> tuple[int, int]:
+    """The first block of the burst, and the first after so many re-optimization intervals in it.
+
+    A row that comes and one that leaves are an element each.
+    """
+    blocks = measured.by_block
+    first = round(BURST_AT * len(blocks))
+    elements, block = 0, first
+    while elements < INTERVALS * SETTINGS["cache_interval"].default and block < len(blocks):
+        elements += 2 * blocks[block][0]
+        block += 1
+    return first, block
+
+
+BUDGETS = (0, 4, 8, 16, 32, 64, 96, 128, 192, 256)
 """KB for all caches."""
 
 
 def memory(scale: float, repeats: int) -> Points:
     """Figure 5.23: at D8, over the memory for subresults."""
     rounds = _rounds(2 * scale, 4)
-    found: Points = {}
-    for budget in BUDGETS:
-        some = (MJOIN, _within(PREFIX, budget), _within(GLOBAL, budget))
-        found[budget] = compare(lambda: four_way("D8", rounds), some, 0.5, repeats)
-    return found
+    return {budget: _with_memory(lambda: four_way("D8", rounds), budget, (), repeats) for budget in BUDGETS}
+
+
+def memory_of_many_keys(scale: float, repeats: int) -> Points:
+    """Figure 5.23 where caches save much, and more the more keys they have room for."""
+    rounds = max(24_000, _rounds(scale, 11))
+    some = (forced(RS_FOR_T),)
+    return {budget: _with_memory(lambda: many_keys(rounds), budget, some, repeats) for budget in BUDGETS}
+
+
+def _with_memory(feed: Callable[[], Feed], budget: int, more: Sequence[Plan], repeats: int) -> list[Measured]:
+    caching = (*more, PREFIX, GLOBAL, AUTO)
+    return compare(feed, (MJOIN, *(_within(plan, budget) for plan in caching)), 0.5, repeats)
 
 
 def _within(plan: Plan, kilobytes: int) -> Plan:

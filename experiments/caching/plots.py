@@ -15,8 +15,8 @@ import numpy as np
 from experiments.caching.figures import BURST_AT, Points
 from experiments.caching.runs import Measured
 
-COLOURS = ("black", "tab:blue", "tab:orange", "tab:green", "tab:red")
-MARKS = ("s", "o", "^", "v", "D")
+COLOURS = ("black", "tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown")
+MARKS = ("s", "o", "^", "v", "D", "P", "X")
 
 
 def pairs(found: Sequence[tuple[str, str, Points, Sequence[str], bool]], path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 
 from experiments.caching import figures, plots, remarks
-from experiments.caching.figures import BUDGETS, CACHED, Points, plans
-from experiments.caching.runs import GLOBAL, MJOIN, PREFIX, Measured
+from experiments.caching.figures import CACHED, PLANS, Points
+from experiments.caching.runs import AUTO, GLOBAL, MJOIN, PREFIX, Measured
 
 RESULTS = Path(__file__).parent.parent / "results"
 
@@ -21,9 +22,7 @@ def table(points: Points, x: str, names: Sequence[str]) -> str:
         hits = f"{100 * last.hits / last.probes:.0f} %" if last.probes else ""
         ratios = [f"{run.join_rate / runs[0].join_rate:.2f}" for run in runs[1:]]
         rows.append([f"{at}", *(f"{run.join_ns / run.elements:.0f}" for run in runs), *ratios, hits])
-    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, *rows)]
-    lines.insert(1, "|---" * len(titles) + "|")
-    return "\n".join(lines)
+    return _lines(titles, rows)
 
 
 def section(title: str, measured: str) -> str:
@@ -66,41 +65,82 @@ def report_performance(scale: float, repeats: int) -> str:
 def report_plans(scale: float, repeats: int) -> str:
     """Figure 5.21, table 5.2."""
     points = figures.sample_points(scale, repeats)
-    names = [plan.name for plan in plans()]
+    names = [plan.name for plan in PLANS]
     path, shown = picture("plans")
     plots.bars(points, names, path)
-    return write("plans", "Caches in joins: plans", [shown, section("5.21: join plans", table(points, "point", names))])
+    return write("plans", "Caches in joins: plans", [shown, section("5.21: join plans", plans_table(points, names))])
+
+
+def plans_table(points: Points, names: Sequence[str]) -> str:
+    """A row per point: each plan per element, the last, which is `auto`, against the best of the others, and what it
+    ran at the end.
+    """
+    titles = ["point", *(f"{name}, ns" for name in names), "best", f"{names[-1]} / best", f"{names[-1]} ran"]
+    rows = []
+    for at, runs in points.items():
+        others, auto = runs[:-1], runs[-1]
+        best = min(others, key=lambda run: run.join_ns)
+        cells = [f"{run.typical_ns:.0f}" for run in runs]
+        ran = f"{auto.plan}".replace("|", "/")
+        rows.append([f"{at}", *cells, names[others.index(best)], f"{auto.against(best):.2f}", ran])
+    return _lines(titles, rows)
 
 
 def report_adaptivity(scale: float, repeats: int) -> str:
     """Figures 5.22 and 5.23."""
-    burst = figures.burst(scale)
-    path, burst_shown = picture("burst")
-    plots.timeline(burst, path)
-    memory = figures.memory(scale, repeats)
-    path, memory_shown = picture("memory")
-    names = [MJOIN.name, PREFIX.name, GLOBAL.name]
-    plots.pairs([("5.23: memory", "KB for caches", memory, names, False)], path)
-    sections = [
-        burst_shown,
-        section("5.22: a burst", _phases(burst)),
-        memory_shown,
-        section(f"5.23: memory, {BUDGETS[0]} to {BUDGETS[-1]} KB", table(memory, "KB", names)),
-    ]
+    sections = []
+    for name, title, found in (
+        ("burst", "5.22: a burst", figures.burst(scale)),
+        ("lossy_burst", "5.22: a burst, where many rows are met in vain", figures.lossy_burst(scale)),
+    ):
+        path, shown = picture(name)
+        plots.timeline(found, path)
+        sections += [shown, section(title, _phases(found))]
+    for name, title, points, plans in (
+        ("memory", "5.23: memory, at D8", figures.memory(scale, repeats), CACHING),
+        ("memory_of_many_keys", "5.23: memory, many keys", figures.memory_of_many_keys(scale, repeats), MORE),
+    ):
+        path, shown = picture(name)
+        plots.pairs([(title, "KB for caches", points, plans, False)], path)
+        sections += [shown, section(title, table(points, "KB", plans))]
     return write("adaptivity", "Caches in joins: adaptivity", sections)
 
 
+CACHING = (MJOIN.name, PREFIX.name, GLOBAL.name, AUTO.name)
+MORE = (MJOIN.name, "cached", PREFIX.name, GLOBAL.name, AUTO.name)
+
+
 def _phases(found: dict[str, Measured]) -> str:
-    """Of each plan what the join takes per element before the burst, in the first rounds of it, and at the end."""
-    rows = ["| | before the burst, ns | in its first tenth | in its last half |", "|---|---|---|---|"]
+    """Of each plan what the join takes per element before the burst, in it up to and after three intervals, and its
+    longest block in terms of the median one; of those that adapt also against the best that do not.
+    """
+    titles = [
+        "",
+        "before, ns",
+        "in the burst, at first",
+        "after 3 intervals",
+        "against the best static",
+        "longest block",
+    ]
+    adaptive = (GLOBAL.name, AUTO.name)
+    static = [measured for name, measured in found.items() if name not in adaptive]
+    rows = []
     for name, measured in found.items():
         blocks = measured.by_block
-        n = len(blocks)
-        start = round(figures.BURST_AT * n)
-        parts = (blocks[n // 10 : start], blocks[start : start + (n - start) // 10], blocks[start + (n - start) // 2 :])
+        start, settled = figures.blocks_after_burst(measured)
+        parts = (blocks[start // 2 : start], blocks[start:settled], blocks[settled:])
         cells = [f"{sum(took for _, _, took in part) / max(1, sum(e for e, _, _ in part)):.0f}" for part in parts]
-        rows.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+        best = min(static, key=lambda each: sum(took for _, _, took in each.by_block[settled:]))
+        ratio = f"{measured.against(best, settled):.2f}" if name in adaptive else ""
+        costs = [took / elements for elements, _, took in blocks[start:]]
+        rows.append([name, *cells, ratio, f"{max(costs) / median(costs):.1f}"])
+    return _lines(titles, rows)
+
+
+def _lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, *rows)]
+    lines.insert(1, "|---" * len(titles) + "|")
+    return "\n".join(lines)
 
 
 PARTS: dict[str, Callable[[float, int], str]] = {

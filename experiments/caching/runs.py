@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import minidsms
@@ -45,7 +46,7 @@ def forced(*caches: CacheSpec, name: str = "cached") -> Plan:
 class Measured:
     """Of one run. elements: pushed; cpu_ns: of all; join_ns: of the join operators.  hits: of probes, of all caches.
 
-    by_block: (elements, cpu_ns, join_ns) of each block.  plan: in words, at the end.
+    by_block: (elements, cpu_ns, join_ns) of each block.  plan: in words, at the end.  decisions: that changed it.
     """
 
     elements: int = 0
@@ -56,12 +57,22 @@ class Measured:
     hits: int = 0
     nbytes: int = 0
     plan: str = ""
+    decisions: int = 0
     by_block: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
         """M elements per second of processor time."""
         return 1e3 * self.elements / self.cpu_ns
+
+    @property
+    def typical_ns(self) -> float:
+        """Of the join per element pushed, in the median block."""
+        return median(took / elements for elements, _, took in self.by_block if elements)
+
+    def against(self, other: Measured, since: int = 0) -> float:
+        """What the join takes per what another takes, in the median block: both had it at about the same time."""
+        return median(own[2] / its[2] for own, its in zip(self.by_block[since:], other.by_block[since:]) if its[2])
 
     @property
     def join_rate(self) -> float:
@@ -109,13 +120,18 @@ class Run:
 
     def end(self) -> Measured:
         """Close; what was measured."""
-        for adaptation in adaptations_of(self.query.network.operators):
+        places = adaptations_of(self.query.network.operators)
+        self.measured.decisions = sum(len(place.decisions) for place in places)
+        for adaptation in places:
             if adaptation.technique == "caching":
                 self.measured.plan = adaptation.executor.plan_text(adaptation.executor.plan)
                 for figures in adaptation.executor.join.cache_figures().values():  # type: ignore[attr-defined]
                     self.measured.probes += figures.probes
                     self.measured.hits += figures.hits
                     self.measured.nbytes += figures.bytes
+        for place in places:
+            if place.technique == "join plan" and not place.executor.join.uses_orders:  # type: ignore[attr-defined]
+                self.measured.plan = place.executor.plan_text(place.executor.plan)
         self._db.close()
         return self.measured
 

@@ -124,6 +124,25 @@ def bursty_lossy(rounds: int, burst_at: int, factor: int = 20) -> Feed:
     return Feed(_three_way_query((100, 600, 500)), (("R", ("A",)), ("S", ("A", "B")), ("T", ("B",))), block, rounds)
 
 
+def many_keys(rounds: int, keys: int = 1_000, met: int = 10, seed: int = 0) -> Feed:
+    """The three-way join where T brings ten rows in a round, of so many values of B, and each meets about `met` rows of
+    S, none of which joins one of R: a cache of R join S saves the more the more of the values it has room for.
+    """
+
+    def block(first: int, last: int) -> Block:
+        rng = np.random.default_rng((seed, first))
+        rounds_of = np.arange(first, last, dtype=np.int64)
+        t_ts = np.repeat(rounds_of, 10)
+        return {
+            "R": ({"A": rounds_of[::10]}, rounds_of[::10]),
+            "S": ({"A": -rounds_of - 1, "B": rng.integers(0, keys, len(rounds_of))}, rounds_of),
+            "T": ({"B": rng.integers(0, keys, len(t_ts))}, t_ts),
+        }
+
+    query = _three_way_query((100, keys * met, 1_000))
+    return Feed(query, (("R", ("A",)), ("S", ("A", "B")), ("T", ("B",))), block, rounds)
+
+
 def fast_input(rounds: int, keys: tuple[int, int] = (100_000, 5), seed: int = 0) -> Feed:
     """R(A, B), S(A, B), T(A, B) over windows of 900 rounds: T ten times as fast as R and S (figure 5.6).
 

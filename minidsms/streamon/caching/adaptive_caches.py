@@ -26,11 +26,11 @@ WORTH_ELEMENTS = 32_768
 
 SHARE = 0.01
 """Of the time spent joining, what sampling and choosing may take ..."""
-URGENT_SHARE = 0.05
-""".. and for URGENT intervals after the inputs have begun to bring other shares of the elements, ..."""
-URGENT = 3
 CREDIT_NS = 4_000_000
-""".. beyond this much, for the first choice."""
+""".. beyond this much, for the first choice, and again whenever the inputs begin to bring other shares of the elements
+..."""
+URGENT_SHARE = 0.04
+""".. unless that happens so often that it would take more than this share besides."""
 
 
 class AdaptiveCaches:
@@ -77,7 +77,7 @@ class AdaptiveCaches:
         self._stands_aside = False
         self._shares = ArrivalShares()
         self._entered = [0] * join.graph.n
-        self._urgent_until = 0
+        self._credit_ns = float(CREDIT_NS)
         join.allot(Memory(self._budget))
 
     @property
@@ -117,9 +117,7 @@ class AdaptiveCaches:
         """Keep to the budget; profile, and take the caches that follow, where the plan is free."""
         entered = list(self._sampler.entered())
         if self._shares.have_shifted([now - before for now, before in zip(entered, self._entered)]):
-            self._urgent_until = self.executor.elements + URGENT * self._options.interval
-            if self._selection is not None:
-                self._selection.forget_foreseen()
+            self._start_over()
         self._entered = entered
         if self._streamon.settings["cache_memory"] != self._budget:
             self._budget = self._streamon.settings["cache_memory"]
@@ -153,10 +151,14 @@ class AdaptiveCaches:
 
     def _is_affordable(self) -> bool:
         """Choosing caches has taken its share of the join's time at most. Where time is not measured, it always is."""
-        if not self._measures_time:
-            return True
-        share = URGENT_SHARE if self.executor.elements < self._urgent_until else SHARE
-        return self._adapting_ns < CREDIT_NS + share * self.executor.joining_ns
+        return not self._measures_time or self._adapting_ns < self._credit_ns + SHARE * self.executor.joining_ns
+
+    def _start_over(self) -> None:
+        """The inputs bring other shares of the elements: choose as if for the first time."""
+        most = 2 * CREDIT_NS + URGENT_SHARE * self.executor.joining_ns
+        if self._selection is not None and self._credit_ns < most:
+            self._credit_ns = min(self._credit_ns + CREDIT_NS, most)
+            self._selection.start_over()
 
     def _rest(self) -> None:
         """The plan must stay as it is: nothing is profiled until it is free again."""

@@ -150,10 +150,19 @@ class CacheSelection:
         proposal = self.propose()
         self._foreseen = before if proposal is None else proposal if proposal.plan.caches else None
 
-    def forget_foreseen(self) -> None:
-        """Conditions have changed."""
+    def start_over(self) -> None:
+        """Conditions have changed: what was seen before does not count, and all that is not used is profiled."""
         self._foreseen = None
-        self.saving = self.saving if self._used else 0.0
+        self._refused.clear()
+        self._values.clear()
+        self._trial.end(self._executor.spent())
+        if not self._used:
+            self.saving = 0.0
+        self._profiler.forget()
+        self._interval = self.options.interval
+        for spec in self._in_state(State.UNUSED):
+            self.states[spec] = State.PROFILED
+        self._begin_profiling()
 
     def adopt(self, plan: JoinPlan) -> None:
         """This plan runs now."""
