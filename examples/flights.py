@@ -49,8 +49,8 @@ QUERIES: dict[str, Callable[[Query], Table]] = {
 EXPLAINED = "never_left"
 """The query whose plan is shown: two windows over two streams, a derived stream and an anti-join."""
 
-REDUCED = "in_fog"
-"""The query whose join keeps only what can still matter; the same join with whole windows is beside it."""
+REDUCED = {"what can still matter": "in_fog", "the whole four weeks": "in_fog_whole"}
+"""The query whose join keeps only what can still matter, and the same join with whole windows."""
 
 KEYWORDS = (
     r"\b(SELECT|DISTINCT|FROM|WHERE|GROUP BY|HAVING|AS|AND|OR|NOT|IN|EXISTS|CASE|WHEN|THEN|ELSE|END|LEFT|JOIN|ON|EXCEPT"
@@ -91,8 +91,12 @@ def replay(db: Connection, year: Year, tell: Callable[[int, int], None] = lambda
     return done
 
 
-def replay_with_progress(console: Console, db: Connection, year: Year) -> None:
-    """`replay` under a bar that tells the date and the rate; without a terminal only the summary is printed."""
+def replay_with_progress(console: Console, db: Connection, year: Year) -> dict[str, list[int]]:
+    """`replay` under a bar that tells the date and the rate; without a terminal only the summary is printed.
+
+    Returns what the joins of REDUCED hold at the end of each day, in bytes.
+    """
+    held: dict[str, list[int]] = {name: [] for name in REDUCED}
     started = time.perf_counter()
     columns = (
         TextColumn("{task.fields[date]}"),
@@ -107,6 +111,8 @@ def replay_with_progress(console: Console, db: Connection, year: Year) -> None:
         def tell(done: int, instant: int) -> None:
             rate = done / (time.perf_counter() - started)
             progress.update(task, completed=done, date=tables.date_of(instant), rate=f"{rate:>9,.0f} elements/s")
+            for name, query in REDUCED.items():
+                held[name].append(tables.held_by(db.queries[query]))
 
         done = replay(db, year, tell)
     seconds = time.perf_counter() - started
@@ -114,6 +120,7 @@ def replay_with_progress(console: Console, db: Connection, year: Year) -> None:
     rate = f"{done / seconds:,.0f} a second through {len(QUERIES)} queries"
     console.print(Text(f"{done:,} elements in {seconds:.1f} s: {rate}", style="bold"))
     console.print(Text(flow, style="dim"))
+    return held
 
 
 def cql(text: str) -> Text:
@@ -162,13 +169,16 @@ def show_plan(console: Console, query: Query) -> None:
     console.print(Padding(tables.plan_figures(query, console.width), (0, 0, 0, 1), expand=False))
 
 
-def show_savings(console: Console, db: Connection) -> None:
-    """What the join with the weather holds, beside one that holds its windows, and what lets it hold less."""
+def show_savings(console: Console, db: Connection, held: dict[str, list[int]]) -> None:
+    """What the join with the weather holds, beside one that holds its windows, and what lets it hold less.
+
+    held: by the names of REDUCED, bytes at the end of each day.
+    """
     console.print()
-    number = list(QUERIES).index(REDUCED) + 1
+    number = next(n for n, name in enumerate(QUERIES, 1) if name in REDUCED.values())
     console.print(Rule(Text(f"What question {number} keeps", style="bold"), align="left", style="cyan"))
-    beside = {"what can still matter": db.queries[REDUCED], "the whole four weeks": db.queries[f"{REDUCED}_whole"]}
-    console.print(Padding(tables.kept(beside), (1, 0, 1, 1), expand=False))
+    beside = {name: db.queries[query] for name, query in REDUCED.items()}
+    console.print(Padding(tables.kept(beside, held), (1, 0, 1, 1), expand=False))
     console.print(Padding(tables.constraints(db.execute("SHOW CONSTRAINTS")), (0, 0, 0, 1), expand=False))
 
 
@@ -191,10 +201,10 @@ def main(arguments: list[str] | None = None) -> int:
     with console.status(Text("starting the queries; a first run on a machine compiles, for a minute or so")):
         db, queries = open_queries()
     with db:
-        replay_with_progress(console, db, year)
+        held = replay_with_progress(console, db, year)
         show_answers(console, queries)
         show_plan(console, queries[EXPLAINED])
-        show_savings(console, db)
+        show_savings(console, db, held)
     return 0
 
 

@@ -304,13 +304,30 @@ def in_fog(query: Query) -> Table:
     return rows
 
 
-def kept(queries: Mapping[str, Query]) -> Table:
-    """What joins hold at the end: rows of each input, and bytes. queries: by what to call them."""
-    rows = table("the join keeps", "departures", "observations", "bytes", left=("the join keeps",))
+def kept(queries: Mapping[str, Query], held: Mapping[str, Sequence[int]]) -> Table:
+    """What two joins hold: rows of each input at the end, and bytes. queries: the sparing one first, by what to call
+    them.  held: of each its bytes at the end of every day.
+    """
+    titles = ("the join keeps", "departures", "observations", "bytes", "on average")
+    rows = table(*titles, left=("the join keeps",))
     for name, query in queries.items():
         figures = join_of(query.operator_tree()).figures
-        rows.add_row(shown(name), *(shown(int(figures[f])) for f in ("rows_of_d", "rows_of_w", "bytes")))
+        cells = [shown(int(figures[f])) for f in ("rows_of_d", "rows_of_w", "bytes")]
+        rows.add_row(shown(name), *cells, shown(round(_mean(held[name]))))
+    sparing, whole = (_mean(held[name]) for name in queries)
+    answers = [query.results for query in queries.values()]
+    same = f"the same {answers[0]:,} answers" if len(set(answers)) == 1 else f"{answers} answers"
+    rows.caption = Text(f"{whole / max(sparing, 1):.0f} times less memory on average, and {same}")
     return rows
+
+
+def held_by(query: Query) -> int:
+    """Bytes that a query's join holds."""
+    return int(join_of(query.operator_tree()).figures["bytes"])
+
+
+def _mean(values: Sequence[int]) -> float:
+    return sum(values) / max(1, len(values))
 
 
 def constraints(listed: Iterable[tuple[Any, ...]]) -> Table:
