@@ -14,13 +14,13 @@ Messages go along the tree to one stream and back, so that each side of each row
 A row may still come unless something closes the side: the columns are a key of the neighbour, and a row that has it is
 known to have come; or one of the k-constraints says so (sections 6.6.2, 6.7.2, 6.8.2, 6.8.6).
 
-The dead of a key are known by their keys alone: `no_cells` holds for a side rows of (instant or number, C_v, next,
-words), the No components without the columns that no one asks for (section 6.3.1).
+The dead of a key are known by their keys alone, the No components without the columns that no one asks for (section
+6.3.1): `no_keys` holds their words, side by side, `no_marks` (3, m) what else there is of each.
 """
 
 from __future__ import annotations
 
-from numba import int64, njit, uint8, uint64
+from numba import int32, int64, njit, uint8, uint64
 
 from minidsms.kernels.k_mon_join import (
     BASE,
@@ -50,10 +50,13 @@ MATCH, NEW, FULL, STANDS = 1, 2, 4, 8
 DROPPED, KEPT, DEAD = 0, 1, 2
 """Verdicts on a row: it goes, complete; it stays; it goes, since it will never be part of a result."""
 
-NO_BASE, NO_COUNT, NO_CAPACITY, NO_HEADS, NO_SHIFT, NO_WORDS = range(6)
-"""Of a side: its dead keys."""
-NO_CLOCK, NO_CLUSTER, NO_NEXT, NO_KEY = range(4)
-"""Of a dead key: the instant or number of its row, its counter C_v, the next of its bucket, its words."""
+NO_BASE, NO_COUNT, NO_CAPACITY, NO_HEADS, NO_SHIFT, NO_FIRST, NO_FIGURES = range(7)
+"""Of a side: where its dead keys stand in `no_keys`, how many there are, and fit; their buckets; where they stand in
+`no_marks`."""
+NO_CLOCK, NO_CLUSTER, NO_NEXT, NO_MARKS = range(4)
+"""Of a dead key: the instant or number of its row, and its counter C_v, both made to fit; the next of its bucket."""
+CLOCK_MASK = 0x7FFFFFFF
+"""Differences of clocks and counters are known up to so much."""
 
 BEFORE, BELOW, ORDER, CLUSTERED, LIMIT_WORDS = range(5)
 """Of a side, what is known of the neighbour's rows to come: none joins a row older than BEFORE (RIDS); none has a word
@@ -99,21 +102,22 @@ def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _dead(cells, at, s, t, parts, sides, no, no_cells, no_heads):  # type: ignore[no-untyped-def]
-    """Where the dead key of side t that equals the columns of side s of the row at `at` stands; -1: there is none."""
+def _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads):  # type: ignore[no-untyped-def]
+    """The place in `no_marks` of the dead key of side t that equals the columns of side s of the row at `at`; -1: there
+    is none."""
     place = int64(-1)
     if no[t, NO_COUNT] > 0:
-        first, end = sides[s, PART], sides[s, PARTS_END]
-        stride = NO_KEY + end - first
+        begin, end = sides[s, PART], sides[s, PARTS_END]
+        first = no[t, NO_FIRST]
         x = int64(no_heads[no[t, NO_HEADS] + _place(_hash(cells, at, parts, sides, s), no[t, NO_SHIFT])])
         while x >= 0 and place < 0:
-            row = no[t, NO_BASE] + x * stride
+            key = no[t, NO_BASE] + x * (end - begin)
             equal = True
-            for p in range(end - first):
-                equal &= no_cells[row + NO_KEY + p] == cells[at + parts[first + p]]
+            for p in range(end - begin):
+                equal &= no_keys[key + p] == cells[at + parts[begin + p]]
             if equal:
-                place = row
-            x = no_cells[row + NO_NEXT]
+                place = first + x
+            x = int64(no_marks[NO_NEXT, first + x])
     return place
 
 
@@ -155,8 +159,8 @@ def _ways(messages, first, of_stream, begin, end, t, x):  # type: ignore[no-unty
 
 
 @njit(
-    f"void(int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[::1],"
-    f" {_INT}, boolean, uint8[::1], uint8[::1], int64[::1])",
+    f"void(int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1],"
+    f" int32[:, ::1], int32[::1], {_INT}, boolean, uint8[::1], uint8[::1], int64[::1])",
     cache=True,
     nogil=True,
 )
@@ -169,7 +173,8 @@ def send_messages(  # type: ignore[no-untyped-def]
     cells,
     heads,
     no,
-    no_cells,
+    no_keys,
+    no_marks,
     no_heads,
     limits,
     is_limited,
@@ -213,10 +218,11 @@ def send_messages(  # type: ignore[no-untyped-def]
                 if sides[t, UNIQUE] != 0:
                     is_open = not is_known
                     if is_open:
-                        place = _dead(cells, at, s, t, parts, sides, no, no_cells, no_heads)
+                        place = _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads)
                         is_open = place < 0
-                        if place >= 0 and no_cells[place + NO_CLUSTER] < 0:
-                            no_cells[place + NO_CLUSTER] = figures[i, COUNT]  # the cluster that asks began by now
+                        if place >= 0 and no_marks[NO_CLUSTER, place] < 0:
+                            # The cluster that asks began by now.
+                            no_marks[NO_CLUSTER, place] = int32(figures[i, COUNT] & CLOCK_MASK)
                 if is_open:
                     bits |= MATCH | NEW
                     if is_limited and not _is_closed(cells, at, s, parts, sides, limits):
@@ -287,26 +293,25 @@ def expire(figures, cells, until):  # type: ignore[no-untyped-def]
             figures[i, LO] = low
 
 
-@njit(f"void({_INT}, {_INT}, int64[::1], int32[::1], int64[::1])", cache=True, nogil=True)
-def link_dead(no, sides, no_cells, no_heads, linked):  # type: ignore[no-untyped-def]
+@njit(f"void({_INT}, {_INT}, int64[::1], int32[:, ::1], int32[::1], int64[::1])", cache=True, nogil=True)
+def link_dead(no, sides, no_keys, no_marks, no_heads, linked):  # type: ignore[no-untyped-def]
     """Put the dead keys from linked[side] on into their buckets."""
     for t in range(len(no)):
         words = sides[t, PARTS_END] - sides[t, PART]
-        stride = NO_KEY + words
         for x in range(linked[t], no[t, NO_COUNT]):
-            row = no[t, NO_BASE] + x * stride
-            h = no_cells[row + NO_KEY]
+            key = no[t, NO_BASE] + x * words
+            h = no_keys[key]
             for p in range(1, words):
-                h = _mixed(h, no_cells[row + NO_KEY + p])
+                h = _mixed(h, no_keys[key + p])
             b = no[t, NO_HEADS] + _place(h, no[t, NO_SHIFT])
-            no_cells[row + NO_NEXT] = no_heads[b]
+            no_marks[NO_NEXT, no[t, NO_FIRST] + x] = no_heads[b]
             no_heads[b] = x
         linked[t] = no[t, NO_COUNT]
 
 
 @njit(
-    f"void(int64[::1], {_INT}, {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[::1], {_INT},"
-    f" boolean, uint8[::1], int64[::1])",
+    f"void(int64[::1], {_INT}, {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[:, ::1],"
+    f" int32[::1], {_INT}, boolean, uint8[::1], int64[::1])",
     cache=True,
     nogil=True,
 )
@@ -318,7 +323,8 @@ def classify(  # type: ignore[no-untyped-def]
     cells,
     heads,
     no,
-    no_cells,
+    no_keys,
+    no_marks,
     no_heads,
     limits,
     is_limited,
@@ -351,7 +357,7 @@ def classify(  # type: ignore[no-untyped-def]
                     theirs = components[begin[j] + x]
                     theirs = NO if theirs == GONE else theirs
                 else:
-                    closed = _dead(cells, at, s, t, parts, sides, no, no_cells, no_heads) >= 0
+                    closed = _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads) >= 0
                     if not closed and is_limited:
                         closed = _is_closed(cells, at, s, parts, sides, limits)
                     if closed:

@@ -1,10 +1,11 @@
 """The keys of rows of which nothing will come: No components without the columns that no one asks for.
 
 Whoever has such a key need not wait (Babu 2005, section 6.3.1). A key is forgotten when its row would have left its
-window.
+window, or up to a 2^29th of the window earlier.
 
-Invariant: of each side whose columns are a key, the dead keys stand in `cells` from NO_BASE on (layout:
-`kernels.k_mon_reduction`), all in their buckets.
+Invariant: of each side whose columns are a key, the dead keys stand in `keys` and `marks` from NO_BASE and NO_FIRST on
+(layout: `kernels.k_mon_reduction`), all in their buckets. Clocks are coarser than instants where a window is long, and
+known up to multiples of 2^31, so that they fit into half a word.
 """
 
 from __future__ import annotations
@@ -14,23 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Int64Array, Type
+from minidsms.elements import BoolArray, Int64Array, Type
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import CLOCK, LENGTH, PART, PARTS_END, RANGE, ROWS, STREAM, TOTAL, UNIQUE
 from minidsms.kernels.k_mon_reduction import (
+    CLOCK_MASK,
     NO_BASE,
     NO_CAPACITY,
     NO_CLOCK,
     NO_CLUSTER,
     NO_COUNT,
+    NO_FIGURES,
+    NO_FIRST,
     NO_HEADS,
-    NO_KEY,
+    NO_MARKS,
     NO_SHIFT,
-    NO_WORDS,
 )
 from minidsms.synopses.k_mon_rows import KMonRows
 
+Int32Array = np.ndarray[Any, np.dtype[np.int32]]
+
 _LEAST_CAPACITY = 16
+_CLOCK_BITS = 29
 
 
 class DeadKeys:
@@ -42,14 +48,16 @@ class DeadKeys:
     def __init__(self, rows: KMonRows) -> None:
         self._rows = rows
         m = len(rows.sides)
-        self.figures: Int64Array = np.zeros((m, NO_WORDS), np.int64)
+        self.figures: Int64Array = np.zeros((m, NO_FIGURES), np.int64)
         self.sides_of = [
             [s for s in range(m) if rows.sides[s, STREAM] == i and rows.sides[s, UNIQUE]]
             for i in range(len(rows.figures))
         ]
-        self._strides = (NO_KEY + rows.sides[:, PARTS_END] - rows.sides[:, PART]).tolist()
+        self._words = (rows.sides[:, PARTS_END] - rows.sides[:, PART]).tolist()
+        lengths = rows.figures[rows.sides[:, STREAM], LENGTH].tolist()
+        self._coarseness = [max(0, length.bit_length() - _CLOCK_BITS) for length in lengths]
         self._linked: Int64Array = np.zeros(m, np.int64)
-        self._allocate([_LEAST_CAPACITY if rows.sides[s, UNIQUE] else 0 for s in range(m)])
+        self._allocate([0] * m)
 
     def __len__(self) -> int:
         return int(self.figures[:, NO_COUNT].sum())
@@ -57,71 +65,87 @@ class DeadKeys:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        return self.cells.nbytes + self.heads.nbytes
+        return self.keys.nbytes + self.marks.nbytes + self.heads.nbytes
 
-    def view(self, s: int) -> Int64Array:
-        """The dead keys of a side, (m, NO_KEY + words); not a copy."""
-        base, count, stride = int(self.figures[s, NO_BASE]), int(self.figures[s, NO_COUNT]), self._strides[s]
-        return self.cells[base : base + count * stride].reshape(count, stride)
+    def nbytes_of_key(self, s: int) -> int:
+        """Bytes that a dead key of a side takes."""
+        return 8 * int(self._words[s]) + 4 * (NO_MARKS + 1)
+
+    def keys_of(self, s: int) -> Int64Array:
+        """The dead keys of a side, (m, words); not a copy."""
+        base, count, words = int(self.figures[s, NO_BASE]), int(self.figures[s, NO_COUNT]), self._words[s]
+        return self.keys[base : base + count * words].reshape(count, words)
+
+    def clusters_of(self, s: int, now: int) -> tuple[BoolArray, Int64Array]:
+        """Which of a side's dead keys somebody has asked for, and how many rows have come since; now: rows so far."""
+        counters = self._marks_of(s)[NO_CLUSTER].astype(np.int64)
+        return counters >= 0, (now - counters) & CLOCK_MASK
 
     def add(self, s: int, clock: Int64Array, words: Int64Array) -> None:
         """Rows of side s are dead. clock: (m,) their instants, or numbers.  words: (m, columns of the side)."""
         count, more = int(self.figures[s, NO_COUNT]), len(clock)
         if count + more > self.figures[s, NO_CAPACITY]:
-            held = [self.view(t).copy() for t in range(len(self.figures))]
             capacities = self.figures[:, NO_CAPACITY].tolist()
-            capacities[s] = 1 << (count + more).bit_length()
-            self._refill(held, capacities)
+            capacities[s] = _roomy(count + more)
+            self._refill([np.ones(n, np.bool_) for n in self.figures[:, NO_COUNT]], capacities)
         self.figures[s, NO_COUNT] = count + more
-        new = self.view(s)[count:]
-        new[:, NO_CLOCK], new[:, NO_CLUSTER], new[:, NO_KEY:] = clock, -1, words
+        self.keys_of(s)[count:] = words
+        marks = self._marks_of(s)
+        marks[NO_CLOCK, count:], marks[NO_CLUSTER, count:] = (clock >> self._coarseness[s]) & CLOCK_MASK, -1
         self._link()
 
     def expire(self, until: int) -> None:
         """Forget the keys of rows that have left their windows at `until`."""
         self.keep([self._present(s, until) for s in range(len(self.figures))])
 
-    def keep(self, kept: list[np.ndarray[Any, Any]]) -> None:
+    def keep(self, kept: list[BoolArray]) -> None:
         """Keep these of each side."""
         if all(k.all() for k in kept):
             return
-        held = [self.view(s)[k] for s, k in enumerate(kept)]
-        capacities = [
-            max(_LEAST_CAPACITY, 1 << (2 * len(h)).bit_length()) if self._rows.sides[s, UNIQUE] else 0
-            for s, h in enumerate(held)
-        ]
-        self._refill(held, capacities)
+        self._refill(kept, [_roomy(int(np.count_nonzero(k))) for k in kept])
 
-    def _present(self, s: int, until: int) -> np.ndarray[Any, Any]:
+    def _present(self, s: int, until: int) -> BoolArray:
         figures = self._rows.figures[self._rows.sides[s, STREAM]]
-        clock = self.view(s)[:, NO_CLOCK]
-        if figures[CLOCK] == RANGE:
-            return clock > until - figures[LENGTH]  # type: ignore[no-any-return]
-        if figures[CLOCK] == ROWS:
-            return clock >= figures[TOTAL] - figures[LENGTH]  # type: ignore[no-any-return]
-        return np.ones(len(clock), np.bool_)
+        clock = self._marks_of(s)[NO_CLOCK].astype(np.int64)
+        # Of a window of rows the oldest has the number TOTAL - LENGTH.
+        now = until if figures[CLOCK] == RANGE else int(figures[TOTAL]) - 1
+        if figures[CLOCK] not in (RANGE, ROWS):
+            return np.ones(len(clock), np.bool_)
+        bits = self._coarseness[s]
+        span = int(figures[LENGTH]) >> bits
+        return np.asarray((((now >> bits) - clock) & CLOCK_MASK) < span)
 
-    def _refill(self, held: list[Int64Array], capacities: list[int]) -> None:
+    def _marks_of(self, s: int) -> Int32Array:
+        first, count = int(self.figures[s, NO_FIRST]), int(self.figures[s, NO_COUNT])
+        return self.marks[:, first : first + count]
+
+    def _refill(self, kept: list[BoolArray], capacities: list[int]) -> None:
+        """Keep these of each side, with room for so many."""
+        sides = range(len(self.figures))
+        held = [(self.keys_of(s)[kept[s]], self._marks_of(s)[:, kept[s]]) for s in sides]
         self._allocate(capacities)
-        for s, keys in enumerate(held):
+        for s, (keys, marks) in enumerate(held):
             self.figures[s, NO_COUNT] = len(keys)
-            self.view(s)[:] = keys
+            self.keys_of(s)[:] = keys
+            self._marks_of(s)[:] = marks
         self._link()
 
     def _link(self) -> None:
-        reduction.link_dead(self.figures, self._rows.sides, self.cells, self.heads, self._linked)
+        reduction.link_dead(self.figures, self._rows.sides, self.keys, self.marks, self.heads, self._linked)
 
     def _allocate(self, capacities: list[int]) -> None:
-        cells = heads = 0
+        words = first = heads = 0
         for s, capacity in enumerate(capacities):
-            buckets = max(_LEAST_CAPACITY, capacity)
-            self.figures[s, [NO_BASE, NO_COUNT, NO_CAPACITY, NO_HEADS, NO_SHIFT]] = (
-                cells, 0, capacity, heads, 65 - buckets.bit_length(),
+            buckets = 1 << (max(capacity, _LEAST_CAPACITY) - 1).bit_length()
+            self.figures[s, [NO_BASE, NO_COUNT, NO_CAPACITY, NO_HEADS, NO_SHIFT, NO_FIRST]] = (
+                words, 0, capacity, heads, 65 - buckets.bit_length(), first,
             )  # fmt: skip
-            cells += capacity * self._strides[s]
+            words += capacity * self._words[s]
+            first += capacity
             heads += buckets if capacity else 0
-        self.cells: Int64Array = np.zeros(cells, np.int64)
-        self.heads: np.ndarray[Any, np.dtype[np.int32]] = np.full(max(heads, 1), -1, np.int32)
+        self.keys: Int64Array = np.zeros(words, np.int64)
+        self.marks: Int32Array = np.zeros((NO_MARKS, first), np.int32)
+        self.heads: Int32Array = np.full(max(heads, 1), -1, np.int32)
         self._linked[:] = 0
 
     def live_codes(self) -> Iterable[Int64Array]:
@@ -131,16 +155,23 @@ class DeadKeys:
                 schema = self._rows.schemas[edge.ends[k]]
                 for p, pair in enumerate(edge.columns):
                     if schema[pair[k]].type is Type.TEXT:
-                        yield self.view(2 * e + k)[:, NO_KEY + p].copy()
+                        yield self.keys_of(2 * e + k)[:, p].copy()
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The state, side by side."""
-        return {f"side{s}": self.view(s) for s in range(len(self.figures))}
+        sides = range(len(self.figures))
+        return {f"keys{s}": self.keys_of(s) for s in sides} | {f"marks{s}": self._marks_of(s) for s in sides}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
-        held = [arrays[f"side{s}"].copy() for s in range(len(self.figures))]
-        self._refill(held, [
-            max(_LEAST_CAPACITY, 1 << (2 * len(h)).bit_length()) if self._rows.sides[s, UNIQUE] else 0
-            for s, h in enumerate(held)
-        ])  # fmt: skip
+        held = [(arrays[f"keys{s}"].copy(), arrays[f"marks{s}"].copy()) for s in range(len(self.figures))]
+        self._allocate([_roomy(len(keys)) for keys, _ in held])
+        for s, (keys, marks) in enumerate(held):
+            self.figures[s, NO_COUNT] = len(keys)
+            self.keys_of(s)[:] = keys
+            self._marks_of(s)[:] = marks
+        self._link()
+
+
+def _roomy(count: int) -> int:
+    return max(_LEAST_CAPACITY, count + count // 4) if count else 0

@@ -33,10 +33,11 @@ from minidsms.kernels.k_mon_join import (
     SIDE,
     SIDES_END,
     STREAM,
+    STRIDE,
     TOTAL,
     UNIQUE,
 )
-from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, NO_CLUSTER, NO_KEY, ORDER, UNORDERED
+from minidsms.kernels.k_mon_reduction import BELOW, CLUSTERED, ORDER, UNORDERED
 from minidsms.streamon.k_mon.contracts import KConstraint
 from minidsms.streamon.k_mon.join_graph import Edge, message_order
 from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words
@@ -134,7 +135,7 @@ class StateReduction:
         by_all = np.zeros_like(by_keys) if is_limited else by_keys
         reduction.send_messages(
             self._order, rows.figures, rows.of_stream, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
-            dead.cells, dead.heads, self.limits, is_limited, by_keys, by_all, first,
+            dead.keys, dead.marks, dead.heads, self.limits, is_limited, by_keys, by_all, first,
         )  # fmt: skip
         return by_keys, by_all, first
 
@@ -249,14 +250,18 @@ class StateReduction:
 
     def _asked_for(self, t: int) -> BoolArray:
         """Which dead keys of a side a row to come may have."""
-        keys, limits = self.dead.view(t), self.limits[t]
+        keys, limits = self.dead.keys_of(t), self.limits[t]
         if not self._is_asked(t):
             return np.zeros(len(keys), np.bool_)
-        asked = (keys[:, NO_CLUSTER] < 0) | (keys[:, NO_CLUSTER] >= limits[CLUSTERED])
+        asked: BoolArray = np.ones(len(keys), np.bool_)
+        if limits[CLUSTERED] != NOTHING:
+            now = int(self.rows.figures[self.rows.sides[t ^ 1, STREAM], COUNT])
+            has_begun, since = self.dead.clusters_of(t, now)
+            asked = ~has_begun | (since <= now - int(limits[CLUSTERED]))
         if limits[ORDER] != UNORDERED:
-            words = keys[:, NO_KEY]
+            words = keys[:, 0]
             asked &= (ordered_words(words) if limits[ORDER] == reduction.FLOATS else words) >= limits[BELOW]
-        return np.asarray(asked)
+        return asked
 
     # -------------------------------------------------------------------------------------------------- dead keys
 
@@ -274,9 +279,14 @@ class StateReduction:
                     self.dead.add(s, clock, gone[:, rows.parts_of(s)])
 
     def _is_asked(self, s: int) -> bool:
-        """Dead keys of a side are of use: those who ask have no other way to know (section 6.6.1)."""
-        limits = self.limits[s ^ 1]
-        return bool(limits[BEFORE] == NOTHING and limits[ORDER] == UNORDERED)
+        """Dead keys of a side are of use: those who ask have no other way to know (section 6.6.1), or would take more
+        room while they wait. Of either the share is that of the children that are dead.
+        """
+        if self.watching is None:
+            return True
+        waiting, present = self.watching.wait_for_dead(s ^ 1, self.rows.figures)
+        row_nbytes = 8 * int(self.rows.figures[self.rows.sides[s ^ 1, STREAM], STRIDE])
+        return waiting * row_nbytes > present * self.dead.nbytes_of_key(s)
 
     def bury(self, i: int, clock: Int64Array, columns: Callable[[int], Column], failing: BoolArray) -> None:
         """Rows of an input fail its filter: remember their keys. columns: of all its rows, by number."""
@@ -311,7 +321,7 @@ class StateReduction:
         result: Verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
         reduction.classify(
             np.array(down, np.int64), rows.figures, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
-            dead.cells, dead.heads, self.limits, are_any(self.limits), result, begins,
+            dead.keys, dead.marks, dead.heads, self.limits, are_any(self.limits), result, begins,
         )  # fmt: skip
         low, high = int(rows.figures[i, LO]), int(rows.figures[i, HI])
         return rows.view(i, low, high), result[begins[i] + low : begins[i] + high]

@@ -79,6 +79,8 @@ class Watching:
         self._next = [0] * len(schemas)
         """The number of each input's next row."""
         self._rates = _Rates(len(schemas))
+        self._waits = [inf] * (2 * len(edges))
+        """By side: the arrivals of the child for which a parent waits in vain, at most."""
         for s in range(2 * len(edges)):
             i, mine = self._end(s)
             j, theirs = self._end(s ^ 1)
@@ -158,6 +160,20 @@ class Watching:
             else:
                 instants.skip(len(numbers[i]))
 
+    def wait_for_dead(self, side: int, figures: Int64Array) -> tuple[float, float]:
+        """What it takes not to remember which children are dead.
+
+        Returns (the parents on a side that come while one of them waits for a child, the children that stand in their
+        window); the former inf, where nothing is known of children to come. figures: of the streams.
+        """
+        parent, child = self._end(side)[0], self._end(side ^ 1)[0]
+        if self._waits[side] == inf:
+            return inf, 0.0
+        parents = self._rates.during(figures[parent], parent, parent)
+        return min(parents, self._waits[side] * self._rates.of(parent, child)), self._rates.during(
+            figures[child], child, child
+        )
+
     def refute(self, sides: Iterable[int]) -> None:
         """Rows have come by these sides that the constraints said would not come."""
         closed = set(sides)
@@ -205,6 +221,7 @@ class Watching:
         counts: of each stream, the rows taken in that pass its filter.  forced: gives k in place of the monitors.
         """
         limits = no_limits(len(self._edges))
+        self._waits = [inf] * len(limits)
         for each in self.watched:
             k = each.monitor.k if forced is None else forced(each.constraint)
             if k is None or (k >= each.most and forced is None):
@@ -213,6 +230,7 @@ class Watching:
             i, columns = self._end(each.side ^ 1)
             if each.constraint.kind is Kind.RIDS:
                 row[BEFORE] = max(row[BEFORE], self._instants[i].before(k))
+                self._waits[each.side] = min(self._waits[each.side], k)
             elif each.constraint.kind is Kind.CA:
                 row[CLUSTERED] = max(row[CLUSTERED], counts[i] - k)
             else:
@@ -220,6 +238,8 @@ class Watching:
                 if below is not None:
                     row[ORDER] = FLOATS if self._schemas[i][columns[0]].type is Type.FLOAT else INTEGERS
                     row[BELOW] = max(row[BELOW], below)
+                    if each.constraint.kind is Kind.OAC:
+                        self._waits[each.side] = min(self._waits[each.side], k)
         return limits
 
 
@@ -241,9 +261,13 @@ class _Rates:
         self._totals, self._now = totals.copy(), now
         return True
 
+    def of(self, one: int, other: int) -> float:
+        """Rows of one stream for each of another."""
+        return float(self._arrivals[one]) / max(1.0, float(self._arrivals[other]))
+
     def during(self, figures: Int64Array, held: int, counted: int) -> float:
         """Arrivals of one stream while a row of another is in its window, whose figures these are."""
-        if figures[CLOCK] == RANGE:
+        if figures[CLOCK] == RANGE and self._ticks:
             return float(figures[LENGTH]) * float(self._arrivals[counted]) / self._ticks
         if figures[CLOCK] == ROWS and self._arrivals[held]:
             return float(figures[LENGTH]) * float(self._arrivals[counted]) / float(self._arrivals[held])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minidsms.kernels.k_mon_reduction import NO, NO_KEY, UNKNOWN, YES
+from minidsms.kernels.k_mon_reduction import NO, UNKNOWN, YES
 from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.streamon.k_mon.contracts import Kind
 from minidsms.streamon.k_mon.join_graph import Edge
@@ -46,7 +46,7 @@ def component(
 
 def dead_keys(join: KMonJoin, s: int) -> set[int]:
     assert join.reduction is not None
-    return set(join.reduction.dead.view(s)[:, NO_KEY].tolist())
+    return set(join.reduction.dead.keys_of(s)[:, 0].tolist())
 
 
 @pytest.mark.parametrize("graph", SINGLE)

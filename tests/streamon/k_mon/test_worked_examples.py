@@ -12,7 +12,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema, Type
 from minidsms.kernels.k_mon_join import ROWS, UNBOUNDED
-from minidsms.kernels.k_mon_reduction import NO, NO_KEY, UNKNOWN, YES
+from minidsms.kernels.k_mon_reduction import NO, UNKNOWN, YES
 from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.queues import Queue
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
@@ -114,7 +114,7 @@ class Example:
         """The keys of a stream's No component that are kept by themselves."""
         assert self.join.reduction is not None
         keys: list[Int64Array] = [
-            self.join.reduction.dead.view(s)[:, NO_KEY] for s in self.join.reduction.dead.sides_of[stream - 1]
+            self.join.reduction.dead.keys_of(s)[:, 0] for s in self.join.reduction.dead.sides_of[stream - 1]
         ]
         return sorted(int(v) for k in keys for v in k)
 
