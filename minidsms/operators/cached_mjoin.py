@@ -14,12 +14,13 @@ from random import Random
 
 import numpy as np
 
-from minidsms.elements import Batch, Schema
-from minidsms.kernels.cached_mjoin import cached_mjoin
+from minidsms.elements import MAX_INSTANT, Batch, Schema
 from minidsms.kernels.join_cache_layout import LEVEL_WORDS, PART_WORDS, PLACED_WORDS
 from minidsms.kernels.join_caches import place
+from minidsms.kernels.join_program import ANSWERED, CROWDED, FIRST_ROOM, MOST_ROOM, ROOM, T_BOUNDS, WORK_WORDS
 from minidsms.kernels.mjoin import DONE, FIRST, MISSING, STATUS
 from minidsms.operators.join_cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
+from minidsms.operators.join_cache_program import Program
 from minidsms.operators.join_graph import Equality, Orders
 from minidsms.operators.mjoin import MJoin
 from minidsms.operators.operator import Description
@@ -68,6 +69,9 @@ class CachedMJoin(MJoin):
         self._stops = np.zeros(n, np.int64)
         self._cached_placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._key = np.zeros(2 * max(1, len(equalities)), np.int64)
+        self._work = np.zeros(WORK_WORDS, np.int64)
+        self._work[ROOM], self._work[ANSWERED] = FIRST_ROOM, MAX_INSTANT
+        self._lists: _Lists | None = None
 
     # --------------------------------------------------------------------------------------------------- the plan
 
@@ -145,20 +149,46 @@ class CachedMJoin(MJoin):
         )  # fmt: skip
         found, status = 0, -1
         while status != DONE:
-            found = cached_mjoin(
-                index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
-                index.heads, index.places, index.backs, index.marks, self._stamps, self._chosen, self._levels,
-                self._stops, state, self.leaves_out, self.ranges is not None, caches.rows, caches.rows.reshape(-1),
-                caches.members, self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners,
-                caches.free, self._key, *self._buffers, found,
-            )  # fmt: skip
+            found = self._one_by_one(plan, found) if plan.program is None else self._by_blocks(plan.program, found)
             status = int(state[STATUS])
+            if status == CROWDED:
+                assert self._lists is not None
+                self._lists = self._lists.doubled()
+                continue
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
             complete = int(state[FIRST]) if status != DONE and self.leaves_out else found
             if complete:
                 yield self._output(complete)
             found = self._keep(complete, found) if status != DONE else 0
         caches.settle(index.inputs, sum(map(len, index.windows)))
+
+    def _by_blocks(self, program: Program, found: int) -> int:
+        """As far as the buffers have room; how many tuples stand there."""
+        from minidsms.kernels.block_mjoin import block_mjoin
+
+        index, caches = self._index, self.caches
+        if self._lists is None:
+            self._lists = _Lists(self.graph.n, MOST_ROOM)
+        lists = self._lists
+        return block_mjoin(  # type: ignore[no-any-return]
+            index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
+            index.heads, index.marks, self._stamps, self._chosen, self._levels, self._stops, self._state, self._work,
+            self.leaves_out, self.ranges is not None, program.operations, program.finals, lists.begins, lists.turns,
+            lists.words, lists.rows, lists.firsts, lists.entries, self._parts_placed, caches.rows, caches.members,
+            caches.tables, caches.pool, caches.owners, caches.free, *self._buffers, found,
+        )  # fmt: skip
+
+    def _one_by_one(self, plan: CompiledPlan, found: int) -> int:
+        """The same, element by element."""
+        from minidsms.kernels.cached_mjoin import cached_mjoin
+        index, caches = self._index, self.caches
+        return cached_mjoin(  # type: ignore[no-any-return]
+            index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
+            index.heads, index.places, index.backs, index.marks, self._stamps, self._chosen, self._levels,
+            self._stops, self._state, self.leaves_out, self.ranges is not None, caches.rows, caches.rows.reshape(-1),
+            caches.members, self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners,
+            caches.free, self._key, *self._buffers, found,
+        )  # fmt: skip
 
     # ---------------------------------------------------------------------------------------------------- figures
 
@@ -180,3 +210,29 @@ class CachedMJoin(MJoin):
     def synopses(self) -> tuple[IndexedWindow | BagWindow | JoinCaches, ...]:  # type: ignore[override]
         """The inputs' rows and the caches."""
         return (*super().synopses(), self.caches)
+
+
+class _Lists:
+    """Room for what `kernels.block_mjoin` keeps of a block. capacity: rows of a list."""
+
+    def __init__(self, n: int, capacity: int) -> None:
+        self.begins = np.zeros((2, n), np.int64)
+        self.turns = np.zeros(MOST_ROOM * (T_BOUNDS + 2 * n), np.int64)
+        self.rows = np.zeros((n + 1, 3), np.int64)
+        self._n = n
+        self._hold(capacity)
+
+    def _hold(self, capacity: int) -> None:
+        n = self._n
+        self.words = np.zeros(2 * (n + 1) * capacity * (n + 1), np.int64)
+        self.firsts = np.zeros(capacity, np.int64)
+        self.entries = np.zeros(n * capacity, np.int64)
+
+    def doubled(self) -> _Lists:
+        """Twice the room, with what is there."""
+        n, old = self._n, len(self.firsts)
+        words, entries = self.words.reshape(2 * (n + 1), old, n + 1), self.entries.reshape(n, old)
+        self._hold(2 * old)
+        self.words.reshape(2 * (n + 1), 2 * old, n + 1)[:, :old] = words
+        self.entries.reshape(n, 2 * old)[:, :old] = entries
+        return self

@@ -17,6 +17,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.join_cache_layout import LOOKUP, PART_WORDS, PLACED_WORDS
+from minidsms.operators.join_cache_program import Program, program_of
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.streamon.caching.contracts import (
     Attribute,
@@ -144,13 +145,15 @@ class CompiledPlan:
     """A plan as `kernels.cached_mjoin` takes it.
 
     lookups: (n, n - 1, PLACED_WORDS - LOOKUP).  key_places: (m, 2) input and key.  updates: (u, 2) store, where the
-    parts of its key begin.  witnesses: inputs, to stand behind the stores' members.
+    parts of its key begin.  witnesses: inputs, to stand behind the stores' members.  program: what `block_mjoin` does;
+    None where it cannot run the plan.
     """
 
     lookups: Int64Array
     key_places: Int64Array
     updates: Int64Array
     witnesses: tuple[int, ...]
+    program: Program | None
 
 
 def shapes_of(plan: JoinPlan, graph: JoinGraph, eager: Collection[int]) -> dict[CacheSpec, StoreShape]:
@@ -214,11 +217,13 @@ def compiled(
             lookups[i, d, _UPDATES_END] = len(updates)
             step = lookups[i, d]
             step[_IS_SIMPLE] = step[_COLLECT] < 0 and step[_UPDATE] == len(updates)
+    program = program_of(plan, graph.equalities, shapes, numbers, placed)
     return CompiledPlan(
         lookups,
         np.array(key_places, np.int64).reshape(-1, 2),
         np.array(updates, np.int64).reshape(-1, 2),
         tuple(witnesses),
+        program,
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels import join_caches as kernels
-from minidsms.kernels.cached_mjoin import sweep_page
+from minidsms.kernels.join_cache_entries import sweep_page
 from minidsms.kernels.join_cache_layout import (
     BUCKET_HEAD,
     BUCKETS,

@@ -1,0 +1,223 @@
+"""The entries of caches: begun, found, added to, swept and dropped, in pages taken from the pool.
+
+`kernels.join_cache_layout` says how they stand in arrays. The kernels that join with caches call these functions, and
+so do those that move entries between slices (`kernels.stale_code` has both compiled anew when this file changes).
+
+Invariant: every chunk of a cache is either on its free list or in the chain of the bucket that it names; a page has one
+owner or none. Babu 2005, section 5.4.1.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from numba import int64, njit, uint64
+
+from minidsms.kernels.join_cache_layout import (
+    CHUNK,
+    CHUNK_HEAD,
+    ENTRIES,
+    EVICTIONS,
+    FILL,
+    FREE_CHUNK,
+    INLINE,
+    INLINE_AT,
+    MEMBERS,
+    MOST_TABLE_PAGES,
+    PAGE,
+    PAGES,
+    PER_CHUNK,
+    PINNED,
+    SIZE,
+    STRIDE,
+    SWEPT,
+    TABLE_PAGES,
+    TUPLES,
+    WANTED,
+)
+from minidsms.kernels.mjoin import PROBE_LO
+
+kernel: Any = partial(njit, cache=True, nogil=True, _nrt=False)
+"""No function here makes an array, so that numba need not count the references to them, atomically, at every call."""
+
+
+@kernel("uint64(uint64, int64)", inline="always")
+def mixed(h, word):  # type: ignore[no-untyped-def]
+    """The hash of a key, with one more word."""
+    h = (h ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
+    return h ^ (h >> uint64(32))
+
+
+@kernel("int64(uint64, int64)", inline="always")
+def bucket_of(h, buckets):  # type: ignore[no-untyped-def]
+    """The bucket of so many, a power of two, that a key of this hash asks for first."""
+    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(32)) & (buckets - 1)
+
+
+# ------------------------------------------------------------------------------------------------ pages and chunks
+
+
+@kernel()
+def take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
+    """The address of a page for a cache, kind 0 for buckets, 1 for chunks; -1 where none is free."""
+    at = int64(-1)
+    if free[0] > 0:
+        page = free[free[0]]
+        free[0] -= 1
+        owners[page] = 2 * c + kind
+        caches[c, PAGES] += 1
+        at = CHUNK + page * PAGE
+    else:
+        caches[c, WANTED] += 1
+    return at
+
+
+@kernel()
+def take_table_page(caches, c, tables, entry, pool, owners, free):  # type: ignore[no-untyped-def]
+    """Give a part of the table its page of empty buckets, where there is one."""
+    if caches[c, TABLE_PAGES] < caches[c, MOST_TABLE_PAGES]:
+        page = take_page(caches, c, owners, free, 0)
+        if page >= 0:
+            for b in range(page, page + PAGE, caches[c, STRIDE]):
+                pool[b] = -1
+                pool[b + 1] = 0
+                pool[b + PINNED] = 0
+            caches[c, TABLE_PAGES] += 1
+        tables[entry] = page
+    else:
+        caches[c, WANTED] += 1
+
+
+@kernel()
+def take_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
+    """The address of an unused chunk; -1 where there is no room."""
+    if caches[c, FREE_CHUNK] < 0:
+        page = take_page(caches, c, owners, free, 1)
+        if page >= 0:
+            for at in range(page + PAGE - CHUNK, page - CHUNK, -CHUNK):
+                pool[at] = caches[c, FREE_CHUNK]
+                pool[at + 1] = -1
+                caches[c, FREE_CHUNK] = at
+    chunk = caches[c, FREE_CHUNK]
+    if chunk >= 0:
+        caches[c, FREE_CHUNK] = pool[chunk]
+    return chunk
+
+
+@kernel()
+def free_chunk(caches, c, pool, chunk):  # type: ignore[no-untyped-def]
+    """Put a chunk on the free list of its cache."""
+    pool[chunk] = caches[c, FREE_CHUNK]
+    pool[chunk + 1] = -1
+    caches[c, FREE_CHUNK] = chunk
+
+
+# -------------------------------------------------------------------------------------------------------- entries
+
+
+@kernel()
+def drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
+    """Drop the entry of a bucket."""
+    head = pool[b + 1]
+    while head != 0:
+        chunk = head & ~FILL
+        head = pool[chunk]
+        free_chunk(caches, c, pool, chunk)
+    caches[c, ENTRIES] -= 1
+    caches[c, TUPLES] -= pool[b]
+    caches[c, EVICTIONS] += 1
+    pool[b] = -1
+    pool[b + 1] = 0
+
+
+@kernel()
+def append(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
+    """Add the slots chosen of the segment's inputs to an entry; False where there is no room: then the entry goes."""
+    size = caches[c, SIZE]
+    at = int64(-1)
+    if pool[b] < caches[c, INLINE]:
+        at = b + caches[c, INLINE_AT] + pool[b] * size
+    else:
+        head = pool[b + 1]
+        if head == 0 or head & FILL == caches[c, PER_CHUNK]:
+            chunk = take_chunk(caches, c, pool, owners, free)
+            if chunk >= 0:
+                pool[chunk], pool[chunk + 1] = head, b
+            head = chunk
+        if head >= 0:
+            at = (head & ~FILL) + CHUNK_HEAD + (head & FILL) * size
+            pool[b + 1] = head + 1
+    if at >= 0:
+        for m in range(size):
+            pool[at + m] = chosen[members[caches[c, MEMBERS] + m]]
+        pool[b] += 1
+        caches[c, TUPLES] += 1
+    else:
+        drop(caches, c, pool, b)
+    return at >= 0
+
+
+@kernel()
+def remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
+    """Take the tuple at an address out of an entry: the newest takes its place."""
+    size, head = caches[c, SIZE], pool[b + 1]
+    first = b + caches[c, INLINE_AT]
+    newest = first + (pool[b] - 1) * size if head == 0 else (head & ~FILL) + CHUNK_HEAD + ((head & FILL) - 1) * size
+    for m in range(size):
+        pool[at + m] = pool[newest + m]
+    if head & FILL == 1:
+        pool[b + 1] = pool[head & ~FILL]
+        free_chunk(caches, c, pool, head & ~FILL)
+    elif head != 0:
+        pool[b + 1] = head - 1
+    pool[b] -= 1
+    caches[c, TUPLES] -= 1
+
+
+@kernel()
+def find(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
+    """The address of the slots chosen of the segment's inputs in an entry; -1 where they are not in it."""
+    size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
+    first = b + caches[c, INLINE_AT]
+    found = int64(-1)
+    while found < 0 and (head != 0 or rest > 0):
+        if head != 0:
+            at = (head & ~FILL) + CHUNK_HEAD + ((head & FILL) - 1) * size
+            head = head - 1 if head & FILL > 1 else pool[head & ~FILL]
+        else:
+            rest -= 1
+            at = first + rest * size
+        same = True
+        for m in range(size):
+            same &= pool[at + m] == chosen[members[caches[c, MEMBERS] + m]]
+        if same:
+            found = at
+    return found
+
+
+@kernel()
+def sweep(caches, c, members, inputs, pool, b):  # type: ignore[no-untyped-def]
+    """Take the dead tuples out of an entry: those of which a slot is below PROBE_LO of its input."""
+    size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
+    while head != 0 or rest > 0:
+        if head != 0:
+            at = (head & ~FILL) + CHUNK_HEAD + ((head & FILL) - 1) * size
+            head = head - 1 if head & FILL > 1 else pool[head & ~FILL]
+        else:
+            rest -= 1
+            at = b + caches[c, INLINE_AT] + rest * size
+        lives = True
+        for m in range(size):
+            lives &= pool[at + m] >= inputs[members[caches[c, MEMBERS] + m], PROBE_LO]
+        if not lives:
+            remove(caches, c, pool, b, at)
+            caches[c, SWEPT] += 1
+
+
+@kernel("void(int64[:, ::1], int64, int64[::1], int64[:, ::1], int64[::1], int64)")
+def sweep_page(caches, c, members, inputs, pool, page):  # type: ignore[no-untyped-def]
+    """Take the dead tuples out of the entries of a page of buckets, at this address."""
+    for b in range(page, page + PAGE, caches[c, STRIDE]):
+        if pool[b] > 0:
+            sweep(caches, c, members, inputs, pool, b)

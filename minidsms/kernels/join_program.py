@@ -1,0 +1,61 @@
+"""What a join with caches does with a block of elements, in which order, as `kernels.block_mjoin` reads it.
+
+A *program* is a list of operations, each on the *list* of a pipeline: rows of a turn and the slots chosen so far. Lists
+begin with the elements of the block and grow by a step or by a cached segment at a time, as far as a cache needs it;
+the rest of a pipeline is walked as the answer is put out. Babu 2005, section 5.4.
+"""
+
+from __future__ import annotations
+
+EXPAND, UPDATE, LOOKUP, COMPUTE, COMPLETE, SPREAD, PROBE = range(7)
+"""EXPAND: the list of a pipeline, by a step. UPDATE: a cache's entries gain what is in the list (CacheUpdate). LOOKUP:
+which entry each row of the list hits; a row that misses begins one, and goes to the list of misses (CacheLookup).
+COMPUTE: the list of misses, by a step, whatever has come or gone when. COMPLETE: the entries begun get what is in the
+list of misses. SPREAD: the list, by the tuples of the entries. PROBE: what is left of the list where the next step finds
+nothing is dropped, and the first that the others find is kept."""
+
+KIND, PIPELINE, STEP, CACHE, PARTS, AFTER, OP_WORDS = range(7)
+"""Of an operation: its pipeline, its step or the position of its lookup, its cache, where the parts of its key begin,
+and the position behind its segment."""
+
+LEVEL, ENTRY, FINAL_WORDS = range(3)
+"""Of a pipeline: the position up to which its list goes, and the cache whose entries complete it, -1 for none: then
+the steps from LEVEL on do."""
+
+T_INPUT, T_BEGIN, T_END, T_KIND, T_TS, T_BOUNDS = range(6)
+"""Of a turn: its input, its elements' slots, what they do, when; then for each input the first slot that they meet and
+the one after the last."""
+
+CANCELS, STAMPS_ALL, SETTLES = 2, 3, 4
+"""Kinds of turns beside 1, insertions, and -1, deletions. Where the consumer is ISTREAM, insertions of an instant at
+which rows leave are stamped, deletions that may cancel one are joined, and put in front."""
+
+(
+    IS_OPEN,
+    OP,
+    TURN,
+    TURNS,
+    IS_ACTIVE,
+    BUCKET,
+    NEXT,
+    LEFT,
+    AT_DEPTH,
+    LEAVER,
+    IS_STAMPED,
+    ANSWERED,
+    BLOCK,
+    ROOM,
+    WORK_WORDS,
+) = range(15)
+"""Of the work at a block: whether one has been taken up; the operation that comes next; the turn being put out, of how
+many; whether a row of it is being put out, from which bucket (-1: by steps), next tuple, inline tuples left, depth;
+the slot that leaves next; whether insertions are stamped; the instant put out; the block's number; its most elements."""
+
+ROWS, SIDE, ROW = range(3)
+"""Of a list: how many rows it has, in which half of its room, and the one that is put out next."""
+
+CROWDED = 3
+"""A status: a list has no room for what an operation makes; call again with more."""
+
+LEAST_ROOM, FIRST_ROOM, MOST_ROOM = 8, 128, 512
+"""Elements of a block."""
