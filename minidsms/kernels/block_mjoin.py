@@ -8,7 +8,6 @@ they are joined. Work goes operation by operation (`kernels.join_program`), each
   2. keys are looked up. An entry holds what joins over all rows of the block, those that are still to come among them:
      a hit leaves out what is beyond the bounds. So rows of one key that all miss compute its segment once;
   3. the answer is put out, turn by turn: from entries, or by the last steps of a pipeline, depth first.
-Loops over a list find all buckets first and then follow them, so that a row does not wait for another.
 
 Invariant: between blocks the tuples of an entry whose slots are all there are its segment's join for its key; others
 are swept when there are too many of them. Babu 2005, section 5.4; the index is that of `kernels.mjoin`.
@@ -21,36 +20,28 @@ from numba import int64, uint64
 # A name to a line would be a sixth of the file.
 # isort: off
 # fmt: off
-from minidsms.kernels.join_cache_entries import append, bucket_of, drop, kernel, mixed, sweep, take_table_page
+from minidsms.kernels.join_cache_entries import kernel
 from minidsms.kernels.join_cache_layout import (
-    BUCKETS, BUCKET_HEAD, CHUNK_HEAD, CREATED, CREATES, ENTRIES, FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS,
-    KEY_WORDS, LEAST_SWEEP, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PINNED,
-    PLACED_WORDS, PROBES, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_TARGET, STRIDE,
-    SWEEP_AT, TABLE, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
+    CHUNK_HEAD, FILL, INLINE, INLINE_AT, MEMBERS, PLACED_WORDS, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK,
+    STEP_CHECKS_END, STEP_TARGET, SWEEP_AT, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
 )
 from minidsms.kernels.join_instants import (
-    CANCEL, DELETE, INSERT, NO_LIMIT, START, deletions_first, next_arrivals, next_runs, stamp,
+    CANCEL, DELETE, INSERT, START, deletions_first, next_arrivals, next_runs, stamp,
 )
 from minidsms.kernels.join_program import (
-    AFTER, ANSWERED, AT_DEPTH, BLOCK, BUCKET, CACHE, CANCELS, COMPLETE, COMPUTE, CROWDED, ENTRY, EXPAND, FINAL_WORDS,
-    IS_ACTIVE, IS_OPEN, IS_STAMPED, KIND, LEAST_ROOM, LEAVER, LEFT, LEVEL, LOOKUP, MOST_ROOM, NEXT, OP, OP_WORDS, PARTS,
-    PIPELINE, ROOM, ROW, ROWS, SETTLES, SIDE, SPREAD, STAMPS_ALL, STEP, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT,
-    T_KIND, T_TS, UPDATE,
+    ANSWERED, AT_DEPTH, BLOCK, BUCKET, CANCELS, CROWDED, ENTRY, FINAL_WORDS,
+    IS_ACTIVE, IS_OPEN, IS_STAMPED, LEAST_ROOM, LEAVER, LEFT, LEVEL, MOST_ROOM, NEXT, OP, OP_WORDS, ROOM, ROW, ROWS,
+    SETTLES, SIDE, STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT,
+    T_KIND, T_TS,
 )
 from minidsms.kernels.mjoin import (
     DELETED, DONE, FIRST, FULL, HAS_NULLS, HEADS, HI, INPUT, INSPECTED, INSTANT, KEY, KEYS_END, LEAVING, LINKED, LO,
     MARKS, MASK, MIDDLE, MISSING, NODES, OLD_HI, OLD_LO, PASSED, PHASE, PROBE_LO, SERIAL, SHIFT, SLOT, STAMPS, STATUS,
     UNLINKED,
 )
+from minidsms.kernels.join_operations import operate, window_bucket
 # fmt: on
 # isort: on
-
-
-@kernel("int64(int64, int64)", inline="always")
-def _bucket(tag, shift):  # type: ignore[no-untyped-def]
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
 # ------------------------------------------------------------------------------------------------ taking up a block
@@ -126,7 +117,7 @@ def _take_turns(runs, instants, inputs, stops, state, work, turns, begins, nette
 
 @kernel()
 def _link(inputs, keys, nodes, heads, i, first):  # type: ignore[no-untyped-def]
-    """Put the slots of input i from `first` up to HI at the head of their buckets; one with a NULL key stands in none."""
+    """Put the slots of input i from `first` up to HI at the head of their buckets; those with a NULL key into none."""
     stop, mask, has_nulls = inputs[i, HI], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
     if has_nulls:
         for slot in range(first, stop):
@@ -142,7 +133,7 @@ def _link(inputs, keys, nodes, heads, i, first):  # type: ignore[no-untyped-def]
         for slot in range(first, stop):
             k = uint64(base + 2 * (slot & mask))
             if not has_nulls or nodes[k + uint64(1)] != UNLINKED:
-                b = uint64(buckets + _bucket(nodes[k], shift))
+                b = uint64(buckets + window_bucket(nodes[k], shift))
                 nodes[k + uint64(1)] = heads[b]
                 heads[b] = slot
     inputs[i, LINKED] = stop
@@ -186,355 +177,6 @@ def _open_block(  # type: ignore[no-untyped-def]
     work[LEAVER] = -1
     work[BLOCK] += 1
     return count > 0
-
-
-# ------------------------------------------------------------------------------------------------------ operations
-
-
-@kernel()
-def _expand(  # type: ignore[no-untyped-def]
-    p, l, is_free, capacity, begins, turns, lists, rows, firsts, placed, checks, inputs, keys, nodes, heads, state
-):
-    """Replace the list l by what the step at placed[p] makes of its rows; False where there is no room for that.
-
-    is_free: no bounds hold but those of the block.
-    """
-    n = len(inputs)
-    width, words = n + 1, T_BOUNDS + 2 * n
-    side = rows[l, SIDE]
-    begin, target = (side * width + l) * capacity * width, ((1 - side) * width + l) * capacity * width
-    j, source, source_nodes = placed[p + STEP_TARGET], placed[p + SOURCE], placed[p + SOURCE_NODES]
-    source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
-    buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
-    check, checks_end = placed[p + STEP_CHECK], placed[p + STEP_CHECKS_END]
-    for r in range(rows[l, ROWS]):
-        slot = lists[uint64(begin + r * width + 1 + source)]
-        tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
-        firsts[uint64(r)] = heads[uint64(buckets + _bucket(tag, shift))]
-    made = passed = inspected = int64(0)
-    low, high = begins[0, j], int64(NO_LIMIT)
-    for r in range(rows[l, ROWS]):
-        at = begin + r * width
-        tag = nodes[uint64(source_nodes + 2 * (lists[uint64(at + 1 + source)] & source_mask))]
-        if not is_free:
-            turn = uint64(lists[uint64(at)] * words + T_BOUNDS + 2 * j)
-            low, high = turns[turn], turns[turn + uint64(1)]
-        s = firsts[uint64(r)]
-        while s >= low:
-            k = uint64(base + 2 * (s & mask))
-            inspected += 1
-            if nodes[k] == tag:
-                if s >= high:
-                    passed += 1
-                elif made == capacity:
-                    return False
-                else:
-                    to = target + made * width
-                    for m in range(width):
-                        lists[uint64(to + m)] = lists[uint64(at + m)]
-                    lists[uint64(to + 1 + j)] = s
-                    made += 1
-                    for e in range(check, checks_end):
-                        x, y = checks[e, 0], checks[e, 2]
-                        at_x = keys[checks[e, 1], NODES] + 2 * (lists[to + 1 + x] & inputs[x, MASK])
-                        at_y = keys[checks[e, 3], NODES] + 2 * (lists[to + 1 + y] & inputs[y, MASK])
-                        if nodes[at_x] != nodes[at_y]:
-                            made -= 1
-                            break
-            s = nodes[k + uint64(1)]
-    state[INSPECTED] += inspected
-    state[PASSED] += passed
-    rows[l, ROWS], rows[l, SIDE] = made, 1 - side
-    return True
-
-
-@kernel()
-def _find_buckets(c, q, begin, count, width, lists, firsts, parts, nodes, caches):  # type: ignore[no-untyped-def]
-    """firsts[r]: where in the table of cache c the first bucket for the key of row r stands.
-
-    begin: of the rows.  q: of the parts of the key.
-    """
-    words, buckets, stride = caches[c, KEY_WORDS], caches[c, BUCKETS], caches[c, STRIDE]
-    for r in range(count):
-        h = uint64(0)
-        part = uint64(q)
-        for _ in range(words):
-            slot = lists[uint64(begin + r * width + 1 + parts[part + uint64(PART_INPUT)])]
-            h = mixed(h, nodes[uint64(parts[part + uint64(PART_NODES)] + 2 * (slot & parts[part + uint64(PART_MASK)]))])
-            part += uint64(PART_WORDS)
-        firsts[uint64(r)] = bucket_of(h, buckets) * stride
-
-
-@kernel(inline="always")
-def _has_key(b, q, words, at, lists, parts, nodes, pool):  # type: ignore[no-untyped-def]
-    """The bucket has an entry for the key of the row at lists[at]."""
-    same = pool[uint64(b)] >= 0
-    part = uint64(q)
-    for w in range(words):
-        slot = lists[uint64(at + 1 + parts[part + uint64(PART_INPUT)])]
-        word = nodes[uint64(parts[part + uint64(PART_NODES)] + 2 * (slot & parts[part + uint64(PART_MASK)]))]
-        same &= pool[uint64(b + BUCKET_HEAD + w)] == word
-        part += uint64(PART_WORDS)
-    return same
-
-
-@kernel()
-def _update(  # type: ignore[no-untyped-def]
-    c, q, l, capacity, turns, lists, rows, firsts, parts, inputs, nodes, caches, members, tables, pool, owners, free
-):
-    """CacheUpdate: the insertions among the rows of list l are what the segment of cache c gains."""
-    n = len(inputs)
-    width = n + 1
-    begin = (rows[l, SIDE] * width + l) * capacity * width
-    words, stride = caches[c, KEY_WORDS], caches[c, STRIDE] if caches[c, BUCKETS] > 1 else int64(0)
-    _find_buckets(c, q, begin, rows[l, ROWS], width, lists, firsts, parts, nodes, caches)
-    for r in range(rows[l, ROWS]):
-        at = begin + r * width
-        if turns[uint64(lists[uint64(at)] * (T_BOUNDS + 2 * n) + T_KIND)] != 1:
-            continue
-        b = int64(-1)
-        page = tables[uint64(caches[c, TABLE] + (firsts[uint64(r)] >> PAGE_BITS))]
-        if page >= 0:
-            b = page + (firsts[uint64(r)] & (PAGE - 1))
-            if not _has_key(b, q, words, at, lists, parts, nodes, pool):
-                b = page + ((firsts[uint64(r)] & (PAGE - 1)) ^ stride)
-                if not _has_key(b, q, words, at, lists, parts, nodes, pool):
-                    b = int64(-1)
-        if b < 0:
-            caches[c, IGNORED] += 1
-        else:
-            if pool[b] >= pool[b + SWEEP_AT]:
-                sweep(caches, c, members, inputs, pool, b)
-                pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
-            caches[c, INSERTS] += 1
-            append(caches, c, members, lists[at + 1 : at + width], pool, owners, free, b)
-
-
-@kernel()
-def _begin_entry(caches, c, tables, entry, place, pool, owners, free, block):  # type: ignore[no-untyped-def]
-    """The address of a bucket with an empty entry in it, whose key the caller writes; -1 where there is no room.
-
-    place: of the first of two buckets in the page of tables[entry]. One read by this block is not taken.
-    """
-    if tables[entry] < 0:
-        take_table_page(caches, c, tables, entry, pool, owners, free)
-    b = int64(-1)
-    if tables[entry] >= 0:
-        one = tables[entry] + place
-        other = tables[entry] + (place ^ caches[c, STRIDE]) if caches[c, BUCKETS] > 1 else one
-        if pool[one] >= 0 and (pool[other] < 0 or caches[c, CREATES] & 1 != 0):
-            one, other = other, one
-        if pool[one + PINNED] != block:
-            b = one
-        elif pool[other + PINNED] != block:
-            b = other
-    if b >= 0:
-        if pool[b] >= 0:
-            drop(caches, c, pool, b)
-        pool[b] = 0
-        pool[b + SWEEP_AT], pool[b + PINNED] = LEAST_SWEEP, block
-        caches[c, ENTRIES] += 1
-        caches[c, CREATES] += 1
-    return b
-
-
-@kernel()
-def _look_up(  # type: ignore[no-untyped-def]
-    c, q, l, capacity, block, lists, rows, firsts, entries, parts, inputs, nodes, caches, members, tables, pool,
-    owners, free,
-):  # fmt: skip
-    """CacheLookup: the entry of each row of list l, -1 for none, into `entries`; those begun are in the list of misses
-    once.
-    """
-    n = len(inputs)
-    width = n + 1
-    begin, miss = (rows[l, SIDE] * width + l) * capacity * width, n * capacity * width
-    words, stride = caches[c, KEY_WORDS], caches[c, STRIDE] if caches[c, BUCKETS] > 1 else int64(0)
-    rows[n, ROWS] = rows[n, SIDE] = 0
-    _find_buckets(c, q, begin, rows[l, ROWS], width, lists, firsts, parts, nodes, caches)
-    hits = int64(0)
-    for r in range(rows[l, ROWS]):
-        at, place = begin + r * width, firsts[uint64(r)] & (PAGE - 1)
-        entry = caches[c, TABLE] + (firsts[uint64(r)] >> PAGE_BITS)
-        b = page = tables[uint64(entry)]
-        if page >= 0:
-            b = page + place
-            if not _has_key(b, q, words, at, lists, parts, nodes, pool):
-                b = page + (place ^ stride)
-                if not _has_key(b, q, words, at, lists, parts, nodes, pool):
-                    b = int64(-1)
-        if b >= 0:
-            hits += 1
-            if pool[b] >= pool[b + SWEEP_AT] and pool[b + PINNED] != block:
-                sweep(caches, c, members, inputs, pool, b)
-                pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
-            pool[b + PINNED] = block
-        else:
-            b = _begin_entry(caches, c, tables, entry, place, pool, owners, free, block)
-            if b >= 0:
-                part = uint64(q)
-                for w in range(words):
-                    slot = lists[at + 1 + parts[part + uint64(PART_INPUT)]]
-                    mask = parts[part + uint64(PART_MASK)]
-                    pool[b + BUCKET_HEAD + w] = nodes[parts[part + uint64(PART_NODES)] + 2 * (slot & mask)]
-                    part += uint64(PART_WORDS)
-                to = miss + rows[n, ROWS] * width
-                for m in range(width):
-                    lists[to + m] = lists[at + m]
-                lists[to] = b
-                rows[n, ROWS] += 1
-        entries[uint64(l * capacity + r)] = b
-    caches[c, PROBES] += rows[l, ROWS]
-    caches[c, HITS] += hits
-
-
-@kernel()
-def _complete(c, capacity, n, lists, rows, caches, members, pool, owners, free):  # type: ignore[no-untyped-def]
-    """Add the rows of the list of misses to the entries begun; one that has no room for them is dropped."""
-    width = n + 1
-    begin = (rows[n, SIDE] * width + n) * capacity * width
-    caches[c, CREATED] += rows[n, ROWS]
-    for r in range(rows[n, ROWS]):
-        at = begin + r * width
-        if pool[lists[at]] >= 0:
-            append(caches, c, members, lists[at + 1 : at + width], pool, owners, free, lists[at])
-
-
-@kernel()
-def _spread(  # type: ignore[no-untyped-def]
-    i, position, after, c, capacity, begins, turns, lists, rows, firsts, entries, placed, checks, inputs, keys, nodes,
-    heads, state, caches, members, pool,
-):  # fmt: skip
-    """Replace the list of pipeline i by its rows with the tuples of their entries; where there is none, its steps from
-    `position` to `after` say what joins. False where there is no room.
-    """
-    n = len(inputs)
-    width, words = n + 1, T_BOUNDS + 2 * n
-    side = rows[i, SIDE]
-    begin, target = (side * width + i) * capacity * width, ((1 - side) * width + i) * capacity * width
-    size, first = caches[c, SIZE], caches[c, MEMBERS]
-    count, made = rows[i, ROWS], int64(0)
-    for r in range(count):
-        at, b = begin + r * width, entries[i * capacity + r]
-        if b >= 0 and pool[b] >= 0:
-            s, rest = pool[b + 1], min(pool[b], caches[c, INLINE])
-            while s != 0 or rest > 0:
-                if s != 0:
-                    tuple_at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size
-                    s = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
-                else:
-                    rest -= 1
-                    tuple_at = b + caches[c, INLINE_AT] + rest * size
-                if made == capacity:
-                    return False
-                to = target + made * width
-                for m in range(width):
-                    lists[uint64(to + m)] = lists[uint64(at + m)]
-                is_there = True
-                for m in range(size):
-                    j, slot = members[uint64(first + m)], pool[uint64(tuple_at + m)]
-                    bounds = uint64(lists[at] * words + T_BOUNDS + 2 * j)
-                    is_there &= turns[bounds] <= slot < turns[bounds + uint64(1)]
-                    lists[uint64(to + 1 + j)] = slot
-                made += int64(is_there)
-        else:
-            # As the rest of a list whose earlier rows are done: it stands at the beginning of the room for misses.
-            for m in range(width):
-                lists[n * capacity * width + m] = lists[at + m]
-            rows[n, ROWS], rows[n, SIDE] = 1, 0
-            for d in range(position, after):
-                if not _expand(
-                    (i * (n - 1) + d) * PLACED_WORDS, n, False, capacity, begins, turns, lists, rows, firsts, placed,
-                    checks, inputs, keys, nodes, heads, state,
-                ):  # fmt: skip
-                    return False
-            if made + rows[n, ROWS] > capacity:
-                return False
-            found = (rows[n, SIDE] * width + n) * capacity * width
-            for x in range(rows[n, ROWS] * width):
-                lists[target + made * width + x] = lists[found + x]
-            made += rows[n, ROWS]
-    rows[i, ROWS], rows[i, SIDE] = made, 1 - side
-    return True
-
-
-@kernel()
-def _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, nodes, heads, state):  # type: ignore[no-untyped-def]
-    """Drop the rows of the list of pipeline i for which the step at placed[p] finds nothing; the first slot that it
-    finds for the others goes into `entries`.
-    """
-    n = len(inputs)
-    width, words = n + 1, T_BOUNDS + 2 * n
-    begin = (rows[i, SIDE] * width + i) * capacity * width
-    j, source, source_nodes = placed[p + STEP_TARGET], placed[p + SOURCE], placed[p + SOURCE_NODES]
-    source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
-    buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
-    for r in range(rows[i, ROWS]):
-        slot = lists[uint64(begin + r * width + 1 + source)]
-        tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
-        firsts[uint64(r)] = heads[uint64(buckets + _bucket(tag, shift))]
-    kept = passed = inspected = int64(0)
-    for r in range(rows[i, ROWS]):
-        at = begin + r * width
-        tag = nodes[uint64(source_nodes + 2 * (lists[uint64(at + 1 + source)] & source_mask))]
-        turn = uint64(lists[uint64(at)] * words + T_BOUNDS + 2 * j)
-        low, high = turns[turn], turns[turn + uint64(1)]
-        s = firsts[uint64(r)]
-        while s >= low:
-            k = uint64(base + 2 * (s & mask))
-            inspected += 1
-            if nodes[k] == tag:
-                if s < high:
-                    break
-                passed += 1
-            s = nodes[k + uint64(1)]
-        if s >= low:
-            to = begin + kept * width
-            for m in range(width):
-                lists[uint64(to + m)] = lists[uint64(at + m)]
-            entries[uint64(i * capacity + kept)] = s
-            kept += 1
-    rows[i, ROWS] = kept
-    state[INSPECTED] += inspected
-    state[PASSED] += passed
-
-
-@kernel()
-def _operate(  # type: ignore[no-untyped-def]
-    op, program, capacity, begins, turns, lists, rows, firsts, entries, placed, checks, parts, inputs, keys, nodes,
-    heads, state, work, caches, members, tables, pool, owners, free,
-):  # fmt: skip
-    """Do one operation of the program; False where it needs more room."""
-    n = len(inputs)
-    i, d, c, q = program[op + PIPELINE], program[op + STEP], program[op + CACHE], program[op + PARTS]
-    p = (i * (n - 1) + d) * PLACED_WORDS
-    kind = program[op + KIND]
-    is_done = True
-    if kind in (EXPAND, COMPUTE):
-        is_done = _expand(
-            p, i if kind == EXPAND else n, kind == COMPUTE, capacity, begins, turns, lists, rows, firsts, placed,
-            checks, inputs, keys, nodes, heads, state,
-        )  # fmt: skip
-    elif kind == UPDATE:
-        _update(
-            c, q, i, capacity, turns, lists, rows, firsts, parts, inputs, nodes, caches, members, tables, pool,
-            owners, free,
-        )  # fmt: skip
-    elif kind == LOOKUP:
-        _look_up(
-            c, q, i, capacity, work[BLOCK], lists, rows, firsts, entries, parts, inputs, nodes, caches, members,
-            tables, pool, owners, free,
-        )  # fmt: skip
-    elif kind == COMPLETE:
-        _complete(c, capacity, n, lists, rows, caches, members, pool, owners, free)
-    elif kind == SPREAD:
-        is_done = _spread(
-            i, d, program[op + AFTER], c, capacity, begins, turns, lists, rows, firsts, entries, placed, checks,
-            inputs, keys, nodes, heads, state, caches, members, pool,
-        )  # fmt: skip
-    else:
-        _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, nodes, heads, state)
-    return is_done
 
 
 # ------------------------------------------------------------------------------------------------------ the answer
@@ -611,7 +253,7 @@ def _emit(  # type: ignore[no-untyped-def]
                         uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))
                     ]
                     if s < 0:
-                        bucket = _bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+                        bucket = window_bucket(tag, placed[p + uint64(TARGET_SHIFT)])
                         s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + bucket)]
                     levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)] = tag, s
             if b >= 0:
@@ -687,7 +329,7 @@ def _emit(  # type: ignore[no-untyped-def]
                         tag = nodes[
                             uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))
                         ]
-                        bucket = _bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+                        bucket = window_bucket(tag, placed[p + uint64(TARGET_SHIFT)])
                         levels[uint64(2 * depth)] = tag
                         levels[uint64(2 * depth + 1)] = heads[uint64(placed[p + uint64(TARGET_HEADS)] + bucket)]
                     elif not is_full:
@@ -710,9 +352,9 @@ def _adapt_room(begins, inputs, state, work):  # type: ignore[no-untyped-def]
     total = int64(0)
     for j in range(len(inputs)):
         total += inputs[j, HI] - begins[1, j] + inputs[j, LO] - begins[0, j]
-    if state[PASSED] > total:
+    if state[PASSED] > 4 * total:
         work[ROOM] = max(LEAST_ROOM, work[ROOM] // 2)
-    elif state[PASSED] * 4 < total:
+    elif state[PASSED] < 2 * total:
         work[ROOM] = min(MOST_ROOM, work[ROOM] * 2)
 
 
@@ -720,20 +362,20 @@ def _adapt_room(begins, inputs, state, work):  # type: ignore[no-untyped-def]
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
     " int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
     " int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
     " int64[:, ::1], int64[::1], int8[::1], int64)",
 )
 def block_mjoin(  # type: ignore[no-untyped-def]
     runs, instants, inputs, keys, placed, checks, nodes, heads, marks, stamps, chosen, levels, stops, state, work,
-    netted, of_streams, program, finals, begins, turns, lists, rows, firsts, entries, parts, caches, members, tables,
-    pool, owners, free, out, out_ts, out_sign, found,
+    netted, of_streams, program, finals, begins, turns, lists, rows, firsts, entries, parts, caches, ghosts, members,
+    tables, pool, owners, free, out, out_ts, out_sign, found,
 ):  # fmt: skip
     """Join what waits, block by block; returns how many tuples stand in `out`.
 
     As `kernels.cached_mjoin.cached_mjoin`, but: levels: (2 n,).  work: (WORK_WORDS,), how far the block is.
     program, finals: see `kernels.join_program`.  begins: (2, n).  turns: (t * (T_BOUNDS + 2 n),).  lists: of both
-    halves and n + 1 lists, (capacity, n + 1) each, flat; rows: (n + 1, 3).  firsts: (capacity,).  entries: (n, capacity),
-    flat. state[STATUS] is FULL where `out` has no room, CROWDED where a list has none: call again with more.
+    halves and n + 1 lists, (capacity, n + 1) each, flat; rows: (n + 1, 3).  firsts: (capacity,).  entries: (n,
+    capacity), flat. state[STATUS] is FULL where `out` has no room, CROWDED where a list has none: call again with more.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
     capacity = len(firsts)
@@ -745,9 +387,9 @@ def block_mjoin(  # type: ignore[no-untyped-def]
         ):  # fmt: skip
             break
         while work[OP] < len(program) and state[STATUS] == DONE:
-            if _operate(
+            if operate(
                 work[OP], program, capacity, begins, turns, lists, rows, firsts, entries, placed, checks, parts,
-                inputs, keys, nodes, heads, state, work, caches, members, tables, pool, owners, free,
+                inputs, keys, nodes, heads, state, work, caches, ghosts, members, tables, pool, owners, free,
             ):  # fmt: skip
                 work[OP] += OP_WORDS
             else:

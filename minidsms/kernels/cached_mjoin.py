@@ -20,7 +20,7 @@ from numba import int64, uint64
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
-from minidsms.kernels.join_cache_entries import append, drop, find, kernel, remove, sweep, take_table_page
+from minidsms.kernels.join_cache_entries import append, drop, find, kernel, note_miss, remove, sweep, take_table_page
 from minidsms.kernels.join_instants import (
     CANCEL, DELETE, INSERT, START, deletions_first, next_arrivals, next_runs, stamp,
 )
@@ -144,12 +144,12 @@ def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-unty
 @kernel(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
     " int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
-    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)",
+    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)",
 )
 def cached_mjoin(  # type: ignore[no-untyped-def]
     runs, instants, inputs, keys, placed, checks, nodes, heads, places, backs, marks, stamps, chosen, levels, stops,
-    state, netted, of_streams, caches, rows, members, parts, updates, tables, pool, owners, free, key,
+    state, netted, of_streams, caches, rows, ghosts, members, parts, updates, tables, pool, owners, free, key,
     out, out_ts, out_sign, found,
 ):  # fmt: skip
     """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by their `instants`.
@@ -223,6 +223,8 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                         s = pool[uint64(tag + 1)]
                         rest = min(pool[uint64(tag)], rows[row + uint64(INLINE)])
                     else:
+                        if tag < 0 and phase == INSERT:
+                            note_miss(caches, c, ghosts, h)
                         tag = _begin_entry(caches, c, tables, entry, at, tag, pool, owners, free, key)
                     if begin >= 0 and tag >= 0:
                         _witness(caches, c, members, chosen, pool, tag, i, begin)

@@ -21,6 +21,7 @@ from minidsms.kernels.join_cache_layout import (
     EVICTIONS,
     FILL,
     FREE_CHUNK,
+    GHOSTS,
     INLINE,
     INLINE_AT,
     MEMBERS,
@@ -29,6 +30,8 @@ from minidsms.kernels.join_cache_layout import (
     PAGES,
     PER_CHUNK,
     PINNED,
+    REGRETS,
+    SAMPLE_BITS,
     SIZE,
     STRIDE,
     SWEPT,
@@ -53,6 +56,17 @@ def mixed(h, word):  # type: ignore[no-untyped-def]
 def bucket_of(h, buckets):  # type: ignore[no-untyped-def]
     """The bucket of so many, a power of two, that a key of this hash asks for first."""
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(32)) & (buckets - 1)
+
+
+@kernel("void(int64[:, ::1], int64, int64[::1], uint64)", inline="always")
+def note_miss(caches, c, ghosts, h):  # type: ignore[no-untyped-def]
+    """The key of this hash was looked up by an insertion, and has no entry."""
+    x = h * uint64(0x9E3779B97F4A7C15)
+    if x & uint64((1 << SAMPLE_BITS) - 1) == uint64(0):
+        at = uint64(c * GHOSTS) + ((x >> uint64(40)) & uint64(GHOSTS - 1))
+        if ghosts[at] == int64(x):
+            caches[c, REGRETS] += 1
+        ghosts[at] = int64(x)
 
 
 # ------------------------------------------------------------------------------------------------ pages and chunks

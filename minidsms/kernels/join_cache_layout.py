@@ -56,11 +56,30 @@ buckets, a power of two; words of a bucket, a power of two; tuples in a bucket, 
 whether inserted tuples may be there already; whether deletions are taken out at once; pages its table may have and
 has, all pages; the first free chunk, -1 for none; the bucket being filled after a miss, -1 for none."""
 
-PROBES, HITS, CREATES, CREATED, INSERTS, DELETES, SWEPT, IGNORED, EVICTIONS, ENTRIES, TUPLES, WANTED, CACHE_WORDS = (
-    range(17, 30)
-)
+(
+    PROBES,
+    HITS,
+    CREATES,
+    CREATED,
+    INSERTS,
+    DELETES,
+    SWEPT,
+    IGNORED,
+    EVICTIONS,
+    ENTRIES,
+    TUPLES,
+    WANTED,
+    REGRETS,
+    CACHE_WORDS,
+) = range(17, 31)
 """Counted of a cache: lookups, those that hit, entries begun after a miss and tuples in them, tuples inserted, deleted
-and swept, updates without an entry, entries replaced or dropped, entries and tuples now, pages it did not get."""
+and swept, updates without an entry, entries replaced or dropped, entries and tuples now, pages it did not get, and
+sampled misses of keys that have missed before."""
+
+GHOST_BITS, SAMPLE_BITS = 11, 6
+GHOSTS = 1 << GHOST_BITS
+"""Of each cache the hashes of so many keys that missed last are kept, of one key in 2 to the SAMPLE_BITS: those that
+miss again would have hit in a wider table."""
 
 (
     STEP_TARGET,

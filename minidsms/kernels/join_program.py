@@ -11,8 +11,8 @@ EXPAND, UPDATE, LOOKUP, COMPUTE, COMPLETE, SPREAD, PROBE = range(7)
 """EXPAND: the list of a pipeline, by a step. UPDATE: a cache's entries gain what is in the list (CacheUpdate). LOOKUP:
 which entry each row of the list hits; a row that misses begins one, and goes to the list of misses (CacheLookup).
 COMPUTE: the list of misses, by a step, whatever has come or gone when. COMPLETE: the entries begun get what is in the
-list of misses. SPREAD: the list, by the tuples of the entries. PROBE: what is left of the list where the next step finds
-nothing is dropped, and the first that the others find is kept."""
+list of misses. SPREAD: the list, by the tuples of the entries. PROBE: rows of the list for which the next step finds
+nothing are dropped, and the first that it finds for the others is kept."""
 
 KIND, PIPELINE, STEP, CACHE, PARTS, AFTER, OP_WORDS = range(7)
 """Of an operation: its pipeline, its step or the position of its lookup, its cache, where the parts of its key begin,
@@ -49,7 +49,8 @@ which rows leave are stamped, deletions that may cancel one are joined, and put 
 ) = range(15)
 """Of the work at a block: whether one has been taken up; the operation that comes next; the turn being put out, of how
 many; whether a row of it is being put out, from which bucket (-1: by steps), next tuple, inline tuples left, depth;
-the slot that leaves next; whether insertions are stamped; the instant put out; the block's number; its most elements."""
+the slot that leaves next; whether insertions are stamped; the instant put out; the block's number, and how many
+elements it may have."""
 
 ROWS, SIDE, ROW = range(3)
 """Of a list: how many rows it has, in which half of its room, and the one that is put out next."""

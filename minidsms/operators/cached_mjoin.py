@@ -174,19 +174,20 @@ class CachedMJoin(MJoin):
             index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
             index.heads, index.marks, self._stamps, self._chosen, self._levels, self._stops, self._state, self._work,
             self.leaves_out, self.ranges is not None, program.operations, program.finals, lists.begins, lists.turns,
-            lists.words, lists.rows, lists.firsts, lists.entries, self._parts_placed, caches.rows, caches.members,
-            caches.tables, caches.pool, caches.owners, caches.free, *self._buffers, found,
+            lists.words, lists.rows, lists.firsts, lists.entries, self._parts_placed, caches.rows, caches.ghosts,
+            caches.members, caches.tables, caches.pool, caches.owners, caches.free, *self._buffers, found,
         )  # fmt: skip
 
     def _one_by_one(self, plan: CompiledPlan, found: int) -> int:
         """The same, element by element."""
         from minidsms.kernels.cached_mjoin import cached_mjoin
+
         index, caches = self._index, self.caches
         return cached_mjoin(  # type: ignore[no-any-return]
             index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
             index.heads, index.places, index.backs, index.marks, self._stamps, self._chosen, self._levels,
             self._stops, self._state, self.leaves_out, self.ranges is not None, caches.rows, caches.rows.reshape(-1),
-            caches.members, self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners,
+            caches.ghosts, caches.members, self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners,
             caches.free, self._key, *self._buffers, found,
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from minidsms.kernels.join_cache_layout import (
     EVICTIONS,
     FILL,
     FREE_CHUNK,
+    GHOSTS,
     HITS,
     IGNORED,
     INLINE,
@@ -47,6 +49,8 @@ from minidsms.kernels.join_cache_layout import (
     PENDING,
     PER_CHUNK,
     PROBES,
+    REGRETS,
+    SAMPLE_BITS,
     SIZE,
     STRIDE,
     SWEPT,
@@ -59,10 +63,18 @@ from minidsms.kernels.join_cache_layout import (
 from minidsms.streamon.caching.contracts import CacheFigures, SharedKey
 
 PAGE_BYTES = 8 * PAGE
-_FIRST_BUCKETS = 256
-_FIRST_PAGES = 16
+_FIRST_BUCKETS = 512
+_FIRST_PAGES = 32
+_BUCKET_WORDS = 16
+"""Of a bucket at least: a key with its first tuples stands in two lines of the processor's cache."""
 _LOAD = 3
-"""Buckets per entry: a key that another drives out costs a miss."""
+"""Buckets at most for each row that the windows hold."""
+_REGRETTED = 0.02
+"""Share of the lookups that miss a key that missed not long ago, at which a table becomes twice as wide, and ..."""
+_MUCH_REGRETTED = 0.2
+""".. at which it becomes eight times as wide."""
+_LEAST_REGRETS = 4
+"""Sampled misses that say something."""
 _FILLED = 0.6
 """Share of the buckets filled where there are as many as keys, as where memory is scarce."""
 _NO_BUDGET = 1 << 40
@@ -98,7 +110,8 @@ class JoinCaches:
         self._priorities: Mapping[SharedKey, float] = {}
         self.witnesses_at = 0
         self._fixed = buckets
-        self._evicted: Int64Array = np.zeros(0, np.int64)
+        self.ghosts: Int64Array = np.zeros(0, np.int64)
+        self._judged: Int64Array = np.zeros((0, 2), np.int64)
         self._hand = 0
         self._most_pages = _NO_BUDGET if budget is None else budget // PAGE_BYTES
 
@@ -109,7 +122,7 @@ class JoinCaches:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held, pages nobody has among them."""
-        arrays = (self.rows, self.members, self.tables, self.pool, self.owners, self.free, self._evicted)
+        arrays = (self.rows, self.members, self.tables, self.pool, self.owners, self.free, self.ghosts, self._judged)
         return sum(array.nbytes for array in arrays)
 
     # -------------------------------------------------------------------------------------------------- which stores
@@ -129,7 +142,8 @@ class JoinCaches:
             self._set_members(wanted)
             return
         self.rows = np.zeros((len(wanted), CACHE_WORDS), np.int64)
-        self._evicted = np.zeros(len(wanted), np.int64)
+        old_ghosts, self.ghosts = self.ghosts, np.zeros(len(wanted) * GHOSTS, np.int64)
+        self._judged = np.zeros((len(wanted), 2), np.int64)
         tables = []
         renumbered = {}
         at = 0
@@ -139,7 +153,8 @@ class JoinCaches:
                 tables.append(np.full(self._table_pages(c), -1, np.int64))
             else:
                 self.rows[c] = old_rows[old]
-                self._evicted[c] = old_rows[old, EVICTIONS]
+                self._judged[c] = self.rows[c, [REGRETS, PROBES]]
+                self.ghosts[c * GHOSTS : (c + 1) * GHOSTS] = old_ghosts[old * GHOSTS : (old + 1) * GHOSTS]
                 first = int(old_rows[old, TABLE])
                 tables.append(old_tables[first : first + self._table_pages(c)])
                 renumbered[old] = c
@@ -168,7 +183,7 @@ class JoinCaches:
         row, size = self.rows[c], len(shape.key.inputs)
         words = BUCKET_HEAD + len(shape.key.stored) + shape.witnesses
         row[SIZE], row[KEY_WORDS], row[WITNESSES] = size, len(shape.key.stored), shape.witnesses
-        row[STRIDE] = max(8, 1 << (words + size - 1).bit_length())
+        row[STRIDE] = max(_BUCKET_WORDS, 1 << (words + size - 1).bit_length())
         row[INLINE], row[INLINE_AT] = (row[STRIDE] - words) // size, words
         row[PER_CHUNK] = (CHUNK - CHUNK_HEAD) // size
         row[BUCKETS] = self._fixed or _FIRST_BUCKETS
@@ -220,8 +235,8 @@ class JoinCaches:
             self._shrink()
 
     def settle(self, inputs: Int64Array, held: int) -> None:
-        """Between slices: stores get pages they asked for, tables that have become narrow grow, and a page of each
-        is freed of dead tuples.
+        """Between slices: stores get pages they asked for, tables that are too narrow grow, and a page of each is freed
+        of dead tuples.
 
         inputs: the windows' figures.  held: rows in them; a table has room for as many keys, not for all there ever
         were.
@@ -233,18 +248,33 @@ class JoinCaches:
                 if rows[c, WANTED]:
                     self._obtain(c, int(rows[c, WANTED]))
                     rows[c, WANTED] = 0
+                    # What the table has beyond its share is for tuples.
+                    while rows[c, TABLE_PAGES] > rows[c, MOST_TABLE_PAGES]:
+                        self._take_from(c)
         for c, row in enumerate(rows):
-            # Entries that others drove out since the last time would be there, too, in a wider table.
-            keys = min(int(row[ENTRIES] + row[EVICTIONS] - self._evicted[c]), max(held, _FIRST_BUCKETS))
-            wide = min(1 << (_LOAD * keys - 1).bit_length() if keys else 1, _buckets_in(row))
-            if self._fixed is None and wide > row[BUCKETS]:
-                self._widen(c, wide)
-            self._evicted[c] = row[EVICTIONS]
+            if self._fixed is None:
+                self._fit(c, held)
             pages = self._table_pages(c)
             page = self.tables[row[TABLE] + self._hand % pages]
             if page >= 0:
                 sweep_page(rows, c, self.members, inputs, self.pool, page)
         self._hand += 1
+
+    def _fit(self, c: int, held: int) -> None:
+        """Widen a table where keys miss that would have hit in a wider one. A narrow one is near the processor."""
+        row = self.rows[c]
+        regrets, probes = (row[[REGRETS, PROBES]] - self._judged[c]).tolist()
+        wide = _FIRST_BUCKETS
+        if regrets >= _LEAST_REGRETS:
+            self._judged[c] = row[[REGRETS, PROBES]]
+            share = (regrets << SAMPLE_BITS) / probes
+            times = 8 if share >= _MUCH_REGRETTED else 2 if share >= _REGRETTED else 1
+            wide = max(wide, min(times * int(row[BUCKETS]), 1 << (_LOAD * held - 1).bit_length()))
+        if wide > row[BUCKETS]:
+            self._limit_tables()
+            wide = min(wide, _buckets_in(row))
+        if wide > row[BUCKETS]:
+            self._widen(c, wide)
 
     def _priority(self, c: int) -> float:
         key = next(shape.key for shape, number in self._shapes.items() if number == c)
@@ -323,9 +353,10 @@ class JoinCaches:
         """Where memory is scarce, a table leaves room for the chunks of its entries."""
         if self._most_pages == _NO_BUDGET:
             return _NO_BUDGET
-        misses = int(row[PROBES] - row[HITS])
-        mean = row[CREATED] / misses if misses else 0.0
-        chunks = max(0.0, mean - row[INLINE]) / row[PER_CHUNK]
+        mean = max(
+            row[CREATED] / row[CREATES] if row[CREATES] else 0.0, row[TUPLES] / row[ENTRIES] if row[ENTRIES] else 0.0
+        )
+        chunks = ceil(max(0.0, mean + 1 - row[INLINE]) / row[PER_CHUNK])
         entries = _FILLED * (PAGE // row[STRIDE])
         return max(1, int(self._most_pages / len(self.rows) / (1 + entries * chunks / (PAGE // CHUNK))))
 

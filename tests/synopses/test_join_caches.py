@@ -81,7 +81,7 @@ def test_a_store_without_a_budget_has_an_entry_for_nearly_every_key() -> None:
 
 def test_pages_in_use_never_pass_the_budget_and_more_memory_means_more_hits() -> None:
     hits = []
-    for pages in (0, 1, 4, 16, 64, 256):
+    for pages in (0, 1, 4, 16, 64, 512):
         join = Filled(1000, 3, budget=pages * PAGE_BYTES)
         for rows in range(3, 7):
             before = join.right.hits + join.left.hits
@@ -116,7 +116,7 @@ def test_entries_that_move_to_a_smaller_pool_stay_what_they_were() -> None:
     join.probe(range(300), 20)
     (right, left) = (join.op._shapes[spec] for spec in (RIGHT, LEFT))
     before = join.op.caches.entries(right)
-    join.allot(60 * PAGE_BYTES, right=2.0, left=1.0)
+    join.allot(100 * PAGE_BYTES, right=2.0, left=1.0)
     after = join.op.caches.entries(right)
     assert {key: sorted(after[key]) for key in after} == {key: sorted(before[key]) for key in after}
     assert len(after) > 0.9 * len(before)
@@ -129,9 +129,11 @@ def test_a_store_of_high_priority_takes_pages_from_one_of_low() -> None:
     join.put(3, list(range(1000)) * 3)
     for first, second, has_less, has_more in ((0, 2, "right", "left"), (2, 0, "left", "right")):
         join.allot(40 * PAGE_BYTES, **{has_less: 1.0, has_more: 2.0})
-        join.put(first, list(range(1000)))
+        for _ in range(2):
+            join.put(first, list(range(1000)))
         before = getattr(join, has_less).bytes
-        join.put(second, list(range(1000)))
+        for _ in range(4):
+            join.put(second, list(range(1000)))
         assert getattr(join, has_more).bytes >= before > getattr(join, has_less).bytes
 
 
