@@ -116,16 +116,16 @@ def test_entries_that_move_to_a_smaller_pool_stay_what_they_were() -> None:
     join.probe(range(300), 20)
     (right, left) = (join.op._shapes[spec] for spec in (RIGHT, LEFT))
     before = join.op.caches.entries(right)
-    join.allot(100 * PAGE_BYTES, right=2.0, left=1.0)
+    join.allot(50 * PAGE_BYTES, right=2.0, left=1.0)
     after = join.op.caches.entries(right)
     assert {key: sorted(after[key]) for key in after} == {key: sorted(before[key]) for key in after}
-    assert len(after) > 0.9 * len(before)
-    assert len(join.op.caches.entries(left)) < 0.7 * len(after)
+    assert len(after) > 0.7 * len(before)
+    assert len(join.op.caches.entries(left)) < 0.8 * len(after)
 
 
 def test_a_store_of_high_priority_takes_pages_from_one_of_low() -> None:
     join = Filled(0, budget=40 * PAGE_BYTES)
-    join.put(1, list(range(1000)))
+    join.put(1, list(range(1000)) * 3)
     join.put(3, list(range(1000)) * 3)
     for first, second, has_less, has_more in ((0, 2, "right", "left"), (2, 0, "left", "right")):
         join.allot(40 * PAGE_BYTES, **{has_less: 1.0, has_more: 2.0})
