@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -119,19 +120,27 @@ def uncounted() -> Iterator[None]:
 
 def _run(self: Operator, budget: int) -> int:
     if self._emission is None:
-        until = self.available()
+        inputs = self.inputs
+        until = inputs[0].progress if len(inputs) == 1 else self.available()
         if self.failure is not None or (until <= self.progress and not self.is_immediate):
             return 0
         if self.quantum < budget:
             budget = self.quantum
-        for queue in self.inputs:
+        for queue in inputs:
             if queue.size > budget:
                 until = queue.cut(until, budget)
+        latest = MAX_INSTANT if self.is_immediate else until
+        has_come = False
         batches: list[Batch | None] = []
-        for queue in self.inputs:
-            batches.append(queue.take(MAX_INSTANT if self.is_immediate else until) if queue.size else None)
+        for queue in inputs:
+            if queue.size:
+                batch = queue.take(latest)
+                has_come = has_come or batch is not None
+                batches.append(batch)
+            else:
+                batches.append(None)
         self._until = until
-        if not self.acts_on_time and all(batch is None for batch in batches):
+        if not has_come and not self.acts_on_time:
             self._complete()
             return 0
         self._emission = iter(self.process(batches, until))
@@ -143,10 +152,10 @@ def _emit(self: Operator, emission: Iterator[Batch]) -> None:
     assert self.screen is None
     outputs = self.outputs
     only = outputs[0] if len(outputs) == 1 else None
-    while True:
-        batch, self._held = self._held or next(emission, None), None
-        if batch is None:
-            break
+    held, self._held = self._held, None
+    for batch in emission if held is None else itertools.chain((held,), emission):
+        if self.failure is not None:
+            batch = batch.slice(0, int(np.searchsorted(batch.ts, self.failure.ts)))
         if not len(batch.ts):
             continue
         if only is not None and only.offer(batch):
@@ -167,12 +176,13 @@ def _emit(self: Operator, emission: Iterator[Batch]) -> None:
     self._complete()
 
 
+_counting_offer = Queue.offer
+
+
 def _offer(self: Queue, batch: Batch) -> bool:
-    n, row = len(batch.ts), batch.row_nbytes
-    size, nbytes = self.size + n, self.nbytes + n * row
-    if size > self.bound or nbytes > self.byte_limit:
-        return False
+    size = self.size + len(batch.ts)
+    if size > self._ample:
+        return _counting_offer(self, batch)
     self._batches.append(batch)
-    self.size, self.nbytes = size, nbytes
-    self.is_full = size >= self.bound or nbytes + row > self.byte_limit
+    self.size = size
     return True

@@ -16,6 +16,8 @@ from minidsms.elements import MIN_INSTANT, Batch, Schema
 if TYPE_CHECKING:
     from minidsms.operators.operator import Operator
 
+_MOST_BESIDE = 8 + 8 + 1
+"""Bytes of an element beside its columns, at most (`Batch.row_nbytes`)."""
 MAX_BYTES = 2**62
 """More than there are: no bound."""
 
@@ -25,18 +27,18 @@ class Queue:
 
     bound, byte_bound: what it may hold, in elements and bytes (None: any). The producer keeps to them by `room`; only
     where the plan would stand still otherwise does it put one instant more.
-    size, nbytes: what it holds; bytes are counted where they are bounded.  is_full: no further element has room.  peak:
-    the most elements it has held since somebody last set it back.  producer: the operator that fills it, once known.
+    size: elements it holds.  is_full: no further one has room.  peak: the most it has held since somebody last set it
+    back.  producer: the operator that fills it, once known.
     """
 
     __slots__ = (
+        "_ample",
         "_batches",
         "bound",
         "byte_bound",
         "byte_limit",
         "is_full",
         "name",
-        "nbytes",
         "peak",
         "producer",
         "progress",
@@ -46,29 +48,34 @@ class Queue:
 
     def __init__(self, schema: Schema, bound: int, name: str = "", byte_bound: int | None = None) -> None:
         self.schema = schema
-        self.bound = bound
-        self.byte_bound = byte_bound
-        self.byte_limit = MAX_BYTES if byte_bound is None else byte_bound
         self.name = name
         self.size = 0
-        self.nbytes = 0
         self.peak = 0
         self.is_full = False
         self.producer: Operator | None = None
         self.progress = MIN_INSTANT
         self._batches: deque[Batch] = deque()
+        self.limit(bound, byte_bound)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it holds."""
+        return sum(len(b.ts) * b.row_nbytes for b in self._batches)
 
     def limit(self, bound: int, byte_bound: int | None = None) -> None:
         """Change the bounds; what it holds already stays."""
         self.bound, self.byte_bound = bound, byte_bound
         self.byte_limit = MAX_BYTES if byte_bound is None else byte_bound
-        self.nbytes = 0 if byte_bound is None else sum(len(b) * b.row_nbytes for b in self._batches)
+        # Up to so many elements there is room for one more, whatever they take: no bytes need be counted.
+        self._ample = min(bound, self.byte_limit // (_MOST_BESIDE + 8 * len(self.schema))) - 1
         self._look()
 
     def has_room(self, batch: Batch) -> bool:
         """The whole batch fits."""
-        n = len(batch.ts)
-        return self.size + n <= self.bound and self.nbytes + n * batch.row_nbytes <= self.byte_limit
+        size = self.size + len(batch.ts)
+        if size <= self._ample:
+            return True
+        return size <= self.bound and self.nbytes + len(batch.ts) * batch.row_nbytes <= self.byte_limit
 
     def room(self, batch: Batch) -> int:
         """How many elements of a batch fit."""
@@ -78,41 +85,35 @@ class Queue:
         """Append elements; their ts are above `progress` and not below any put before."""
         n = len(batch.ts)
         if n:
-            row = 0 if self.byte_bound is None else batch.row_nbytes
-            self._append(batch, row, self.size + n, self.nbytes + n * row)
+            self._append(batch, self.size + n)
 
     def offer(self, batch: Batch) -> bool:
         """Put a batch that is not empty, if the whole of it fits; whether it did."""
         size = self.size + len(batch.ts)
-        if size > self.bound:
-            return False
-        if self.byte_bound is not None:
-            row = batch.row_nbytes
-            nbytes = self.nbytes + len(batch.ts) * row
-            if nbytes > self.byte_limit:
-                return False
-            self._append(batch, row, size, nbytes)
+        if size <= self._ample:
+            # As `_append`; written out, for it is done for every batch.
+            self._batches.append(batch)
+            self.size = size
+            if size > self.peak:
+                self.peak = size
             return True
-        # As `_append` without bytes; written out, for it is done for every batch.
+        if not self.has_room(batch):
+            return False
+        self._append(batch, size)
+        return True
+
+    def _append(self, batch: Batch, size: int) -> None:
+        """size: of all that is held then."""
         self._batches.append(batch)
         self.size = size
         if size > self.peak:
             self.peak = size
-        self.is_full = size >= self.bound
-        return True
-
-    def _append(self, batch: Batch, row: int, size: int, nbytes: int) -> None:
-        """row: bytes of an element.  size, nbytes: of all that is held then."""
-        self._batches.append(batch)
-        self.size, self.nbytes = size, nbytes
-        if size > self.peak:
-            self.peak = size
-        # No room for one more like the last is no room.
-        self.is_full = size >= self.bound or nbytes + row > self.byte_limit
+        self._look()
 
     def _look(self) -> None:
+        """No room for one more like the last is no room."""
         row = self._batches[-1].row_nbytes if self._batches else 0
-        self.is_full = self.size >= self.bound or self.nbytes + row > self.byte_limit
+        self.is_full = self.size > self._ample and (self.size >= self.bound or self.nbytes + row > self.byte_limit)
 
     def first_ts(self) -> int | None:
         """The instant of the oldest element, or None."""
@@ -144,7 +145,7 @@ class Queue:
         taken: list[Batch] = []
         if len(self._batches) == 1 and self._batches[0].ts.item(-1) <= until:
             # One batch waits, and it may go whole: nearly always so.
-            self.size = self.nbytes = 0
+            self.size = 0
             self.is_full = False
             return self._batches.popleft()
         while self._batches:
@@ -160,11 +161,9 @@ class Queue:
         if not taken:
             return None
         if not self._batches:
-            self.size = self.nbytes = 0
+            self.size = 0
             self.is_full = False
             return Batch.concat(taken)
-        if self.byte_bound is not None:
-            self.nbytes -= sum(len(b) * b.row_nbytes for b in taken)
         result = Batch.concat(taken)
         self.size -= len(result)
         self._look()
