@@ -92,6 +92,7 @@ class MJoin(Operator):
     """
 
     name = "MJoin"
+    times_every_run = True
     _may_stamp_by_keys = True
     """No kernel that a subclass runs needs marks where this class does without."""
 

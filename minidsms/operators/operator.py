@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from minidsms.operators.screen import Screen
 
 
+SMALL = 2048
+"""Elements of a run that is timed always."""
+_TIMED_FIRST, _LEAST_UNTIMED, _UNTIMED_SPREAD = 4, 4, 7
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why a query stopped, and the instant that has no answer."""
@@ -37,15 +42,37 @@ class Failure:
     reason: str
 
 
-@dataclass
 class Counters:
-    """What every operator counts, always. stalls: how often it stopped because a reader had no room."""
+    """What every operator counts, always. stalls: how often it stopped because a reader had no room.
 
-    elements_in: int = 0
-    elements_out: int = 0
-    time_ns: int = 0
-    runs: int = 0
-    stalls: int = 0
+    Looking at the clock costs as much as all the rest, so of the runs of fewer than SMALL elements one in several is
+    timed, and those behind it, up to the next, are taken to have cost as much. untimed: how many of them are to come.
+    """
+
+    __slots__ = ("_promised", "_runs", "_time_ns", "_usual_ns", "elements_in", "elements_out", "stalls", "untimed")
+
+    def __init__(self) -> None:
+        self.elements_in = self.elements_out = self.stalls = self.untimed = 0
+        self._runs = self._time_ns = self._usual_ns = self._promised = 0
+
+    @property
+    def runs(self) -> int:
+        """How often it ran."""
+        return self._runs + self._promised - self.untimed
+
+    @property
+    def time_ns(self) -> int:
+        """Nanoseconds in all runs; never falls."""
+        return self._time_ns + (self._promised - self.untimed) * self._usual_ns
+
+    def time(self, spent: int, stands_for_others: bool) -> None:
+        """A run has taken so many nanoseconds."""
+        self._time_ns, self._runs = self.time_ns + spent, self.runs + 1
+        self._promised = self.untimed
+        if stands_for_others and self._runs > _TIMED_FIRST:
+            # How many is left to chance, for what runs do may have a period.
+            self.untimed = self._promised = _LEAST_UNTIMED + (spent & _UNTIMED_SPREAD)
+            self._usual_ns = spent
 
 
 @dataclass(frozen=True)
@@ -78,6 +105,8 @@ class Operator:
     """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
     screen: Screen | None = None
     """What hands the filters among the readers their rows, where they are many."""
+    times_every_run = False
+    """Its time decides about its plan: small runs are timed too."""
     quantum = MAX_INSTANT
     """Elements it takes in a turn, at most, whatever the scheduler grants."""
     is_stateless = False
@@ -182,8 +211,9 @@ class Operator:
 
         Never blocks and never calls another operator.
         """
-        start = perf_counter_ns()
         counters, consumed = self.counters, 0
+        untimed = counters.untimed
+        start = 0 if untimed else perf_counter_ns()
         if self._emission is None:
             inputs = self.inputs
             until = inputs[0].progress if len(inputs) == 1 else self.available()
@@ -209,10 +239,17 @@ class Operator:
                 self._complete()
                 return 0
             counters.elements_in += consumed
+            if untimed and consumed >= SMALL:
+                start = perf_counter_ns()
             self._emission = iter(self.process(batches, until))
+        elif untimed:
+            start = perf_counter_ns()
         self._emit(self._emission)
-        counters.time_ns += perf_counter_ns() - start
-        counters.runs += 1
+        if start:
+            stands_for_others = not untimed and consumed < SMALL and not self.times_every_run
+            counters.time(perf_counter_ns() - start, stands_for_others)
+        else:
+            counters.untimed = untimed - 1
         return consumed
 
     def _emit(self, emission: Iterator[Batch]) -> None:
