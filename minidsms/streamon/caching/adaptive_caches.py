@@ -64,6 +64,7 @@ class AdaptiveCaches:
         self._sampler = PipelineSampler(join, self._measures_time, lambda: self.executor.joining_ns)
         look = max(1, self._options.interval // WINDOW)
         self.profiler = CacheProfiler(self.executor, self._sampler, self._measures_time, look=look)
+        self.profiler.budget = self._budget
         self.adaptation: Adaptation[JoinPlan] = Adaptation(
             "caching", operator, self.executor, self.profiler, _Waiting(), streamon
         )
@@ -120,7 +121,7 @@ class AdaptiveCaches:
             self._start_over()
         self._entered = entered
         if self._streamon.settings["cache_memory"] != self._budget:
-            self._budget = self._streamon.settings["cache_memory"]
+            self._budget = self.profiler.budget = self._streamon.settings["cache_memory"]
             self._join.allot(Memory(self._budget, {} if self._selection is None else self._selection.priorities))
         if not self.adaptation.is_free:
             self._rest()

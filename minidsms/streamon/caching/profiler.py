@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import isnan
 from typing import Any
 
@@ -23,7 +23,13 @@ from minidsms.streamon.caching.contracts import (
     Samples,
     key_parts,
 )
-from minidsms.streamon.caching.costs import CacheStatistics, CacheValue, PipelineStatistics, value_of
+from minidsms.streamon.caching.costs import (
+    CacheStatistics,
+    CacheValue,
+    PipelineStatistics,
+    expected_bytes,
+    value_of,
+)
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.miss_probability import WINDOW, MissProbability
 from minidsms.streamon.caching.step_costs import StepCosts
@@ -36,6 +42,8 @@ LEAST_SAMPLED = 64
 """Elements of a pipeline without caches that say something of its d and c."""
 LEAST_SHARE = 0.1
 """Of the elements, what an input brings that matters."""
+ROOM = 2.0
+"""Bytes of buckets for one of entries: their sizes are powers of two, and not all are filled."""
 LEAST_PROBES = 256
 """Probes of a used cache that say something of its misses, beside those that fill it."""
 
@@ -54,7 +62,7 @@ class _Look:
 
 class CacheProfiler:
     """Looks at the executor's figures. window: W; look: elements of an observation; measures_time: else steps are
-    counted.
+    counted.  budget: bytes of all caches, None for no limit.
     """
 
     def __init__(
@@ -68,6 +76,7 @@ class CacheProfiler:
         self.window = window
         self.look = look
         self.elements = 0
+        self.budget: int | None = None
         self.profiled: dict[CacheSpec, MissProbability] = {}
         self.step_costs = StepCosts(measures_time)
         self._executor = executor
@@ -150,8 +159,9 @@ class CacheProfiler:
 
     def end(self) -> None:
         """Keep what the profiles say, and end them."""
+        pipelines = self.pipelines()
         for spec in self.profiled:
-            known = self.cache(spec)
+            known = None if pipelines is None else self._estimated(spec, pipelines)
             if known is not None:
                 self._known[spec] = known
         self.profiled = {}
@@ -202,13 +212,29 @@ class CacheProfiler:
         pipelines = self.pipelines()
         if pipelines is None:
             return None
-        seen = self._counted(spec)
-        if seen is None and spec in self.profiled:
+        counted = self._counted(spec)
+        if counted is not None:
+            return self.assumed(spec, pipelines, *counted)
+        estimated = self._estimated(spec, pipelines)
+        return None if estimated is None else self._fitted(spec, estimated)
+
+    def _estimated(self, spec: CacheSpec, pipelines: Sequence[PipelineStatistics]) -> CacheStatistics | None:
+        """Of a cache that has room for all its entries."""
+        seen: tuple[float, float] | None = None
+        if spec in self.profiled:
             estimate = self.profiled[spec]
             seen = None if estimate.estimate is None else (estimate.estimate, estimate.distinct_keys)
         if seen is None and spec in self._known:
             seen = self._known[spec].miss_probability, self._known[spec].entries
         return None if seen is None else self.assumed(spec, pipelines, *seen)
+
+    def _fitted(self, spec: CacheSpec, cache: CacheStatistics) -> CacheStatistics:
+        """The statistics with as many of the hits as the budget has room for entries."""
+        if self.budget is None or not cache.entries:
+            return cache
+        words = len(key_parts(spec, self._executor.plan.orders, self._executor.join.equalities))
+        room = self.budget / (ROOM * expected_bytes(spec, words, cache, 0.0))
+        return replace(cache, miss_probability=1 - (1 - cache.miss_probability) * min(1.0, room))
 
     def assumed(
         self, spec: CacheSpec, pipelines: Sequence[PipelineStatistics], misses: float, entries: float = 0.0

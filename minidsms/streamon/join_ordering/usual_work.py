@@ -12,9 +12,13 @@ ENOUGH = 16_384
 
 
 class UsualWork:
-    """Slots inspected and tuples found per element under the present plan, against those of the time before."""
+    """Slots inspected and tuples found per element under the present plan, against those of the time before.
 
-    def __init__(self) -> None:
+    change: the share by which they differ when they have changed.
+    """
+
+    def __init__(self, change: float = CHANGE) -> None:
+        self._change = change
         self._plan: object = None
         self._counted = (0, 0, 0)
         self._usual: tuple[float, float] | None = None
@@ -34,7 +38,7 @@ class UsualWork:
         if usual is None:
             self._usual = seen
             return False
-        if all(abs(a - b) <= CHANGE * max(a, b, 0.1) for a, b in zip(seen, usual)):
+        if all(abs(a - b) <= self._change * max(a, b, 0.1) for a, b in zip(seen, usual)):
             return False
         self._usual = seen
         return True

@@ -31,6 +31,8 @@ INTERVAL = 10_000
 """Elements between two looks (I of Babu 2005, section 5.5.5)."""
 PAUSE = 8_192
 """Elements before anything is asked again."""
+CHANGE = 0.5
+"""A share of itself by which the work for an element differs where trees are looked at again at once."""
 LONGEST = 16
 """Intervals between two looks while nothing changes."""
 SHARE = 0.01
@@ -65,7 +67,7 @@ class AdaptiveTrees:
         self._has_news = False
         self._shares = ArrivalShares()
         self._interval = INTERVAL
-        self._work = UsualWork()
+        self._work = UsualWork(CHANGE)
         self._streamon = streamon
         self._arrived = [0] * join.graph.n
         self._unseen = 0
@@ -127,8 +129,9 @@ class AdaptiveTrees:
 
     def _has_changed(self, latest: list[int]) -> bool:
         """Inputs bring other shares of the elements, or an element makes other work."""
-        have_shifted = self._shares.have_shifted(latest)
-        return self._work.has_changed(self.executor.plan, self._join.work()) or have_shifted
+        works_else = self._work.has_changed(self.executor.plan, self._join.work())
+        # Work changes by chance, too: after a look in vain it must have been usual for a while.
+        return self._shares.have_shifted(latest) or (works_else and 4 * sum(self._recent) >= self._interval)
 
     def _look(self, instant: int) -> None:
         """Measure the windows, and take the tree that follows. Later and later as long as nothing changes."""

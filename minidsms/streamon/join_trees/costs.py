@@ -35,10 +35,10 @@ class UnitCosts:
     tuple: float
 
 
-MEASURED = UnitCosts(probe=9.5, match=15.0, keep=30.0, flat_probe=12.0, flat_match=3.0, element=38.0, tuple=5.5)
+MEASURED = UnitCosts(probe=16.0, match=8.8, keep=35.2, flat_probe=9.2, flat_match=4.5, element=47.4, tuple=6.5)
 """As `python -m experiments.caching.calibration` finds them on the machine of its results. What another machine, or
 other rows, cost more or less is learned while joins run (`reoptimizer.py`)."""
-ENTERING = UnitCosts(probe=50.0, match=5.0, keep=5.0, flat_probe=3.0, flat_match=4.0, element=50.0, tuple=60.0)
+ENTERING = UnitCosts(probe=56.7, match=15.0, keep=1.0, flat_probe=9.1, flat_match=16.3, element=37.7, tuple=14.4)
 """Where joins of streams with ranges let rows go themselves: the MJoin probes block by block there."""
 ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 """Where time is not measured."""

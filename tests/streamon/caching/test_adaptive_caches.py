@@ -82,6 +82,15 @@ def test_the_memory_of_caches_may_change_while_they_are_used(running: Running) -
     assert running.nbytes > 8192
 
 
+def test_caches_that_would_have_no_memory_are_not_tried() -> None:
+    running = Running(caching="prefix", cache_memory=1)
+    running.run()
+    assert running.query.decisions() == []
+    running.db.execute("SET cache_memory = none")
+    running.run(4000)
+    assert running.plan == CACHED
+
+
 def test_a_plan_that_is_pinned_and_a_connection_that_does_not_adapt_get_no_caches(running: Running) -> None:
     running.query.pin_plan()
     running.run()
