@@ -41,16 +41,18 @@ class LinearRoad:
     """A query of the table. thesis: the constraint and the ratios of memory and time that are reported there.
 
     minutes: how long the cars drive.  modes: in which it is measured; without SWJ and lossy where nothing differs.
+    cars: on the road at once.
     """
 
     query: Query
     thesis: tuple[str, float, float]
     minutes: int
     modes: tuple[str, ...] = ("off", "SWJ", "exact", "lossy")
+    cars: int = CARS
 
 
 QUERIES = {
-    "CurCarSeg": LinearRoad(Query(dict([REPORTS]), CUR_CAR_SEG), ("many-one", 0.09, 0.65), 40, ("off", "exact")),
+    "CurCarSeg": LinearRoad(Query(dict([REPORTS]), CUR_CAR_SEG), ("many-one", 0.09, 0.65), 30, ("off", "exact")),
     "AccSeg": LinearRoad(
         Query(
             dict([REPORTS]),
@@ -59,7 +61,7 @@ QUERIES = {
             " HAVING COUNT(DISTINCT xpos) = 1 AND COUNT(*) = 4) AS AccCars WHERE CurCarSeg.car = AccCars.car",
         ),
         ("RIDS", 0.13, 0.99),
-        20,
+        15,
         ("off", "exact"),
     ),
     "AccSeg, streams": LinearRoad(
@@ -69,7 +71,7 @@ QUERIES = {
             " accident [RANGE 5 MINUTES] AS A WHERE P.car = A.car",
         ),
         ("RIDS", 0.13, 0.99),
-        12,
+        9,
     ),
     "CarExitStr": LinearRoad(
         Query(
@@ -78,7 +80,7 @@ QUERIES = {
             " exit [RANGE 30 SECONDS] AS X WHERE P.car = X.car",
         ),
         ("RIDS", 0.10, 0.49),
-        10,
+        6,
     ),
     "NegTollStr": LinearRoad(
         Query(
@@ -91,6 +93,7 @@ QUERIES = {
         ),
         ("RIDS", 0.13, 0.62),
         20,
+        cars=30_000,
     ),
 }
 

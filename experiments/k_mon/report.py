@@ -154,7 +154,7 @@ def report_linear_road(quicker: int) -> str:
     """Table 6.3."""
     rows = []
     for name, query in linear_road.QUERIES.items():
-        found = linear_road.measure(name, linear_road.CARS // quicker)
+        found = linear_road.measure(name, query.cars // quicker)
         base = found["off"]
         constraint, memory_ratio, time_ratio = query.thesis
         others = [found.get(mode) for mode in ("SWJ", "exact", "lossy")]
@@ -163,6 +163,7 @@ def report_linear_road(quicker: int) -> str:
             (
                 name,
                 constraint,
+                query.cars // quicker,
                 base.steady_nbytes / 1e6,
                 memory_ratio,
                 *("" if one is None else one.steady_nbytes / base.steady_nbytes for one in others),
@@ -171,7 +172,7 @@ def report_linear_road(quicker: int) -> str:
                 "" if others[2] is None else 100 * (1 - others[2].answers / base.answers),
             )
         )
-    titles = ["query", "constraint", "whole windows, MB", "memory, thesis", "SWJ", "exact", "lossy"]
+    titles = ["query", "constraint", "cars", "whole windows, MB", "memory, thesis", "SWJ", "exact", "lossy"]
     titles += ["time, thesis", "SWJ", "exact", "lossy", "lost, % of results"]
     return write("linear_road", "k-Mon: Linear Road", [remarks.section("Table 6.3: Linear Road", table(titles, rows))])
 
