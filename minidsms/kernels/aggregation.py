@@ -11,12 +11,13 @@ value has left is all zeros again, so a freed group needs no cleaning.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from minidsms.machine_code import kernel
 
 NULL, VALUE, FAILED = range(3)
 
 
-@njit("int64(int64[::1], int8[::1], int64[::1], int8[::1], int64[::1])", cache=True, nogil=True)
+@kernel("int64(int64[::1], int8[::1], int64[::1], int8[::1], int64[::1])")
 def weigh_distinct(pairs: np.ndarray, weight: np.ndarray, counts: np.ndarray, out: np.ndarray, gone: np.ndarray) -> int:
     """DISTINCT: of equal values the first that comes and the last that leaves weigh.
 

@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from numba import int64, njit
-
 from minidsms.elements import Int64Array
+from minidsms.machine_code import helper, int64, kernel
 
 TOTAL, HELD, MARK_WORDS = range(3)
 """Arrivals so far; marks held."""
@@ -19,7 +18,7 @@ _COARSENESS = 3
 """The distance of two marks of a slice is at most 1/2^3 of that to its end."""
 
 
-@njit("int64(int64[:, ::1], int64, int64, int64)", cache=True, nogil=True)
+@helper("int64(int64[:, ::1], int64, int64, int64)")
 def _thin(marks: Int64Array, held: int, room: int, total: int) -> int:
     """Keep at most `room` marks, none too old, with gaps in proportion to the age. Returns how many there are."""
     fineness = int64(16)
@@ -37,7 +36,7 @@ def _thin(marks: Int64Array, held: int, room: int, total: int) -> int:
     return held
 
 
-@njit("void(int64[::1], int64[:, ::1], int64[::1])", cache=True, nogil=True)
+@kernel("void(int64[::1], int64[:, ::1], int64[::1])")
 def note_arrivals(ts: Int64Array, marks: Int64Array, state: Int64Array) -> None:
     """Rows have come. ts: (n,) nondecreasing.  O(m + log n), and the rows of the instants marked."""
     n, total, held = len(ts), state[TOTAL], state[HELD]

@@ -5,15 +5,12 @@ The slots are those of `kernels.mjoin`; `instants` says of each when its row cam
 
 from __future__ import annotations
 
-from numba import int32, int64, njit, uint64
-
 from minidsms.elements import MAX_INSTANT
-
-# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import HI, LEAVES, LENGTH, LINKED, LO, MARKS, MASK, NO_RANGE, STOP
+from minidsms.machine_code import int32, int64, kernel, uint64
 
 
-@njit("int64(int64[::1], int64[::1], int32[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("int64(int64[::1], int64[::1], int32[::1], int64[::1], int64[::1])")
 def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-def]
     """Write a stream's elements into the slots from HI on: numbers into the ring, instants; STOP is set.
 
@@ -38,7 +35,7 @@ def take_arrivals(seq, ts, ring, instants, figures):  # type: ignore[no-untyped-
     return int64(most)
 
 
-@njit("void(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
+@kernel("void(int64[::1], int64[:, ::1], int64)")
 def expire(instants, inputs, until):  # type: ignore[no-untyped-def]
     """Let go the rows that have left at `until`, and say when the next one leaves; no element waits."""
     for j in range(len(inputs)):

@@ -9,9 +9,8 @@ docs/semantics S2.
 
 from __future__ import annotations
 
-from numba import njit
-
 from minidsms.elements import Int8Array, Int64Array
+from minidsms.machine_code import helper, kernel
 
 SIZE, TOTAL, MISSING = 0, 1, 2
 CHANGE, EVENT, SLOT, COPY, IS_SHOWING, WRITTEN = 0, 1, 2, 3, 4, 5
@@ -20,7 +19,7 @@ DONE, FULL, NEEDS_SLOTS, NEEDS_ROOM = 0, 1, 2, 3
 _A = "int64[::1]"
 
 
-@njit(f"int64(int64[:, ::1], int64, {_A})", cache=True, nogil=True)
+@helper(f"int64(int64[:, ::1], int64, {_A})")
 def _bucket_of(words: Int64Array, row: int, buckets: Int64Array) -> int:
     """The bucket of a row: a multiply-and-shift mix of its words."""
     h = 0
@@ -30,7 +29,7 @@ def _bucket_of(words: Int64Array, row: int, buckets: Int64Array) -> int:
     return h & (len(buckets) - 1)
 
 
-@njit(f"void(int64[:, ::1], int64, {_A}, {_A})", cache=True, nogil=True)
+@kernel(f"void(int64[:, ::1], int64, {_A}, {_A})")
 def chain_rows(words: Int64Array, size: int, buckets: Int64Array, next_in_bucket: Int64Array) -> None:
     """Fill empty buckets with the rows [0, size)."""
     for s in range(size):
@@ -39,7 +38,7 @@ def chain_rows(words: Int64Array, size: int, buckets: Int64Array, next_in_bucket
         buckets[b] = s
 
 
-@njit(f"void(int64, int64, int64, {_A}, {_A})", cache=True, nogil=True)
+@helper(f"void(int64, int64, int64, {_A}, {_A})")
 def _replace_link(old: int, new: int, bucket: int, buckets: Int64Array, next_in_bucket: Int64Array) -> None:
     """Let whatever points at `old` in the chain of the bucket point at `new`."""
     if buckets[bucket] == old:
@@ -51,7 +50,7 @@ def _replace_link(old: int, new: int, bucket: int, buckets: Int64Array, next_in_
     next_in_bucket[s] = new
 
 
-@njit(f"int64(int64[:, ::1], int64, int64, int64[:, ::1], {_A}, {_A}, {_A}, {_A})", cache=True, nogil=True)
+@helper(f"int64(int64[:, ::1], int64, int64, int64[:, ::1], {_A}, {_A}, {_A}, {_A})")
 def _change(
     changes: Int64Array,
     row: int,
@@ -107,11 +106,9 @@ def _change(
     return 1
 
 
-@njit(
-    f"int64({_A}, int8[::1], int64[:, ::1], {_A}, int64, int64[:, ::1], {_A}, {_A}, {_A}, {_A}, {_A}, {_A},"
-    f" int64[:, ::1])",
-    cache=True,
-    nogil=True,
+@kernel(
+    f"int64({_A}, int8[::1], int64[:, ::1], {_A}, int64, int64[:, ::1], {_A}, {_A}, {_A}, {_A}, {_A}, {_A}, int64[:,"
+    " ::1])"
 )
 def show_bag(
     change_ts: Int64Array,

@@ -7,13 +7,9 @@ links and unlinks these slots instant by instant; here the elements of a batch o
 
 from __future__ import annotations
 
-import numpy as np
-from numba import int64, njit, uint64
-
 from minidsms.elements import Int64Array
-
-# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import UNLINKED
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 FREE = -2
 """As a row node's next: the slot holds no row."""
@@ -22,11 +18,9 @@ MISSING = -1
 """What `take_rows` returns where a deletion cancels no row that is held."""
 
 
-@njit(
+@kernel(
     "int64(int8[::1], int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64,"
-    " int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+    " int64[::1], int64[::1])"
 )
 def take_rows(  # type: ignore[no-untyped-def]
     sign, rows, hashes, heads, row_nodes, words, free, top, places, freed
@@ -70,7 +64,7 @@ def take_rows(  # type: ignore[no-untyped-def]
     return int64(top)
 
 
-@njit("void(int64[::1], int64[:, ::1])", cache=True, nogil=True)
+@kernel("void(int64[::1], int64[:, ::1])")
 def rehash(heads, row_nodes):  # type: ignore[no-untyped-def]
     """Fill empty buckets with the rows held."""
     mask = len(heads) - 1
@@ -81,7 +75,7 @@ def rehash(heads, row_nodes):  # type: ignore[no-untyped-def]
             heads[b] = slot
 
 
-@njit("int64(int64[:, ::1], int64, int64, int64, int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@kernel("int64(int64[:, ::1], int64, int64, int64, int64[::1], int64[::1], int64)")
 def take_key_words(words, column, mask_word, bit, slots, nodes, base):  # type: ignore[no-untyped-def]
     """Write a column of the rows in these slots into a key's nodes; returns how many are NULL."""
     nulls = 0
@@ -94,7 +88,7 @@ def take_key_words(words, column, mask_word, bit, slots, nodes, base):  # type: 
     return int64(nulls)
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+@helper(inline=True)
 def _mixed(h, word):  # type: ignore[no-untyped-def]
     x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
     x ^= x >> uint64(32)
@@ -102,7 +96,7 @@ def _mixed(h, word):  # type: ignore[no-untyped-def]
     return int64(x ^ (x >> uint64(29)))
 
 
-@njit("void(int64[::1], int64, int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("void(int64[::1], int64, int64[::1], int64[::1])")
 def combine_keys_of(nodes: Int64Array, base: int, parts: Int64Array, slots: Int64Array) -> None:
     """`kernels.mjoin.combine_keys` of slots that stand in no order."""
     for slot in slots:
@@ -114,15 +108,3 @@ def combine_keys_of(nodes: Int64Array, base: int, parts: Int64Array, slots: Int6
                 following = int64(UNLINKED)
         nodes[base + 2 * slot] = h
         nodes[base + 2 * slot + 1] = following
-
-
-@njit("int64[::1](int64[:, ::1])", cache=True, nogil=True)
-def held(row_nodes: Int64Array) -> Int64Array:
-    """The slots that hold rows."""
-    slots = np.empty(len(row_nodes), np.int64)
-    n = 0
-    for slot in range(len(row_nodes)):
-        if row_nodes[slot, 1] != FREE:
-            slots[n] = slot
-            n += 1
-    return slots[:n].copy()

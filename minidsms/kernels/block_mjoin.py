@@ -15,12 +15,10 @@ are swept when there are too many of them. Babu 2005, section 5.4; the index is 
 
 from __future__ import annotations
 
-from numba import int64, uint64
-
 # A name to a line would be a sixth of the file.
 # isort: off
 # fmt: off
-from minidsms.kernels.join_cache_entries import kernel
+from minidsms.machine_code import helper, int64, kernel, uint64
 from minidsms.kernels.join_cache_layout import (
     CHUNK_HEAD, FILL, INLINE, INLINE_AT, MEMBERS, PLACED_WORDS, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK,
     STEP_CHECKS_END, STEP_TARGET, SWEEP_AT, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
@@ -47,7 +45,7 @@ from minidsms.kernels.join_operations import operate, window_bucket
 # ------------------------------------------------------------------------------------------------ taking up a block
 
 
-@kernel()
+@helper
 def _take_turns(runs, instants, inputs, stops, state, work, turns, begins, netted, of_streams):  # type: ignore[no-untyped-def]
     """Cut the elements that come next, at most work[ROOM], into turns; returns how many turns there are.
 
@@ -115,7 +113,7 @@ def _take_turns(runs, instants, inputs, stops, state, work, turns, begins, nette
     return count
 
 
-@kernel()
+@helper
 def _link(inputs, keys, nodes, heads, i, first):  # type: ignore[no-untyped-def]
     """Put the slots of input i from `first` up to HI at the head of their buckets; those with a NULL key into none."""
     stop, mask, has_nulls = inputs[i, HI], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
@@ -139,7 +137,7 @@ def _link(inputs, keys, nodes, heads, i, first):  # type: ignore[no-untyped-def]
     inputs[i, LINKED] = stop
 
 
-@kernel()
+@helper
 def _begin_lists(capacity, turns, count, inputs, keys, nodes, lists, rows):  # type: ignore[no-untyped-def]
     """Write the elements of the turns into the lists of their inputs."""
     n = len(inputs)
@@ -158,7 +156,7 @@ def _begin_lists(capacity, turns, count, inputs, keys, nodes, lists, rows):  # t
                 at += width
 
 
-@kernel()
+@helper
 def _open_block(  # type: ignore[no-untyped-def]
     runs, instants, inputs, keys, nodes, heads, stops, state, work, turns, begins, capacity, lists, rows, netted,
     of_streams,
@@ -182,7 +180,7 @@ def _open_block(  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------------------------------------------ the answer
 
 
-@kernel()
+@helper
 def _emit(  # type: ignore[no-untyped-def]
     capacity, turns, lists, rows, entries, finals, placed, checks, inputs, keys, nodes, heads, marks, stamps, chosen,
     levels, state, work, caches, members, pool, out, out_ts, out_sign, found,
@@ -346,7 +344,7 @@ def _emit(  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel()
+@helper
 def _adapt_room(begins, inputs, state, work):  # type: ignore[no-untyped-def]
     """A block as large as pays: rows passed over because they come later are the price of linking them first."""
     total = int64(0)
@@ -359,11 +357,11 @@ def _adapt_room(begins, inputs, state, work):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
-    " int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[:, ::1], int64[::1], int8[::1], int64)",
+    "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1],"
+    " int64[::1], int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64,"
+    " int64, int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
+    " int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:,"
+    " ::1], int64[::1], int8[::1], int64)"
 )
 def block_mjoin(  # type: ignore[no-untyped-def]
     runs, instants, inputs, keys, placed, checks, nodes, heads, marks, stamps, chosen, levels, stops, state, work,

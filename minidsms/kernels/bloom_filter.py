@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import int64, njit, uint64
 
 from minidsms.elements import Int64Array
+from minidsms.machine_code import int64, kernel, uint64
 
 UInt64Array = npt.NDArray[np.uint64]
 
 
-@njit("int64(int64[:, ::1], int64, int64, uint64[::1], int64)", cache=True, nogil=True)
+@kernel("int64(int64[:, ::1], int64, int64, uint64[::1], int64)")
 def add_keys(keys: Int64Array, begin: int, end: int, bits: UInt64Array, log2_bits: int) -> int:
     """Set the bits of the keys [begin, end); how many of them were not set before.
 

@@ -14,13 +14,13 @@ reduced by other inputs Y, at least those that join with Y.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import int64, uint64
+from typing import Any
 
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
-from minidsms.kernels.join_cache_entries import append, drop, find, kernel, note_miss, remove, sweep, take_table_page
+from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.kernels.join_cache_entries import append, drop, find, note_miss, remove, sweep, take_table_page
 from minidsms.kernels.join_instants import (
     CANCEL, DELETE, INSERT, START, deletions_first, next_arrivals, next_runs, stamp,
 )
@@ -33,7 +33,6 @@ from minidsms.kernels.join_cache_layout import (
     TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, UP, UPDATE, UPDATES_END,
     WITNESS, WITNESSES,
 )
-# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import (
     BACKS, DELETED, DEPTH, DONE, FIRST, FULL, HAS_NULLS, HEADS, HI, INPUT, INSPECTED, INSTANT, IS_BAG, KEY,
     KEYS_END, LEAVING, LO, MARKS, MASK, MIDDLE, MISSING, NODES, OLD_HI, OLD_LO, PHASE, PROBE_HI,
@@ -43,8 +42,8 @@ from minidsms.kernels.mjoin import (
 # isort: on
 
 
-@kernel("int64(int64, int64)", inline="always")
-def _bucket(tag: int, shift: int) -> np.int64:
+@helper(inline=True)
+def _bucket(tag: int, shift: int) -> Any:
     h = uint64(tag)
     h ^= h >> uint64(32)
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
@@ -53,7 +52,7 @@ def _bucket(tag: int, shift: int) -> np.int64:
 # ------------------------------------------------------------------------------------------------- caches
 
 
-@kernel()
+@helper
 def _begin_entry(caches, c, tables, entry, place, same, pool, owners, free, key):  # type: ignore[no-untyped-def]
     """Begin the key's entry, empty, in place of any other in its bucket; its address, -1 where there is no room.
 
@@ -82,7 +81,7 @@ def _begin_entry(caches, c, tables, entry, place, same, pool, owners, free, key)
     return b
 
 
-@kernel()
+@helper
 def _has_witness(caches, c, members, inputs, pool, b, i, begin):  # type: ignore[no-untyped-def]
     """The latest tuple of pipeline i that looked the entry up is still there. begin: of its inputs among `members`."""
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
@@ -93,7 +92,7 @@ def _has_witness(caches, c, members, inputs, pool, b, i, begin):  # type: ignore
     return lives
 
 
-@kernel()
+@helper
 def _witness(caches, c, members, chosen, pool, b, i, begin):  # type: ignore[no-untyped-def]
     """Note the tuple of pipeline i that looks the entry up now."""
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
@@ -102,7 +101,7 @@ def _witness(caches, c, members, chosen, pool, b, i, begin):  # type: ignore[no-
         pool[at + w] = chosen[members[begin + w - 1]]
 
 
-@kernel()
+@helper
 def _insert(caches, c, members, inputs, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
     """The segment's join has gained the slots chosen."""
     if pool[b] >= pool[b + SWEEP_AT]:
@@ -114,7 +113,7 @@ def _insert(caches, c, members, inputs, chosen, pool, owners, free, b):  # type:
         append(caches, c, members, chosen, pool, owners, free, b)
 
 
-@kernel()
+@helper
 def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
     """The segment's join has lost the slots chosen."""
     at = find(caches, c, members, chosen, pool, b)
@@ -123,7 +122,7 @@ def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def
         remove(caches, c, pool, b, at)
 
 
-@kernel()
+@helper
 def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-untyped-def]
     """Take a slot of bag i, which stands in its buckets, out of them."""
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
@@ -142,10 +141,10 @@ def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-unty
 
 
 @kernel(
-    "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
-    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)",
+    "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64, int64, int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)"
 )
 def cached_mjoin(  # type: ignore[no-untyped-def]
     runs, instants, inputs, keys, placed, checks, nodes, heads, places, backs, marks, stamps, chosen, levels, stops,

@@ -18,7 +18,8 @@ the size for what it holds: then the caller makes another and calls again; where
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from minidsms.machine_code import helper, kernel
 
 INFINITE = 1 << 60
 """k of a constraint that is not used."""
@@ -92,13 +93,13 @@ MOST_ENTRIES = 1 << 12
 """Where more would be remembered, every other key is watched no more: a greater table would not stay in the cache."""
 
 
-@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@helper("void(int64[::1], int64[::1], int64)")
 def _set_k(state: np.ndarray, settings: np.ndarray, k: int | np.int64) -> None:
     state[K] = k
     state[K_KEPT] = INFINITE if k == INFINITE else max(k, k * settings[GROWTH] // 1024)
 
 
-@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@kernel("void(int64[::1], int64[::1], int64)")
 def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     """k_u is infinite from arrival n on, until the next window W tells a better one."""
     state[INCREASES] += 1
@@ -114,7 +115,7 @@ def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     state[SEEN] = 0
 
 
-@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@helper("void(int64[::1], int64[::1], int64)")
 def _nap(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     trial = settings[WINDOW] * SHARE
     state[NAP] = min(max(2 * state[NAP], trial), MOST_NAPS * trial)
@@ -122,7 +123,7 @@ def _nap(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     state[FARTHEST] = 0
 
 
-@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@helper("void(int64[::1], int64[::1], int64)")
 def _doze(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     """This stream does not keep the constraint: from now on try it seldom, on a share of the keys."""
     _set_k(state, settings, INFINITE)
@@ -134,7 +135,7 @@ def _doze(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     _nap(state, settings, n)
 
 
-@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@helper("void(int64[::1], int64[::1], int64)")
 def _try(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     """At the end of a block of a trial: has it failed, or is the constraint kept again?
 
@@ -153,7 +154,7 @@ def _try(state: np.ndarray, settings: np.ndarray, n: int) -> None:
         state[FARTHEST] = 0
 
 
-@njit("void(int64[::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+@helper("void(int64[::1], int64[::1], int64[::1], int64, int64)")
 def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, highest: int) -> None:
     """Adjust k_u at arrival n (the first is 1): the block ends, or has a greater distance. Section 6.6.3."""
     window = settings[WINDOW]
@@ -204,7 +205,7 @@ def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, h
     state[NEXT] = max(n, state[ASLEEP]) + settings[BLOCK]
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _mixed(word: int) -> int:
     """Bits that tell nothing of the word; as in Murmur3's finaliser."""
     h = np.uint64(word)
@@ -214,13 +215,13 @@ def _mixed(word: int) -> int:
     return h  # type: ignore[return-value]
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _is_watched(key: int, seed: int, shift: int | np.int64) -> bool:
     """One of the keys that are watched: of those watched at a greater shift all are at a lesser one."""
     return bool((np.int64(_mixed(key ^ (seed << 17)) >> np.uint64(40)) & ((1 << shift) - 1)) == 0)
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _find(keys: np.ndarray, marks: np.ndarray, key: int) -> int:
     """The key's slot, or the empty one where it would stand."""
     mask = keys.shape[0] - 1
@@ -230,7 +231,7 @@ def _find(keys: np.ndarray, marks: np.ndarray, key: int) -> int:
     return int(at)
 
 
-@njit("void(int64[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@helper("void(int64[::1], int64[::1], int64[::1], int64)")
 def _remove(keys: np.ndarray, marks: np.ndarray, born: np.ndarray, hole: int) -> None:
     """Empty a slot; its followers move back, so that no search ends too soon."""
     mask = keys.shape[0] - 1
@@ -245,11 +246,12 @@ def _remove(keys: np.ndarray, marks: np.ndarray, born: np.ndarray, hole: int) ->
     marks[hole] = EMPTY
 
 
-@njit("boolean(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+@helper("boolean(int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)")
 def sweep(
     keys: np.ndarray,
     marks: np.ndarray,
     born: np.ndarray,
+    kept: np.ndarray,
     state: np.ndarray,
     settings: np.ndarray,
     least_mark: int | np.int64,
@@ -257,11 +259,10 @@ def sweep(
 ) -> bool:
     """Drop entries that left with their window, and those before `least_mark` but for a sample, which thins out with
     age; whether the table still has a good size then. Dormant, all the keys that are watched stay as long as their
-    window.
+    window.  kept: (3, more than are live), for the time being.
     """
     slots = keys.shape[0]
     oldest = now - settings[HORIZON]
-    kept = np.empty((3, state[LIVE]), np.int64)
     live = 0
     for at in range(slots):
         mark = marks[at]
@@ -298,11 +299,9 @@ def sweep(
     return bool(2 * state[LIVE] <= slots and (8 * state[LIVE] >= slots or slots == SMALLEST))
 
 
-@njit(
+@kernel(
     "int64(int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+    " int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])"
 )
 def observe_joins(
     parents: np.ndarray,
@@ -317,6 +316,7 @@ def observe_joins(
     keys: np.ndarray,
     marks: np.ndarray,
     born: np.ndarray,
+    spare: np.ndarray,
 ) -> int:
     """RIDS: join distances of both streams' next tuples, of which ARRIVED counts the children.
 
@@ -363,7 +363,7 @@ def observe_joins(
                 _judge(state, peaks, settings, n, highest)
                 following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
                 now = 2 * (child_ts[c - 1] if by_time else parent)
-                if n < state[ASLEEP] and not sweep(keys, marks, born, state, settings, 0, now):
+                if n < state[ASLEEP] and not sweep(keys, marks, born, spare, state, settings, 0, now):
                     status = RESIZE
                     break
             continue
@@ -376,7 +376,7 @@ def observe_joins(
         if marks[at] == EMPTY:
             if state[LIVE] >= room or state[SWEEP]:
                 least = n - state[K_KEPT] + 1 if state[K_KEPT] < INFINITE else np.int64(0)
-                if not sweep(keys, marks, born, state, settings, least, 2 * clock):
+                if not sweep(keys, marks, born, spare, state, settings, least, 2 * clock):
                     status = RESIZE
                     break
                 shift = state[SHIFT]
@@ -394,10 +394,9 @@ def observe_joins(
     return status
 
 
-@njit(
-    "int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@kernel(
+    "int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64[:, ::1])"
 )
 def observe_clusters(
     values: np.ndarray,
@@ -408,6 +407,7 @@ def observe_clusters(
     keys: np.ndarray,
     marks: np.ndarray,
     born: np.ndarray,
+    spare: np.ndarray,
 ) -> int:
     """CA: clustering distances of a stream's next tuples. A mark is the thesis' C_v (section 6.7.2)."""
     i = state[AT_PARENT]
@@ -433,7 +433,7 @@ def observe_clusters(
             else:
                 if state[LIVE] >= room or state[SWEEP]:
                     least = n - state[K_KEPT] if state[K_KEPT] < INFINITE else np.int64(0)
-                    if not sweep(keys, marks, born, state, settings, least, n):
+                    if not sweep(keys, marks, born, spare, state, settings, least, n):
                         status = RESIZE
                         break
                     shift = state[SHIFT]
@@ -449,7 +449,7 @@ def observe_clusters(
             seen = np.int64(0)
             _judge(state, peaks, settings, n, highest)
             following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
-            if n < state[ASLEEP] and not sweep(keys, marks, born, state, settings, 0, n):
+            if n < state[ASLEEP] and not sweep(keys, marks, born, spare, state, settings, 0, n):
                 status = RESIZE
                 break
     state[AT_PARENT], state[ARRIVED], state[HIGHEST] = i, n, highest
@@ -457,7 +457,7 @@ def observe_clusters(
     return status
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _first_above(steps: np.ndarray, oldest: int, end: int, value: int) -> int:
     """The first step of [oldest, end) whose value is greater; there is one."""
     mask = steps.shape[1] - 1
@@ -471,11 +471,7 @@ def _first_above(steps: np.ndarray, oldest: int, end: int, value: int) -> int:
     return low
 
 
-@njit(
-    "int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[:,::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[:,::1])")
 def observe_order(
     values: np.ndarray,
     valid: np.ndarray,
@@ -533,7 +529,7 @@ def observe_order(
     return status
 
 
-@njit("void(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("void(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
 def move_entries(
     keys: np.ndarray,
     marks: np.ndarray,

@@ -10,12 +10,13 @@ differs. What an instant leaves nowhere at all is named too, so that its id can 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from minidsms.machine_code import helper, kernel
 
 DISTINCT, UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = range(6)
 
 
-@njit("int64(int64, int64, int64)", cache=True, nogil=True)
+@helper("int64(int64, int64, int64)")
 def _multiplicity(rule: int, left: int, right: int) -> int:
     """How often a row is in the output."""
     if rule in (DISTINCT, UNION):
@@ -29,11 +30,9 @@ def _multiplicity(rule: int, left: int, right: int) -> int:
     return max(min(left, right), 0)
 
 
-@njit(
-    "void(int64, int64[::1], int8[::1], int64[::1], int64[::1], int8[::1], int64[::1], int64[:,::1],"
-    " int64[::1], int8[::1], int64[::1], int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@kernel(
+    "void(int64, int64[::1], int8[::1], int64[::1], int64[::1], int8[::1], int64[::1], int64[:,::1], int64[::1],"
+    " int8[::1], int64[::1], int64[::1], int64[::1])"
 )
 def count_rows(
     rule: int,

@@ -8,9 +8,9 @@ end.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
 
 from minidsms.elements import Int64Array
+from minidsms.machine_code import kernel, uint64
 
 MOST_BYTES = 21
 """Of a value: a sign, nineteen digits, and what ends it."""
@@ -18,7 +18,7 @@ MOST_BYTES = 21
 _COMMA, _NEWLINE, _MINUS, _ZERO = 44, 10, 45, 48
 
 
-@njit("int64(int64[:,::1], boolean[:,::1], uint8[::1])", cache=True, nogil=True)
+@kernel("int64(int64[:,::1], boolean[:,::1], uint8[::1])")
 def write_lines(values: Int64Array, present: np.ndarray, out: np.ndarray) -> int:
     """Write a line per row of values.T; returns how many bytes. present: (k, n), or (0, 0) where no value is NULL.
 

@@ -16,12 +16,9 @@ Rows that leave at an instant with insertions are probed only to cancel these (d
 
 from __future__ import annotations
 
-import numpy as np
-from numba import int64, njit, uint64
+from typing import Any
 
 from minidsms.elements import MAX_INSTANT, Int8Array, Int64Array
-
-# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import (
     ASKED,
     CHECK,
@@ -64,6 +61,7 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 (
     TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_INSTANTS, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
@@ -81,14 +79,14 @@ _ENOUGH = 64
 """Elements after which a step that drops less than a quarter of them behind another one is not asked so any more."""
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
-def _bucket(tag: int, shift: int) -> np.int64:
+@helper(inline=True)
+def _bucket(tag: int, shift: int) -> Any:
     h = uint64(tag)
     h ^= h >> uint64(32)
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
-@njit("void(int64[:, ::1], int8[::1], int64, int64, int64)", cache=True, nogil=True)
+@helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")
 def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
     """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
     for j in range(len(out)):
@@ -103,14 +101,15 @@ def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, 
         sign[p] = -1 if p < first + end - middle else 1
 
 
-@njit("void(int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[::1])", cache=True, nogil=True)
+@kernel("void(int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[::1])")
 def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
     """Write the steps with the places of their nodes and heads, which hold until the index is laid out anew."""
     at = 0
     for i in range(steps.shape[0]):
         for d in range(steps.shape[1]):
             step = placed[at : at + PLACED_WORDS]
-            step[:STEP_WORDS] = steps[i, d]
+            for w in range(STEP_WORDS):
+                step[w] = steps[i, d, w]
             x, y, j = step[PROBED], step[FROM_KEY], step[TARGET]
             step[TARGET_NODES], step[TARGET_HEADS], step[TARGET_SHIFT] = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
             step[TARGET_MASK], step[TARGET_INSTANTS] = inputs[j, MASK], inputs[j, MARKS]
@@ -120,7 +119,7 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             at += PLACED_WORDS
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+@helper("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)")
 def _link(inputs, keys, nodes, heads, i, stop):  # type: ignore[no-untyped-def]
     """Put the slots of input i up to `stop` at the head of their buckets; one with a NULL key stands in none."""
     first, mask, has_nulls = inputs[i, LINKED], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
@@ -144,11 +143,9 @@ def _link(inputs, keys, nodes, heads, i, stop):  # type: ignore[no-untyped-def]
     inputs[i, LINKED] = max(first, stop)
 
 
-@njit(
-    "int64(int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1])",
-    cache=True,
-    nogil=True,
+@helper(
+    "int64(int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1])"
 )
 def _drop(  # type: ignore[no-untyped-def]
     i, p, count, alive, firsts, placed, inputs, nodes, heads, instants, state
@@ -195,11 +192,9 @@ def _drop(  # type: ignore[no-untyped-def]
     return int64(kept)
 
 
-@njit(
+@helper(
     "int64(int64, int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+    " int64[::1], int64[::1])"
 )
 def _drop_behind(  # type: ignore[no-untyped-def]
     i, p, q, count, alive, firsts, placed, inputs, nodes, heads, instants, state
@@ -256,11 +251,9 @@ def _drop_behind(  # type: ignore[no-untyped-def]
     return int64(kept)
 
 
-@njit(
-    "int64(int64, int64, int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@helper(
+    "int64(int64, int64, int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1])"
 )
 def _survivors(  # type: ignore[no-untyped-def]
     i, stop, inputs, alive, firsts, keys, placed, nodes, heads, instants, state
@@ -289,7 +282,7 @@ def _survivors(  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-def]
     """Where a slot of input j is stamped: by its mark, or where there are none by the keys that the answer shows.
 
@@ -307,7 +300,7 @@ def _stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-d
     return int64(h & uint64(STAMPS - 1))
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _leaves(  # type: ignore[no-untyped-def]
     instants, inputs, gone, instant
 ):
@@ -332,12 +325,10 @@ def _leaves(  # type: ignore[no-untyped-def]
     return leaving
 
 
-@njit(
+@helper(
     "int64(int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1],"
-    " int64[:, ::1], int64[::1], int8[::1], int64)",
-    cache=True,
-    nogil=True,
+    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
+    " int64[::1], int8[::1], int64)"
 )
 def _generate(  # type: ignore[no-untyped-def]
     instants, inputs, alive, firsts, gone, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
@@ -511,7 +502,7 @@ def _generate(  # type: ignore[no-untyped-def]
     return int64(found)
 
 
-@njit("int64(int64[::1], int64[:, ::1], int64, int64)", cache=True, nogil=True)
+@helper("int64(int64[::1], int64[:, ::1], int64, int64)")
 def _first_from(instants, inputs, i, instant):  # type: ignore[no-untyped-def]
     """The first waiting slot of input i whose element comes at the instant or later."""
     base, mask, slot = inputs[i, MARKS], inputs[i, MASK], inputs[i, HI]
@@ -520,7 +511,7 @@ def _first_from(instants, inputs, i, instant):  # type: ignore[no-untyped-def]
     return int64(slot)
 
 
-@njit("int64(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
+@helper("int64(int64[::1], int64[:, ::1], int64)")
 def _block_end(instants, inputs, size):  # type: ignore[no-untyped-def]
     """The instant before which a block ends that has about `size` elements of each input, and whole instants."""
     end, least = int64(MAX_INSTANT), int64(MAX_INSTANT)
@@ -533,12 +524,10 @@ def _block_end(instants, inputs, size):  # type: ignore[no-untyped-def]
     return int64(max(end, least + 1)) if least < MAX_INSTANT else int64(MAX_INSTANT)
 
 
-@njit(
+@kernel(
     "int64(int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1],"
-    " int64[:, ::1], int64[::1], int8[::1])",
-    cache=True,
-    nogil=True,
+    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
+    " int64[::1], int8[::1])"
 )
 def join_entering(  # type: ignore[no-untyped-def]
     instants, inputs, alive, firsts, gone, placed, checks, keys, nodes, heads, marks, stamps, walks, state,

@@ -15,13 +15,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from minidsms.machine_code import helper, kernel
 
 _MASK = 0xFFFFFFFF
 _NULL, _VALUE = 0, 1
 
 
-@njit("void(int64[:,::1], int64, int64, int64, int64)", cache=True, nogil=True)
+@helper("void(int64[:,::1], int64, int64, int64, int64)")
 def _add_bits(limbs: np.ndarray, group: Any, position: Any, part: Any, weight: Any) -> None:
     """Add part (32 bits) at a bit position counted from the first column."""
     shifted = part << (position & 31)
@@ -30,7 +31,7 @@ def _add_bits(limbs: np.ndarray, group: Any, position: Any, part: Any, weight: A
     limbs[group, limb + 1] += weight * (shifted >> 32)
 
 
-@njit("int64(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@helper("int64(int64[::1], int64[::1], int64)")
 def _normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> Any:
     """sign * limbs as digits below 2^32, two digits longer; returns the carry left (negative: so is the number)."""
     carry = np.int64(0)
@@ -45,7 +46,7 @@ def _normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> Any:
     return carry >> 32
 
 
-@njit("Tuple((float64, int64))(int64[::1])", cache=True, nogil=True)
+@helper("Tuple((float64, int64))(int64[::1])")
 def _leading(digits: np.ndarray) -> tuple[float, int]:
     """A non-negative number of digits as f * 2^e, f rounded once, to nearest."""
     top = digits.shape[0] - 1
@@ -76,11 +77,9 @@ def _leading(digits: np.ndarray) -> tuple[float, int]:
     return float(kept), 32 * top + bits - 53
 
 
-@njit(
+@kernel(
     "int64(int64, int64[::1], int8[::1], int64[::1], int64[:,::1], int64[:,::1], int64, boolean, int64[::1],"
-    " float64[:,::1], int8[:,::1], int64)",
-    cache=True,
-    nogil=True,
+    " float64[:,::1], int8[:,::1], int64, int64[::1])"
 )
 def sum_floats(
     start: int,
@@ -95,10 +94,13 @@ def sum_floats(
     floats: np.ndarray,
     status: np.ndarray,
     j: int,
+    digits: np.ndarray,
 ) -> int:
-    """SUM and AVG of FLOAT; words are the floats' bits.  counts: (cap, 3) [finite, +inf, -inf]."""
+    """SUM and AVG of FLOAT; words are the floats' bits.  counts: (cap, 3) [finite, +inf, -inf].
+
+    digits: two more than a group has limbs, for the time being.
+    """
     width = limbs.shape[1]
-    digits = np.empty(width + 2, np.int64)
     for i in range(start, ids.shape[0]):
         group = ids[i]
         w = np.int64(weight[i])
@@ -145,7 +147,7 @@ def sum_floats(
     return len(ids)
 
 
-@njit("void(int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@helper("void(int64[::1], int64[::1], int64)")
 def _subtract_square(digits: np.ndarray, total: np.ndarray, at: int) -> None:
     """Take the square of a number of digits from total, whose limb `at` weighs what its lowest does."""
     for k in range(digits.shape[0]):
@@ -156,7 +158,7 @@ def _subtract_square(digits: np.ndarray, total: np.ndarray, at: int) -> None:
                 total[at + k + l + 1] -= np.int64(product >> np.uint64(32))
 
 
-@njit("void(int64[::1], int64, int64[::1], int64)", cache=True, nogil=True)
+@helper("void(int64[::1], int64, int64[::1], int64)")
 def _add_multiple(limbs: np.ndarray, n: int, total: np.ndarray, at: int) -> None:
     """Add n times a sum to total, from limb `at` on."""
     carry = np.int64(0)
@@ -170,11 +172,9 @@ def _add_multiple(limbs: np.ndarray, n: int, total: np.ndarray, at: int) -> None
         total[at + l] += v & _MASK
 
 
-@njit(
-    "int64(int64, int64[::1], int8[::1], int64[::1], boolean, int64[:,::1], int64[:,::1], int64, int64[:,::1], int64,"
-    " boolean, int64[::1], float64[:,::1], int8[:,::1], int64)",
-    cache=True,
-    nogil=True,
+@kernel(
+    "int64(int64, int64[::1], int8[::1], int64[::1], boolean, int64[:,::1], int64[:,::1], int64, int64[:,::1],"
+    " int64, boolean, int64[::1], float64[:,::1], int8[:,::1], int64, int64[::1], int64[::1], int64[::1])"
 )
 def vary(
     start: int,
@@ -192,20 +192,19 @@ def vary(
     floats: np.ndarray,
     status: np.ndarray,
     j: int,
+    digits: np.ndarray,
+    total: np.ndarray,
+    result: np.ndarray,
 ) -> int:
     """Sample VARIANCE and STDDEV: (n * sum of squares - square of the sum) / (n * (n - 1)), exact up to the division.
 
     counts: (cap, 2) [finite, infinite].  sums, squares: limbs of both sums.
-    meta: (4,) the limbs an element needs, of sums and of squares.
+    meta: (4,) the limbs an element needs, of sums and of squares.  digits, total, result: see `limbs_of_variance`.
     """
     width = sums.shape[1]
     width_squares = squares.shape[1]
-    digits = np.empty(width + 2, np.int64)
     # Both products are laid out from the lower of their first limbs on.
     low = min(2 * base, squares_base)
-    room = max(2 * (base + width + 2), squares_base + width_squares + 2) - low + 2
-    total = np.empty(room, np.int64)
-    result = np.empty(room + 2, np.int64)
     for i in range(start, ids.shape[0]):
         group = ids[i]
         w = np.int64(weight[i])
@@ -246,7 +245,8 @@ def vary(
         if n < 2 or counts[group, 1] > 0:
             continue
         status[i, j] = _VALUE
-        total[:] = 0
+        for l in range(total.shape[0]):
+            total[l] = 0
         if _normalise(sums[group], digits, 1) < 0:
             _normalise(sums[group], digits, -1)
         _subtract_square(digits, total, 2 * base - low)
@@ -257,3 +257,11 @@ def vary(
         variance = math.ldexp(excess / (float(n) * float(n - 1)), int(power + 32 * low + unit))
         floats[i, j] = math.sqrt(variance) if deviation else variance
     return len(ids)
+
+
+def limbs_of_variance(sums: np.ndarray, base: int, squares: np.ndarray, squares_base: int) -> tuple[int, int, int]:
+    """How many words `vary` needs for a group's sum, for what it divides, and for the digits of that."""
+    width, width_squares = sums.shape[1], squares.shape[1]
+    low = min(2 * base, squares_base)
+    room = max(2 * (base + width + 2), squares_base + width_squares + 2) - low + 2
+    return width + 2, room, room + 2

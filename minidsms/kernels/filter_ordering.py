@@ -12,13 +12,14 @@ filter at position j drops among those that no filter at a position before i dro
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from minidsms.machine_code import helper, kernel
 
 SCALE = 1024.0
 NEXT, SIZE, PLACE_WORDS = 0, 1, 2
 
 
-@njit("void(int64[:,::1], int64[::1], int64, int64[::1], int64[:,::1], float64[::1])", cache=True, nogil=True)
+@helper("void(int64[:,::1], int64[::1], int64, int64[::1], int64[:,::1], float64[::1])")
 def _record_times(
     times: np.ndarray, costs: np.ndarray, slot: int, place: np.ndarray, totals: np.ndarray, averages: np.ndarray
 ) -> None:
@@ -36,7 +37,7 @@ def _record_times(
             averages[f] = max(totals[0, f], 1) / SCALE / totals[1, f]
 
 
-@njit("int64(int64[::1], int64)", cache=True, nogil=True)
+@helper("int64(int64[::1], int64)")
 def _take_slot(place: np.ndarray, capacity: int) -> int:
     """Move the ring on by one; the slot that was written."""
     slot = int(place[NEXT])
@@ -45,11 +46,7 @@ def _take_slot(place: np.ndarray, capacity: int) -> int:
     return slot
 
 
-@njit(
-    "void(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("void(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1])")
 def append_tuples(
     drops: np.ndarray,
     costs: np.ndarray,
@@ -62,10 +59,12 @@ def append_tuples(
     """Take profile tuples into the window, and nothing else."""
     for t in range(drops.shape[0]):
         _record_times(times, costs, place[NEXT], place, totals, averages)
-        bits[_take_slot(place, bits.shape[0])] = drops[t]
+        slot = _take_slot(place, bits.shape[0])
+        for f in range(drops.shape[1]):
+            bits[slot, f] = drops[t, f]
 
 
-@njit("int64(uint8[::1], int64[::1])", cache=True, nogil=True)
+@helper("int64(uint8[::1], int64[::1])")
 def _first_drop(row: np.ndarray, order: np.ndarray) -> int:
     """The position of the first filter that drops the tuple; n if none does."""
     n = len(order)
@@ -75,7 +74,7 @@ def _first_drop(row: np.ndarray, order: np.ndarray) -> int:
     return n
 
 
-@njit("void(uint8[::1], int64[::1], int64[:,::1], int64)", cache=True, nogil=True)
+@helper("void(uint8[::1], int64[::1], int64[:,::1], int64)")
 def _count(row: np.ndarray, order: np.ndarray, view: np.ndarray, change: int) -> None:
     """Figure 4.5: a profile tuple comes (+1) or goes (-1)."""
     first = _first_drop(row, order)
@@ -85,7 +84,7 @@ def _count(row: np.ndarray, order: np.ndarray, view: np.ndarray, change: int) ->
                 view[r, c] += change
 
 
-@njit("int64(int64[::1], int64[:,::1], float64[::1], float64, int64)", cache=True, nogil=True)
+@helper("int64(int64[::1], int64[:,::1], float64[::1], float64, int64)")
 def _violation(order: np.ndarray, view: np.ndarray, averages: np.ndarray, alpha: float, start: int) -> int:
     """Figure 4.6 with equation 4.4: the first position from `start` on that violates the Greedy Invariant, or -1."""
     n = order.shape[0]
@@ -97,7 +96,7 @@ def _violation(order: np.ndarray, view: np.ndarray, averages: np.ndarray, alpha:
     return -1
 
 
-@njit("int64(uint8[:,::1], int64[::1], int64, int64)", cache=True, nogil=True)
+@helper("int64(uint8[:,::1], int64[::1], int64, int64)")
 def _keep_passing(bits: np.ndarray, slots: np.ndarray, kept: int, f: int) -> int:
     """Of the first `kept` slots keep those of tuples that a filter lets pass; how many."""
     passing = 0
@@ -107,9 +106,15 @@ def _keep_passing(bits: np.ndarray, slots: np.ndarray, kept: int, f: int) -> int
     return int(passing)
 
 
-@njit("void(uint8[:,::1], int64, int64[::1], int64[:,::1], float64[::1], int64)", cache=True, nogil=True)
+@helper("void(uint8[:,::1], int64, int64[::1], int64[:,::1], float64[::1], int64, int64[::1])")
 def _correct(
-    bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray, averages: np.ndarray, violated: int
+    bits: np.ndarray,
+    size: int,
+    order: np.ndarray,
+    view: np.ndarray,
+    averages: np.ndarray,
+    violated: int,
+    slots: np.ndarray,
 ) -> None:
     """Figure 4.7: greedy order from position `violated` on.
 
@@ -117,7 +122,8 @@ def _correct(
     Behind the last place that moved, every row counts the same tuples as before.
     """
     n = order.shape[0]
-    slots = np.arange(size)
+    for t in range(size):
+        slots[t] = t
     kept = size
     for r in range(violated):
         kept = _keep_passing(bits, slots, kept, order[r])
@@ -147,11 +153,9 @@ def _correct(
         r += 1
 
 
-@njit(
+@kernel(
     "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
-    " int64[:,::1], float64, int64)",
-    cache=True,
-    nogil=True,
+    " int64[:,::1], float64, int64, int64[::1])"
 )
 def observe_all(
     drops: np.ndarray,
@@ -165,6 +169,7 @@ def observe_all(
     view: np.ndarray,
     alpha: float,
     enough: int,
+    slots: np.ndarray,
 ) -> int:
     """A-Greedy: take profile tuples in one by one; how many violations were corrected."""
     corrected = 0
@@ -174,7 +179,8 @@ def observe_all(
         if place[SIZE] == capacity:
             _count(bits[slot], order, view, -1)
         _record_times(times, costs, slot, place, totals, averages)
-        bits[slot] = drops[t]
+        for f in range(drops.shape[1]):
+            bits[slot, f] = drops[t, f]
         _take_slot(place, capacity)
         _count(bits[slot], order, view, 1)
         if place[SIZE] < enough:
@@ -182,16 +188,14 @@ def observe_all(
         violated = _violation(order, view, averages, alpha, 0)
         while violated >= 0:
             corrected += 1
-            _correct(bits, place[SIZE], order, view, averages, violated)
+            _correct(bits, place[SIZE], order, view, averages, violated, slots)
             violated = _violation(order, view, averages, alpha, violated + 1)
     return corrected
 
 
-@njit(
+@kernel(
     "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
-    " int64[:,::1], float64, int64)",
-    cache=True,
-    nogil=True,
+    " int64[:,::1], float64, int64)"
 )
 def observe_unconditional(
     drops: np.ndarray,
@@ -216,7 +220,8 @@ def observe_unconditional(
         for c in range(n):
             view[0, c] += np.int64(drops[t, order[c]]) - (np.int64(bits[slot, order[c]]) if is_full else 0)
         _record_times(times, costs, slot, place, totals, averages)
-        bits[slot] = drops[t]
+        for f in range(drops.shape[1]):
+            bits[slot, f] = drops[t, f]
         _take_slot(place, capacity)
         if place[SIZE] < enough:
             continue
@@ -239,7 +244,7 @@ def observe_unconditional(
     return sorted_again
 
 
-@njit("void(uint8[::1], int64[::1], int64[:,::1], int64)", cache=True, nogil=True)
+@helper("void(uint8[::1], int64[::1], int64[:,::1], int64)")
 def _count_neighbours(row: np.ndarray, order: np.ndarray, view: np.ndarray, change: int) -> None:
     """As figure 4.5, for the entries view[i, i] and view[i, i + 1]: three of them at most."""
     first = _first_drop(row, order)
@@ -252,19 +257,24 @@ def _count_neighbours(row: np.ndarray, order: np.ndarray, view: np.ndarray, chan
         view[first, first + 1] += change
 
 
-@njit("void(uint8[:,::1], int64, int64[::1], int64[:,::1])", cache=True, nogil=True)
+@kernel("void(uint8[:,::1], int64, int64[::1], int64[:,::1])")
 def recount_neighbours(bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray) -> None:
     """Both diagonals from the window."""
-    view[:] = 0
+    for r in range(view.shape[0]):
+        for c in range(view.shape[1]):
+            view[r, c] = 0
     for t in range(size):
         _count_neighbours(bits[t], order, view, 1)
 
 
-@njit("void(uint8[:,::1], int64, int64[::1], int64[:,::1], int64)", cache=True, nogil=True)
-def _recount_around(bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray, swapped: int) -> None:
+@helper("void(uint8[:,::1], int64, int64[::1], int64[:,::1], int64, int64[::1])")
+def _recount_around(
+    bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray, swapped: int, slots: np.ndarray
+) -> None:
     """The entries that a swap of positions `swapped` and `swapped` + 1 changes: three rows of both diagonals."""
     n = order.shape[0]
-    slots = np.arange(size)
+    for t in range(size):
+        slots[t] = t
     kept = size
     for r in range(min(swapped + 2, n)):
         if r >= swapped - 1:
@@ -276,11 +286,9 @@ def _recount_around(bits: np.ndarray, size: int, order: np.ndarray, view: np.nda
         kept = _keep_passing(bits, slots, kept, order[r])
 
 
-@njit(
+@kernel(
     "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
-    " int64[:,::1], float64, int64)",
-    cache=True,
-    nogil=True,
+    " int64[:,::1], float64, int64, int64[::1])"
 )
 def observe_neighbours(
     drops: np.ndarray,
@@ -294,6 +302,7 @@ def observe_neighbours(
     view: np.ndarray,
     alpha: float,
     enough: int,
+    slots: np.ndarray,
 ) -> int:
     """LocalSwaps: swap neighbours while that pays; how many swaps.
 
@@ -307,7 +316,8 @@ def observe_neighbours(
         if place[SIZE] == capacity:
             _count_neighbours(bits[slot], order, view, -1)
         _record_times(times, costs, slot, place, totals, averages)
-        bits[slot] = drops[t]
+        for f in range(drops.shape[1]):
+            bits[slot, f] = drops[t, f]
         _take_slot(place, capacity)
         _count_neighbours(bits[slot], order, view, 1)
         if place[SIZE] < enough:
@@ -316,7 +326,7 @@ def observe_neighbours(
         while i < n - 1:
             if view[i, i] * averages[order[i + 1]] < alpha * view[i, i + 1] * averages[order[i]]:
                 order[i], order[i + 1] = order[i + 1], order[i]
-                _recount_around(bits, place[SIZE], order, view, i)
+                _recount_around(bits, place[SIZE], order, view, i, slots)
                 swaps += 1
                 i = max(i - 1, 0)
             else:
@@ -324,11 +334,9 @@ def observe_neighbours(
     return swaps
 
 
-@njit(
+@kernel(
     "void(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
-    " int64[:,::1], float64, int64, int64, int64, int64[::1])",
-    cache=True,
-    nogil=True,
+    " int64[:,::1], float64, int64, int64, int64, int64[::1])"
 )
 def observe_one(
     drops: np.ndarray,
@@ -357,7 +365,8 @@ def observe_one(
     for t in range(drops.shape[0]):
         slot = place[NEXT]
         _record_times(times, costs, slot, place, totals, averages)
-        bits[slot] = drops[t]
+        for f in range(drops.shape[1]):
+            bits[slot, f] = drops[t, f]
         _take_slot(place, capacity)
         found[0] = t + 1
         seen += 1

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.machine_code import helper, kernel
 
 DENSE, AT, GATHERED = 0, 1, 2
 
@@ -28,7 +28,7 @@ _EXACT = 1 << 50
 """Up to here a quotient taken in float64 is off by one at most."""
 
 
-@njit("int64(int64, int64, float64)", cache=True, nogil=True, inline="always")
+@helper(inline=True)
 def _remainder(x: Any, divisor: Any, inverse: float) -> Any:
     """x % divisor with the sign of x, divisor > 0: a multiplication instead of a division where x is small enough."""
     if -_EXACT < x < _EXACT:
@@ -50,11 +50,7 @@ def _remainder(x: Any, divisor: Any, inverse: float) -> Any:
     return rest
 
 
-@njit(
-    "int64(int64[::1], int64[::1], int64, int64, int64, int64, boolean, int64[::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("int64(int64[::1], int64[::1], int64, int64, int64, int64, boolean, int64[::1])")
 def keep_integers(
     values: Int64Array, rows: Int64Array, layout: int, divisor: int, lo: int, hi: int, negated: bool, out: Int64Array
 ) -> int:
@@ -94,7 +90,7 @@ def keep_integers(
     return k
 
 
-@njit("int64(float64[::1], int64[::1], int64, float64, float64, boolean, int64[::1])", cache=True, nogil=True)
+@kernel("int64(float64[::1], int64[::1], int64, float64, float64, boolean, int64[::1])")
 def keep_floats(
     values: npt.NDArray[np.float64],
     rows: Int64Array,
@@ -122,13 +118,13 @@ def keep_floats(
     return k
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+@helper(inline=True)
 def _slot(word: Any, shift: int) -> Any:
     """The upper bits of a product: words that differ little go far apart."""
     return np.int64((np.uint64(word) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
 
 
-@njit("void(int64[::1], int64, int64[::1], boolean[::1])", cache=True, nogil=True)
+@kernel("void(int64[::1], int64, int64[::1], boolean[::1])")
 def place_members(items: Int64Array, shift: int, slots: Int64Array, filled: BoolArray) -> None:
     """Put the items into a table of 1 << (64 - shift) slots, each at the first free one from its own on."""
     for item in items:
@@ -139,11 +135,7 @@ def place_members(items: Int64Array, shift: int, slots: Int64Array, filled: Bool
         filled[h] = True
 
 
-@njit(
-    "int64(int64[::1], int64[::1], int64, int64[::1], boolean[::1], int64, boolean, int64[::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("int64(int64[::1], int64[::1], int64, int64[::1], boolean[::1], int64, boolean, int64[::1])")
 def keep_members(
     words: Int64Array,
     rows: Int64Array,

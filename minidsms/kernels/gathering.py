@@ -7,16 +7,12 @@ any number of columns of any type: a value is a word, BOOLEAN 0 or 1.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
 
-from minidsms.kernels.addresses import VALID, VALUES, WIDTH, byte_at, word_at
+from minidsms.kernels.addresses import VALID, VALUES, WIDTH
+from minidsms.machine_code import byte_at, kernel, uint64, word_at
 
 
-@njit(
-    "void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])")
 def gather(
     places: np.ndarray, mask: int, numbers: np.ndarray, seq: np.ndarray, words: np.ndarray, valid: np.ndarray
 ) -> None:
@@ -41,11 +37,7 @@ def gather(
                 valid[c, i] = byte_at(present, seq[i] & mask)
 
 
-@njit(
-    "boolean(int64[:,::1], int64, int64[::1], int32[::1], int64[::1], int64[:,::1], boolean[:,::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("boolean(int64[:,::1], int64, int64[::1], int32[::1], int64[::1], int64[:,::1], boolean[:,::1])")
 def gather_rows(
     places: np.ndarray,
     mask: int,

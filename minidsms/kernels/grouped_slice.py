@@ -13,13 +13,15 @@ Where a table or the pool is full the call returns, and goes on where it was whe
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.gathering import gather
 from minidsms.kernels.grouping import CULPRIT, CURSOR_SIZE, DEAD, OUT, ROWS, move_extremes, move_sums, put_out
 from minidsms.kernels.key_table import acquire, acquire_pairs, recall, release
+from minidsms.machine_code import helper, kernel
 
 STEP, AT, NULLS, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 4)
 """Words of `state` behind those of a cursor of `grouping.put_out`: the step to go on with, the element; whether a NULL
@@ -30,18 +32,17 @@ IDS, TOUCHED, GONE, FIRST, SECOND, SCRATCH_ROWS = range(6)
 """Rows of `scratch`: the group of each element; room for `grouping.put_out`; words and NULLs of the keys that come."""
 
 
-@njit(
+@helper(
     "int64(int64[::1], int8[::1], int64, boolean, int64[:,::1], int8[:,::1], int32[::1], int64[:,::1], int64[::1],"
-    " int64[::1], int64[:,::1], int64)",
-    cache=True,
-    nogil=True,
+    " int64[::1], int64[:,::1], int64[:,::1], int64)"
 )
 def _acquire_keys(
     ts: np.ndarray, sign: np.ndarray, k: int, only_insertions: bool, words: np.ndarray, valid: np.ndarray,
-    slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray, scratch: np.ndarray, start: int,
-) -> int:  # fmt: skip
+    slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray, scratch: np.ndarray, rows: np.ndarray,
+    start: int,
+) -> Any:  # fmt: skip
     """The groups of the elements, or of the insertions among them, into scratch[IDS] from its beginning; returns how
-    many are done, and -1 - that where the table is full.
+    many are done, and -1 - that where the table is full.  rows: takes the keys of several columns.
     """
     n = len(ts)
     m = 0
@@ -54,9 +55,10 @@ def _acquire_keys(
                 m += 1
         done = acquire_pairs(first[:m], second[:m], slots, keys, links, meta, scratch[IDS], start)
     else:
-        rows = np.zeros((n, keys.shape[1]), np.int64)
         for i in range(n):
             if sign[i] > 0 or not only_insertions:
+                for c in range(k, keys.shape[1]):
+                    rows[m, c] = 0
                 for c in range(k):
                     rows[m, c] = words[c, i]
                     if valid[c, i] == 0:
@@ -66,13 +68,11 @@ def _acquire_keys(
     return done if done == m else -1 - done
 
 
-@njit(
+@kernel(
     "int64(int64[::1], int8[::1], int64[::1], int64[:,::1], int64, int64[::1], int64[:,::1], int8[:,::1], int64,"
-    " int32[::1], int64[:,::1], int64[::1], int64[::1], int32[::1], int64[::1], int64[:,::1], int64, int64[::1], int64,"
-    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64[:,::1], int8[:,::1], boolean, int64,"
-    " int64, int64[::1], int64[::1], int8[::1], int64[:,::1], int8[:,::1])",
-    cache=True,
-    nogil=True,
+    " int32[::1], int64[:,::1], int64[::1], int64[::1], int32[::1], int64[::1], int64[:,::1], int64, int64[::1],"
+    " int64, int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1],"
+    " int8[:,::1], boolean, int64, int64, int64[::1], int64[::1], int8[::1], int64[:,::1], int8[:,::1])"
 )
 def aggregate_slice(
     ts: np.ndarray, sign: np.ndarray, seq: np.ndarray, places: np.ndarray, mask: int, numbers: np.ndarray,
@@ -80,7 +80,7 @@ def aggregate_slice(
     slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray, ring: np.ndarray, ends: np.ndarray,
     calls: np.ndarray, sums: int, marks: np.ndarray, stars: int,
     records: np.ndarray, nodes: np.ndarray, pool: np.ndarray,
-    scratch: np.ndarray, weights: np.ndarray, results: np.ndarray, status: np.ndarray,
+    scratch: np.ndarray, rows: np.ndarray, weights: np.ndarray, results: np.ndarray, status: np.ndarray,
     is_global: bool, start: int, until: int,
     state: np.ndarray, out_ts: np.ndarray, out_sign: np.ndarray, out_words: np.ndarray, out_status: np.ndarray,
 ) -> int:  # fmt: skip
@@ -105,10 +105,13 @@ def aggregate_slice(
         state[AT] = 0
     if state[STEP] == ACQUIRE:
         if k == 0:
-            ids[:] = 0
+            for i in range(n):
+                ids[i] = 0
         else:
             has_ring = len(ring) > 0
-            done = _acquire_keys(ts, sign, k, has_ring, words, valid, slots, keys, links, meta, scratch, state[AT])
+            done = _acquire_keys(
+                ts, sign, k, has_ring, words, valid, slots, keys, links, meta, scratch, rows, state[AT]
+            )
             if done < 0:
                 state[AT] = -1 - done
                 return TABLE_FULL

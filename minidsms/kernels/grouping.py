@@ -21,9 +21,9 @@ A group whose rows have left is all zeros but for its stamp, so its id can be gi
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from minidsms.kernels.aggregation import FAILED, NULL, VALUE
+from minidsms.machine_code import kernel
 
 STAR, COUNT, SUM, AVG, EXTREME, TOP, EXTERNAL = range(7)
 PLACE, KIND, WEIGHT, SLOT, OFFSET, IS_LARGEST, IS_FLOAT = range(7)
@@ -42,12 +42,8 @@ _LOW = 0xFFFFFFFF
 _LARGEST = 0x7FFFFFFFFFFFFFFF
 
 
-@njit(
-    "void(int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1], int64[:,::1], float64[:,::1],"
-    " int8[:,::1])",
-    cache=True,
-    nogil=True,
-    error_model="numpy",
+@kernel(
+    "void(int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1], int64[:,::1], float64[:,::1], int8[:,::1])"
 )
 def move_sums(
     ids: np.ndarray,
@@ -99,12 +95,9 @@ def move_sums(
                 status[i, j] = NULL if count == 0 else VALUE
 
 
-@njit(
+@kernel(
     "int64(int64, int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1], int64[:,::1], int64[::1],"
-    " int64[:,::1], int8[:,::1])",
-    cache=True,
-    nogil=True,
-    error_model="numpy",
+    " int64[:,::1], int8[:,::1])"
 )
 def move_extremes(
     start: int,
@@ -187,13 +180,10 @@ def move_extremes(
     return len(ids)
 
 
-@njit(
+@kernel(
     "void(int64[::1], int8[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], int8[:,::1], int64[:,::1],"
     " int64[:,::1], boolean, int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int8[::1], int64[:,::1],"
-    " int8[:,::1])",
-    cache=True,
-    nogil=True,
-    error_model="numpy",
+    " int8[:,::1])"
 )
 def put_out(
     ts: np.ndarray, sign: np.ndarray, ids: np.ndarray, stars: np.ndarray, sums: np.ndarray, results: np.ndarray,
@@ -284,7 +274,7 @@ def put_out(
         cursor[OUT] = out
 
 
-@njit("int64(int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1])", cache=True, nogil=True)
+@kernel("int64(int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1])")
 def pack_nodes(
     records: np.ndarray, groups: np.ndarray, offsets: np.ndarray, nodes: np.ndarray, packed: np.ndarray
 ) -> int:

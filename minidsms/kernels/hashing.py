@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import int64, njit, uint64
 
 from minidsms.elements import BoolArray, Column, Int8Array, Int64Array, row_words
+from minidsms.machine_code import int64, kernel, uint64
 
 
-@njit("void(int64[:, ::1], int64, int64[::1])", cache=True, nogil=True)
+@kernel("void(int64[:, ::1], int64, int64[::1])")
 def _hash_rows(words: Int64Array, width: int, out: Int64Array) -> None:
     for i in range(len(words)):
         h = uint64(0x9E3779B97F4A7C15)

@@ -15,10 +15,12 @@ docs/design, point 3; Babu 2005, section 2.3.1.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import int64, njit, uint64
 
 from minidsms.elements import Int8Array, Int64Array
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 LO, HI, POSITION, INSERTED, FREED, MASK, SHIFT, FIFO, STATE_WORDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 """A side's state: a FIFO side's [lo, hi); elements, insertions, deletions done of a batch; slot mask, bucket shift."""
@@ -36,14 +38,14 @@ KEYED, KEYLESS = 1, 2
 """Signs of insertions: KEYLESS has a NULL key and matches nothing."""
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
-def _bucket(tag: int, shift: int) -> np.int64:
+@helper(inline=True)
+def _bucket(tag: int, shift: int) -> Any:
     h = uint64(tag)
     h ^= h >> uint64(32)
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64)", cache=True, nogil=True)
+@helper("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64)")
 def _link(heads: Int64Array, nodes: Int64Array, slot: int, tag: int, mask: int, shift: int) -> None:
     """Put a slot of a FIFO side at the head of its bucket."""
     at = slot & mask
@@ -53,7 +55,7 @@ def _link(heads: Int64Array, nodes: Int64Array, slot: int, tag: int, mask: int, 
     heads[0, b] = slot
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64, boolean)", cache=True, nogil=True)
+@helper("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64, boolean)")
 def _link_bag(
     heads: Int64Array, nodes: Int64Array, slot: int, tag: int, row_tag: int, shift: int, is_keyed: bool
 ) -> None:
@@ -74,14 +76,10 @@ def _link_bag(
     heads[1, b] = slot
 
 
-@njit(
-    "int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64, int64)",
-    cache=True,
-    nogil=True,
-)
+@helper("int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64, int64)")
 def _unlink_bag(
     heads: Int64Array, nodes: Int64Array, words: Int64Array, rows: Int64Array, i: int, row_tag: int, shift: int
-) -> np.int64:
+) -> Any:
     """Take a row equal to rows[i] out of both its buckets; returns its slot, or -2 when none is held."""
     width = rows.shape[1]
     b = _bucket(row_tag, shift)
@@ -117,7 +115,7 @@ def _unlink_bag(
     return slot
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64)", cache=True, nogil=True)
+@kernel("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64)")
 def relink(heads: Int64Array, nodes: Int64Array, first: int, last: int, mask: int, shift: int) -> None:
     """Fill empty buckets with the slots [first, last), whose tags stand in `nodes`."""
     is_bag = nodes.shape[1] > 2
@@ -134,11 +132,7 @@ _SIDE = (
 )
 
 
-@njit(
-    f"int64({_SIDE}, {_SIDE}, int64[:, ::1], int64, int64, int64[:, ::1], int64[::1], int8[::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel(f"int64({_SIDE}, {_SIDE}, int64[:, ::1], int64, int64, int64[:, ::1], int64[::1], int8[::1])")
 def join(left, right, state, key_width, insert_only, pairs, out_ts, out_sign):  # type: ignore[no-untyped-def]
     """Join what is left of both sides' batches; returns how many pairs were found, state[2, STATUS] how it ended.
 
@@ -296,11 +290,7 @@ PHASE, INSTANT, TOUCH, NEXT = 0, 1, 2, 5
 """In the joint state of `semi_join`: where a call stopped."""
 
 
-@njit(
-    "int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64[:, ::1], int64, int64, int64)",
-    cache=True,
-    nogil=True,
-)
+@helper("int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64[:, ::1], int64, int64, int64)")
 def _find_key(
     heads: Int64Array,
     nodes: Int64Array,
@@ -310,7 +300,7 @@ def _find_key(
     i: int,
     key_width: int,
     shift: int,
-) -> np.int64:
+) -> Any:
     """The node of the key with this tag and the words of rows[i], or -1."""
     e: np.int64 = heads[0, _bucket(tag, shift)]
     while e >= 0:
@@ -324,11 +314,9 @@ def _find_key(
     return e
 
 
-@njit(
-    "int64(int64[::1], int8[::1], int64[::1], int64[:, ::1], int64, int64,"
-    " int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@helper(
+    "int64(int64[::1], int8[::1], int64[::1], int64[:, ::1], int64, int64, int64[:, ::1], int64[:, ::1], int64[:,"
+    " ::1], int64, int64[::1], int64[::1])"
 )
 def _count(  # type: ignore[no-untyped-def]
     ts, sign, tags, rows, i, instant, heads, nodes, words, key_width, state, touched
@@ -363,7 +351,7 @@ def _count(  # type: ignore[no-untyped-def]
     return i
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@helper("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])")
 def _settle(heads: Int64Array, nodes: Int64Array, state: Int64Array, touched: Int64Array) -> None:
     """The instant's changes are done: free the keys that no row has any more."""
     for k in range(state[TOUCHED]):
@@ -384,7 +372,7 @@ def _settle(heads: Int64Array, nodes: Int64Array, state: Int64Array, touched: In
     state[TOUCHED] = 0
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64, int64)", cache=True, nogil=True)
+@kernel("void(int64[:, ::1], int64[:, ::1], int64, int64)")
 def relink_keys(heads: Int64Array, nodes: Int64Array, n: int, shift: int) -> None:
     """Fill empty buckets with the first n nodes, whose tags they hold."""
     for e in range(n):
@@ -393,11 +381,9 @@ def relink_keys(heads: Int64Array, nodes: Int64Array, n: int, shift: int) -> Non
         heads[0, b] = e
 
 
-@njit(
+@kernel(
     f"int64({_SIDE}, int64[::1], int8[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " int64[::1], int64[:, ::1], int64, int64, int64[::1], int64[::1], int8[::1])",
-    cache=True,
-    nogil=True,
+    " int64[::1], int64[:, ::1], int64, int64, int64[::1], int64[::1], int8[::1])"
 )
 def semi_join(  # type: ignore[no-untyped-def]
     left, rts, rsign, rtags, rrows, heads, nodes, words, touched, state, key_width, anti, out, out_ts, out_sign

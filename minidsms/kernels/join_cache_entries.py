@@ -1,18 +1,13 @@
 """The entries of caches: begun, found, added to, swept and dropped, in pages taken from the pool.
 
 `kernels.join_cache_layout` says how they stand in arrays. The kernels that join with caches call these functions, and
-so do those that move entries between slices (`kernels.stale_code` has both compiled anew when this file changes).
+so do those that move entries between slices.
 
 Invariant: every chunk of a cache is either on its free list or in the chain of the bucket that it names; a page has one
 owner or none. Babu 2005, section 5.4.1.
 """
 
 from __future__ import annotations
-
-from functools import partial
-from typing import Any
-
-from numba import int64, njit, uint64
 
 from minidsms.kernels.join_cache_layout import (
     CHUNK,
@@ -40,25 +35,23 @@ from minidsms.kernels.join_cache_layout import (
     WANTED,
 )
 from minidsms.kernels.mjoin import PROBE_LO
-
-kernel: Any = partial(njit, cache=True, nogil=True, _nrt=False)
-"""No function here makes an array, so that numba need not count the references to them, atomically, at every call."""
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 
-@kernel("uint64(uint64, int64)", inline="always")
+@helper(inline=True)
 def mixed(h, word):  # type: ignore[no-untyped-def]
     """The hash of a key, with one more word."""
     h = (h ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
     return h ^ (h >> uint64(32))
 
 
-@kernel("int64(uint64, int64)", inline="always")
+@helper(inline=True)
 def bucket_of(h, buckets):  # type: ignore[no-untyped-def]
     """The bucket of so many, a power of two, that a key of this hash asks for first."""
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(32)) & (buckets - 1)
 
 
-@kernel("void(int64[:, ::1], int64, int64[::1], uint64)", inline="always")
+@helper(inline=True)
 def note_miss(caches, c, ghosts, h):  # type: ignore[no-untyped-def]
     """The key of this hash was looked up by an insertion, and has no entry."""
     x = h * uint64(0x9E3779B97F4A7C15)
@@ -72,7 +65,7 @@ def note_miss(caches, c, ghosts, h):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------------------------------------ pages and chunks
 
 
-@kernel()
+@helper
 def take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
     """The address of a page for a cache, kind 0 for buckets, 1 for chunks; -1 where none is free."""
     at = int64(-1)
@@ -87,7 +80,7 @@ def take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
     return at
 
 
-@kernel()
+@helper
 def take_table_page(caches, c, tables, entry, pool, owners, free):  # type: ignore[no-untyped-def]
     """Give a part of the table its page of empty buckets, where there is one."""
     if caches[c, TABLE_PAGES] < caches[c, MOST_TABLE_PAGES]:
@@ -103,7 +96,7 @@ def take_table_page(caches, c, tables, entry, pool, owners, free):  # type: igno
         caches[c, WANTED] += 1
 
 
-@kernel()
+@helper
 def take_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     """The address of an unused chunk; -1 where there is no room."""
     if caches[c, FREE_CHUNK] < 0:
@@ -119,7 +112,7 @@ def take_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     return chunk
 
 
-@kernel()
+@helper
 def free_chunk(caches, c, pool, chunk):  # type: ignore[no-untyped-def]
     """Put a chunk on the free list of its cache."""
     pool[chunk] = caches[c, FREE_CHUNK]
@@ -130,7 +123,7 @@ def free_chunk(caches, c, pool, chunk):  # type: ignore[no-untyped-def]
 # -------------------------------------------------------------------------------------------------------- entries
 
 
-@kernel()
+@helper
 def drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
     """Drop the entry of a bucket."""
     head = pool[b + 1]
@@ -145,7 +138,7 @@ def drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
     pool[b + 1] = 0
 
 
-@kernel()
+@helper
 def append(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
     """Add the slots chosen of the segment's inputs to an entry; False where there is no room: then the entry goes."""
     size = caches[c, SIZE]
@@ -172,7 +165,7 @@ def append(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[n
     return at >= 0
 
 
-@kernel()
+@helper
 def remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
     """Take the tuple at an address out of an entry: the newest takes its place."""
     size, head = caches[c, SIZE], pool[b + 1]
@@ -189,7 +182,7 @@ def remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
     caches[c, TUPLES] -= 1
 
 
-@kernel()
+@helper
 def find(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
     """The address of the slots chosen of the segment's inputs in an entry; -1 where they are not in it."""
     size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
@@ -210,7 +203,7 @@ def find(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel()
+@helper
 def sweep(caches, c, members, inputs, pool, b):  # type: ignore[no-untyped-def]
     """Take the dead tuples out of an entry: those of which a slot is below PROBE_LO of its input."""
     size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])

@@ -1,12 +1,10 @@
 """What is done to the caches of an n-way join between slices: pages taken away, tables grown, pools made smaller.
 
-See `kernels.join_cache_layout` (numba's cache sees no change there: this file must change with it). Invariant: every
-chunk of a cache is either on its free list or in the chain of the bucket that it names; a page has one owner or none.
+See `kernels.join_cache_layout`. Invariant: every chunk of a cache is either on its free list or in the chain of the
+bucket that it names; a page has one owner or none.
 """
 
 from __future__ import annotations
-
-from numba import int64, njit, uint64
 
 from minidsms.kernels.join_cache_layout import (
     BUCKET_HEAD,
@@ -42,8 +40,6 @@ from minidsms.kernels.join_cache_layout import (
     TARGET_SHIFT,
     TUPLES,
 )
-
-# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import (
     CHECK,
     CHECKS_END,
@@ -56,13 +52,10 @@ from minidsms.kernels.mjoin import (
     SHIFT,
     TARGET,
 )
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 
-@njit(
-    "void(int64[:, :, ::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("void(int64[:, :, ::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])")
 def place(steps, lookups, key_parts, inputs, keys, placed, parts):  # type: ignore[no-untyped-def]
     """Write the steps, and the parts of the caches' keys, with the places of their nodes and heads, which hold until
     the index is laid out anew.
@@ -79,7 +72,8 @@ def place(steps, lookups, key_parts, inputs, keys, placed, parts):  # type: igno
             placed[at + TARGET_HEADS], placed[at + TARGET_SHIFT] = keys[x, HEADS], keys[x, SHIFT]
             placed[at + SOURCE_NODES], placed[at + SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
             placed[at + STEP_CHECK], placed[at + STEP_CHECKS_END] = step[CHECK], step[CHECKS_END]
-            placed[at + LOOKUP : at + PLACED_WORDS] = lookups[i, d]
+            for w in range(PLACED_WORDS - LOOKUP):
+                placed[at + LOOKUP + w] = lookups[i, d, w]
     for m in range(len(key_parts)):
         at = m * PART_WORDS
         parts[at + PART_INPUT] = key_parts[m, 0]
@@ -87,7 +81,7 @@ def place(steps, lookups, key_parts, inputs, keys, placed, parts):  # type: igno
         parts[at + PART_MASK] = inputs[key_parts[m, 0], MASK]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _free_chain(caches, c, pool, head):  # type: ignore[no-untyped-def]
     while head != 0:
         chunk = head & ~FILL
@@ -96,7 +90,7 @@ def _free_chain(caches, c, pool, head):  # type: ignore[no-untyped-def]
         caches[c, FREE_CHUNK] = chunk
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
     """Drop the entry of a bucket."""
     _free_chain(caches, c, pool, pool[b + 1])
@@ -107,7 +101,7 @@ def _drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
     pool[b + 1] = 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _give_back(caches, c, owners, free, page):  # type: ignore[no-untyped-def]
     free[0] += 1
     free[free[0]] = page
@@ -115,7 +109,7 @@ def _give_back(caches, c, owners, free, page):  # type: ignore[no-untyped-def]
     caches[c, PAGES] -= 1
 
 
-@njit("void(int64[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@kernel("void(int64[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64[::1], int64)")
 def release_page(caches, c, tables, pool, owners, free, page):  # type: ignore[no-untyped-def]
     """Take a page from cache c, with the entries in it. O(buckets of a page, or free chunks of the cache)."""
     at = CHUNK + page * PAGE
@@ -150,7 +144,7 @@ def release_page(caches, c, tables, pool, owners, free, page):  # type: ignore[n
     _give_back(caches, c, owners, free, page)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _number(caches, c, pool, b, buckets):  # type: ignore[no-untyped-def]
     """The bucket, of so many, that the key of an entry asks for; as `kernels.cached_mjoin` has it."""
     h = uint64(0)
@@ -161,7 +155,7 @@ def _number(caches, c, pool, b, buckets):  # type: ignore[no-untyped-def]
     return int64(h >> uint64(32)) & (buckets - 1)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
     """The address of a free bucket of two in a table, whose page is taken if it has none; -1 where there is none."""
     at = number * caches[c, STRIDE]
@@ -182,21 +176,21 @@ def _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free):  
     return tables[entry] + at if tables[entry] >= 0 and pool[tables[entry] + at] < 0 else int64(-1)
 
 
-@njit(
-    "void(int64[:, ::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@kernel(
+    "void(int64[:, ::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1], int64[::1])"
 )
-def rehash(caches, c, old, tables, table, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
+def rehash(caches, c, old, tables, table, buckets, pool, owners, free, page):  # type: ignore[no-untyped-def]
     """Move the entries of cache c from its table `old` to an empty one of so many buckets at `table` in `tables`; where
-    too many want a bucket, or there is no page, one goes. Chunks stay where they are.
+    too many want a bucket, or there is no page, one goes. Chunks stay where they are.  page: (PAGE,), for the time
+    being.
     """
     stride = caches[c, STRIDE]
     for entry in range(len(old)):
         if old[entry] < 0:
             continue
         # Copied, so that its page is free for the new table at once.
-        page = pool[old[entry] : old[entry] + PAGE].copy()
+        for w in range(PAGE):
+            page[w] = pool[old[entry] + w]
         caches[c, TABLE_PAGES] -= 1
         _give_back(caches, c, owners, free, (old[entry] - CHUNK) >> PAGE_BITS)
         for b in range(0, PAGE, stride):
@@ -205,7 +199,8 @@ def rehash(caches, c, old, tables, table, buckets, pool, owners, free):  # type:
             number = _number(caches, c, page, b, buckets)
             at = _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free)
             if at >= 0:
-                pool[at : at + stride] = page[b : b + stride]
+                for w in range(stride):
+                    pool[at + w] = page[b + w]
                 head = pool[at + 1]
                 while head != 0:
                     pool[(head & ~FILL) + 1] = at
@@ -219,7 +214,7 @@ def rehash(caches, c, old, tables, table, buckets, pool, owners, free):  # type:
     caches[c, BUCKETS] = buckets
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _new_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     """The address of an unused chunk; -1 where there is no room."""
     if caches[c, FREE_CHUNK] < 0 and free[0] > 0:
@@ -237,10 +232,8 @@ def _new_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
     return chunk
 
 
-@njit(
-    "void(int64[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@kernel(
+    "void(int64[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])"
 )
 def transfer(caches, c, old, old_pool, tables, table, buckets, pool, owners, free):  # type: ignore[no-untyped-def]
     """As `rehash`, into another pool, with the chunks, as far as it has room."""
@@ -255,7 +248,8 @@ def transfer(caches, c, old, old_pool, tables, table, buckets, pool, owners, fre
             at = _bucket_at(caches, c, tables, table, number, buckets, pool, owners, free)
             if at < 0:
                 continue
-            pool[at : at + stride] = old_pool[b : b + stride]
+            for w in range(stride):
+                pool[at + w] = old_pool[b + w]
             # The chain is copied from its newest chunk on; each copy is hung to the one before.
             head, link = old_pool[b + 1], at + 1
             pool[link] = 0
@@ -264,7 +258,8 @@ def transfer(caches, c, old, old_pool, tables, table, buckets, pool, owners, fre
                 chunk = _new_chunk(caches, c, pool, owners, free)
                 fits = chunk >= 0
                 if fits:
-                    pool[chunk : chunk + CHUNK] = old_pool[head & ~FILL : (head & ~FILL) + CHUNK]
+                    for w in range(CHUNK):
+                        pool[chunk + w] = old_pool[(head & ~FILL) + w]
                     pool[link] = chunk | (head & FILL)
                     link, head = chunk, pool[chunk]
                     pool[chunk], pool[chunk + 1] = 0, at

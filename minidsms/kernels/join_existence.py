@@ -7,10 +7,8 @@ not taken again.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import int64, njit, uint64
+from typing import Any
 
-# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import (
     CHECK,
     CHECKS_END,
@@ -27,20 +25,19 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
-def _bucket(tag: int, shift: int) -> np.int64:
+@helper(inline=True)
+def _bucket(tag: int, shift: int) -> Any:
     h = uint64(tag)
     h ^= h >> uint64(32)
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
-@njit(
+@kernel(
     "int64(int64[::1], int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[:, ::1], boolean[::1], int64)",
-    cache=True,
-    nogil=True,
+    " int64[:, ::1], boolean[::1], int64)"
 )
 def join_existence(  # type: ignore[no-untyped-def]
     slots, i, steps, checks, inputs, keys, nodes, heads, walks, drops, most
@@ -97,11 +94,9 @@ def join_existence(  # type: ignore[no-untyped-def]
     return int64(total)
 
 
-@njit(
+@kernel(
     "int64(int64[::1], int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[:, ::1], int64[::1], int64)",
-    cache=True,
-    nogil=True,
+    " int64[:, ::1], int64[::1], int64)"
 )
 def join_counts(  # type: ignore[no-untyped-def]
     slots, i, steps, checks, inputs, keys, nodes, heads, walks, counts, most
@@ -115,7 +110,8 @@ def join_counts(  # type: ignore[no-untyped-def]
     base_i = keys[inputs[i, KEY], NODES]
     inspected = 0
     joined = 0
-    counts[:] = 0
+    for i in range(len(counts)):
+        counts[i] = 0
     for m in range(len(slots)):
         if inspected > most:
             break

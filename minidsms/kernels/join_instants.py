@@ -6,10 +6,7 @@ Streams with ranges say by the instants of their slots when rows come and leave,
 
 from __future__ import annotations
 
-from numba import int64, uint64
-
 from minidsms.elements import MAX_INSTANT, Int8Array, Int16Array, Int64Array
-from minidsms.kernels.join_cache_entries import kernel
 from minidsms.kernels.mjoin import (
     FIRST,
     HI,
@@ -37,6 +34,7 @@ from minidsms.kernels.mjoin import (
     STATUS,
     STOP,
 )
+from minidsms.machine_code import helper, int64, uint64
 
 START, DELETE, INSERT, CANCEL = 0, 1, 2, 3
 """Phases of an instant: it is taken up; then deletions and insertions, or where netted insertions and those deletions
@@ -46,7 +44,7 @@ NO_LIMIT = 2**62
 """More than any slot."""
 
 
-@kernel("void(int64[:, ::1], int8[::1], int64, int64, int64)")
+@helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")
 def deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
     """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
     for j in range(len(out)):
@@ -61,7 +59,7 @@ def deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, e
         sign[p] = -1 if p < first + end - middle else 1
 
 
-@kernel()
+@helper
 def next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-def]
     """Take every input's run of the next instant; returns the phase it begins with, START when there is none."""
     n = len(inputs)
@@ -101,7 +99,7 @@ def next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-de
     return phase
 
 
-@kernel()
+@helper
 def next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-def]
     """As `next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
     of this very instant.
@@ -132,7 +130,7 @@ def next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-de
     return int64(INSERT if instant < MAX_INSTANT else START)
 
 
-@kernel()
+@helper
 def stamp(
     inputs: Int64Array, marks: Int16Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
 ) -> None:

@@ -10,13 +10,12 @@ Invariant: an operation that found no room has changed nothing, and is done anew
 
 from __future__ import annotations
 
-from numba import int64, uint64
-
 # A name to a line would be a sixth of the file.
 # isort: off
 # fmt: off
+from minidsms.machine_code import helper, int64, uint64
 from minidsms.kernels.join_cache_entries import (
-    append, bucket_of, drop, kernel, mixed, note_miss, sweep, take_table_page,
+    append, bucket_of, drop, mixed, note_miss, sweep, take_table_page,
 )
 from minidsms.kernels.join_cache_layout import (
     BUCKETS, BUCKET_HEAD, CHUNK_HEAD, CREATED, CREATES, ENTRIES, FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS,
@@ -38,7 +37,7 @@ from minidsms.kernels.mjoin import (
 # isort: on
 
 
-@kernel("int64(int64, int64)", inline="always")
+@helper(inline=True)
 def window_bucket(tag, shift):  # type: ignore[no-untyped-def]
     """The bucket, beyond a key's first, of a word in the index of the windows."""
     h = uint64(tag)
@@ -46,7 +45,7 @@ def window_bucket(tag, shift):  # type: ignore[no-untyped-def]
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
-@kernel()
+@helper
 def _expand(  # type: ignore[no-untyped-def]
     p, l, is_free, capacity, begins, turns, lists, rows, firsts, placed, checks, inputs, keys, nodes, heads, state
 ):
@@ -103,7 +102,7 @@ def _expand(  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel()
+@helper
 def _find_buckets(c, q, begin, count, width, lists, firsts, parts, nodes, caches):  # type: ignore[no-untyped-def]
     """firsts[r]: where in the table of cache c the first bucket for the key of row r stands.
 
@@ -120,7 +119,7 @@ def _find_buckets(c, q, begin, count, width, lists, firsts, parts, nodes, caches
         firsts[uint64(r)] = bucket_of(h, buckets) * stride
 
 
-@kernel(inline="always")
+@helper(inline=True)
 def _has_key(b, q, words, at, lists, parts, nodes, pool):  # type: ignore[no-untyped-def]
     """The bucket has an entry for the key of the row at lists[at]."""
     same = pool[uint64(b)] >= 0
@@ -133,7 +132,7 @@ def _has_key(b, q, words, at, lists, parts, nodes, pool):  # type: ignore[no-unt
     return same
 
 
-@kernel()
+@helper
 def _update(  # type: ignore[no-untyped-def]
     c, q, l, capacity, turns, lists, rows, firsts, parts, inputs, nodes, caches, members, tables, pool, owners, free
 ):
@@ -165,7 +164,7 @@ def _update(  # type: ignore[no-untyped-def]
             append(caches, c, members, lists[at + 1 : at + width], pool, owners, free, b)
 
 
-@kernel()
+@helper
 def _begin_entry(caches, c, tables, entry, place, pool, owners, free, block):  # type: ignore[no-untyped-def]
     """The address of a bucket with an empty entry in it, whose key the caller writes; -1 where there is no room.
 
@@ -193,7 +192,7 @@ def _begin_entry(caches, c, tables, entry, place, pool, owners, free, block):  #
     return b
 
 
-@kernel()
+@helper
 def _look_up(  # type: ignore[no-untyped-def]
     c, q, l, capacity, block, turns, lists, rows, firsts, entries, parts, inputs, nodes, caches, ghosts, members,
     tables, pool, owners, free,
@@ -248,7 +247,7 @@ def _look_up(  # type: ignore[no-untyped-def]
     caches[c, HITS] += hits
 
 
-@kernel()
+@helper
 def _complete(c, capacity, n, lists, rows, caches, members, pool, owners, free):  # type: ignore[no-untyped-def]
     """Add the rows of the list of misses to the entries begun; one that has no room for them is dropped."""
     width = n + 1
@@ -260,7 +259,7 @@ def _complete(c, capacity, n, lists, rows, caches, members, pool, owners, free):
             append(caches, c, members, lists[at + 1 : at + width], pool, owners, free, lists[at])
 
 
-@kernel()
+@helper
 def _spread(  # type: ignore[no-untyped-def]
     i, position, after, c, capacity, begins, turns, lists, rows, firsts, entries, placed, checks, inputs, keys, nodes,
     heads, state, caches, members, pool,
@@ -318,7 +317,7 @@ def _spread(  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel()
+@helper
 def _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, nodes, heads, state):  # type: ignore[no-untyped-def]
     """Drop the rows of the list of pipeline i for which the step at placed[p] finds nothing; the first slot that it
     finds for the others goes into `entries`.
@@ -359,7 +358,7 @@ def _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, 
     state[PASSED] += passed
 
 
-@kernel()
+@helper
 def operate(  # type: ignore[no-untyped-def]
     op, program, capacity, begins, turns, lists, rows, firsts, entries, placed, checks, parts, inputs, keys, nodes,
     heads, state, work, caches, ghosts, members, tables, pool, owners, free,

@@ -7,10 +7,8 @@ instant, else those that are held. Every match is walked: a pipeline that drops 
 
 from __future__ import annotations
 
-import numpy as np
-from numba import int64, njit, uint64
+from typing import Any
 
-# Numba's cache does not see that these change: who changes them changes this file.
 from minidsms.kernels.mjoin import (
     CHECK,
     CHECKS_END,
@@ -29,23 +27,22 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 ASKED, FOUND, INSPECTED, SAMPLE_WORDS = range(4)
 """Of a sample: slots that were walked whole, keys found, slots inspected."""
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
-def _bucket(tag: int, shift: int) -> np.int64:
+@helper(inline=True)
+def _bucket(tag: int, shift: int) -> Any:
     h = uint64(tag)
     h ^= h >> uint64(32)
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
-@njit(
+@kernel(
     "void(int64[::1], int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[:, ::1], int64, int64[::1])",
-    cache=True,
-    nogil=True,
+    " int64[::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[:, ::1], int64, int64[::1])"
 )
 def sample_pipeline(  # type: ignore[no-untyped-def]
     slots, i, steps, checks, inputs, keys, nodes, heads, instants, walks, reached, at, parts, found, most, told

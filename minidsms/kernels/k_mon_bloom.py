@@ -6,12 +6,12 @@ At twelve bits a key about one key in two hundred that is not in is said to be. 
 
 from __future__ import annotations
 
-from numba import njit, uint64
+from minidsms.machine_code import helper, kernel, uint64
 
 _SIGNATURE = "uint64[::1], int64[::1]"
 
 
-@njit("uint64(uint64)", cache=True, nogil=True, inline="always")
+@helper(inline=True)
 def _mixed(x):  # type: ignore[no-untyped-def]
     x ^= x >> uint64(33)
     x *= uint64(0xFF51AFD7ED558CCD)
@@ -20,7 +20,7 @@ def _mixed(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> uint64(33))
 
 
-@njit(f"void({_SIGNATURE})", cache=True, nogil=True)
+@kernel(f"void({_SIGNATURE})")
 def bloom_add(bits, keys):  # type: ignore[no-untyped-def]
     """Put keys in. bits: (8 b,) words of b blocks."""
     blocks = uint64(len(bits) // 8)
@@ -33,7 +33,7 @@ def bloom_add(bits, keys):  # type: ignore[no-untyped-def]
             bits[base + (at >> uint64(6))] |= uint64(1) << (at & uint64(63))
 
 
-@njit(f"void({_SIGNATURE}, boolean[::1])", cache=True, nogil=True)
+@kernel(f"void({_SIGNATURE}, boolean[::1])")
 def bloom_test(bits, keys, found):  # type: ignore[no-untyped-def]
     """Set found[i] where keys[i] may be in."""
     blocks = uint64(len(bits) // 8)

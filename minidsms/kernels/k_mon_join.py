@@ -16,9 +16,8 @@ Babu 2005, sections 6.3 and 6.3.2; docs/design, point 3.
 
 from __future__ import annotations
 
-from numba import int64, njit, uint64
-
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 BASE, STRIDE, LO, HI, STOP, CLOCK, LENGTH, NUMBER, HEAP, TOTAL, BOUND, RUN, RUNS_END = range(13)
 """Of a stream: its rows; where its insertions of the instant stop; what its window goes by, and how much of it; the
@@ -58,7 +57,7 @@ REFERENCES, IS_ALIVE, RESULT = 0, 1, 2
 _NEVER = 2**63 - 1
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+@helper(inline=True)
 def _mixed(h, word):  # type: ignore[no-untyped-def]
     x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
     x ^= x >> uint64(32)
@@ -66,7 +65,7 @@ def _mixed(h, word):  # type: ignore[no-untyped-def]
     return int64(x ^ (x >> uint64(29)))
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _bucket(cells, at, parts, sides, s, target):  # type: ignore[no-untyped-def]
     """The bucket, in `heads`, of side `target` that the columns of side s of the row at `at` lead to."""
     first, end = sides[s, PART], sides[s, PARTS_END]
@@ -78,7 +77,7 @@ def _bucket(cells, at, parts, sides, s, target):  # type: ignore[no-untyped-def]
     return sides[target, HEADS] + int64((x * uint64(0x9E3779B97F4A7C15)) >> uint64(sides[target, SHIFT]))
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
     """Whether the columns of side s of the row at a are those of side t of the row at b."""
     equal = True
@@ -88,7 +87,7 @@ def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
     return equal
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _first_equal(cells, heads, figures, parts, sides, at, s, t):  # type: ignore[no-untyped-def]
     """The newest slot in its window whose side t has the columns of side s of the row at `at`; -1: none."""
     stream = sides[t, STREAM]
@@ -99,7 +98,7 @@ def _first_equal(cells, heads, figures, parts, sides, at, s, t):  # type: ignore
     return slot if slot >= low else int64(-1)
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _link(cells, heads, figures, of_stream, parts, sides, i, slot):  # type: ignore[no-untyped-def]
     at = figures[i, BASE] + slot * figures[i, STRIDE]
     for x in range(figures[i, SIDE], figures[i, SIDES_END]):
@@ -109,7 +108,7 @@ def _link(cells, heads, figures, of_stream, parts, sides, i, slot):  # type: ign
         heads[b] = slot
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _sift_up(keys, slots, size, key, slot):  # type: ignore[no-untyped-def]
     at = size
     while at > 0 and keys[(at - 1) >> 1] > key:
@@ -118,7 +117,7 @@ def _sift_up(keys, slots, size, key, slot):  # type: ignore[no-untyped-def]
     keys[at], slots[at] = key, slot
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _take_least(keys, slots, size):  # type: ignore[no-untyped-def]
     """Take the least out of a heap of `size`; returns its slot."""
     least = slots[0]
@@ -137,7 +136,7 @@ def _take_least(keys, slots, size):  # type: ignore[no-untyped-def]
     return least
 
 
-@njit("int64(int64[::1], boolean[::1], boolean, int64, int64, int64[:, ::1], int64)", cache=True, nogil=True)
+@kernel("int64(int64[::1], boolean[::1], boolean, int64, int64, int64[:, ::1], int64)")
 def take_runs(ts: Int64Array, kept: BoolArray, every: bool, total: int, slot: int, runs: Int64Array, at: int) -> int:
     """Write (instant, arrivals up to it, slot after its rows) into runs[at:]; returns where they end.
 
@@ -158,7 +157,7 @@ def take_runs(ts: Int64Array, kept: BoolArray, every: bool, total: int, slot: in
     return at
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_netted):  # type: ignore[no-untyped-def]
     """The next instant at which something happens; _NEVER: none up to UNTIL."""
     n = len(figures)
@@ -175,7 +174,7 @@ def _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_n
     return instant if instant <= state[UNTIL] else int64(_NEVER)
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _begin(runs, figures, cells, instant, deletions):  # type: ignore[no-untyped-def]
     """Take every stream's run of the instant; what has left before it, or leaves unseen, goes.
 
@@ -210,11 +209,10 @@ def _begin(runs, figures, cells, instant, deletions):  # type: ignore[no-untyped
 _INT = "int64[:, ::1]"
 
 
-@njit(
-    f"int64({_INT}, {_INT}, int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int32[::1], {_INT}, {_INT}, int64[::1],"
-    f" int64, boolean, {_INT}, int64[::1], {_INT}, {_INT}, int64[::1], {_INT}, int64[::1], int8[::1], int64)",
-    cache=True,
-    nogil=True,
+@kernel(
+    f"int64({_INT}, {_INT}, int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int32[::1], {_INT}, {_INT},"
+    f" int64[::1], int64, boolean, {_INT}, int64[::1], {_INT}, {_INT}, int64[::1], {_INT}, int64[::1], int8[::1],"
+    " int64)"
 )
 def k_mon_join(  # type: ignore[no-untyped-def]
     runs,
@@ -455,7 +453,7 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(f"void({_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1])", cache=True, nogil=True)
+@kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1])")
 def link_all(figures, of_stream, sides, parts, cells, heads):  # type: ignore[no-untyped-def]
     """Fill empty buckets with the rows of all windows."""
     for i in range(len(figures)):

@@ -20,8 +20,6 @@ The dead of a key are known by their keys alone, the No components without the c
 
 from __future__ import annotations
 
-from numba import int32, int64, njit, uint8, uint64
-
 from minidsms.kernels.k_mon_join import (
     BASE,
     CLOCK,
@@ -43,6 +41,7 @@ from minidsms.kernels.k_mon_join import (
     UNIQUE,
     UNLINKED,
 )
+from minidsms.machine_code import helper, int32, int64, kernel, uint8, uint64
 
 MATCH, NEW, FULL, STANDS = 1, 2, 4, 8
 """What a row has by a side; STANDS: some row that joins it stands there."""
@@ -69,7 +68,7 @@ YES, NO, UNKNOWN, GONE = 0, 1, 2, 3
 """Components; GONE has left its window, or was dropped."""
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+@helper(inline=True)
 def _mixed(h, word):  # type: ignore[no-untyped-def]
     x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
     x ^= x >> uint64(32)
@@ -77,7 +76,7 @@ def _mixed(h, word):  # type: ignore[no-untyped-def]
     return int64(x ^ (x >> uint64(29)))
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
     h = cells[at + parts[sides[s, PART]]]
     for p in range(sides[s, PART] + 1, sides[s, PARTS_END]):
@@ -85,14 +84,14 @@ def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
     return h
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _place(h, shift):  # type: ignore[no-untyped-def]
     x = uint64(h)
     x ^= x >> uint64(32)
     return int64((x * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
     equal = True
     first, other = sides[s, PART], sides[t, PART]
@@ -101,7 +100,7 @@ def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
     return equal
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads):  # type: ignore[no-untyped-def]
     """The place in `no_marks` of the dead key of side t that equals the columns of side s of the row at `at`; -1: there
     is none."""
@@ -121,13 +120,13 @@ def _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads):  # ty
     return place
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _ordered(word, order):  # type: ignore[no-untyped-def]
     """The word as an integer in the order of its values."""
     return word if order == INTEGERS or word >= 0 else word ^ int64(0x7FFFFFFFFFFFFFFF)
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _is_closed(cells, at, s, parts, sides, limits):  # type: ignore[no-untyped-def]
     """Whether a k-constraint says that no row will come by side s of the row at `at`."""
     closed = cells[at] < limits[s, BEFORE]
@@ -142,7 +141,7 @@ def _is_closed(cells, at, s, parts, sides, limits):  # type: ignore[no-untyped-d
 _INT = "int64[:, ::1]"
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _ways(messages, first, of_stream, begin, end, t, x):  # type: ignore[no-untyped-def]
     """What a row in slot x gives to those that reach it by its side t: MATCH, FULL by all its other sides, NEW by some.
 
@@ -158,11 +157,9 @@ def _ways(messages, first, of_stream, begin, end, t, x):  # type: ignore[no-unty
     return every | (some & NEW if every & MATCH else int64(0))
 
 
-@njit(
-    f"void(int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1],"
-    f" int32[:, ::1], int32[::1], {_INT}, boolean, uint8[::1], uint8[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@kernel(
+    f"void(int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[:,"
+    f" ::1], int32[::1], {_INT}, boolean, uint8[::1], uint8[::1], int64[::1])"
 )
 def send_messages(  # type: ignore[no-untyped-def]
     order,
@@ -232,11 +229,7 @@ def send_messages(  # type: ignore[no-untyped-def]
                 limited[first[s] + slot] = uint8(fewer)
 
 
-@njit(
-    f"void({_INT}, int64[::1], int64[::1], uint8[::1], int64[::1], boolean, uint8[::1], int64[::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel(f"void({_INT}, int64[::1], int64[::1], uint8[::1], int64[::1], boolean, uint8[::1], int64[::1])")
 def judge(figures, of_stream, cells, messages, first, keeps_full, verdicts, begin):  # type: ignore[no-untyped-def]
     """Write the verdict on each row into verdicts[begin[stream] + slot]; keeps_full: parts of results that hold
     stay."""
@@ -257,7 +250,7 @@ def judge(figures, of_stream, cells, messages, first, keeps_full, verdicts, begi
             verdicts[begin[i] + slot] = verdict
 
 
-@njit(f"int64({_INT}, {_INT}, int64[::1], int64[::1], uint8[::1], int64[::1])", cache=True, nogil=True)
+@kernel(f"int64({_INT}, {_INT}, int64[::1], int64[::1], uint8[::1], int64[::1])")
 def pack(figures, packed, cells, into, verdicts, begin):  # type: ignore[no-untyped-def]
     """Copy the rows that stay to their places in another array; returns how many there are.
 
@@ -280,7 +273,7 @@ def pack(figures, packed, cells, into, verdicts, begin):  # type: ignore[no-unty
     return total
 
 
-@njit(f"void({_INT}, int64[::1], int64)", cache=True, nogil=True)
+@kernel(f"void({_INT}, int64[::1], int64)")
 def expire(figures, cells, until):  # type: ignore[no-untyped-def]
     """Let the rows of ranges go that have left at `until`."""
     for i in range(len(figures)):
@@ -293,7 +286,7 @@ def expire(figures, cells, until):  # type: ignore[no-untyped-def]
             figures[i, LO] = low
 
 
-@njit(f"void({_INT}, {_INT}, int64[::1], int32[:, ::1], int32[::1], int64[::1])", cache=True, nogil=True)
+@kernel(f"void({_INT}, {_INT}, int64[::1], int32[:, ::1], int32[::1], int64[::1])")
 def link_dead(no, sides, no_keys, no_marks, no_heads, linked):  # type: ignore[no-untyped-def]
     """Put the dead keys from linked[side] on into their buckets."""
     for t in range(len(no)):
@@ -309,11 +302,9 @@ def link_dead(no, sides, no_keys, no_marks, no_heads, linked):  # type: ignore[n
         linked[t] = no[t, NO_COUNT]
 
 
-@njit(
+@kernel(
     f"void(int64[::1], {_INT}, {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[:, ::1],"
-    f" int32[::1], {_INT}, boolean, uint8[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+    f" int32[::1], {_INT}, boolean, uint8[::1], int64[::1])"
 )
 def classify(  # type: ignore[no-untyped-def]
     down,

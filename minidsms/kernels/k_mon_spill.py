@@ -7,7 +7,7 @@ not in is looked for in vain, which takes a binary search.
 
 from __future__ import annotations
 
-from numba import int64, njit, uint64
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 BLOCK_WORDS = 8
 """Words of a block."""
@@ -15,7 +15,7 @@ BLOCK_WORDS = 8
 _RUN = "int64[:, ::1]"
 
 
-@njit("void(int64[::1], uint64[::1])", cache=True, nogil=True)
+@kernel("void(int64[::1], uint64[::1])")
 def hash_keys(keys, hashes):  # type: ignore[no-untyped-def]
     """Bits that tell nothing of the keys; as in Murmur3's finaliser."""
     for i in range(len(keys)):
@@ -27,13 +27,13 @@ def hash_keys(keys, hashes):  # type: ignore[no-untyped-def]
         hashes[i] = x ^ (x >> uint64(33))
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _block(bits, h):  # type: ignore[no-untyped-def]
     blocks = uint64(len(bits) // BLOCK_WORDS)
     return ((h >> uint64(32)) * blocks >> uint64(32)) * uint64(BLOCK_WORDS)
 
 
-@njit("void(uint64[::1], uint64[::1])", cache=True, nogil=True)
+@kernel("void(uint64[::1], uint64[::1])")
 def add_hashes(bits, hashes):  # type: ignore[no-untyped-def]
     """Put keys into a filter. bits: (8 b,) words of b blocks."""
     for h in hashes:
@@ -44,7 +44,7 @@ def add_hashes(bits, hashes):  # type: ignore[no-untyped-def]
             bits[base + (at >> uint64(6))] |= uint64(1) << (at & uint64(63))
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _may_have(bits, h):  # type: ignore[no-untyped-def]
     base = _block(bits, h)
     rest = h * uint64(0x9E3779B97F4A7C15)
@@ -55,7 +55,7 @@ def _may_have(bits, h):  # type: ignore[no-untyped-def]
     return found != uint64(0)
 
 
-@njit(f"int64(uint64[::1], {_RUN}, int64[::1], uint64[::1], int64[::1])", cache=True, nogil=True)
+@kernel(f"int64(uint64[::1], {_RUN}, int64[::1], uint64[::1], int64[::1])")
 def probe_run(bits, index, keys, hashes, found):  # type: ignore[no-untyped-def]
     """Write the numbers of the rows that have one of these keys into `found`; returns how many there are, which may be
     more than fit.  O(keys), and log m for each that the filter lets pass."""
@@ -78,7 +78,7 @@ def probe_run(bits, index, keys, hashes, found):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(f"int64(uint64[::1], {_RUN}, int64, int64[::1], uint64[::1], int64[::1])", cache=True, nogil=True)
+@kernel(f"int64(uint64[::1], {_RUN}, int64, int64[::1], uint64[::1], int64[::1])")
 def probe_young(bits, entries, held, keys, hashes, found):  # type: ignore[no-untyped-def]
     """The same of a run that is still being collected, in no order. held: its entries."""
     count = int64(0)
@@ -92,7 +92,7 @@ def probe_young(bits, entries, held, keys, hashes, found):  # type: ignore[no-un
     return count
 
 
-@njit(f"int64({_RUN}, {_RUN}, int64, {_RUN})", cache=True, nogil=True)
+@kernel(f"int64({_RUN}, {_RUN}, int64, {_RUN})")
 def merge_runs(one, other, first, into):  # type: ignore[no-untyped-def]
     """Merge two runs, without the rows numbered below `first`; returns the entries."""
     a, b, held = int64(0), int64(0), int64(0)

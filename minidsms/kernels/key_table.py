@@ -12,12 +12,13 @@ with time. Nothing raises: `acquire` returns how far it came, and is called agai
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from minidsms.machine_code import helper, kernel
 
 _IN_USE = -1
 
 
-@njit("int64(int64[:,::1], int64)", cache=True, nogil=True)
+@helper("int64(int64[:,::1], int64)")
 def _hash(words: np.ndarray, row: int) -> int:
     """A non-negative hash of one row."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -27,11 +28,7 @@ def _hash(words: np.ndarray, row: int) -> int:
     return int(h >> np.uint64(1))
 
 
-@njit(
-    "int64(int64[:,::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64, boolean)",
-    cache=True,
-    nogil=True,
-)
+@kernel("int64(int64[:,::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64, boolean)")
 def acquire(
     words: np.ndarray,
     slots: np.ndarray,
@@ -80,11 +77,7 @@ def acquire(
     return len(words)
 
 
-@njit(
-    "int64(int64[::1], int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)",
-    cache=True,
-    nogil=True,
-)
+@kernel("int64(int64[::1], int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)")
 def acquire_pairs(
     first: np.ndarray,
     second: np.ndarray,
@@ -128,7 +121,7 @@ def acquire_pairs(
     return len(first)
 
 
-@njit("void(int8[::1], int64[::1], int32[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("void(int8[::1], int64[::1], int32[::1], int64[::1], int64[::1])")
 def recall(sign: np.ndarray, arrived: np.ndarray, ring: np.ndarray, ends: np.ndarray, ids: np.ndarray) -> None:
     """The ids of elements whose k-th deletion takes back the k-th insertion. arrived: of the insertions.
 
@@ -151,7 +144,7 @@ def recall(sign: np.ndarray, arrived: np.ndarray, ring: np.ndarray, ends: np.nda
     ends[1] = following
 
 
-@njit("void(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("void(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1])")
 def release(ids: np.ndarray, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray) -> None:
     """Give ids back; one that is free already (it may be named twice) is passed over."""
     mask = slots.shape[0] - 1
@@ -176,7 +169,7 @@ def release(ids: np.ndarray, slots: np.ndarray, keys: np.ndarray, links: np.ndar
         meta[0] -= 1
 
 
-@njit("void(int32[::1], int64[:,::1], int64[::1], int64)", cache=True, nogil=True)
+@kernel("void(int32[::1], int64[:,::1], int64[::1], int64)")
 def rehash(slots: np.ndarray, keys: np.ndarray, links: np.ndarray, used: int) -> None:
     """Enter the ids in use below `used` into slots (all -1)."""
     mask = slots.shape[0] - 1

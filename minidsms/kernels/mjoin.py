@@ -23,10 +23,10 @@ slots are probed whose mark some inserted tuple has.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import int16, int32, int64, njit, uint64
+from typing import Any
 
 from minidsms.elements import Int8Array, Int16Array, Int32Array, Int64Array
+from minidsms.machine_code import helper, int16, int32, int64, kernel, uint64
 
 LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
 """Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
@@ -80,14 +80,14 @@ STAMPS = 1024
 _NO_LIMIT = 2**62
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
-def _bucket(tag: int, shift: int) -> np.int64:
+@helper(inline=True)
+def _bucket(tag: int, shift: int) -> Any:
     h = uint64(tag)
     h ^= h >> uint64(32)
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
+@helper(inline=True)
 def _mixed(h, word):  # type: ignore[no-untyped-def]
     x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
     x ^= x >> uint64(32)
@@ -95,7 +95,7 @@ def _mixed(h, word):  # type: ignore[no-untyped-def]
     return int64(x ^ (x >> uint64(29)))
 
 
-@njit("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])", cache=True, nogil=True)
+@kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
 def take_runs(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-def]
     """Count each instant's deletions and insertions into runs[figures[RUN]:]; returns the most rows held after any.
 
@@ -123,8 +123,8 @@ def take_runs(ts, sign, has_signs, runs, figures):  # type: ignore[no-untyped-de
     return int64(most)
 
 
-@njit("int64(int64[::1], int8[::1], boolean, int32[::1], int64)", cache=True, nogil=True)
-def take_numbers(seq: Int64Array, sign: Int8Array, has_signs: bool, ring: Int32Array, hi: int) -> np.int64:
+@kernel("int64(int64[::1], int8[::1], boolean, int32[::1], int64)")
+def take_numbers(seq: Int64Array, sign: Int8Array, has_signs: bool, ring: Int32Array, hi: int) -> Any:
     """Write the insertions' numbers into the ring from slot hi on; returns the new hi."""
     mask = len(ring) - 1
     for i in range(len(seq)):
@@ -134,13 +134,9 @@ def take_numbers(seq: Int64Array, sign: Int8Array, has_signs: bool, ring: Int32A
     return int64(hi)
 
 
-@njit(
-    [
-        "int64(int64[::1], boolean[::1], int64, int32[::1], int64, int64, int64[::1], int64)",
-        "int64(int8[::1], boolean[::1], int64, int32[::1], int64, int64, int64[::1], int64)",
-    ],
-    cache=True,
-    nogil=True,
+@kernel(
+    "int64(int64[::1], boolean[::1], int64, int32[::1], int64, int64, int64[::1], int64)",
+    "int64(int8[::1], boolean[::1], int64, int32[::1], int64, int64, int64[::1], int64)",
 )
 def take_key(  # type: ignore[no-untyped-def]
     values, valid, store_mask, ring, lo, hi, nodes, base
@@ -163,7 +159,7 @@ def take_key(  # type: ignore[no-untyped-def]
     return int64(nulls)
 
 
-@njit("void(int64[::1], int64, int64[::1], int64, int64, int64, int64)", cache=True, nogil=True)
+@kernel("void(int64[::1], int64, int64[::1], int64, int64, int64, int64)")
 def combine_keys(nodes, base, parts, mask, lo, hi, has_nulls):  # type: ignore[no-untyped-def]
     """Give a composite key the hash of its parts, whose nodes begin at `parts`; NULL where any part is."""
     for slot in range(lo, hi):
@@ -178,13 +174,9 @@ def combine_keys(nodes, base, parts, mask, lo, hi, has_nulls):  # type: ignore[n
         nodes[base + k + 1] = following
 
 
-@njit(
-    [
-        "void(int64[::1], int64, int32[::1], int64, int64, int16[::1], int64, boolean)",
-        "void(int8[::1], int64, int32[::1], int64, int64, int16[::1], int64, boolean)",
-    ],
-    cache=True,
-    nogil=True,
+@kernel(
+    "void(int64[::1], int64, int32[::1], int64, int64, int16[::1], int64, boolean)",
+    "void(int8[::1], int64, int32[::1], int64, int64, int16[::1], int64, boolean)",
 )
 def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type: ignore[no-untyped-def]
     """Hash a column that the answer shows into the marks of the slots [lo, hi)."""
@@ -195,7 +187,7 @@ def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type
         marks[base + k] = int16(_mixed(before, values[ring[k] & store_mask]))
 
 
-@njit("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64)", cache=True, nogil=True)
+@kernel("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64)")
 def relink(nodes, heads, inputs, keys, i):  # type: ignore[no-untyped-def]
     """Fill empty buckets of input i with its slots; one of which any key is NULL stands in none."""
     mask = inputs[i, MASK]
@@ -214,9 +206,7 @@ def relink(nodes, heads, inputs, keys, i):  # type: ignore[no-untyped-def]
                 nodes[k + 1] = UNLINKED
 
 
-@njit(
-    "void(int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64, int64[::1])", cache=True, nogil=True
-)
+@kernel("void(int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64, int64[::1])")
 def relink_bag(nodes, heads, backs, inputs, keys, i, slots):  # type: ignore[no-untyped-def]
     """Put slots of bag i at the head of its buckets; one of which any key is NULL stands in none."""
     for slot in slots:
@@ -235,7 +225,7 @@ def relink_bag(nodes, heads, backs, inputs, keys, i, slots):  # type: ignore[no-
                 nodes[k + 1], backs[back + slot] = UNLINKED, UNLINKED
 
 
-@njit("void(int64[:, ::1], int8[::1], int64, int64, int64)", cache=True, nogil=True)
+@helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")
 def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
     """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
     for j in range(len(out)):
@@ -250,8 +240,8 @@ def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, 
         sign[p] = -1 if p < first + end - middle else 1
 
 
-@njit(inline="always")
-def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, netted: int) -> np.int64:
+@helper(inline=True)
+def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, netted: int) -> Any:
     """Take every input's run of the next instant; returns the phase it begins with, _START when there is none."""
     n = len(inputs)
     instant = int64(0)
@@ -292,7 +282,7 @@ def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, nette
     return int64(_DELETE if netted == 0 and leaving > 0 else _INSERT)
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _link(  # type: ignore[no-untyped-def]
     inputs, keys, nodes, heads, backs, i, slot
 ):
@@ -320,7 +310,7 @@ def _link(  # type: ignore[no-untyped-def]
     return linked
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _unlink(  # type: ignore[no-untyped-def]
     inputs, keys, nodes, heads, backs, i, slot
 ):
@@ -337,7 +327,7 @@ def _unlink(  # type: ignore[no-untyped-def]
         backs[back + slot] = UNLINKED
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _stamp(
     inputs: Int64Array, marks: Int16Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
 ) -> None:
@@ -351,12 +341,10 @@ def _stamp(
         inputs[j, PROBE_LO], inputs[j, PROBE_HI] = inputs[j, OLD_LO], inputs[j, OLD_HI]
 
 
-@njit(
+@kernel(
     "int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[::1],"
-    " int8[::1], int64)",
-    cache=True,
-    nogil=True,
+    " int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64, int64[:, ::1],"
+    " int64[::1], int8[::1], int64)"
 )
 def mjoin(  # type: ignore[no-untyped-def]
     runs, inputs, keys, steps, checks, nodes, heads, places, backs, marks, stamps, walks, state, netted,

@@ -9,12 +9,13 @@ the instant the heads it used are cleared, so the table costs what the instant c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from minidsms.machine_code import helper, kernel
 
 _FEW = 4
 
 
-@njit("int64(int64[:,::1], int64)", cache=True, nogil=True)
+@helper("int64(int64[:,::1], int64)")
 def _hash(words: np.ndarray, row: int) -> int:
     """A non-negative hash of one row."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -24,7 +25,7 @@ def _hash(words: np.ndarray, row: int) -> int:
     return int(h >> np.uint64(1))
 
 
-@njit("boolean(int64[:,::1], int64, int64)", cache=True, nogil=True)
+@helper("boolean(int64[:,::1], int64, int64)")
 def _equal(words: np.ndarray, a: int, b: int) -> bool:
     same = True
     for j in range(words.shape[1]):
@@ -32,11 +33,7 @@ def _equal(words: np.ndarray, a: int, b: int) -> bool:
     return same
 
 
-@njit(
-    "int64(int64[::1], int8[::1], int64[:,::1], int64[::1], int64[::1], boolean[::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("int64(int64[::1], int8[::1], int64[:,::1], int64[::1], int64[::1], boolean[::1])")
 def net_instants(
     ts: np.ndarray,
     sign: np.ndarray,

@@ -18,13 +18,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from minidsms.machine_code import helper, kernel
 
 KEY, WORD, VALID, COUNT, LEFT, RIGHT, PRIORITY = range(7)
 _HEAD, _BACK, _COME, _GONE = range(4)
 
 
-@njit("int64(int64[:,::1], int64[::1])", cache=True, nogil=True)
+@helper("int64(int64[:,::1], int64[::1])")
 def _take(nodes: np.ndarray, meta: np.ndarray) -> int:
     """A free node, or 0."""
     node = meta[0]
@@ -40,25 +41,23 @@ def _take(nodes: np.ndarray, meta: np.ndarray) -> int:
     return int(node)
 
 
-@njit("void(int64[:,::1], int64[::1], int64)", cache=True, nogil=True)
+@helper("void(int64[:,::1], int64[::1], int64)")
 def _give(nodes: np.ndarray, meta: np.ndarray, node: int) -> None:
     nodes[node, COUNT] = 0
     nodes[node, LEFT] = meta[0]
     meta[0] = node
 
 
-@njit("int64(int64, int64[::1], boolean, boolean)", cache=True, nogil=True)
+@helper("int64(int64, int64[::1], boolean, boolean)")
 def _rank(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
     """What keys are compared by; the smallest is the extreme: ~x turns the order of int64 round without overflow."""
     rank = ranks[key] if is_ranked else key
     return ~rank if largest else rank
 
 
-@njit(
+@kernel(
     "int64(int64, int64[::1], int8[::1], int8[::1], int64[::1], int64[::1], int64[::1], boolean, boolean, boolean,"
-    " boolean, int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)",
-    cache=True,
-    nogil=True,
+    " boolean, int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)"
 )
 def deque_extremes(
     start: int,
@@ -137,7 +136,7 @@ def deque_extremes(
     return len(ids)
 
 
-@njit("int64(int64[:,::1], int64, int64)", cache=True, nogil=True)
+@helper("int64(int64[:,::1], int64, int64)")
 def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
     """The treap of both, all keys of left before those of right."""
     root: Any = np.int64(0)
@@ -165,7 +164,7 @@ def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
             right = nodes[right, LEFT]
 
 
-@njit("void(int64[:,::1], int64, int64, int64, int64[::1], boolean, boolean)", cache=True, nogil=True)
+@helper("void(int64[:,::1], int64, int64, int64, int64[::1], boolean, boolean)")
 def _split(
     nodes: np.ndarray, tree: int, top: int, rank: int, ranks: np.ndarray, is_ranked: bool, largest: bool
 ) -> None:
@@ -185,11 +184,9 @@ def _split(
     nodes[after, after_side] = 0
 
 
-@njit(
+@kernel(
     "int64(int64, int64[::1], int8[::1], int8[::1], int64[::1], int64[::1], int64[::1], boolean, boolean, boolean,"
-    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)",
-    cache=True,
-    nogil=True,
+    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)"
 )
 def treap_extremes(
     start: int,
@@ -270,7 +267,7 @@ def treap_extremes(
     return len(ids)
 
 
-@njit("int64(int64[:,::1], int64[:,::1], int64[:,::1], int64)", cache=True, nogil=True)
+@kernel("int64(int64[:,::1], int64[:,::1], int64[:,::1], int64)")
 def pack_nodes(nodes: np.ndarray, state: np.ndarray, packed: np.ndarray, used: int) -> int:
     """Copy the nodes in use to the front of `packed` and renumber all links; returns how many nodes that uses.
 

@@ -11,9 +11,8 @@ docs/semantics W5; Babu 2005, section 2.3.1.
 
 from __future__ import annotations
 
-from numba import njit
-
 from minidsms.elements import Int8Array, Int64Array
+from minidsms.machine_code import helper, kernel
 
 TS, NUMBER, KEY, OLDER, NEWER, NEXT_OF_KEY = 0, 1, 2, 3, 4, 5
 SLOT_FIELDS = 6
@@ -28,7 +27,7 @@ _A = "int64[::1]"
 _M = "int64[:, ::1]"
 
 
-@njit(f"int64({_M}, int64, {_A})", cache=True, nogil=True)
+@helper(f"int64({_M}, int64, {_A})")
 def _bucket_of(words: Int64Array, row: int, buckets: Int64Array) -> int:
     """The bucket of a key: a multiply-and-shift mix of its words (an odd multiplier spreads runs of small integers)."""
     h = 0
@@ -38,7 +37,7 @@ def _bucket_of(words: Int64Array, row: int, buckets: Int64Array) -> int:
     return h & (len(buckets) - 1)
 
 
-@njit(f"void({_M}, {_A}, {_A}, {_M})", cache=True, nogil=True)
+@kernel(f"void({_M}, {_A}, {_A}, {_M})")
 def chain_keys(key_words: Int64Array, live: Int64Array, buckets: Int64Array, keys: Int64Array) -> None:
     """Fill empty buckets with the keys of these numbers."""
     for key in live:
@@ -47,7 +46,7 @@ def chain_keys(key_words: Int64Array, live: Int64Array, buckets: Int64Array, key
         buckets[b] = key
 
 
-@njit(f"void({_M}, int64, {_A}, {_M}, {_A}, {_A})", cache=True, nogil=True)
+@helper(f"void({_M}, int64, {_A}, {_M}, {_A}, {_A})")
 def _free_key(
     key_words: Int64Array, key: int, buckets: Int64Array, keys: Int64Array, free_keys: Int64Array, figures: Int64Array
 ) -> None:
@@ -64,7 +63,7 @@ def _free_key(
     figures[FREE_KEYS] += 1
 
 
-@njit(f"int64({_M}, {_A}, {_M}, int64, {_A}, {_A})", cache=True, nogil=True)
+@helper(f"int64({_M}, {_A}, {_M}, int64, {_A}, {_A})")
 def _leave(
     slots: Int64Array, free_slots: Int64Array, keys: Int64Array, slot: int, figures: Int64Array, place: Int64Array
 ) -> int:
@@ -89,7 +88,7 @@ def _leave(
     return int(keys[key, ROWS])
 
 
-@njit(f"int64({_M}, int64, {_M}, {_A}, {_M}, {_A}, {_A})", cache=True, nogil=True)
+@helper(f"int64({_M}, int64, {_M}, {_A}, {_M}, {_A}, {_A})")
 def _key_of(
     words: Int64Array,
     row: int,
@@ -123,7 +122,7 @@ def _key_of(
     return int(key)
 
 
-@njit(f"int64({_M}, {_A}, {_M}, int64, int64, int64, {_A})", cache=True, nogil=True)
+@helper(f"int64({_M}, {_A}, {_M}, int64, int64, int64, {_A})")
 def _enter(
     slots: Int64Array, free_slots: Int64Array, keys: Int64Array, key: int, ts: int, number: int, figures: Int64Array
 ) -> int:
@@ -147,10 +146,8 @@ def _enter(
     return int(slot)
 
 
-@njit(
-    f"int64({_A}, {_M}, int64, int64, int64, {_A}, {_M}, {_A}, {_M}, {_M}, {_A}, {_A}, {_A}, {_A}, int8[::1], {_M})",
-    cache=True,
-    nogil=True,
+@kernel(
+    f"int64({_A}, {_M}, int64, int64, int64, {_A}, {_M}, {_A}, {_M}, {_M}, {_A}, {_A}, {_A}, {_A}, int8[::1], {_M})"
 )
 def partition_window(
     ts: Int64Array,

@@ -14,8 +14,7 @@ Invariant: between two elements a subresult holds every tuple of its inputs' pre
 
 from __future__ import annotations
 
-import numpy as np
-from numba import int64, njit, uint64
+from typing import Any
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.mjoin import (
@@ -69,6 +68,7 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 KEPT = STEP_WORDS
 TREE_STEP_WORDS = STEP_WORDS + 1
@@ -98,14 +98,14 @@ TAG, FOLLOWING, CHOSEN = range(3)
 _NO_LIMIT = 2**62
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True, inline="always")
-def _bucket(tag: int, shift: int) -> np.int64:
+@helper(inline=True)
+def _bucket(tag: int, shift: int) -> Any:
     h = uint64(tag)
     h ^= h >> uint64(32)
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)", cache=True, nogil=True)
+@helper("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)")
 def _link_cell(views, view_keys, cells, view_heads, v, number):  # type: ignore[no-untyped-def]
     """Put a cell whose tags are written at the head of its buckets."""
     first = views[v, VIEW_KEY]
@@ -117,14 +117,14 @@ def _link_cell(views, view_keys, cells, view_heads, v, number):  # type: ignore[
         view_heads[b] = number
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)")
 def relink(views, view_keys, cells, view_heads, v):  # type: ignore[no-untyped-def]
     """Fill the empty buckets of a subresult."""
     for number in range(views[v, VIEW_LO], views[v, VIEW_HI]):
         _link_cell(views, view_keys, cells, view_heads, v, number)
 
 
-@njit("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64)", cache=True, nogil=True)
+@helper("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
 def _is_live(inputs, views, members, cells, v, number, bound):  # type: ignore[no-untyped-def]
     """All rows of a cell are in their windows. bound: the word of an input where its window begins."""
     at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
@@ -135,7 +135,7 @@ def _is_live(inputs, views, members, cells, v, number, bound):  # type: ignore[n
     return live
 
 
-@njit("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@kernel("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)")
 def live_cells(inputs, views, members, cells, v):  # type: ignore[no-untyped-def]
     """How many tuples of present rows a subresult holds."""
     live = 0
@@ -145,7 +145,7 @@ def live_cells(inputs, views, members, cells, v):  # type: ignore[no-untyped-def
     return int64(live)
 
 
-@njit("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)")
 def sweep(inputs, views, members, cells, v):  # type: ignore[no-untyped-def]
     """Move a subresult's lo past cells that are dead. What left at the present instant may still be probed."""
     lo, hi = views[v, VIEW_LO], views[v, VIEW_HI]
@@ -154,11 +154,7 @@ def sweep(inputs, views, members, cells, v):  # type: ignore[no-untyped-def]
     views[v, VIEW_LO] = lo
 
 
-@njit(
-    "void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64)",
-    cache=True,
-    nogil=True,
-)
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64)")
 def compact(inputs, views, view_keys, members, cells, view_heads, v):  # type: ignore[no-untyped-def]
     """Squeeze dead cells out of a subresult: the live ones get the numbers from lo on, in their order."""
     base, width, mask = views[v, CELLS], views[v, WIDTH], views[v, VIEW_MASK]
@@ -177,7 +173,7 @@ def compact(inputs, views, view_keys, members, cells, view_heads, v):  # type: i
     views[v, VIEW_HI] = new
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _next_run(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-def]
     """Take every input's run of the next instant; returns the phase it begins with, START when there is none."""
     n = len(inputs)
@@ -209,7 +205,7 @@ def _next_run(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-de
     return phase if is_any else int64(START)
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-def]
     """The next instant at which something comes into streams with ranges, and what has left by then."""
     n = len(inputs)
@@ -240,7 +236,7 @@ def _next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-d
     return int64(INSERT) if is_any else int64(START)
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _link(inputs, keys, nodes, heads, i, slot):  # type: ignore[no-untyped-def]
     """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none."""
     at = 2 * (slot & inputs[i, MASK])
@@ -260,7 +256,7 @@ def _link(inputs, keys, nodes, heads, i, slot):  # type: ignore[no-untyped-def]
     return linked
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-def]
     """Where a slot of input j is stamped: by its mark, or where there are none by the keys that the answer shows."""
     at = slot & inputs[j, MASK]
@@ -275,7 +271,7 @@ def _stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-d
     return int64(h & uint64(STAMPS - 1))
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _stamp(inputs, keys, nodes, marks, stamps, state, out, found):  # type: ignore[no-untyped-def]
     """Stamp the marks of the instant's insertions, and let pipelines join what was there before the instant."""
     state[SERIAL] += 1
@@ -286,7 +282,7 @@ def _stamp(inputs, keys, nodes, marks, stamps, state, out, found):  # type: igno
         inputs[j, PROBE_LO], inputs[j, PROBE_HI] = inputs[j, OLD_LO], inputs[j, OLD_HI]
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _checks_hold(inputs, keys, nodes, checks, walks, begin, end):  # type: ignore[no-untyped-def]
     """The further keys of a step are equal."""
     equal = True
@@ -298,7 +294,7 @@ def _checks_hold(inputs, keys, nodes, checks, walks, begin, end):  # type: ignor
     return equal
 
 
-@njit(inline="always")
+@helper(inline=True)
 def _begin_step(  # type: ignore[no-untyped-def]
     inputs, keys, nodes, heads, view_keys, view_heads, steps, walks, i, depth
 ):
@@ -312,12 +308,10 @@ def _begin_step(  # type: ignore[no-untyped-def]
         walks[FOLLOWING, depth] = view_heads[view_keys[x, VIEW_HEADS] + _bucket(tag, view_keys[x, VIEW_SHIFT])]
 
 
-@njit(
+@kernel(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[:, :, ::1], int64[::1],"
     " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1],"
-    " int64[::1], int64[::1], int64[:, ::1], int64[::1], int64, int64, int64[:, ::1], int64[::1], int8[::1], int64)",
-    cache=True,
-    nogil=True,
+    " int64[::1], int64[::1], int64[:, ::1], int64[::1], int64, int64, int64[:, ::1], int64[::1], int8[::1], int64)"
 )
 def tree_join(  # type: ignore[no-untyped-def]
     runs, instants, inputs, stops, keys, steps, lengths, checks, nodes, heads, marks, stamps, views, view_keys,

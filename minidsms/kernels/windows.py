@@ -11,15 +11,12 @@ docs/semantics W1 to W7; Babu 2005, section 2.3.1.
 
 from __future__ import annotations
 
-from numba import njit
-
 from minidsms.elements import Int8Array, Int64Array
+from minidsms.machine_code import kernel
 
 
-@njit(
-    "int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64[::1],int64[::1], int8[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@kernel(
+    "int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64[::1],int64[::1], int8[::1], int64[::1])"
 )
 def merge_changes(
     ins_at: Int64Array,
@@ -63,11 +60,7 @@ def merge_changes(
     return k
 
 
-@njit(
-    "void(int64[::1], int64, int64, int64, int64, int64, int64, int64[::1], int8[::1], int64[::1])",
-    cache=True,
-    nogil=True,
-)
+@kernel("void(int64[::1], int64, int64, int64, int64, int64, int64, int64[::1], int8[::1], int64[::1])")
 def slide_range(
     ring: Int64Array,
     mask: int,
@@ -100,7 +93,7 @@ def slide_range(
         k += 1
 
 
-@njit("int64(int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("int64(int64[::1], int64[::1], int64[::1])")
 def merge_instants(left: Int64Array, right: Int64Array, out: Int64Array) -> int:
     """The instants of two nondecreasing runs, each once, ascending; returns how many. out has room for all of both."""
     i = j = k = 0

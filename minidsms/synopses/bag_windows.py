@@ -120,7 +120,7 @@ class BagWindow:
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The rows held, as words of the columns kept."""
-        return {"words": self._words[self._kernels.held(self._row_nodes)]}
+        return {"words": self._words[self._slots()]}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else."""
@@ -128,10 +128,14 @@ class BagWindow:
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held."""
-        slots = self._kernels.held(self._row_nodes)
+        slots = self._slots()
         for j, c in enumerate(self.layout.columns):
             if self.schema[c].type is Type.TEXT:
                 yield self._words[slots, self.layout.word_of[j]]
+
+    def _slots(self) -> Int64Array:
+        """The slots that hold rows."""
+        return np.flatnonzero(self._row_nodes[:, 1] != self._kernels.FREE)
 
     # --------------------------------------------------------------------------------------------------- storage
 
@@ -144,7 +148,7 @@ class BagWindow:
             self._grow(1 << (capacity - self._top + count - 1).bit_length())
         elif self._roomy > _SLICES_BEFORE_SHRINKING and not self._freed:
             self._roomy = 0
-            self._refill(self._words[self._kernels.held(self._row_nodes)], count)
+            self._refill(self._words[self._slots()], count)
 
     def _allocate(self, capacity: int) -> None:
         """Empty arrays of so many slots."""

@@ -29,6 +29,7 @@ class FloatSumState(GroupArrays):
         needed = np.zeros(2, np.int64)
         done = 0
         while True:
+            digits = np.empty(self.tables["limbs"].shape[1] + 2, np.int64)
             done = exact.sum_floats(
                 done,
                 run.ids,
@@ -42,6 +43,7 @@ class FloatSumState(GroupArrays):
                 run.floats,
                 run.status,
                 j,
+                digits,
             )
             if done == len(words):
                 return
@@ -71,6 +73,9 @@ class VariationState(GroupArrays):
         needed = np.zeros(4, np.int64)
         done = 0
         while True:
+            lengths = exact.limbs_of_variance(
+                self.tables["sums"], self._base, self.tables["squares"], self._squares_base
+            )
             done = exact.vary(
                 done,
                 run.ids,
@@ -87,6 +92,7 @@ class VariationState(GroupArrays):
                 run.floats,
                 run.status,
                 j,
+                *(np.empty(length, np.int64) for length in lengths),
             )
             if done == len(words):
                 return

@@ -60,6 +60,7 @@ class GroupSlices:
         self._valid: Int8Array = np.empty((len(self._wanted), n), np.int8)
         self._weights: Int8Array = np.empty((len(self._wanted) - self._k, n), np.int8)
         self._scratch: Int64Array = np.empty((kernels.SCRATCH_ROWS, n), np.int64)
+        self._rows: Int64Array = np.empty((n if self._k > 1 else 0, self._width), np.int64)
         self._results: Int64Array = np.empty((n, k), np.int64)
         self._status: Int8Array = np.empty((n, k), np.int8)
         self._plus: Int8Array = np.ones(n, np.int8)
@@ -93,7 +94,7 @@ class GroupSlices:
                 ts, sign, seq, places, mask, numbers, self._words, self._valid, self._k,
                 slots, keys, links, meta, ring, ends,
                 calls, records.sums, marks, records.stars, records.records, records.nodes, records.pool,
-                self._scratch, self._weights, self._results, self._status, is_global, start, until,
+                self._scratch, self._rows, self._weights, self._results, self._status, is_global, start, until,
                 state, self.ts, self.sign, self.words, self.status,
             )  # fmt: skip
             if status == kernels.DONE:

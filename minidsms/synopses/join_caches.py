@@ -343,7 +343,8 @@ class JoinCaches:
         self.tables = np.concatenate([self.tables[:first], new, self.tables[first + pages :]])
         self.rows[self.rows[:, TABLE] > first, TABLE] += len(new) - pages
         self._obtain(c, pages)
-        kernels.rehash(self.rows, c, old, self.tables, first, buckets, self.pool, self.owners, self.free)
+        page = np.empty(PAGE, np.int64)
+        kernels.rehash(self.rows, c, old, self.tables, first, buckets, self.pool, self.owners, self.free, page)
 
     def _limit_tables(self) -> None:
         for row in self.rows:

@@ -10,18 +10,20 @@ from pathlib import Path
 
 PROGRAM = """
 import numba
-import minidsms.kernels
+import numpy as np
+from minidsms.kernels.aggregation import weigh_distinct
+from minidsms.kernels.windows import merge_instants
 
 @numba.njit("int64(int64)")
 def foreign(x):
     return x
 
-assert minidsms.kernels is not None
 print("and now")
 import sys
 print("ours", file=sys.stderr, flush=True)
-import minidsms.kernels.aggregation
-import minidsms.kernels.windows
+numbers = np.zeros(1, np.int64)
+merge_instants(numbers, numbers.copy(), numbers.copy())
+weigh_distinct(numbers, np.ones(1, np.int8), numbers.copy(), np.zeros(1, np.int8), numbers.copy())
 """
 LINE = "compiling kernels (first run on this machine) .."
 

@@ -51,7 +51,13 @@ class AGreedy:
         before = self.order
         view = self.view
         observe_all(
-            *as_profile(drops, costs), *self.window.arrays, view.order, view.counts, self.alpha, self.window.enough
+            *as_profile(drops, costs),
+            *self.window.arrays,
+            view.order,
+            view.counts,
+            self.alpha,
+            self.window.enough,
+            self.window.slots,
         )
         return None if self.order == before else self.order
 

@@ -52,7 +52,13 @@ class LocalSwaps:
         before = self.order
         view = self.view
         observe_neighbours(
-            *as_profile(drops, costs), *self.window.arrays, view.order, view.counts, self.alpha, self.window.enough
+            *as_profile(drops, costs),
+            *self.window.arrays,
+            view.order,
+            view.counts,
+            self.alpha,
+            self.window.enough,
+            self.window.slots,
         )
         return None if self.order == before else self.order
 

@@ -26,7 +26,8 @@ class ProfileWindow:
     """n: filters.  capacity: profile tuples held.
 
     bits: (capacity, n), 1 where the filter drops the tuple; times: (capacity, n), in 1/1024 ns, -1 where not measured;
-    averages: (n,) ns per tuple, 1 before anything was measured. The kernels write all three.
+    averages: (n,) ns per tuple, 1 before anything was measured; slots: (capacity,), for the time of a recount. The
+    kernels write all four.
     """
 
     def __init__(self, n: int, capacity: int) -> None:
@@ -38,6 +39,7 @@ class ProfileWindow:
         self.place: Int64Array = np.zeros(PLACE_WORDS, np.int64)
         self.totals: Int64Array = np.zeros((2, n), np.int64)
         self.averages: Float64Array = np.ones(n)
+        self.slots: Int64Array = np.empty(capacity, np.int64)
         self.enough = min(ENOUGH, capacity)
 
     @property

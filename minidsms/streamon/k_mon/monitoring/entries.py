@@ -31,6 +31,10 @@ class Entries:
         """As kernels take them."""
         return self.keys, self.marks, self.born
 
+    def spare(self) -> Int64Array:
+        """Room for the entries while they are sorted out."""
+        return np.empty((3, len(self.keys)), np.int64)
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""

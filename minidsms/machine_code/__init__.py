@@ -1,0 +1,28 @@
+"""Functions over arrays as machine code: compiled once on a machine, kept, and bound to the next process in no time.
+
+`@kernel(signature)` makes a function of arrays and numbers callable at the speed of the machine; `@helper` marks what
+kernels call among themselves. numba compiles them, but only numba's compiler is used: what it makes is kept as an
+object file of our own with an entry that Python calls directly (`entry`), so that a process which finds its kernels
+kept never loads the compiler.
+
+Invariant: code is bound only if it was compiled from the very instructions and constants that the function and its
+helpers have now, by these versions and for this processor (`fingerprint`).  docs/design, point 9.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minidsms.machine_code.definition import helper, kernel
+from minidsms.machine_code.intrinsics import byte_at, word_at
+
+__all__ = ["byte_at", "helper", "int16", "int32", "int64", "kernel", "uint8", "uint64", "word_at"]
+
+int16: Any = np.int16
+int32: Any = np.int32
+int64: Any = np.int64
+uint64: Any = np.uint64
+uint8: Any = np.uint8
+"""Conversions inside of kernels, which take Python's numbers there as well."""

@@ -1,0 +1,127 @@
+"""From a definition to object code, by numba's compiler: the only place that loads it.
+
+The compiled function gets an entry of our own (`entry`) instead of numba's wrappers, all else in the object is made
+internal to it, and nothing counts references: kernels make no arrays.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import llvmlite.binding as llvm
+import numba
+from numba.core import compiler, sigutils
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+from minidsms.machine_code import binding, environment, store
+from minidsms.machine_code.definition import definition_of
+from minidsms.machine_code.entry import Variant, write_entry
+from minidsms.machine_code.intrinsics import Intrinsic
+from minidsms.machine_code.store import ObjectCode
+
+if TYPE_CHECKING:
+    from minidsms.machine_code.definition import Definition
+
+_OPTIONS = {"nogil": True, "_nrt": False}
+
+
+def compile_and_keep(definition: Definition) -> ObjectCode:
+    """Object code with the kernel's entry as its only symbol; kept for the next process."""
+    announce()
+    with global_compiler_lock:
+        code = _object_code(definition)
+    store.write(definition.name, environment.mark(definition.digest), code)
+    return code
+
+
+def plain(definition: Definition) -> Callable[..., Any]:
+    """The kernel as numba itself compiles and calls it, kept nowhere."""
+    announce()
+    compiled: Callable[..., Any] = numba.njit(list(definition.signatures), nogil=True)(_closed(definition))
+    return compiled
+
+
+@cache
+def announce() -> None:
+    """Say once, to whoever sits at a terminal, what the wait is for."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        print("compiling kernels (first run on this machine) ..", file=sys.stderr, flush=True)
+
+
+def _object_code(definition: Definition) -> ObjectCode:
+    typing_context, target_context = cpu_target.typing_context, cpu_target.target_context
+    typing_context.refresh()
+    target_context.refresh()
+    function = _closed(definition)
+    codegen = target_context.codegen()
+    library = codegen.create_library(definition.name)
+    variants = []
+    for signature in definition.signatures:
+        arguments, result = sigutils.normalize_signature(signature)
+        flags: Any = compiler.Flags()
+        cpu_target.options.parse_as_flags(flags, _OPTIONS)
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        flags.enable_pyobject = flags.force_pyobject = False
+        made = compiler.compile_extra(
+            typing_context, target_context, function, arguments, result, flags, {}, library=library
+        )
+        variants.append(Variant(made.fndesc, arguments, result))
+    symbol = binding.symbol(definition)
+    entry = library.create_ir_module("entry")
+    write_entry(entry, target_context, symbol, definition.function.__name__, variants)
+    library.add_ir_module(entry)
+    module = _finished(library, symbol)
+    things = (*module.functions, *module.global_variables)
+    foreign = [thing.name for thing in things if thing.is_declaration and not thing.name.startswith("llvm.")]
+    return ObjectCode(tuple(foreign), bytes(codegen._tm.emit_object(module)))
+
+
+def _finished(library: Any, symbol: str) -> Any:
+    """What numba's libraries do at their end (`CPUCodeLibrary.finalize`), but for handing the code to numba's engine,
+    and with all but the entry internal: its name is the only one that other objects see, the rest may be inlined away.
+    """
+    module = library._final_module
+    for linked in library._linking_libraries:
+        module.link_in(linked._get_module_for_linking(), preserve=True)
+    for thing in (*module.functions, *module.global_variables):
+        if not thing.is_declaration and thing.name != symbol and thing.linkage != llvm.Linkage.private:
+            thing.linkage = llvm.Linkage.internal
+    library._optimize_final_module()
+    module.verify()
+    return module
+
+
+def _closed(definition: Definition) -> FunctionType:
+    """The function over a namespace in which the kernels and helpers it calls are numba's."""
+    function = definition.function
+    namespace = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        value = namespace.get(name)
+        callee = definition_of(value)
+        if callee is not None:
+            namespace[name] = _callee(callee)
+        elif isinstance(value, Intrinsic):
+            namespace[name] = _intrinsic(value)
+    closed = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__)
+    closed.__module__, closed.__qualname__ = function.__module__, function.__qualname__
+    return closed
+
+
+@cache
+def _intrinsic(value: Intrinsic) -> Any:
+    return value.compiled()
+
+
+@cache
+def _callee(definition: Definition) -> Any:
+    """A function that kernels call, as numba calls it."""
+    options: dict[str, Any] = dict(_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    if definition.inline:
+        options["inline"] = "always"
+    decorate = numba.njit(list(definition.signatures), **options) if definition.signatures else numba.njit(**options)
+    return decorate(_closed(definition))

@@ -1,0 +1,113 @@
+"""Where object code is kept: a file per kernel, beside the kernels or, where that cannot be written, of the user.
+
+A file is named by its kernel and by the digest of everything it was made of, and begins with the digest of what
+follows: the symbols it needs and the object file. A file cut short, or of other sources, is one that is not there.
+Files are replaced whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes may compile the same kernel at once; the last to finish is kept.
+    fcntl = None  # type: ignore[assignment]
+
+_CHECK_BYTES = 16
+_SUFFIX = ".kernel"
+
+
+@dataclass(frozen=True)
+class ObjectCode:
+    """An object file, and the names of what it takes from the process it is loaded into."""
+
+    symbols: tuple[str, ...]
+    content: bytes
+
+
+def read(name: str, digest: str) -> ObjectCode | None:
+    """The object code of a kernel, if exactly this is kept.  digest: `environment.mark`."""
+    folder = kept_in()
+    if folder is None:
+        return None
+    try:
+        content = (folder / f"{name}-{digest}{_SUFFIX}").read_bytes()
+    except OSError:
+        return None
+    check, rest = content[:_CHECK_BYTES], content[_CHECK_BYTES:]
+    if check != _check(rest):
+        return None
+    symbols, _, code = rest.partition(b"\n")
+    return ObjectCode(tuple(symbols.decode().split()), code)
+
+
+def write(name: str, digest: str, code: ObjectCode) -> None:
+    """Keep object code, in place of what was kept of the same kernel; nowhere if nothing can be written."""
+    folder = kept_in()
+    if folder is None:
+        return
+    content = " ".join(code.symbols).encode() + b"\n" + code.content
+    with contextlib.suppress(OSError):
+        handle, written = tempfile.mkstemp(dir=folder, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            file.write(_check(content) + content)
+        os.replace(written, folder / f"{name}-{digest}{_SUFFIX}")
+        for other in folder.glob(f"{name}-*-{digest.rpartition('-')[2]}{_SUFFIX}"):
+            if other.name != f"{name}-{digest}{_SUFFIX}":
+                other.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Hold other processes off a kernel while it is compiled; who has waited looks again whether it is kept."""
+    folder = kept_in()
+    if folder is None or fcntl is None:
+        yield
+        return
+    path = folder / f"{name}.lock"
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+        path.unlink(missing_ok=True)
+    finally:
+        os.close(lock)
+
+
+@cache
+def kept_in() -> Path | None:
+    """The folder: in NUMBA_CACHE_DIR where that is set, else beside the kernels, else in the user's own cache."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        return _usable(Path(chosen) / "minidsms")
+    beside = Path(__file__).parent.parent / "kernels" / "__pycache__"
+    of_user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minidsms"
+    return _usable(beside) or _usable(of_user)
+
+
+def _usable(folder: Path) -> Path | None:
+    """The folder, made if need be, where this user may write and nobody else could have put code."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = folder.stat().st_uid
+    except OSError:
+        return None
+    if hasattr(os, "getuid") and owner not in (os.getuid(), 0):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _check(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_CHECK_BYTES).digest()

@@ -1,0 +1,172 @@
+"""What Python hands to a kernel arrives, and what does not fit is refused before anything runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minidsms.machine_code import helper, int64, kernel
+
+_WEIGHT = 1000
+
+
+@helper("int64(int64)")
+def _weighed(x: Any) -> Any:
+    return x * _WEIGHT
+
+
+@kernel("int64(int64[::1], int64[:, ::1], float64, boolean, Tuple((int64[::1], int8[::1])))")
+def total(row, table, number, counts, pair):  # type: ignore[no-untyped-def]
+    """All there is in the arguments, so that none can go astray."""
+    s = int64(0)
+    for x in row:
+        s += _weighed(x)
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            s += table[i, j] * (i + 1)
+    words, bytes_ = pair
+    for k in range(len(words)):
+        s += words[k] * bytes_[k]
+    return s + int64(number) if counts else s
+
+
+@kernel("void(int64[::1], int64)", "void(int8[::1], int64)")
+def fill(array, value):  # type: ignore[no-untyped-def]
+    for i in range(len(array)):
+        array[i] = value
+
+
+@kernel("float64(uint64[::1], int32[::1], float64[::1], boolean[::1], int64[:, :, ::1])")
+def mixed(a, b, c, d, e):  # type: ignore[no-untyped-def]
+    return a[0] + b[0] + c[0] + (1 if d[0] else 0) + e[0, 0, 0]
+
+
+@kernel("boolean(int64, int64)")
+def divides(a, b):  # type: ignore[no-untyped-def]
+    return b % a == 0
+
+
+@kernel("int64(int64)")
+def wander(steps):  # type: ignore[no-untyped-def]
+    """So many steps, each of which must wait for the one before."""
+    x = int64(1)
+    for _ in range(steps):
+        x = (x * 6364136223846793005 + 1442695040888963407) ^ (x >> 29)
+    return x
+
+
+def test_every_kind_of_argument_arrives() -> None:
+    row, table = np.arange(4), np.arange(6).reshape(2, 3)
+    pair = (np.array([5, 6]), np.array([1, -1], np.int8))
+    assert total(row, table, 2.5, True, pair) == 6000 + 3 + 2 * 12 - 1 + 2
+    assert total(row[:0], table, np.float64(2.5), np.bool_(False), pair) == 26
+    assert (
+        mixed(*(np.array([2], dtype) for dtype in ("u8", "i4", "f8")), np.array([True]), np.ones((1, 1, 1), int)) == 8
+    )
+
+
+def test_numbers_may_be_numpys() -> None:
+    array = np.zeros(3, np.int64)
+    assert fill(array, np.int8(-3)) is None
+    assert array.tolist() == [-3] * 3
+    assert divides(np.int64(3), True) is False and divides(3, 9) is True
+
+
+def test_the_variant_of_the_arrays_types_runs() -> None:
+    words, signs = np.zeros(2, np.int64), np.zeros(2, np.int8)
+    fill(words, 300)
+    fill(signs, -1)
+    assert words.tolist() == [300, 300] and signs.tolist() == [-1, -1]
+
+
+def test_both_of_numpys_names_of_one_type_are_taken() -> None:
+    for name in ("long", "longlong"):
+        array = np.zeros(2, getattr(np, name))
+        fill(array, 4)
+        assert array.tolist() == [4, 4]
+
+
+_FIXED = np.zeros(3, np.int64)
+_FIXED.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        [1, 2],
+        None,
+        "text",
+        np.zeros(3),
+        np.zeros(3, np.uint64),
+        np.zeros(3, np.int32),
+        np.zeros(3, "datetime64[s]"),
+        np.zeros(3, ">i8"),
+        np.zeros((2, 2), np.int64),
+        np.array(1),
+        np.zeros(6, np.int64)[::2],
+        np.zeros(16, np.int8)[1:9].view(np.int64),
+        _FIXED,
+        np.ma.masked_array([1, 2], [True, False]),
+    ],
+)
+def test_what_is_no_array_as_the_signature_has_it_is_refused(array: object) -> None:
+    with pytest.raises(TypeError, match=r"argument 1 of fill\(\) is no contiguous, writable array of int8 in 1 dim"):
+        fill(array, 7)
+
+
+def test_a_table_in_the_order_of_columns_is_refused() -> None:
+    table = np.zeros((2, 3), np.int64, order="F")
+    pair = (np.zeros(1, np.int64), np.zeros(1, np.int8))
+    with pytest.raises(TypeError, match=r"argument 2 of total\(\)"):
+        total(np.zeros(1, np.int64), table, 1.0, True, pair)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(), (np.zeros(1, np.int64),), [np.zeros(1, np.int64)] * 2, (np.zeros(1, np.int64),) * 2, (1, 2), None],
+)
+def test_a_tuple_is_looked_into(pair: object) -> None:
+    with pytest.raises(TypeError, match=r"argument 5 of total\(\)"):
+        total(np.zeros(1, np.int64), np.zeros((1, 1), np.int64), 1.0, True, pair)
+
+
+def test_numbers_that_are_none_or_too_large_are_refused() -> None:
+    array = np.zeros(1, np.int64)
+    with pytest.raises(TypeError):
+        fill(array, 1.5)
+    with pytest.raises(OverflowError):
+        fill(array, 2**63)
+    with pytest.raises(TypeError, match="takes 2 arguments"):
+        fill(array)
+    with pytest.raises(TypeError, match="takes 2 arguments"):
+        fill(array, 1, 2)
+    with pytest.raises(TypeError):
+        total(array, np.zeros((1, 1), np.int64), "1.0", True, (array, np.zeros(1, np.int8)))
+    assert array[0] == 0
+
+
+def test_the_least_and_the_value_that_marks_errors_are_numbers_like_others() -> None:
+    array = np.zeros(1, np.int64)
+    for number in (-1, -(2**63), 2**63 - 1):
+        fill(array, number)
+        assert array[0] == number
+
+
+def test_a_function_that_breaks_off_raises() -> None:
+    with pytest.raises(RuntimeError, match=r"divides\(\) broke off"):
+        divides(0, 4)
+
+
+def test_others_run_while_a_kernel_does() -> None:
+    wander(1)
+    thread = threading.Thread(target=wander, args=(200_000_000,))
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        time.sleep(0.0001)
+        turns += 1
+    assert turns > 20, "each turn gives the interpreter's lock away, and gets it back before the kernel has ended"

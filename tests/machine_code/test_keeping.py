@@ -1,0 +1,212 @@
+"""What one process compiles the next one finds; what is not whole, or of other sources, is compiled anew."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from minidsms.machine_code import store
+from minidsms.machine_code.store import ObjectCode
+
+KERNEL = """
+from minidsms.machine_code import kernel
+FACTOR = 3
+
+@kernel("int64(int64)")
+def threefold(x):
+    return x * FACTOR
+"""
+USE = """
+import sys
+import kernels_of_test
+print(kernels_of_test.threefold(14), "numba" in sys.modules)
+"""
+
+
+def _run(folder: Path, program: str = USE, source: str = KERNEL, **environment: str) -> str:
+    (folder / "kernels_of_test.py").write_text(source)
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(folder / "cache"),
+            "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stderr == ""
+    return run.stdout.strip()
+
+
+def _kept(folder: Path) -> list[Path]:
+    return sorted((folder / "cache").rglob("*.kernel"))
+
+
+def test_what_is_kept_runs_without_the_compiler(tmp_path: Path) -> None:
+    assert _run(tmp_path) == "42 True"
+    assert _run(tmp_path) == "42 False"
+    assert _run(tmp_path, source="# A line more.\n" + KERNEL) == "42 False"
+
+
+def test_other_constants_are_other_code_and_take_the_place_of_the_old(tmp_path: Path) -> None:
+    _run(tmp_path)
+    before = _kept(tmp_path)
+    assert _run(tmp_path, source=KERNEL.replace("FACTOR = 3", "FACTOR = 4")) == "56 True"
+    after = _kept(tmp_path)
+    assert len(before) == len(after) == 1 and before != after
+    assert os.listdir(tmp_path / "cache" / "minidsms") == [after[0].name], "no lock and no part is left"
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
+def test_a_damaged_file_is_compiled_anew(tmp_path: Path, damage: str) -> None:
+    _run(tmp_path)
+    (path,) = _kept(tmp_path)
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    damaged = {"cut": whole[:middle], "changed": whole[:middle] + b"\xff\xff\xff" + whole[middle + 3 :], "emptied": b""}
+    path.write_bytes(damaged[damage])
+    assert _run(tmp_path) == "42 True"
+    assert path.read_bytes() == whole
+    assert _run(tmp_path) == "42 False"
+
+
+def test_code_that_needs_what_the_process_does_not_have_is_not_loaded(tmp_path: Path) -> None:
+    lacking = USE.replace(
+        "import kernels_of_test",
+        "from minidsms.machine_code import binding, store\n"
+        "read = store.read\n"
+        "store.read = lambda *a: (c := read(*a)) and store.ObjectCode((*c.symbols, 'nobody_has_this'), c.content)\n"
+        "import kernels_of_test",
+    )
+    _run(tmp_path)
+    assert _run(tmp_path, lacking) == "42 True"
+
+
+def test_where_arrays_lie_otherwise_the_plain_compiler_serves(tmp_path: Path) -> None:
+    elsewhere = USE.replace(
+        "import kernels_of_test",
+        "from minidsms.machine_code import environment\n"
+        "environment.is_supported = lambda: False\n"
+        "import kernels_of_test",
+    )
+    assert _run(tmp_path, elsewhere) == "42 True"
+    assert _kept(tmp_path) == []
+    assert _run(tmp_path, elsewhere) == "42 True"
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert _run(tmp_path) == "42 True"
+
+
+def test_two_processes_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
+    timed = USE.replace(
+        "import kernels_of_test",
+        "from minidsms.machine_code import compiling\n"
+        "made = compiling._object_code\n"
+        "def counted(definition):\n    print('compiled')\n    return made(definition)\n"
+        "compiling._object_code = counted\n"
+        "import kernels_of_test",
+    )
+    (tmp_path / "kernels_of_test.py").write_text(KERNEL)
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+    }
+    processes = [
+        subprocess.Popen([sys.executable, "-c", timed], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    answers = [process.communicate(timeout=120)[0] for process in processes]
+    assert all("42 True" in answer for answer in answers)
+    assert "".join(answers).count("compiled") == 1
+
+
+AHEAD = """
+import time
+from pathlib import Path
+from kernels_of_test import threefold, sixfold
+assert threefold(1) == 3
+deadline = time.monotonic() + 60
+while not list(Path({cache!r}).glob("kernels_of_test.sixfold-*.kernel")) and time.monotonic() < deadline:
+    time.sleep(0.02)
+from minidsms.machine_code import compiling
+compiling.compile_and_keep = None
+print(sixfold(7))
+"""
+SIXFOLD = KERNEL + '\n@kernel("int64(int64)")\ndef sixfold(x):\n    return x * FACTOR * 2\n'
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is no second processor to compile on")
+def test_what_waits_is_compiled_in_a_second_process(tmp_path: Path) -> None:
+    program = AHEAD.format(cache=str(tmp_path / "cache" / "minidsms"))
+    assert _run(tmp_path, program, SIXFOLD, MINIDSMS_COMPILE_AHEAD="1") == "42"
+
+
+ALONE = """
+from kernels_of_test import threefold
+from minidsms.machine_code import ahead
+ahead.subprocess = None
+assert threefold(1) == 3
+"""
+
+
+def test_nothing_is_compiled_ahead_where_that_is_not_wanted(tmp_path: Path) -> None:
+    _run(tmp_path, ALONE, SIXFOLD, MINIDSMS_COMPILE_AHEAD="0")
+    assert [path.name.partition("-")[0] for path in _kept(tmp_path)] == ["kernels_of_test.threefold"]
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found in /proc")
+def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
+    program = (
+        "from kernels_of_test import threefold\nfrom minidsms.machine_code import ahead\n"
+        "ahead._run(tuple(['time:sleep'] * 100_000))\nprint('begun')\n"
+    )
+    mark = f"{tmp_path}"
+    assert _run(tmp_path, program, MINIDSMS_COMPILE_AHEAD="1") == "begun"
+    deadline = time.monotonic() + 20
+    while (left := _processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+
+
+def _processes_with(mark: str) -> list[str]:
+    """Numbers of processes in whose environment a text stands."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (path / "environ").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if mark in environment:
+            found.append(path.name)
+    return found
+
+
+def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    (tmp_path / "of_other").mkdir()
+    if tmp_path.stat().st_uid != 0:
+        assert store._usable(tmp_path / "of_other") is None
+
+
+def test_what_was_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "kept_in", lambda: tmp_path)
+    code = ObjectCode(("memset", "free"), b"\x00\n\xffcode")
+    store.write("topic.walk", "aa-machine", code)
+    store.write("topic.walk", "bb-other", code)
+    assert store.read("topic.walk", "aa-machine") == code
+    assert store.read("topic.walk", "ab-machine") is None
+    store.write("topic.walk", "ab-machine", ObjectCode((), b""))
+    assert store.read("topic.walk", "aa-machine") is None, "of another state of the sources"
+    assert store.read("topic.walk", "bb-other") == code, "of another machine"
+    assert store.read("topic.walk", "ab-machine") == ObjectCode((), b"")
