@@ -1,12 +1,8 @@
-"""`pytest --rewrite` fills in what golden scripts and the docs' examples expect; the change is then read and judged.
-
-Where several workers run the tests, the kernels are compiled before they start: else each would compile all of them.
-"""
+"""`pytest --rewrite` fills in what golden scripts and the docs' examples expect; the change is then read and judged."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,12 +12,8 @@ settings.register_profile("minidsms", deadline=None, suppress_health_check=[Heal
 settings.load_profile("minidsms")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
-        return
-    kernels = importlib.import_module("minidsms.kernels")
-    for module in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}."):
-        importlib.import_module(module.name)
+# Tests have all processors busy already; what one worker compiles the others find.
+os.environ.setdefault("MINIDSMS_COMPILE_AHEAD", "0")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
