@@ -123,6 +123,9 @@ class AdaptiveCaches:
         if self._streamon.settings["cache_memory"] != self._budget:
             self._budget = self.profiler.budget = self._streamon.settings["cache_memory"]
             self._join.allot(Memory(self._budget, {} if self._selection is None else self._selection.priorities))
+            if self._selection is not None:
+                self._selection.budget = self._budget
+                self._selection.start_over()
         if not self.adaptation.is_free:
             self._rest()
         elif self._selection is not None:
