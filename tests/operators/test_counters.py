@@ -70,9 +70,8 @@ def test_large_runs_are_timed_always(monkeypatch) -> None:  # type: ignore[no-un
 def test_the_time_never_falls() -> None:
     counters = Counters()
     rng = np.random.default_rng(1)
-    before = runs = 0
-    for _ in range(2000):
-        runs += 1
+    before = 0
+    for runs in range(1, 2000):
         if counters.untimed and rng.random() < 0.9:
             counters.untimed -= 1
         else:

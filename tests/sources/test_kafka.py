@@ -175,3 +175,31 @@ def test_without_the_client_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(CqlError, match=r"minidsms\[kafka\]"):
         open_stream("127.0.0.1:1/t")
+
+
+class Waiting:
+    """A consumer of a topic with so many messages; waited: how long each call was ready to wait."""
+
+    def __init__(self, messages: int) -> None:
+        self.messages = list(range(messages))
+        self.waited: list[float] = []
+
+    def poll(self, timeout: float) -> int | None:
+        self.waited.append(timeout)
+        return self.messages.pop(0) if self.messages else None
+
+    def consume(self, number: int, timeout: float) -> list[int]:
+        self.waited.append(timeout)
+        taken, self.messages = self.messages[:number], self.messages[number:]
+        return taken
+
+
+def test_a_message_does_not_wait_for_others_and_those_that_wait_come_together() -> None:
+    from minidsms.sources.kafka_source import what_waits
+
+    consumer = Waiting(7000)
+    assert what_waits(consumer) == list(range(5000))
+    assert what_waits(consumer) == list(range(5000, 7000))
+    assert consumer.waited[1] == consumer.waited[3] == 0, "nothing is waited for once something has come"
+    assert what_waits(consumer) == []
+    assert 0 < consumer.waited[-1] < 1, "an idle thread sleeps, and sees soon that it shall stop"
