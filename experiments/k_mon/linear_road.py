@@ -36,6 +36,15 @@ CUR_CAR_SEG = (
 )
 
 
+def _met(other: str, window: str) -> Query:
+    """The reports of cars that another stream tells of, which names each car once."""
+    return Query(
+        dict([POSITION, (other, f"{PLACE} KEY (car)")]),
+        "SELECT ISTREAM(P.car, P.at, P.dir, P.xpos / 5280) FROM position [RANGE 30 SECONDS] AS P,"
+        f" {other} [RANGE {window}] AS O WHERE P.car = O.car",
+    )
+
+
 @dataclass(frozen=True)
 class LinearRoad:
     """A query of the table. thesis: the constraint and the ratios of memory and time that are reported there.
@@ -64,24 +73,8 @@ QUERIES = {
         15,
         ("off", "exact"),
     ),
-    "AccSeg, streams": LinearRoad(
-        Query(
-            dict([POSITION, ("accident", f"{PLACE} KEY (car)")]),
-            "SELECT ISTREAM(P.car, P.at, P.dir, P.xpos / 5280) FROM position [RANGE 30 SECONDS] AS P,"
-            " accident [RANGE 5 MINUTES] AS A WHERE P.car = A.car",
-        ),
-        ("RIDS", 0.13, 0.99),
-        9,
-    ),
-    "CarExitStr": LinearRoad(
-        Query(
-            dict([POSITION, ("exit", f"{PLACE} KEY (car)")]),
-            "SELECT ISTREAM(P.car, P.at, P.dir, P.xpos / 5280) FROM position [RANGE 30 SECONDS] AS P,"
-            " exit [RANGE 30 SECONDS] AS X WHERE P.car = X.car",
-        ),
-        ("RIDS", 0.10, 0.49),
-        6,
-    ),
+    "AccSeg, streams": LinearRoad(_met("accident", "5 MINUTES"), ("RIDS", 0.13, 0.99), 9),
+    "CarExitStr": LinearRoad(_met("exit", "30 SECONDS"), ("RIDS", 0.10, 0.49), 6),
     "NegTollStr": LinearRoad(
         Query(
             {

@@ -35,6 +35,10 @@ class Figure:
     kinds: frozenset[Kind]
 
 
+def _from(names: str, window: int) -> str:
+    return ", ".join(f"{name} [ROWS {window}]" for name in names.split())
+
+
 def star(window: int) -> Query:
     """Figure 6.9(a): S1 -> S2, S1 -> S3."""
     return Query(
@@ -43,8 +47,8 @@ def star(window: int) -> Query:
             "s2": "(a INTEGER, c INTEGER, f INTEGER) KEY (a)",
             "s3": "(b INTEGER, d INTEGER, g INTEGER) KEY (b)",
         },
-        f"SELECT ISTREAM(s1.a, s1.b, s1.e, s2.c, s2.f, s3.d, s3.g) FROM s1 [ROWS {window}], s2 [ROWS {window}],"
-        f" s3 [ROWS {window}] WHERE s1.a = s2.a AND s1.b = s3.b AND s2.c < 50 AND s3.d < 50",
+        f"SELECT ISTREAM(s1.a, s1.b, s1.e, s2.c, s2.f, s3.d, s3.g) FROM {_from('s1 s2 s3', window)}"
+        " WHERE s1.a = s2.a AND s1.b = s3.b AND s2.c < 50 AND s3.d < 50",
     )
 
 
@@ -56,8 +60,8 @@ def two_roots(window: int) -> Query:
             "s2": "(a INTEGER, e INTEGER, f INTEGER) KEY (e)",
             "s3": "(a INTEGER, d INTEGER, g INTEGER) KEY (a)",
         },
-        f"SELECT ISTREAM(s1.a, s1.e, s1.f, s2.e, s2.f, s3.d, s3.g) FROM s1 [ROWS {window}], s2 [ROWS {window}],"
-        f" s3 [ROWS {window}] WHERE s1.a = s3.a AND s2.a = s3.a AND s3.d < 50",
+        f"SELECT ISTREAM(s1.a, s1.e, s1.f, s2.e, s2.f, s3.d, s3.g) FROM {_from('s1 s2 s3', window)}"
+        " WHERE s1.a = s3.a AND s2.a = s3.a AND s3.d < 50",
     )
 
 
@@ -68,7 +72,7 @@ def pair(window: int, passing: int = 50) -> Query:
             "s1": "(a INTEGER, e INTEGER, f INTEGER) KEY (e)",
             "s2": "(a INTEGER, d INTEGER, g INTEGER) KEY (a)",
         },
-        f"SELECT ISTREAM(s1.a, s1.e, s1.f, s2.d, s2.g) FROM s1 [ROWS {window}], s2 [ROWS {window}]"
+        f"SELECT ISTREAM(s1.a, s1.e, s1.f, s2.d, s2.g) FROM {_from('s1 s2', window)}"
         f" WHERE s1.a = s2.a AND s2.d < {passing}",
     )
 

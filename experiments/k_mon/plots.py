@@ -38,7 +38,9 @@ def followed(figures: Mapping[str, Followed], path: Path) -> None:
 
 def over_rows(panels: Mapping[str, Mapping[str, Run]], path: Path) -> None:
     """Memory over the rows pushed, a panel for each figure, a curve for each run."""
-    figure, axes = plt.subplots(-(-len(panels) // 2), 2, figsize=(10, 3.4 * -(-len(panels) // 2)), squeeze=False)
+    wide = min(2, len(panels))
+    high = -(-len(panels) // wide)
+    figure, axes = plt.subplots(high, wide, figsize=(5 * wide, 3.4 * high), squeeze=False)
     for panel, (title, runs) in zip(axes.ravel(), panels.items()):
         for name, run in runs.items():
             style = "--" if name == "SWJ" else "-"
