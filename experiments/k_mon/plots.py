@@ -47,7 +47,8 @@ def over_rows(panels: Mapping[str, Mapping[str, Run]], path: Path) -> None:
             panel.plot(np.array(run.rows) / 1000, np.array(run.nbytes) / 1e6, style, linewidth=1, label=name)
         panel.set(title=title, xlabel="thousand rows", ylabel="MB")
         panel.set_yscale("log")
-        panel.legend(fontsize=7)
+        panel.set_ylim(top=3 * max(max(run.nbytes) for run in runs.values()) / 1e6)  # room for the names
+        panel.legend(fontsize=7, loc="upper left", ncols=3)
     for panel in axes.ravel()[len(panels) :]:
         panel.set_axis_off()
     save(figure, path)
