@@ -4,17 +4,19 @@ PYTHON ?= python3
 JOBS ?= 2
 MATRIX ?= --companies 100
 SOAK ?= --cases 20000
+SWITCHES ?= --switches 50000
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test check soak soak-spark matrix bench bench-peers tables clean
+.PHONY: help env demo test check soak soak-spark switches matrix bench bench-peers tables clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
 	@echo "make test    the default tests, the examples of the docs and the doctests"
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S')"
+	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
 	@echo "make soak-spark  generated cases on Spark against the definition (an hour)"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
@@ -51,6 +53,9 @@ matrix: env
 
 soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
+
+switches: env
+	@$(BIN)/python -m minidsms.testing.switched_joins $(SWITCHES)
 
 soak-spark: env
 	@$(BIN)/python -m minidsms.testing.spark_answers --cases 300

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.times import duration_ticks
 
 UNIT_NS = {
@@ -214,4 +214,6 @@ def checked(name: str, value: Any) -> Any:
     try:
         return setting.check(value)
     except ValueError as error:
-        raise Error(f'{value!r} is no value for "{key}": {error}') from None
+        reason = f'{value!r} is no value for "{key}": {error}'
+        span = getattr(error, "span", None)
+        raise (Error(reason) if span is None else CqlError(reason, str(value).strip(), span)) from None

@@ -98,6 +98,8 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
         case syntax.SetSetting():
             try:
                 db.set(statement.name, statement.value)
+            except CqlError:
+                raise  # it shows the place in the value
             except Error as error:
                 raise CqlError(str(error), text, statement.name_span) from None
             return None

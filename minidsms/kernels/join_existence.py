@@ -12,6 +12,8 @@ from typing import Any
 from minidsms.kernels.mjoin import (
     CHECK,
     CHECKS_END,
+    CHOSEN,
+    FOLLOWING,
     FROM,
     FROM_KEY,
     HEADS,
@@ -22,6 +24,7 @@ from minidsms.kernels.mjoin import (
     NODES,
     PROBED,
     SHIFT,
+    TAG,
     TARGET,
     UNLINKED,
 )
@@ -33,6 +36,51 @@ def _bucket(tag: int, shift: int) -> Any:
     h = uint64(tag)
     h ^= h >> uint64(32)
     return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
+
+
+@helper(inline=True)
+def _begin_path(slot, i, steps, inputs, keys, nodes, heads, walks):  # type: ignore[no-untyped-def]
+    """Choose a slot of input i and begin the path's first step; returns its depth, 0, or -1 where a key is NULL."""
+    depth = int64(-1)
+    if nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED:
+        depth = int64(0)
+        walks[CHOSEN, i] = slot
+        _begin_step(steps, depth, inputs, keys, nodes, heads, walks)
+    return depth
+
+
+@helper(inline=True)
+def _begin_step(steps, depth, inputs, keys, nodes, heads, walks):  # type: ignore[no-untyped-def]
+    """Where the walk of a step begins: its tag, and the newest slot of the bucket."""
+    f, x = steps[depth, FROM], steps[depth, PROBED]
+    tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
+    walks[TAG, depth], walks[FOLLOWING, depth] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+
+
+@helper(inline=True)
+def _next_match(steps, checks, depth, inputs, keys, nodes, walks):  # type: ignore[no-untyped-def]
+    """Go on with the walk of a step to its next match, which is chosen; (whether there is one, slots inspected)."""
+    j, x = steps[depth, TARGET], steps[depth, PROBED]
+    base, mask = keys[x, NODES], inputs[j, MASK]
+    # In the buckets of a bag stands only what is there.
+    low = int64(0) if inputs[j, IS_BAG] != 0 else inputs[j, LO]
+    tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
+    matches = False
+    inspected = int64(0)
+    while s >= low and not matches:
+        k = base + 2 * (s & mask)
+        inspected += 1
+        if nodes[k] == tag:
+            walks[CHOSEN, j] = s
+            matches = True
+            for c in range(steps[depth, CHECK], steps[depth, CHECKS_END]):
+                a, b = checks[c, 0], checks[c, 2]
+                at_a = keys[checks[c, 1], NODES] + 2 * (walks[CHOSEN, a] & inputs[a, MASK])
+                at_b = keys[checks[c, 3], NODES] + 2 * (walks[CHOSEN, b] & inputs[b, MASK])
+                matches &= nodes[at_a] == nodes[at_b]
+        s = nodes[k + 1]
+    walks[FOLLOWING, depth] = s
+    return matches, inspected
 
 
 @kernel(
@@ -49,49 +97,23 @@ def join_existence(  # type: ignore[no-untyped-def]
     then it costs what one that passes does.
     """
     last = steps.shape[0] - 1
-    total = 0
-    base_i = keys[inputs[i, KEY], NODES]
+    total = int64(0)
     for m in range(len(slots)):
-        slot = slots[m]
         exists = False
-        inspected = 0
-        depth = 0
-        if nodes[base_i + 2 * (slot & inputs[i, MASK]) + 1] == UNLINKED:
-            depth = -1
-        else:
-            walks[2, i] = slot
-            x = steps[0, PROBED]
-            tag = nodes[keys[steps[0, FROM_KEY], NODES] + 2 * (slot & inputs[i, MASK])]
-            walks[0, 0], walks[1, 0] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
-        while depth >= 0:
-            j, x = steps[depth, TARGET], steps[depth, PROBED]
-            base, jmask, low = keys[x, NODES], inputs[j, MASK], 0 if inputs[j, IS_BAG] != 0 else inputs[j, LO]
-            tag, s = walks[0, depth], walks[1, depth]
-            descends = False
-            while s >= low and not descends:
-                k = base + 2 * (s & jmask)
-                inspected += 1
-                if nodes[k] == tag:
-                    walks[2, j] = s
-                    descends = True
-                    for c in range(steps[depth, CHECK], steps[depth, CHECKS_END]):
-                        a, b = checks[c, 0], checks[c, 2]
-                        at_a = keys[checks[c, 1], NODES] + 2 * (walks[2, a] & inputs[a, MASK])
-                        at_b = keys[checks[c, 3], NODES] + 2 * (walks[2, b] & inputs[b, MASK])
-                        descends &= nodes[at_a] == nodes[at_b]
-                s = nodes[k + 1]
-            walks[1, depth] = s
-            if (descends and depth == last) or inspected > most:
-                exists = True
-                break
-            depth = depth + 1 if descends else depth - 1
-            if descends:
-                f, x = steps[depth, FROM], steps[depth, PROBED]
-                tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[2, f] & inputs[f, MASK])]
-                walks[0, depth], walks[1, depth] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+        inspected = int64(0)
+        depth = _begin_path(slots[m], i, steps, inputs, keys, nodes, heads, walks)
+        while depth >= 0 and not exists:
+            matches, looked = _next_match(steps, checks, depth, inputs, keys, nodes, walks)
+            inspected += looked
+            exists = (matches and depth == last) or inspected > most
+            if not matches:
+                depth -= 1
+            elif not exists:
+                depth += 1
+                _begin_step(steps, depth, inputs, keys, nodes, heads, walks)
         drops[m] = not exists
         total += inspected
-    return int64(total)
+    return total
 
 
 @kernel(
@@ -107,48 +129,22 @@ def join_counts(  # type: ignore[no-untyped-def]
     found.  Other arguments as of `join_existence`.
     """
     last = steps.shape[0] - 1
-    base_i = keys[inputs[i, KEY], NODES]
-    inspected = 0
-    joined = 0
-    for i in range(len(counts)):
-        counts[i] = 0
+    inspected = int64(0)
+    joined = int64(0)
+    counts[:] = 0
     for m in range(len(slots)):
         if inspected > most:
             break
-        slot = slots[m]
         joined += 1
-        if nodes[base_i + 2 * (slot & inputs[i, MASK]) + 1] == UNLINKED:
-            continue
-        walks[2, i] = slot
-        x = steps[0, PROBED]
-        tag = nodes[keys[steps[0, FROM_KEY], NODES] + 2 * (slot & inputs[i, MASK])]
-        walks[0, 0], walks[1, 0] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
-        depth = 0
+        depth = _begin_path(slots[m], i, steps, inputs, keys, nodes, heads, walks)
         while depth >= 0 and inspected <= most:
-            j, x = steps[depth, TARGET], steps[depth, PROBED]
-            base, jmask, low = keys[x, NODES], inputs[j, MASK], inputs[j, LO]
-            tag, s = walks[0, depth], walks[1, depth]
-            matches = False
-            while s >= low and not matches:
-                k = base + 2 * (s & jmask)
-                inspected += 1
-                if nodes[k] == tag:
-                    walks[2, j] = s
-                    matches = True
-                    for c in range(steps[depth, CHECK], steps[depth, CHECKS_END]):
-                        a, b = checks[c, 0], checks[c, 2]
-                        at_a = keys[checks[c, 1], NODES] + 2 * (walks[2, a] & inputs[a, MASK])
-                        at_b = keys[checks[c, 3], NODES] + 2 * (walks[2, b] & inputs[b, MASK])
-                        matches &= nodes[at_a] == nodes[at_b]
-                s = nodes[k + 1]
-            walks[1, depth] = s
-            if matches:
-                counts[depth] += 1
-            if matches and depth < last:
-                depth += 1
-                f, x = steps[depth, FROM], steps[depth, PROBED]
-                tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[2, f] & inputs[f, MASK])]
-                walks[0, depth], walks[1, depth] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
-            elif not matches:
+            matches, looked = _next_match(steps, checks, depth, inputs, keys, nodes, walks)
+            inspected += looked
+            if not matches:
                 depth -= 1
-    return int64(joined)
+            else:
+                counts[depth] += 1
+                if depth < last:
+                    depth += 1
+                    _begin_step(steps, depth, inputs, keys, nodes, heads, walks)
+    return joined

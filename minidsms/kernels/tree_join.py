@@ -5,6 +5,11 @@ numbered by creation, [lo, hi), each the slots of a tuple's rows, and before the
 subresult is probed by. A cell dies when one of its rows leaves, and nothing is done then: probes pass over cells with a
 row that is not in its window, `sweep` moves lo past dead cells and `compact` squeezes the others out of a full ring.
 
+The slots of an input that is a bag (see `kernels.mjoin`) are used again, so that a slot alone does not tell a row. The
+rows of bags are counted as they come: `births` has the number of the row that each slot holds, NEVER where it holds
+none, and a cell with rows of bags ends with how many had come when it was made. The cell is dead if a row in one of its
+slots came later. births[i] is where those of input i begin.
+
 An element's pipeline climbs the tree: it probes its siblings, windows or subresults, adds the tuples found to the
 subresult of their node, goes on with them to the node's siblings, and so forth; depth first, so that what is not kept
 is not written anywhere. Babu 2005, section 5.3, figures 5.5 and 5.6.
@@ -18,6 +23,7 @@ from typing import Any
 
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.mjoin import (
+    BACKS,
     CHECK,
     CHECKS_END,
     DELETED,
@@ -33,6 +39,7 @@ from minidsms.kernels.mjoin import (
     INPUT,
     INSPECTED,
     INSTANT,
+    IS_BAG,
     IS_SHOWN,
     KEY,
     KEYS_END,
@@ -76,15 +83,18 @@ TREE_STEP_WORDS = STEP_WORDS + 1
 subresults after the inputs; then PROBED is a key of the subresult.
 """
 
-VIEW_LO, VIEW_HI, VIEW_MASK, CELLS, WIDTH, MEMBER, MEMBERS_END, VIEW_KEY, VIEW_KEYS_END, VIEW_WORDS = range(10)
-"""Of a subresult: its cells, ring mask, where they begin and how many words each has, its inputs, its keys."""
+VIEW_LO, VIEW_HI, VIEW_MASK, CELLS, WIDTH, MEMBER, BAG, MEMBERS_END, VIEW_KEY, VIEW_KEYS_END, VIEW_WORDS = range(11)
+"""Of a subresult: its cells, ring mask, where they begin and how many words each has, its inputs, of which those from
+BAG on are bags, its keys."""
 
 LEAF, LEAF_KEY, VIEW_HEADS, VIEW_SHIFT, VIEW_KEY_WORDS = range(5)
 """Of a subresult's key: the input and its key that give the tag, where its bucket heads begin, and their shift."""
 
-FILLED = STATE_WORDS
-TREE_STATE_WORDS = STATE_WORDS + 1
-"""Of the whole: the subresult that is filled from the windows, or -1."""
+FILLED, BORN, TREE_STATE_WORDS = range(STATE_WORDS, STATE_WORDS + 3)
+"""Of the whole: the subresult that is filled from the windows, or -1, and how many rows of bags have come."""
+
+NEVER = 2**62
+"""The birth of a slot that holds no row that joins."""
 
 CROWDED = 4
 """A status: subresult state[NEEDED] is full; make room and call again."""
@@ -124,38 +134,45 @@ def relink(views, view_keys, cells, view_heads, v):  # type: ignore[no-untyped-d
         _link_cell(views, view_keys, cells, view_heads, v, number)
 
 
-@helper("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
-def _is_live(inputs, views, members, cells, v, number, bound):  # type: ignore[no-untyped-def]
+@helper(
+    "boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64, int64)"
+)
+def _is_live(inputs, views, members, cells, births, v, number, bound):  # type: ignore[no-untyped-def]
     """All rows of a cell are in their windows. bound: the word of an input where its window begins."""
     at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
     at += 2 * (views[v, VIEW_KEYS_END] - views[v, VIEW_KEY]) - views[v, MEMBER]
     live = True
-    for r in range(views[v, MEMBER], views[v, MEMBERS_END]):
+    for r in range(views[v, MEMBER], views[v, BAG]):
         live &= cells[at + r] >= inputs[members[r], bound]
+    for r in range(views[v, BAG], views[v, MEMBERS_END]):
+        live &= births[births[members[r]] + cells[at + r]] <= cells[at + views[v, MEMBERS_END]]
     return live
 
 
-@kernel("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)")
-def live_cells(inputs, views, members, cells, v):  # type: ignore[no-untyped-def]
-    """How many tuples of present rows a subresult holds."""
-    live = 0
+@kernel("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64[::1])")
+def live_cells(inputs, views, members, cells, births, v, live):  # type: ignore[no-untyped-def]
+    """Write the numbers of a subresult's tuples of present rows into `live`, ascending; returns how many there are."""
+    count = int64(0)
     for number in range(views[v, VIEW_LO], views[v, VIEW_HI]):
-        if _is_live(inputs, views, members, cells, v, number, LO):
-            live += 1
-    return int64(live)
+        if _is_live(inputs, views, members, cells, births, v, number, LO):
+            live[count] = number
+            count += 1
+    return count
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)")
-def sweep(inputs, views, members, cells, v):  # type: ignore[no-untyped-def]
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64)")
+def sweep(inputs, views, members, cells, births, v):  # type: ignore[no-untyped-def]
     """Move a subresult's lo past cells that are dead. What left at the present instant may still be probed."""
     lo, hi = views[v, VIEW_LO], views[v, VIEW_HI]
-    while lo < hi and not _is_live(inputs, views, members, cells, v, lo, OLD_LO):
+    while lo < hi and not _is_live(inputs, views, members, cells, births, v, lo, OLD_LO):
         lo += 1
     views[v, VIEW_LO] = lo
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64)")
-def compact(inputs, views, view_keys, members, cells, view_heads, v):  # type: ignore[no-untyped-def]
+@kernel(
+    "void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64)"
+)
+def compact(inputs, views, view_keys, members, cells, view_heads, births, v):  # type: ignore[no-untyped-def]
     """Squeeze dead cells out of a subresult: the live ones get the numbers from lo on, in their order."""
     base, width, mask = views[v, CELLS], views[v, WIDTH], views[v, VIEW_MASK]
     for y in range(views[v, VIEW_KEY], views[v, VIEW_KEYS_END]):
@@ -163,7 +180,7 @@ def compact(inputs, views, view_keys, members, cells, view_heads, v):  # type: i
         view_heads[heads : heads + (int64(1) << (int64(64) - view_keys[y, VIEW_SHIFT]))] = -1
     new = views[v, VIEW_LO]
     for number in range(new, views[v, VIEW_HI]):
-        if _is_live(inputs, views, members, cells, v, number, OLD_LO):
+        if _is_live(inputs, views, members, cells, births, v, number, OLD_LO):
             source, target = base + width * (number & mask), base + width * (new & mask)
             if source != target:
                 for w in range(width):
@@ -185,20 +202,27 @@ def _next_run(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-de
             is_any = True
     leaving = int64(0)
     for j in range(n):
+        is_bag = inputs[j, IS_BAG] != 0
         lo, hi = inputs[j, LO], inputs[j, HI]
+        if is_bag:
+            lo = hi
+            inputs[j, LO] = hi
         inputs[j, OLD_LO], inputs[j, OLD_HI], stops[j] = lo, hi, hi
         at = inputs[j, RUN]
         if at < inputs[j, RUNS_END] and runs[at, RUN_TS] == instant:
             leave = runs[at, RUN_DELETIONS]
             leaving += leave
-            if lo + leave > hi:
+            if is_bag:
+                hi += leave
+                inputs[j, HI] = hi
+            elif lo + leave > hi:
                 state[STATUS] = MISSING
             inputs[j, LO] = lo + leave
             inputs[j, STOP] = stops[j] = hi + runs[at, RUN_INSERTIONS]
             inputs[j, RUN] = at + 1
             if netted != 0:
                 lo += leave
-        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = lo, _NO_LIMIT
+        inputs[j, PROBE_LO], inputs[j, PROBE_HI] = 0 if is_bag else lo, _NO_LIMIT
     state[INSTANT] = instant
     state[LEAVING] = leaving
     phase = int64(DELETE) if netted == 0 and leaving > 0 else int64(INSERT)
@@ -237,7 +261,7 @@ def _next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-d
 
 
 @helper(inline=True)
-def _link(inputs, keys, nodes, heads, i, slot):  # type: ignore[no-untyped-def]
+def _link(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-untyped-def]
     """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none."""
     at = 2 * (slot & inputs[i, MASK])
     linked = True
@@ -248,12 +272,32 @@ def _link(inputs, keys, nodes, heads, i, slot):  # type: ignore[no-untyped-def]
         k = uint64(keys[x, NODES] + at)
         if linked:
             b = uint64(keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT]))
+            if inputs[i, IS_BAG] != 0:
+                if heads[b] >= 0:
+                    backs[keys[x, BACKS] + heads[b]] = slot
+                backs[keys[x, BACKS] + slot] = -1
             nodes[k + uint64(1)] = heads[b]
             heads[b] = slot
         else:
             nodes[k + uint64(1)] = UNLINKED
-    inputs[i, LINKED] = slot + 1
+    if inputs[i, IS_BAG] == 0:
+        inputs[i, LINKED] = slot + 1
     return linked
+
+
+@helper(inline=True)
+def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-untyped-def]
+    """Take a slot of bag i, which stands in its buckets, out of them."""
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
+        newer, older = backs[back + slot], nodes[k + 1]
+        if older >= 0:
+            backs[back + older] = newer
+        if newer >= 0:
+            nodes[keys[x, NODES] + 2 * newer + 1] = older
+        else:
+            heads[keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])] = older
+        backs[back + slot] = UNLINKED
 
 
 @helper(inline=True)
@@ -310,20 +354,22 @@ def _begin_step(  # type: ignore[no-untyped-def]
 
 @kernel(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[:, :, ::1], int64[::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1],"
-    " int64[::1], int64[::1], int64[:, ::1], int64[::1], int64, int64, int64[:, ::1], int64[::1], int8[::1], int64)"
+    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1],"
+    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64, int64,"
+    " int64[:, ::1], int64[::1], int8[::1], int64)"
 )
 def tree_join(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, stops, keys, steps, lengths, checks, nodes, heads, marks, stamps, views, view_keys,
-    members, cells, view_heads, walks, state, netted, by_instants, out, out_ts, out_sign, found,
+    runs, instants, inputs, stops, keys, steps, lengths, checks, nodes, heads, places, backs, marks, stamps, views,
+    view_keys, members, cells, view_heads, births, walks, state, netted, by_instants, out, out_ts, out_sign, found,
 ):  # fmt: skip
     """Join what waits; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
     Arguments as of `kernels.mjoin.mjoin`, and: stops (n,), scratch.  steps (n, most, TREE_STEP_WORDS), of which
     lengths[i] make the pipeline of input i.  by_instants: the inputs are streams with ranges, whose slots [HI, STOP)
-    wait; else the runs tell.  In `out`, deletions of a netted instant stand behind its insertions; state[DELETED]
-    counts them.  With state[PHASE] = FILL the subresult state[FILLED] gets the tuples of the windows' present rows,
-    found from the rows of state[INPUT], and nothing is put out.
+    wait; else the runs tell.  births: see above; empty where no input is a bag.  In `out`, deletions of a netted
+    instant stand behind its insertions; state[DELETED] counts them.  With state[PHASE] = FILL the subresult
+    state[FILLED] gets the tuples of the windows' present rows, found from the rows of state[INPUT], and nothing is put
+    out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
     n = len(inputs)
@@ -331,6 +377,7 @@ def tree_join(  # type: ignore[no-untyped-def]
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     filled = state[FILLED]
     inspected = 0
+    own = int64(0)
     state[STATUS] = DONE
     while True:
         while depth >= 0:
@@ -356,7 +403,7 @@ def tree_join(  # type: ignore[no-untyped-def]
                 v = j - n
                 mask, low, width = views[v, VIEW_MASK], views[v, VIEW_LO], views[v, WIDTH]
                 base = views[v, CELLS] + 2 * (x - views[v, VIEW_KEY])
-                member, end = views[v, MEMBER], views[v, MEMBERS_END]
+                member, bag, end = views[v, MEMBER], views[v, BAG], views[v, MEMBERS_END]
                 rows = 2 * (views[v, VIEW_KEYS_END] - x) - member
                 while s >= low and not matches:
                     k = uint64(base + width * (s & mask))
@@ -368,6 +415,9 @@ def tree_join(  # type: ignore[no-untyped-def]
                             row, m = cells[int64(k) + rows + r], members[r]
                             walks[CHOSEN, m] = row
                             matches &= row >= inputs[m, PROBE_LO] and row < inputs[m, PROBE_HI]
+                        for r in range(bag, end):
+                            row = cells[int64(k) + rows + r]
+                            matches &= births[births[members[r]] + row] <= cells[int64(k) + rows + end]
                         if matches and check < checks_end:
                             matches = _checks_hold(inputs, keys, nodes, checks, walks, check, checks_end)
                     if not matches:
@@ -390,6 +440,8 @@ def tree_join(  # type: ignore[no-untyped-def]
                 for r in range(views[kept, MEMBER], views[kept, MEMBERS_END]):
                     cells[at] = walks[CHOSEN, members[r]]
                     at += 1
+                if views[kept, BAG] < views[kept, MEMBERS_END]:
+                    cells[at] = state[BORN]
                 views[kept, VIEW_HI] = number + 1
                 _link_cell(views, view_keys, cells, view_heads, kept, number)
             if kept >= 0 and kept == filled:
@@ -421,17 +473,26 @@ def tree_join(  # type: ignore[no-untyped-def]
         begins = False
         if phase == FILL:
             slot += 1
-            if slot >= inputs[i, HI]:
+            is_bag = inputs[i, IS_BAG] != 0
+            if slot >= (inputs[i, MASK] + 1 if is_bag else inputs[i, HI]):
                 phase = int64(START)
                 break
-            begins = nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
+            own = slot
+            if is_bag:
+                begins = backs[keys[inputs[i, KEY], BACKS] + slot] != UNLINKED
+            else:
+                begins = nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
         elif phase == INSERT:
             while i < n and inputs[i, HI] >= stops[i]:
                 i += 1
             if i < n:
                 slot = inputs[i, HI]
                 inputs[i, HI] = slot + 1
-                begins = _link(inputs, keys, nodes, heads, i, slot)
+                own = places[slot] if inputs[i, IS_BAG] != 0 else slot
+                begins = _link(inputs, keys, nodes, heads, backs, i, own)
+                if begins and inputs[i, IS_BAG] != 0:
+                    state[BORN] += 1
+                    births[births[i] + own] = state[BORN]
             elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
                 _stamp(inputs, keys, nodes, marks, stamps, state, out, found)
                 phase, i, slot = int64(CANCEL), int64(0), inputs[0, OLD_LO] - 1
@@ -440,22 +501,26 @@ def tree_join(  # type: ignore[no-untyped-def]
         elif phase != START:
             slot += 1
             while i < n and slot >= inputs[i, LO]:
-                inputs[i, PROBE_LO] = inputs[i, LO]
+                if inputs[i, IS_BAG] == 0:
+                    inputs[i, PROBE_LO] = inputs[i, LO]
                 i += 1
                 if i < n:
                     slot = inputs[i, OLD_LO]
             if i < n:
-                at = slot & inputs[i, MASK]
-                begins = nodes[keys[inputs[i, KEY], NODES] + 2 * at + 1] != UNLINKED
+                own = places[slot] if inputs[i, IS_BAG] != 0 else slot
+                begins = nodes[keys[inputs[i, KEY], NODES] + 2 * (own & inputs[i, MASK]) + 1] != UNLINKED
+                if begins and inputs[i, IS_BAG] != 0:
+                    _unlink(inputs, keys, nodes, heads, backs, i, own)
+                    births[births[i] + own] = NEVER
                 if phase == CANCEL:
-                    begins &= stamps[i, _stamp_of(inputs, keys, nodes, marks, i, slot)] == state[SERIAL]
+                    begins &= stamps[i, _stamp_of(inputs, keys, nodes, marks, i, own)] == state[SERIAL]
             elif phase == DELETE:
                 phase, i = int64(INSERT), int64(0)
             else:
                 state[DELETED] += found - state[MIDDLE]
                 phase = int64(START)
         if begins:
-            walks[CHOSEN, i] = slot
+            walks[CHOSEN, i] = own
             depth = int64(0)
             _begin_step(inputs, keys, nodes, heads, view_keys, view_heads, steps, walks, i, depth)
         elif phase == START:

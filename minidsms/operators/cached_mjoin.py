@@ -19,9 +19,10 @@ from minidsms.kernels.join_cache_layout import LEVEL_WORDS, PART_WORDS, PLACED_W
 from minidsms.kernels.join_caches import place
 from minidsms.kernels.join_program import ANSWERED, CROWDED, FIRST_ROOM, MOST_ROOM, ROOM, T_BOUNDS, WORK_WORDS
 from minidsms.kernels.mjoin import DONE, FIRST, MISSING, STATUS
+from minidsms.operators.equal_columns import Equality
 from minidsms.operators.join_cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
 from minidsms.operators.join_cache_program import Program
-from minidsms.operators.join_graph import Equality, Orders
+from minidsms.operators.join_graph import Orders
 from minidsms.operators.mjoin import MJoin
 from minidsms.operators.operator import Description
 from minidsms.queues import Queue

@@ -4,6 +4,10 @@ Each input has a *pipeline*: the order in which an element of it visits the othe
 the key of an input visited before; where the graph is not connected, all rows of the next component's first input
 match, which is a probe of the empty key. An order is *legal* if it takes no such Cartesian step while some input is
 still linked to those visited. Babu 2005, section 5.2.2.
+
+Equality is transitive: R.a = S.a AND S.a = T.a link R and T as well. Columns that are equal in every result form a
+*class*, all of whose inputs are linked with each other; a step compares only what does not follow from what was
+compared before. That is exact: no equality holds for NULL, and equal values have equal words (docs/semantics R2, R4).
 """
 
 from __future__ import annotations
@@ -14,9 +18,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.mjoin import STEP_WORDS
-
-Equality = tuple[tuple[int, int], tuple[int, int]]
-"""((input, column), (input, column)) that must be equal."""
+from minidsms.operators.equal_columns import EqualColumns, Equality, classes_of
 
 Key = tuple[int, ...]
 """A key of an input: its column, or several, whose hash it is; none: every row has the same."""
@@ -31,15 +33,20 @@ Orders = tuple[tuple[int, ...], ...]
 class JoinGraph:
     """The inputs 0 .. n - 1 and their equalities.
 
+    written: the equalities as given.  equalities: these, and those between inputs that follow from them.
+    classes: the (input, column) that are equal to each other, sorted.
     keys: of each input, those of no or one column first.  is_connected: no pipeline needs a Cartesian step.
     """
 
     def __init__(self, n: int, equalities: Sequence[Equality]) -> None:
         self.n = n
-        self.equalities = tuple(equalities)
-        self.keys, self._links = _keys(n, self.equalities)
-        linked = [{j for _, _, j, _ in self._links_from(i)} for i in range(n)]
-        self._linked: tuple[frozenset[int], ...] = tuple(map(frozenset, linked))
+        self.written = tuple(equalities)
+        self.classes = classes_of(self.written)
+        self.equalities = (*self.written, *_implied(self.written, self.classes))
+        self.keys, links = _keys(n, self.written, self.equalities)
+        links += [(j, other, i, key) for i, key, j, other in links]
+        self._into = [[link for link in links if link[2] == j] for j in range(n)]
+        self._linked = tuple(frozenset(i for i, _, _, _ in into) for into in self._into)
         self.is_connected = len(self._component(0)) == n
         if not self.is_connected:
             for keys in self.keys:
@@ -52,12 +59,7 @@ class JoinGraph:
     def equal_to(self, columns: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
         """These (input, column) and all that equalities make equal to one of them."""
         known = set(columns)
-        grows = True
-        while grows:
-            more = {b for pair in self.equalities for a, b in (pair, pair[::-1]) if a in known and b not in known}
-            known |= more
-            grows = bool(more)
-        return known
+        return known.union(*(each for each in self.classes if not known.isdisjoint(each)))
 
     def following(self, visited: Sequence[int]) -> list[int]:
         """The inputs that a legal pipeline may visit next, ascending."""
@@ -125,24 +127,41 @@ class JoinGraph:
     ) -> None:
         for d, j in enumerate(order):
             visited = (i, *order[:d])
-            links = self.links_between(visited, j) or [(i, (), j, ())]
-            # Of the longest keys the one known first: what drops an element early spares the rest.
-            source, key, _, probed = min(links, key=lambda link: (-len(link[1]), visited.index(link[0])))
+            (source, key, _, probed), *others = self.joining(visited, (j,))
             begin = len(checks)
-            for f, its, _, other in links:
-                # Equal tags of a single column prove it equal; a hash proves nothing.
-                if len(its) == 1 and (f, its, other) != (source, key, probed):
-                    checks.append((f, place[f, its], j, place[j, other]))
+            checks.extend((f, place[f, its], j, place[j, other]) for f, its, _, other in others)
             asked = visited.index(source)
             steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked
 
-    def _links_from(self, i: int) -> list[Link]:
-        """The links of input i, turned so that it stands first."""
-        return [link for link in _both_ways(self._links) if link[0] == i]
-
     def links_between(self, visited: Sequence[int], j: int) -> list[Link]:
         """The links between the inputs visited and j, turned so that j stands last."""
-        return [link for link in _both_ways(self._links) if link[2] == j and link[0] in visited]
+        return [link for link in self._into[j] if link[0] in visited]
+
+    def joining(self, visited: Sequence[int], inputs: Sequence[int]) -> list[Link]:
+        """How the join of the inputs visited is joined with that of others: the link to probe by, then those that are
+        to be compared, of one column each. Where nothing links them, all rows of the first other input are probed.
+        """
+        links = [link for j in inputs for link in self.links_between(visited, j)]
+        if not links:
+            return [(visited[0], (), inputs[0], ())]
+        # Of the longest keys the one known first: what drops an element early spares the rest.
+        probe = min(links, key=lambda link: (-len(link[1]), visited.index(link[0])))
+        known = EqualColumns()
+        for each in self.classes:
+            for side in (visited, inputs):
+                columns = [column for column in each if column[0] in side]
+                # Two columns of one input are compared with those of another, not with each other.
+                if len({i for i, _ in columns}) > 1:
+                    known.join_all(columns)
+        # Equal tags of a single column prove it equal; a hash proves nothing.
+        if len(probe[1]) == 1:
+            known.join((probe[0], probe[1][0]), (probe[2], probe[3][0]))
+        result = [probe]
+        for link in sorted(links, key=lambda link: visited.index(link[0])):
+            f, its, j, other = link
+            if len(its) == 1 and known.join((f, its[0]), (j, other[0])):
+                result.append(link)
+        return result
 
     def _component(self, i: int) -> set[int]:
         """The inputs that equalities connect with input i, itself among them."""
@@ -154,28 +173,29 @@ class JoinGraph:
         return known
 
 
-def _both_ways(links: Sequence[Link]) -> list[Link]:
-    return [*links, *((j, other, i, key) for i, key, j, other in links)]
+def _implied(equalities: Sequence[Equality], classes: Sequence[Sequence[tuple[int, int]]]) -> list[Equality]:
+    """The equalities between columns of different inputs that follow from those given and are none of them."""
+    given = {frozenset(pair) for pair in equalities}
+    return [
+        (a, b)
+        for each in classes
+        for k, a in enumerate(each)
+        for b in each[k + 1 :]
+        if a[0] != b[0] and frozenset((a, b)) not in given
+    ]
 
 
-def _keys(n: int, equalities: Sequence[Equality]) -> tuple[list[list[Key]], list[Link]]:
+def _keys(n: int, written: Sequence[Equality], equalities: Sequence[Equality]) -> tuple[list[list[Key]], list[Link]]:
     """Each input's keys, single columns first, and which are equal, those of several columns first.
 
-    Two inputs linked by several equalities get a key of all these columns: probing one column alone would walk past
-    every row that shares it.
+    Two inputs linked by several written equalities get a key of all these columns: probing one column alone would walk
+    past every row that shares it. Those that follow get no keys of their own: their columns have some already.
     """
     keys: list[list[Key]] = [[] for _ in range(n)]
-    between: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for (i, c), (j, d) in equalities:
-        pair = (c, d) if i < j else (d, c)
-        columns = between.setdefault((min(i, j), max(i, j)), [])
-        if pair not in columns:
-            columns.append(pair)
     linked: list[Link] = []
-    for (i, j), columns in between.items():
-        for c, d in columns:
-            linked.append((i, (c,), j, (d,)))
-    for (i, j), columns in between.items():
+    for (i, j), columns in _by_inputs(equalities).items():
+        linked += [(i, (c,), j, (d,)) for c, d in columns]
+    for (i, j), columns in _by_inputs(written).items():
         if len(columns) > 1:
             linked.insert(0, (i, tuple(c for c, _ in columns), j, tuple(d for _, d in columns)))
     for i, key, j, other in sorted(linked, key=lambda link: len(link[1])):
@@ -183,3 +203,14 @@ def _keys(n: int, equalities: Sequence[Equality]) -> tuple[list[list[Key]], list
             if its not in keys[k]:
                 keys[k].append(its)
     return keys, linked
+
+
+def _by_inputs(equalities: Iterable[Equality]) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """The pairs of columns that are equal, by the pair of inputs, the lesser first."""
+    between: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for (i, c), (j, d) in equalities:
+        pair = (c, d) if i < j else (d, c)
+        columns = between.setdefault((min(i, j), max(i, j)), [])
+        if pair not in columns:
+            columns.append(pair)
+    return between

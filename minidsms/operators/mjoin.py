@@ -34,7 +34,8 @@ from minidsms.kernels.mjoin import (
     STATUS,
     mjoin,
 )
-from minidsms.operators.join_graph import Equality, JoinGraph, Orders
+from minidsms.operators.equal_columns import Equality, equalities_text
+from minidsms.operators.join_graph import JoinGraph, Orders
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.bag_windows import BagWindow
@@ -93,6 +94,8 @@ class MJoin(Operator):
 
     name = "MJoin"
     times_every_run = True
+    names: Sequence[str] = ()
+    """Of the inputs, for plans in words; set by the planner."""
     _may_stamp_by_keys = True
     """No kernel that a subclass runs needs marks where this class does without."""
 
@@ -266,7 +269,7 @@ class MJoin(Operator):
     def describe(self) -> Description:
         """Equalities, rows and bytes held, slots inspected by all probes so far."""
         names = [q.schema.names for q in self.inputs]
-        detail = " AND ".join(f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in self.graph.equalities)
+        detail = equalities_text(self.graph.written, names, self.names)
         if self.ranges is not None:
             detail += " of " + ", ".join("RANGE UNBOUNDED" if r is None else f"RANGE {r}" for r in self.ranges)
         windows = self._index.windows

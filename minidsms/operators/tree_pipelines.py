@@ -9,6 +9,7 @@ Invariant: no step reads a subresult that the pipeline writes.  Babu 2005, secti
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.kernels.mjoin import CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET
 from minidsms.kernels.tree_join import KEPT, TREE_STEP_WORDS
-from minidsms.operators.join_graph import JoinGraph, Link
+from minidsms.operators.join_graph import JoinGraph
 from minidsms.operators.join_tree import Tree, kept_nodes, leaves
 
 ViewKey = tuple[int, int]
@@ -35,13 +36,13 @@ class TreePipelines:
     """nodes: whose results are kept, each after those below it; a subresult has its node's number.
 
     visits: of each input.  steps (n, most, TREE_STEP_WORDS), lengths (n,), checks (c, 4): as `kernels.tree_join`.
-    members, keys: of each subresult.
+    members, keys: of each subresult; bags: inputs whose rows leave in any order, which stand last among the members.
     """
 
-    def __init__(self, graph: JoinGraph, tree: Tree) -> None:
+    def __init__(self, graph: JoinGraph, tree: Tree, bags: Collection[int] = ()) -> None:
         self.tree = tree
         self.nodes = kept_nodes(tree)
-        self.members = [leaves(node) for node in self.nodes]
+        self.members = [sorted(leaves(node), key=lambda i: (i in bags, i)) for node in self.nodes]
         self._graph = graph
         self.visits = [self._climb(i) for i in range(graph.n)]
         self.keys: list[list[ViewKey]] = [[] for _ in self.nodes]
@@ -75,13 +76,9 @@ class TreePipelines:
             visited = [i]
             for d, visit in enumerate(visits):
                 inputs = leaves(visit.target)
-                links = self._links(visited, inputs)
-                source, key, j, its = links[0]
+                (source, key, j, its), *others = self._graph.joining(visited, inputs)
                 begin = len(checks)
-                for f, other, m, own in links:
-                    # Equal tags of a single column prove it equal; a hash proves nothing.
-                    if len(other) == 1 and (f, other, m, own) != links[0]:
-                        checks.append((f, place[f, other], m, place[m, own]))
+                checks.extend((f, place[f, other], m, place[m, own]) for f, other, m, own in others)
                 target, x = j, place[j, its]
                 if not isinstance(visit.target, int):
                     v = self.nodes.index(visit.target)
@@ -97,8 +94,3 @@ class TreePipelines:
         for i, d, v, view_key in probed:
             self.steps[i, d, PROBED] = first[v] + self.keys[v].index(view_key)
         self.checks = np.array(checks, np.int64).reshape(-1, 4)
-
-    def _links(self, visited: list[int], inputs: tuple[int, ...]) -> list[Link]:
-        """The links from the inputs visited into these, those of several columns first."""
-        links = [link for j in inputs for link in self._graph.links_between(visited, j)]
-        return sorted(links, key=lambda link: -len(link[1])) or [(visited[0], (), inputs[0], ())]

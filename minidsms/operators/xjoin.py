@@ -20,8 +20,8 @@ from minidsms.kernels.mjoin import (
     DEPTH,
     DONE,
     FIRST,
-    HI,
     INPUT,
+    IS_BAG,
     LO,
     MISSING,
     NEEDED,
@@ -48,10 +48,9 @@ _ALL = 2**62
 
 
 class XJoin(MJoin):
-    """As MJoin, and: tree, the one that runs; names: of the inputs, for plans in words."""
+    """As MJoin, and: tree, the one that runs."""
 
     name = "XJoin"
-    names: Sequence[str] = ()
     planting: AdaptiveTrees | None = None
     """What adapts the tree; set by the planner."""
 
@@ -66,6 +65,7 @@ class XJoin(MJoin):
         self._stops: Int64Array = np.zeros(n, np.int64)
         self._pipelines: TreePipelines | None = None
         self._subresults: Subresults | None = None
+        self._renumberings = 0
         self.tree: Tree = flat(n)
 
     @property
@@ -85,16 +85,15 @@ class XJoin(MJoin):
         self.tree = tree
         self._pipelines = self._subresults = None
         if tree != flat(self.graph.n):
-            self._pipelines = TreePipelines(self.graph, tree)
-            self._subresults = Subresults(self._index, self._pipelines.members, self._pipelines.keys)
-            for v in range(len(self._pipelines.nodes)):
-                self._fill(v)
+            bags = [i for i, window in enumerate(self._index.windows) if window.is_bag]
+            self._pipelines = TreePipelines(self.graph, tree, bags)
+            self._begin_subresults()
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """As `MJoin.process`."""
         yield from super().process(batches, until)
         if self._subresults is not None:
-            self._subresults.settle()
+            self._subresults.settle(sum(len(batch) for batch in batches if batch is not None))
 
     def adapting(self) -> tuple[Adapting, ...]:
         """See `MJoin.adapting`."""
@@ -105,6 +104,9 @@ class XJoin(MJoin):
             yield from super()._join(batches)
         else:
             self._index.admit(batches)
+            if self._index.renumberings != self._renumberings:
+                self._begin_subresults()
+            self._subresults.follow_bags()
             yield from self._climb()
 
     def _join_entering(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
@@ -138,9 +140,9 @@ class XJoin(MJoin):
         return int(
             tree_join(
                 index.runs, index.instants, index.inputs, self._stops, index.keys, pipelines.steps, pipelines.lengths,
-                pipelines.checks, index.nodes, index.heads, index.marks, self._stamps, of.views, of.view_keys,
-                of.members, of.cells, of.heads, self._climbs, self._state, self.leaves_out, self.ranges is not None,
-                *self._buffers, found,
+                pipelines.checks, index.nodes, index.heads, index.places, index.backs, index.marks, self._stamps,
+                of.views, of.view_keys, of.members, of.cells, of.heads, of.births, self._climbs, self._state,
+                self.leaves_out, self.ranges is not None, *self._buffers, found,
             )
         )  # fmt: skip
 
@@ -151,14 +153,24 @@ class XJoin(MJoin):
             order = np.lexsort((sign[:found], ts[:found]))
             slots[:, :found], ts[:found], sign[:found] = slots[:, order], ts[order], sign[order]
 
+    def _begin_subresults(self) -> None:
+        """Make the subresults of the tree, from the rows that are there."""
+        assert self._pipelines is not None
+        self._subresults = Subresults(self._index, self._pipelines.members, self._pipelines.keys)
+        self._renumberings = self._index.renumberings
+        for v in range(len(self._pipelines.nodes)):
+            self._fill(v)
+
     def _fill(self, v: int) -> None:
         """Fill subresult v, which is empty, from the windows and the subresults below it."""
         pipelines, subresults, state, inputs = self._pipelines, self._subresults, self._state, self._index.inputs
         assert pipelines is not None and subresults is not None
-        inputs[:, OLD_LO] = inputs[:, PROBE_LO] = inputs[:, LO]
+        inputs[:, OLD_LO] = inputs[:, LO]
+        inputs[:, PROBE_LO] = np.where(inputs[:, IS_BAG], 0, inputs[:, LO])
         inputs[:, PROBE_HI] = _ALL
-        i = min(leaves(pipelines.nodes[v]), key=lambda j: int(inputs[j, HI] - inputs[j, LO]))
-        state[PHASE], state[INPUT], state[SLOT], state[DEPTH], state[FILLED] = FILL, i, inputs[i, LO] - 1, -1, v
+        i = min(leaves(pipelines.nodes[v]), key=lambda j: len(self._index.windows[j]))
+        begin = 0 if inputs[i, IS_BAG] else int(inputs[i, LO])
+        state[PHASE], state[INPUT], state[SLOT], state[DEPTH], state[FILLED] = FILL, i, begin - 1, -1, v
         self._run_kernel(0)
         while state[STATUS] == CROWDED:
             subresults.make_room(v)

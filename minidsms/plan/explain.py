@@ -13,9 +13,11 @@ from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
 from minidsms.expressions import print_expression
+from minidsms.operators.equal_columns import equalities_text
 from minidsms.operators.operator import Operator
 from minidsms.plan.formats import FORMATS
 from minidsms.plan.held_back import held_back
+from minidsms.plan.input_names import input_names
 from minidsms.plan.logical import (
     FirstArrival,
     GroupBy,
@@ -168,7 +170,7 @@ def describe_node(node: Node) -> str:
             names = [window.schema.names for window in node.windows]
             specs = zip(node.specs or (), node.windows)
             of = ", ".join(f"[{window_text(spec, stream)}]" for spec, stream in specs)
-            on = " AND ".join(f"{names[i][c]} = {names[j][d]}" for (i, c), (j, d) in node.equalities)
+            on = equalities_text(node.equalities, names, input_names(node.names))
             reduced = f" reduced ({node.mode})" if isinstance(node, ReducedJoin) else ""
             kind = f"{len(names)}-way Join{reduced} on {on}" if on else f"{len(names)}-way Product"
             return kind + (f" of {of}" if of else "")

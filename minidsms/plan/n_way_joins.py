@@ -65,6 +65,7 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
 
         join = cached = CachedMJoin(*arguments)
         cached.caching = AdaptiveCaches(cached, names, operator, streamon)
+    join.names = names
     if len(queues) > 2:
         from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
 
@@ -79,12 +80,8 @@ def _choosing(arguments: tuple[Any, ...], names: tuple[str, ...], operator: str,
     from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
 
     join = AutoJoin(*arguments)
-    join.names = names
-    clock = None
-    if all(arguments[-1] or ()):  # trees keep results over windows whose rows leave in order
-        join.planting = AdaptiveTrees(join, names, operator, streamon, binary=False)
-        clock = join.planting.clock
-    join.caching = AdaptiveCaches(join, names, operator, streamon, "global", clock)
+    join.planting = AdaptiveTrees(join, names, operator, streamon, binary=False)
+    join.caching = AdaptiveCaches(join, names, operator, streamon, "global", join.planting.clock)
     return join
 
 
@@ -96,16 +93,7 @@ def _with_trees(
     from minidsms.operators.xjoin import XJoin
     from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
 
-    fifo = arguments[-1]
-    if fifo is not None and not all(fifo):
-        apart = [name for name, leaves_in_order in zip(names, fifo) if not leaves_in_order]
-        raise CqlError(
-            "join_plan keeps results of windows whose rows leave in the order they came",
-            note=f"rows leave in any order: {listing(apart)}",
-            hint="SET join_plan = auto, or mjoin",
-        )
     join = XJoin(*arguments)
-    join.names = names
     if isinstance(asked, tuple):
         join.take_tree(_checked(asked, join, names))
         return join

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scope import listing
@@ -20,6 +21,33 @@ Tree = int | tuple["Tree", ...]
 WORDS = ("mjoin", "xjoin", "auto")
 _TOKEN = re.compile(r"\s*(?:([(),])|`([^`]+)`|([^\s(),`]+(?: \d+)?))")
 _MOST_NESTED = 50
+
+
+class WrittenPlanError(ValueError):
+    """A text that is no plan. span: (start, end) of what is wrong in it."""
+
+    def __init__(self, reason: str, span: tuple[int, int]) -> None:
+        super().__init__(reason)
+        self.span = span
+
+
+@dataclass(frozen=True)
+class _Token:
+    """mark: a parenthesis or comma, or "" for a name.  start, end: where it stands."""
+
+    mark: str
+    name: str
+    start: int
+    end: int
+
+    @property
+    def place(self) -> int:
+        """Of its first character, from 1."""
+        return self.start + 1
+
+    def error(self, reason: str) -> WrittenPlanError:
+        """What is wrong with it."""
+        return WrittenPlanError(reason, (self.start, self.end))
 
 
 def checked_plan(value: object) -> str:
@@ -34,45 +62,55 @@ def checked_plan(value: object) -> str:
 
 
 def written_tree(text: str) -> WrittenTree:
-    """The tree of names that a text means; ValueError with the place where it is none."""
-    tokens: list[tuple[str, str, int]] = []
+    """The tree of names that a text means; WrittenPlanError where it is none."""
+    tokens = _tokens(text)
+    tree, end = _node(tokens, 0, text, 0)
+    if end < len(tokens):
+        raise tokens[end].error(f"nothing may follow the last parenthesis, at character {tokens[end].place}")
+    return tree
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
     at = 0
     while text[at:].strip():
         found = _TOKEN.match(text, at)
         if found is None:
-            raise ValueError(f"character {at + 1} begins no name and is neither a comma nor a parenthesis")
+            at += len(text[at:]) - len(text[at:].lstrip())
+            reason = f"character {at + 1} begins no name and is neither a comma nor a parenthesis"
+            raise WrittenPlanError(reason, (at, at + 1))
         mark, quoted, bare = found.groups()
-        tokens.append((mark or "", quoted or bare or "", found.start(found.lastindex or 0) + 1))
+        tokens.append(_Token(mark or "", quoted or bare or "", found.start(found.lastindex or 0), found.end()))
         at = found.end()
-    tree, end = _node(tokens, 0, text, 0)
-    if end < len(tokens):
-        raise ValueError(f"nothing may follow the last parenthesis, at character {tokens[end][2]}")
-    return tree
+    return tokens
 
 
-def _node(tokens: Sequence[tuple[str, str, int]], at: int, text: str, depth: int) -> tuple[WrittenTree, int]:
-    if depth > _MOST_NESTED:
-        raise ValueError(f"more than {_MOST_NESTED} parentheses stand within each other")
+def _node(tokens: Sequence[_Token], at: int, text: str, depth: int) -> tuple[WrittenTree, int]:
+    def missing(what: str) -> WrittenPlanError:
+        return WrittenPlanError(f"{what} is missing at the end", (max(0, len(text) - 1), len(text)))
+
     if at >= len(tokens):
-        raise ValueError("a name or a parenthesis is missing at the end")
-    mark, name, place = tokens[at]
-    if not mark:
-        return name, at + 1
-    if mark != "(":
-        raise ValueError(f"a name or ( should stand at character {place}, not {mark}")
+        raise missing("a name or a parenthesis")
+    first = tokens[at]
+    if depth > _MOST_NESTED:
+        raise first.error(f"more than {_MOST_NESTED} parentheses stand within each other")
+    if not first.mark:
+        return first.name, at + 1
+    if first.mark != "(":
+        raise first.error(f"a name or ( should stand at character {first.place}, not {first.mark}")
     children: list[WrittenTree] = []
     while True:
         child, at = _node(tokens, at + 1, text, depth + 1)
         children.append(child)
         if at >= len(tokens):
-            raise ValueError("a closing parenthesis is missing at the end")
-        mark, _, end = tokens[at]
-        if mark == ")":
+            raise missing("a closing parenthesis")
+        if tokens[at].mark == ")":
             break
-        if mark != ",":
-            raise ValueError(f", or ) should stand at character {end}")
+        if tokens[at].mark != ",":
+            raise tokens[at].error(f", or ) should stand at character {tokens[at].place}")
     if len(children) < 2:
-        raise ValueError(f"the parentheses at character {place} join one input only")
+        reason = f"the parentheses at character {first.place} join one input only"
+        raise WrittenPlanError(reason, (first.start, tokens[at].end))
     return tuple(children), at + 1
 
 
@@ -85,22 +123,29 @@ def tree_over(text: str, names: Sequence[str]) -> Tree:
         if isinstance(tree, tuple):
             return tuple(map(numbered, tree))
         if tree.lower() not in numbers:
-            raise _error(text, f'names "{tree}", which the join does not have', names)
+            raise _error(text, f'names "{tree}", which the join does not have', names, _spans(text, tree)[0])
         if tree.lower() in used:
-            raise _error(text, f'has "{tree}" twice', names)
+            raise _error(text, f'has "{tree}" twice', names, _spans(text, tree)[1])
         used.append(tree.lower())
         return numbers[tree.lower()]
 
     tree = numbered(written_tree(text))
     missing = [name for name in names if name.lower() not in used]
     if missing:
-        raise _error(text, f"lacks {listing(missing)}", names)
+        raise _error(text, f"lacks {listing(missing)}", names, (0, len(text)))
     return tree
 
 
-def _error(text: str, what: str, names: Sequence[str]) -> CqlError:
+def _spans(text: str, name: str) -> list[tuple[int, int]]:
+    """Where a name stands in a plan."""
+    return [(t.start, t.end) for t in _tokens(text) if not t.mark and t.name.lower() == name.lower()]
+
+
+def _error(text: str, what: str, names: Sequence[str], span: tuple[int, int]) -> CqlError:
     return CqlError(
-        f"join_plan {text} {what}",
+        f"join_plan {what}",
+        text,
+        span,
         note=f"this query joins: {listing(names)}",
         hint="write a plan over these, or SET join_plan = mjoin",
     )

@@ -413,6 +413,21 @@ class WindowIndex:
         at: Int64Array = self.inputs[i, HI] - 1 - back
         return self.places[np.maximum(at, 0)] if self.inputs[i, IS_BAG] else at
 
+    def present(self, i: int) -> Int64Array:
+        """The slots of an input's rows, ascending; of a bag, of those without a NULL key.  O(slots)."""
+        if not self.inputs[i, IS_BAG]:
+            return np.arange(self.inputs[i, LO], self.inputs[i, HI], dtype=np.int64)
+        first = self.keys[self.inputs[i, KEY], BACKS]
+        return np.flatnonzero(self.backs[first : first + self._capacities[i]] != UNLINKED)
+
+    def sample(self, i: int, most: int) -> Int64Array:
+        """Slots of at most so many of an input's rows, evenly over all."""
+        if self.inputs[i, IS_BAG]:
+            slots = self.present(i)
+            return slots[np.linspace(0, len(slots) - 1, min(len(slots), most)).astype(np.int64)]
+        lo, hi = int(self.inputs[i, LO]), int(self.inputs[i, HI])
+        return np.linspace(lo, hi - 1, min(hi - lo, most)).astype(np.int64)
+
     def expire(self, until: int) -> None:
         """Let go the rows whose range has passed at `until`."""
         arrivals.expire(self.instants, self.inputs, until)
@@ -467,8 +482,7 @@ class WindowIndex:
     def relink(self, i: int) -> None:
         """Fill an input's buckets, which are empty."""
         if self.inputs[i, IS_BAG]:
-            first = self.keys[self.inputs[i, KEY], BACKS]
-            self.link_bag(i, np.flatnonzero(self.backs[first : first + self._capacities[i]] != UNLINKED))
+            self.link_bag(i, self.present(i))
         else:
             kernels.relink(self.nodes, self.heads, self.inputs, self.keys, i)
 

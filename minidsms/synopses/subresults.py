@@ -4,7 +4,8 @@ Rows are not copied: a cell is the slots of its rows, and a tag for each key. Wh
 here: a cell that has such a row is passed over, and squeezed out when room is needed (see `kernels.tree_join`).
 
 Invariants: between slices a subresult has every tuple of its inputs' present rows once; less than half of the cells of
-a ring that has just grown are dead; rings shrink after a burst.  Babu 2005, section 5.3.
+a ring that has just grown are dead; dead cells are squeezed out after about as many elements, and rings shrink after a
+burst.  Babu 2005, section 5.3.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels import tree_join as kernels
-from minidsms.kernels.mjoin import HI, LO, MASK, NODES, OLD_LO
+from minidsms.kernels.mjoin import IS_BAG, LO, MASK, NODES, OLD_LO
 from minidsms.kernels.tree_join import (
+    BAG,
     CELLS,
     LEAF,
     LEAF_KEY,
     MEMBER,
     MEMBERS_END,
+    NEVER,
     VIEW_HEADS,
     VIEW_HI,
     VIEW_KEY,
@@ -42,7 +45,10 @@ _ROOMY = 8
 
 
 class Subresults:
-    """Of one join tree. members: of each, its inputs, ascending.  keys: of each, the (input, key) that give tags."""
+    """Of one join tree. members: of each, its inputs, bags last.  keys: of each, the (input, key) that give tags.
+
+    births: see `kernels.tree_join`; rows that are there already were born at 0.
+    """
 
     def __init__(
         self, windows: WindowIndex, members: Sequence[Sequence[int]], keys: Sequence[Sequence[tuple[int, int]]]
@@ -53,29 +59,43 @@ class Subresults:
         self.members: Int64Array = np.array([i for each in members for i in each], np.int64)
         at = first = 0
         for v, view in enumerate(self.views):
+            bags = sum(bool(windows.inputs[i, IS_BAG]) for i in members[v])
             view[MEMBER], view[MEMBERS_END] = at, at + len(members[v])
+            view[BAG] = at + len(members[v]) - bags
             view[VIEW_KEY], view[VIEW_KEYS_END] = first, first + len(keys[v])
             self.view_keys[first : first + len(keys[v]), [LEAF, LEAF_KEY]] = keys[v]
-            view[WIDTH] = 2 * len(keys[v]) + len(members[v])
+            view[WIDTH] = 2 * len(keys[v]) + len(members[v]) + bool(bags)
             at, first = at + len(members[v]), first + len(keys[v])
         self._capacities = [_LEAST_CAPACITY] * len(members)
+        self._unseen = [0] * len(members)
         self._place()
+        self._bags: list[int] = np.flatnonzero(windows.inputs[:, IS_BAG]).tolist()
+        self.births: Int64Array = np.zeros(0, np.int64)
+        self._born_in: list[int] = []
+        self.begin_births()
         self.parts = tuple(Subresult(self, v) for v in range(len(members)))
 
     def make_room(self, v: int) -> None:
         """Let subresult v take more cells: dead ones go, and where half of them live the ring is doubled."""
         self._sweep(v)
         if self._held(v) * 2 > self._capacities[v]:
-            kernels.compact(self.windows.inputs, self.views, self.view_keys, self.members, self.cells, self.heads, v)
+            self._compact(v)
         if self._held(v) * 2 > self._capacities[v]:
             self._resize(v, 2 * self._capacities[v])
 
-    def settle(self) -> None:
-        """All elements are joined: dead cells that came first go; rings that are much too large shrink."""
+    def settle(self, elements: int) -> None:
+        """So many elements are joined: dead cells that came first go, others after as many elements as there are cells;
+        rings that are much too large shrink.
+        """
         inputs = self.windows.inputs
         inputs[:, OLD_LO] = inputs[:, LO]
         for v, capacity in enumerate(self._capacities):
             self._sweep(v)
+            self._unseen[v] += elements
+            if self._unseen[v] > self._held(v) + _LEAST_CAPACITY:
+                self._unseen[v] = 0
+                if len(self.parts[v]) * 2 < self._held(v):
+                    self._compact(v)
             if capacity > 16 * _LEAST_CAPACITY and self._held(v) * _ROOMY < capacity:
                 self._resize(v, max(_LEAST_CAPACITY, 1 << (2 * self._held(v)).bit_length()))
 
@@ -84,16 +104,45 @@ class Subresults:
         self.views[v, [VIEW_LO, VIEW_HI]] = 0
         self._resize(v, max(_LEAST_CAPACITY, 1 << (2 * count).bit_length()))
 
+    def begin_births(self) -> None:
+        """The rows that bags hold now were there before any cell that is made from now on."""
+        self._born_in = []
+        self.births = np.zeros(0, np.int64)
+        self.follow_bags()
+        for i in self._bags:
+            self.births[self.births[i] + self.windows.present(i)] = 0
+
+    def follow_bags(self) -> None:
+        """Room for a birth in each slot of the bags, which have as many slots as their windows now."""
+        slots = (self.windows.inputs[self._bags, MASK] + 1).tolist()
+        if slots == self._born_in:
+            return
+        old, n = self.births, len(self.windows.inputs)
+        self.births = np.full(n + sum(slots), NEVER, np.int64)
+        at = n
+        for i, count, before in zip(self._bags, slots, self._born_in or [0] * len(slots)):
+            kept = min(count, before)
+            self.births[i] = at
+            if kept:
+                self.births[at : at + kept] = old[old[i] : old[i] + kept]
+            at += count
+        self._born_in = slots
+
     @property
     def nbytes(self) -> int:
         """Bytes of the cells and their buckets."""
-        return self.cells.nbytes + self.heads.nbytes
+        return self.cells.nbytes + self.heads.nbytes + self.births.nbytes
 
     def _held(self, v: int) -> int:
         return int(self.views[v, VIEW_HI] - self.views[v, VIEW_LO])
 
     def _sweep(self, v: int) -> None:
-        kernels.sweep(self.windows.inputs, self.views, self.members, self.cells, v)
+        kernels.sweep(self.windows.inputs, self.views, self.members, self.cells, self.births, v)
+
+    def _compact(self, v: int) -> None:
+        kernels.compact(
+            self.windows.inputs, self.views, self.view_keys, self.members, self.cells, self.heads, self.births, v
+        )
 
     def _resize(self, v: int, capacity: int) -> None:
         """Give a subresult another capacity; every cell keeps its number."""
@@ -132,8 +181,14 @@ class Subresult:
 
     def __len__(self) -> int:
         """Tuples of present rows.  O(cells held)."""
-        of = self._of
-        return int(kernels.live_cells(of.windows.inputs, of.views, of.members, of.cells, self._number))
+        return len(self._live())
+
+    def _live(self) -> Int64Array:
+        """The numbers of the cells whose rows are all there."""
+        of, v = self._of, self._number
+        live: Int64Array = np.empty(of.views[v, VIEW_HI] - of.views[v, VIEW_LO], np.int64)
+        count = kernels.live_cells(of.windows.inputs, of.views, of.members, of.cells, of.births, v, live)
+        return live[:count]
 
     @property
     def nbytes(self) -> int:
@@ -147,36 +202,39 @@ class Subresult:
         return ()
 
     def tuples(self) -> Int64Array:
-        """(m, inputs): the slots of the tuples of present rows, oldest first."""
+        """(m, inputs): the slots of the tuples of present rows, oldest first; inputs as `members`, bags last."""
         of, view = self._of, self._of.views[self._number]
-        members = of.members[view[MEMBER] : view[MEMBERS_END]]
-        numbers = np.arange(view[VIEW_LO], view[VIEW_HI], dtype=np.int64)
-        at = view[CELLS] + view[WIDTH] * (numbers & view[VIEW_MASK]) + 2 * (view[VIEW_KEYS_END] - view[VIEW_KEY])
-        slots = of.cells[at[:, None] + np.arange(len(members))]
-        inputs = of.windows.inputs
-        present = (slots >= inputs[members, LO]) & (slots < inputs[members, HI])
-        return np.asarray(slots[present.all(axis=1)])
+        at = view[CELLS] + view[WIDTH] * (self._live() & view[VIEW_MASK])
+        at += 2 * (view[VIEW_KEYS_END] - view[VIEW_KEY])
+        return np.asarray(of.cells[at[:, None] + np.arange(view[MEMBERS_END] - view[MEMBER])])
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """rows (m, inputs): of each tuple, the places of its rows in their windows, the oldest being 0."""
+        """rows (m, inputs): of each tuple, the places of its rows among those that their windows hold."""
         view = self._of.views[self._number]
-        members = self._of.members[view[MEMBER] : view[MEMBERS_END]]
-        return {"rows": self.tuples() - self._of.windows.inputs[members, LO]}
+        rows = self.tuples()
+        for k, i in enumerate(self._of.members[view[MEMBER] : view[MEMBERS_END]].tolist()):
+            rows[:, k] = np.searchsorted(self._of.windows.present(i), rows[:, k])
+        return {"rows": rows}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Hold what `arrays` gave, and nothing else; the windows have been restored."""
         of, v = self._of, self._number
         windows = of.windows
         rows = arrays["rows"]
+        of.begin_births()
         of.reserve(v, len(rows))
         view = of.views[v]
         members = of.members[view[MEMBER] : view[MEMBERS_END]]
-        slots = rows + windows.inputs[members, LO]
+        slots = rows.copy()
+        for k, i in enumerate(members.tolist()):
+            slots[:, k] = windows.present(i)[rows[:, k]]
         at = view[CELLS] + view[WIDTH] * np.arange(len(rows), dtype=np.int64)
         for place, (leaf, key, _, _) in enumerate(of.view_keys[view[VIEW_KEY] : view[VIEW_KEYS_END]].tolist()):
             own = slots[:, members.tolist().index(leaf)] & windows.inputs[leaf, MASK]
             of.cells[at + 2 * place] = windows.nodes[windows.keys[key, NODES] + 2 * own]
         first = at + 2 * (view[VIEW_KEYS_END] - view[VIEW_KEY])
         of.cells[first[:, None] + np.arange(len(members))] = slots
+        if view[BAG] < view[MEMBERS_END]:
+            of.cells[first + len(members)] = 0
         view[VIEW_HI] = len(rows)
         kernels.relink(of.views, of.view_keys, of.cells, of.heads, v)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.operators.join_tree import (
+    Tree,
     all_trees,
     flat,
     is_binary,
@@ -21,7 +23,8 @@ from minidsms.operators.join_tree import (
 
 
 def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
-    return JoinGraph(n, [((i, 0), (j, 0)) for i, j in edges])
+    """Each edge is an equality of columns of its own."""
+    return JoinGraph(n, [((i, c), (j, c)) for c, (i, j) in enumerate(edges)])
 
 
 def complete(n: int) -> JoinGraph:
@@ -36,6 +39,36 @@ def test_complete_graphs_have_all_trees(n: int, every: int, binary: int) -> None
     """Schroeder's fourth problem, and (2n - 3)!! for trees of two-way joins."""
     assert len(set(all_trees(complete(n)))) == every
     assert len(set(all_trees(complete(n), binary=True))) == binary
+
+
+def nestings(inputs: tuple[int, ...]) -> set[Tree]:
+    """Every way to put parentheses around inputs, in normal form: the last one is put into each place of the others."""
+    if len(inputs) == 2:
+        return {inputs}
+
+    def with_one_more(tree: Tree, i: int) -> Iterator[Tree]:
+        yield (tree, i)
+        if isinstance(tree, tuple):
+            yield (*tree, i)
+            for k, child in enumerate(tree):
+                for grown in with_one_more(child, i):
+                    yield (*tree[:k], grown, *tree[k + 1 :])
+
+    return {normal(grown) for tree in nestings(inputs[:-1]) for grown in with_one_more(tree, inputs[-1])}
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [(0, 1), (1, 2), (2, 3), (3, 4)],
+        [(2, 0), (2, 1), (2, 3), (2, 4)],
+        [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)],
+        [(0, 3), (3, 1), (1, 4), (4, 2), (3, 4)],
+    ],
+)
+def test_all_trees_are_the_legal_ones_of_all_nestings(edges: list[tuple[int, int]]) -> None:
+    joined = graph(5, *edges)
+    assert set(all_trees(joined)) == {tree for tree in nestings((0, 1, 2, 3, 4)) if is_legal(tree, joined)}
 
 
 def test_trees_of_a_chain_join_neighbours_only() -> None:

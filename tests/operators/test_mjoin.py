@@ -12,7 +12,8 @@ import pytest
 
 from minidsms.elements import MAX_INSTANT, Batch, Schema, Type
 from minidsms.operators import mjoin
-from minidsms.operators.join_graph import Equality, JoinGraph, Orders
+from minidsms.operators.equal_columns import Equality
+from minidsms.operators.join_graph import JoinGraph, Orders
 from minidsms.operators.mjoin import MJoin
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from minidsms.elements import MAX_INSTANT, Schema
-from minidsms.kernels.mjoin import HI, LO
 from minidsms.operators import mjoin, xjoin
 from minidsms.operators.join_tree import Tree, all_trees, flat
 from minidsms.operators.mjoin import Equality
@@ -27,6 +26,7 @@ from tests.operators.test_mjoin import (
     entering,
     every_column,
     inputs_of,
+    mixed,
     staying,
     twin,
     windows,
@@ -40,11 +40,12 @@ def operator(
     columns: Sequence[tuple[int, int]] | None = None,
     shown: Sequence[int] | None = None,
     ranges: Sequence[int | None] | None = None,
+    fifo: Sequence[bool] | None = None,
 ) -> XJoin:
     n = inputs_of(equalities)
     columns = every_column(n) if columns is None else columns
     schema = Schema(tuple(S[c] for _, c in columns))
-    join = XJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, ranges)
+    join = XJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, ranges, fifo)
     join.names = "RSTU"
     return join
 
@@ -92,8 +93,8 @@ def check_subresults(join: XJoin) -> None:
     index = join.index
     for members, part in zip(join._pipelines.members, join._subresults.parts):
         held = sorted(map(tuple, part.tuples().tolist()))
-        ranges = [range(index.inputs[i, LO], index.inputs[i, HI]) for i in members]
-        assert held == sorted(slots for slots in product(*ranges) if is_joined(join, members, slots))
+        present = [index.present(i).tolist() for i in members]
+        assert held == sorted(slots for slots in product(*present) if is_joined(join, members, slots))
 
 
 def is_joined(join: XJoin, members: Sequence[int], slots: Sequence[int]) -> bool:
@@ -165,6 +166,51 @@ def test_trees_change_while_it_runs_and_subresults_hold_the_joins_of_their_input
     assert entering(answer) == entering(twin(relations, graph, every_column(n)))
 
 
+BAGS = [(False, False, False, False), (True, False, True, False), (False, True, True, True)]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("fifo", BAGS)
+def test_every_tree_joins_relations_whose_rows_leave_in_any_order(name: str, fifo: tuple[bool, ...]) -> None:
+    graph = GRAPHS[name]
+    n = inputs_of(graph)
+    items, columns = mixed(fifo[:n], 113), every_column(n)
+    expected = twin(items, graph, columns)
+    for i, tree in enumerate(trees_of(graph)):
+        join = operator(graph, fifo=fifo[:n])
+        join.take_tree(tree)
+        assert feed(join, items, [(), range(1, 60), (5, 9, 20)][i % 3]) == expected
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("fifo", BAGS)
+@pytest.mark.parametrize("every", [1, 4])
+def test_trees_change_over_relations_and_subresults_hold_the_joins_of_their_inputs(
+    name: str, fifo: tuple[bool, ...], every: int
+) -> None:
+    graph = GRAPHS[name]
+    n = inputs_of(graph)
+    items = mixed(fifo[:n], 117, 16)
+    join = operator(graph, fifo=fifo[:n])
+    assert feed_switching(join, items, trees_of(graph), every) == twin(items, graph, every_column(n))
+
+
+@pytest.mark.parametrize("tree", [((0, 1), 2), (0, (1, 2))])
+def test_rows_of_relations_that_are_given_other_slots_are_joined_on(tree: Tree) -> None:
+    def row(k: int) -> tuple[int, int, float, bool]:
+        return (k % 1000, k % 7, 0.0, True)
+
+    burst = [(ts, sign, row(k)) for ts, sign in ((5, 1), (6, -1)) for k in range(100, 3100)]
+    few = [(4, 1, row(k)) for k in range(20)]
+    changes = [(ts, sign, row(ts - 8 if sign < 0 else ts)) for ts in range(8, 28) for sign in (-1, 1)]
+    items = [sorted([*few, *burst, *changes], key=lambda e: (e[0], e[1])) for _ in range(3)]
+    items[2] = [e for e in items[2] if e[0] < 5 or e[0] > 6]
+    join, plain = (operator(CHAIN, [(0, 0), (2, 0)], fifo=(False, False, False)) for _ in range(2))
+    join.take_tree(tree)
+    assert feed(join, items, range(1, 60)) == feed(plain, items, range(1, 60))
+    assert join.index.renumberings > 0
+
+
 @pytest.mark.parametrize("shown", [None, [0, 1]])
 def test_small_buffers_full_queues_and_small_rings_do_not_change_the_answer(
     shown: list[int] | None, monkeypatch: pytest.MonkeyPatch
@@ -183,11 +229,29 @@ def test_small_buffers_full_queues_and_small_rings_do_not_change_the_answer(
             assert entering(feed(join, items, room=room, budget=5)) == entering(expected)
 
 
-def test_state_given_as_arrays_and_taken_back_continues_alike() -> None:
+def test_small_buffers_and_small_rings_do_not_change_the_answer_over_relations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fifo = (False, True, False)
+    items, columns = mixed(fifo, 131, 60, 2), [(0, 1), (2, 2)]
+    expected = twin(items, CHAIN, columns)
+    monkeypatch.setattr("minidsms.synopses.subresults._LEAST_CAPACITY", 2)
+    monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
+    for tuples, tree in product((1, 3), trees_of(CHAIN)):
+        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
+        monkeypatch.setattr(mjoin, "_PART", tuples)
+        for room in (1, 1000):
+            join = operator(CHAIN, columns, fifo=fifo)
+            join.take_tree(tree)
+            assert feed(join, items, room=room, budget=5) == expected
+
+
+@pytest.mark.parametrize("fifo", [(True,) * 4, (False, True, False, False)])
+def test_state_given_as_arrays_and_taken_back_continues_alike(fifo: tuple[bool, ...]) -> None:
     cut = 14
-    items = windows(4, 41)
+    items = mixed(fifo, 41)
     for tree in trees_of(STAR):
-        first, second = operator(STAR), operator(STAR)
+        first, second = operator(STAR, fifo=fifo), operator(STAR, fifo=fifo)
         first.take_tree(tree)
         second.take_tree(tree)
         before = feed(first, [[e for e in side if e[0] <= cut] for side in items], [10], until=cut)
@@ -216,6 +280,23 @@ def test_subresults_shrink_after_a_burst_and_do_not_grow_with_the_stream() -> No
         sizes.append(sum(part.nbytes for part in join.synopses()[3:]))
         assert sizes_of(join) == [3000 if step == 20 else 100]
     assert sizes[19] == sizes[5] and sizes[-1] < sizes[20] / 4
+
+
+def test_dead_tuples_behind_one_that_lives_are_squeezed_out() -> None:
+    def row(k: int) -> tuple[int, int, float, bool]:
+        return (k, k, 0.0, True)
+
+    burst = range(10, 910)
+    relation = [(1, 1, row(0)), *((2, 1, row(k)) for k in burst), *((3, -1, row(k)) for k in burst)]
+    relation += [(ts, sign, row(5000)) for ts in range(4, 1200) for sign in (-1, 1)][1:]
+    window = [(1, 1, row(0)), *((2, 1, row(k)) for k in burst for _ in range(2))]
+    join = operator(CHAIN, fifo=(False, True, True))
+    join.take_tree(((0, 1), 2))
+    feed(join, [relation, window, []], [1, 2], until=2)
+    assert sizes_of(join) == [1801]
+    feed(join, [[e for e in relation if e[0] > 2], [], []], range(3, 1200, 100), until=1200)
+    assert sizes_of(join) == [1]
+    assert join.synopses()[3].nbytes < 20_000
 
 
 def test_explain_tells_the_tree_and_what_its_subresults_hold() -> None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.join_existence import join_counts
-from minidsms.kernels.mjoin import HI, LO
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.synopses.indexed_windows import WindowIndex
 
@@ -52,19 +51,18 @@ class JoinSizes:
     def measure(self) -> None:
         """Sample the windows as they are."""
         inputs = self._index.inputs
-        lows, highs = inputs[:, LO].tolist(), inputs[:, HI].tolist()
-        self.rows = [high - low for low, high in zip(lows, highs)]
+        self.rows = [len(window) for window in self._index.windows]
+        samples = [self._index.sample(i, SAMPLED) for i in range(len(inputs))]
         for mask in self._sets:
             i = min(members(mask), key=self.rows.__getitem__)
             rows = self.rows[i]
             seen = 0.0
-            if rows:
+            if len(samples[i]):
                 steps, checks = self._path(i, mask)
-                sample = np.linspace(lows[i], highs[i] - 1, min(rows, SAMPLED)).astype(np.int64)
                 counts = np.zeros(len(steps), np.int64)
                 index = self._index
                 joined = join_counts(
-                    sample, i, steps, checks, inputs, index.keys, index.nodes, index.heads, self._walks, counts,
+                    samples[i], i, steps, checks, inputs, index.keys, index.nodes, index.heads, self._walks, counts,
                     INSPECTED,
                 )  # fmt: skip
                 seen = rows * int(counts[-1]) / joined

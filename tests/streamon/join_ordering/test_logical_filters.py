@@ -14,7 +14,7 @@ from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 
 
 def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
-    return JoinGraph(n, [((i, 0), (j, 0)) for i, j in edges])
+    return JoinGraph(n, [((i, c), (j, c)) for c, (i, j) in enumerate(edges)])
 
 
 FIGURE_5_3A = graph(6, (0, 1), (0, 2), (2, 3), (2, 4), (4, 5))

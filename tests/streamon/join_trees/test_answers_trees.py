@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minidsms
-from minidsms.cql.errors import CqlError
 from minidsms.streamon.join_trees import adaptive_trees, reoptimizer
-from minidsms.testing.compare import Answer, check, netted, run_definition
-from minidsms.testing.feeds import Advance
-from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.compare import check, run_engine
+from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
 from minidsms.testing.join_cases import random_join_case
+from minidsms.testing.mixed_joins import random_join
+from tests.streamon.join_answers import agree, agree_in_all_batches
 
 WAYS: tuple[dict[str, Any], ...] = (
     {"join_plan": "auto", "forced_every": 1},
@@ -26,7 +26,6 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"join_plan": "xjoin", "forced_every": 1},
     {"join_plan": "xjoin", "cost_model": "fixed"},
 )
-SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
 
 
 @pytest.fixture(autouse=True)
@@ -38,69 +37,47 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
 
 
-def agrees(seed: int, **options: Any) -> None:
-    case = random_join_case(seed)
-    try:
-        assert check(case, None, run_definition(case), **options) == "agreed"
-    except CqlError as error:  # where nothing links some inputs
-        assert "needs equalities that link all inputs" in error.reason
-
-
 @pytest.mark.parametrize("start", range(0, 60, 20))
 def test_trees_do_not_show_in_any_answer(start: int) -> None:
-    for seed in range(start, start + 20):
-        for i, way in enumerate(WAYS):
-            if (seed + i) % 3:
-                options = {"batch_size": (1, 2, 7, 65_536)[(seed + i) % 4], "scheduler": SCHEDULERS[(seed + i) % 4]}
-                agrees(700_000 + seed, **options, **way)
+    agree(((seed, random_join_case(700_000 + seed)) for seed in range(start, start + 20)), WAYS)
+
+
+@pytest.mark.parametrize("start", range(0, 30, 10))
+def test_trees_over_relations_and_derived_relations_do_not_show_in_any_answer(start: int) -> None:
+    agree(((seed, random_join(720_000 + seed)) for seed in range(start, start + 10)), WAYS)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("start", range(0, 1000, 50))
 def test_trees_do_not_show_in_a_thousand_answers(start: int) -> None:
-    for seed in range(start, start + 50):
-        for batch_size, way in product((1, 2, 7, 65_536), WAYS):
-            agrees(800_000 + seed, batch_size=batch_size, scheduler=SCHEDULERS[seed % 4], **way)
+    agree_in_all_batches(((seed, random_join_case(800_000 + seed)) for seed in range(start, start + 50)), WAYS)
 
 
 @pytest.mark.long
-def test_fifty_thousand_switches_do_not_show_in_any_answer() -> None:
-    """Trees and orders are switched at every element, every second and every seventh, and every switch is counted."""
-    switches, seed = 0, 900_000
-    while switches < 50_000:
-        case = random_join_case(seed, size=30)
-        expected = run_definition(case)
-        for plan, every in product(("auto", "mjoin"), (1, 2, 7)):
-            with minidsms.connect(join_plan=plan, batch_size=(1, 2, 7, 65_536)[seed % 4]) as db:
-                switches += switched_answer(db, case, expected, every)
-        seed += 1
+@pytest.mark.parametrize("start", range(0, 1000, 50))
+def test_trees_over_relations_do_not_show_in_a_thousand_answers(start: int) -> None:
+    agree_in_all_batches(((seed, random_join(820_000 + seed)) for seed in range(start, start + 50)), WAYS)
 
 
-def switched_answer(db: minidsms.Connection, case: Case, expected: Answer, every: int) -> int:
-    """Feed the case while plans are switched, compare the answers, and give how many switches were taken."""
-    with forced_switching(db, every):
-        for declaration in case.declarations:
-            db.execute(declaration)
-        query = db.query(case.query)
-        for step in case.feed:
-            if isinstance(step, Advance):
-                db.advance(step.ts, step.stream)
-            else:
-                db.push(step.name, [row for _, _, row in step.rows], ts=[ts for ts, _, _ in step.rows])
-    changes = tuple((c.ts, c.sign, tuple(c.row)) for c in query.fetch())
-    assert netted(changes) == netted(expected.changes), str(case)
-    assert all(decision.reason == "forced" for decision in query.decisions())
-    return len(query.decisions())
-
-
-@pytest.mark.parametrize("every", [1, 3])
-def test_switches_at_every_kth_element_are_taken_and_do_not_show(every: int) -> None:
-    switches = 0
-    for seed in range(910_000, 910_010):
-        case = random_join_case(seed)
-        with minidsms.connect(join_plan="auto") as db:
-            switches += switched_answer(db, case, run_definition(case), every)
-    assert switches > 150 / every
+@pytest.mark.parametrize(
+    "plan",
+    ["xjoin", "auto", "((((S1, S2), (S3, S4)), ((S5, S6), S7)), (S8, S9, S10, S11, S12))"],
+)
+@pytest.mark.parametrize("every", [None, 60])
+def test_twelve_inputs_are_joined_by_trees_that_no_search_has_found(plan: str, every: int | None) -> None:
+    names = [f"S{i}" for i in range(1, 13)]
+    windows = ", ".join(f"{name} [RANGE {4 + i % 3}]" for i, name in enumerate(names))
+    linked = " AND ".join(f"{a}.k = {b}.k" for a, b in pairwise(names))
+    query = f"SELECT S1.k, S12.v FROM {windows} WHERE {linked} AND S3.v <= S7.v"
+    declarations = tuple(f"CREATE STREAM {name} (k INTEGER, v INTEGER)" for name in names)
+    # Three streams have two rows of each key, the others one.
+    arriving = [(ts, i) for ts in range(1, 24) for i in range(12) if i < 3 or ts % 2]
+    rows = [(ts, names[i], (ts // 2 % 5, (5 * ts + i) % 3)) for ts, i in arriving]
+    feed = (*(Push(name, ((ts, 1, row),)) for ts, name, row in rows), Advance(40))
+    case = Case(declarations, query, feed)
+    expected = run_engine(case, adaptive="off")
+    assert 50 < len(expected.changes) < 1000
+    assert check(case, None, expected, join_plan=plan, forced_every=every) == "agreed"
 
 
 @pytest.mark.parametrize("output", ["", "ISTREAM"])

@@ -14,7 +14,7 @@ from minidsms.streamon.join_trees.sizes import members
 
 
 def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
-    return JoinGraph(n, [((i, 0), (j, 0)) for i, j in edges])
+    return JoinGraph(n, [((i, c), (j, c)) for c, (i, j) in enumerate(edges)])
 
 
 def random_sizes(n: int, rng: Random) -> dict[int, float]:
@@ -37,6 +37,23 @@ def test_best_tree_is_the_cheapest_of_all(seed: int) -> None:
             tree, cost = costs.best(orders, binary)
             every = {other: costs.of(other, orders) for other in all_trees(joined, binary)}
             assert cost == pytest.approx(min(every.values())) and cost == pytest.approx(every[tree])
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        graph(6, *((i, i + 1) for i in range(5))),
+        graph(6, *((i, (i + 1) % 6) for i in range(6))),
+        JoinGraph(6, [((i, 0), (i + 1, 0)) for i in range(5)]),
+    ],
+    ids=["chain", "cycle", "one key"],
+)
+def test_best_tree_of_six_inputs_is_the_cheapest_of_all(joined: JoinGraph) -> None:
+    sizes, orders = random_sizes(6, Random(6)), joined.default_orders()
+    costs = TreeCosts(joined, sizes.__getitem__, [1 / 6] * 6, False, MEASURED)
+    tree, cost = costs.best(orders, False)
+    every = {other: costs.of(other, orders) for other in all_trees(joined)}
+    assert cost == pytest.approx(min(every.values())) and cost == pytest.approx(every[tree])
 
 
 def best(rates: list[float], joins: dict[int, float], saving: float = 0.0) -> Tree:
