@@ -131,7 +131,8 @@ def join_counts(  # type: ignore[no-untyped-def]
     last = steps.shape[0] - 1
     inspected = int64(0)
     joined = int64(0)
-    counts[:] = 0
+    for d in range(len(counts)):
+        counts[d] = 0
     for m in range(len(slots)):
         if inspected > most:
             break

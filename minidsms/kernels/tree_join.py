@@ -134,9 +134,7 @@ def relink(views, view_keys, cells, view_heads, v):  # type: ignore[no-untyped-d
         _link_cell(views, view_keys, cells, view_heads, v, number)
 
 
-@helper(
-    "boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64, int64)"
-)
+@helper("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64, int64)")
 def _is_live(inputs, views, members, cells, births, v, number, bound):  # type: ignore[no-untyped-def]
     """All rows of a cell are in their windows. bound: the word of an input where its window begins."""
     at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
@@ -169,9 +167,7 @@ def sweep(inputs, views, members, cells, births, v):  # type: ignore[no-untyped-
     views[v, VIEW_LO] = lo
 
 
-@kernel(
-    "void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64)"
-)
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64)")
 def compact(inputs, views, view_keys, members, cells, view_heads, births, v):  # type: ignore[no-untyped-def]
     """Squeeze dead cells out of a subresult: the live ones get the numbers from lo on, in their order."""
     base, width, mask = views[v, CELLS], views[v, WIDTH], views[v, VIEW_MASK]
