@@ -302,10 +302,9 @@ def _emit(  # type: ignore[no-untyped-def]
                                 at_x = keys[checks[e, 1], NODES] + 2 * (chosen[x] & inputs[x, MASK])
                                 at_y = keys[checks[e, 3], NODES] + 2 * (chosen[y] & inputs[y, MASK])
                                 joins &= nodes[at_x] == nodes[at_y]
-                            if joins and kind == CANCELS and depth == last:
-                                for m in range(n):
-                                    mark = marks[inputs[m, MARKS] + (chosen[m] & inputs[m, MASK])]
-                                    joins &= stamps[m, mark & (STAMPS - 1)] == state[SERIAL]
+                            if joins and kind == CANCELS:
+                                mark = marks[uint64(inputs[j, MARKS] + (s & mask))]
+                                joins = stamps[j, mark & (STAMPS - 1)] == state[SERIAL]
                             if joins and depth < last:
                                 goes_on = True
                                 s = nodes[k + uint64(1)]

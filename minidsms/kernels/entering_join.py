@@ -469,14 +469,12 @@ def _generate(  # type: ignore[no-untyped-def]
                             at_a = keys[checks[c, 1], NODES] + 2 * (walks[CHOSEN, a] & inputs[a, MASK])
                             at_b = keys[checks[c, 3], NODES] + 2 * (walks[CHOSEN, b] & inputs[b, MASK])
                             equal &= nodes[at_a] == nodes[at_b]
+                        if equal and cancels:
+                            equal = stamps[j, _stamp_of(inputs, keys, nodes, marks, j, s)] == state[SERIAL]
                         if equal and depth < last:
                             is_chosen = True
                             s = nodes[k + uint64(1)]
                             break
-                        if equal and cancels:
-                            for m in range(n):
-                                at = _stamp_of(inputs, keys, nodes, marks, m, walks[CHOSEN, m])
-                                equal &= stamps[m, at] == state[SERIAL]
                         if equal:
                             if found == limit:
                                 state[STATUS] = FULL

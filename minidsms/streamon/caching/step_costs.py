@@ -17,17 +17,17 @@ WINDOW_PROBE_NS = 8.0
 """Probing the index of a window: a bucket's head and the first slot of its chain, mostly far away in memory."""
 WINDOW_ROW_NS = 3.0
 """Going on from a row of a window that joins."""
-PROBE_NS = 18.0
+PROBE_NS = 12.0
 """Finding the bucket of a key, mostly not in the processor's cache."""
 WORD_NS = 2.0
 """Hashing and comparing a word of the key."""
-ROW_NS = 3.0
+ROW_NS = 2.0
 """Going from one row of an entry to the next."""
-UPDATE_NS = 30.0
+UPDATE_NS = 12.0
 """Finding the entry of a row that changes, and storing or removing it there."""
 REFERENCE_NS = 1.0
 """Writing the slot number of one input."""
-ELEMENT_NS = 10.0
+ELEMENT_NS = 3.0
 """What an element costs more in a join that has caches at all: its loops look after them at each step."""
 LEAST_TIMED = 1_000
 """Timed steps that are worth a correction."""
