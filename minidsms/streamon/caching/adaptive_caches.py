@@ -79,6 +79,7 @@ class AdaptiveCaches:
         self._shares = ArrivalShares()
         self._entered = [0] * join.graph.n
         self._credit_ns = float(CREDIT_NS)
+        self._looked_at = 0
         join.allot(Memory(self._budget))
 
     @property
@@ -129,7 +130,8 @@ class AdaptiveCaches:
         if not self.adaptation.is_free:
             self._rest()
         elif self._selection is not None:
-            if self._is_affordable() and (self._selection.states or not self._selection.knows_orders):
+            if self._is_affordable() and self._selection.is_due(self._looked_at):
+                self._looked_at = self.executor.elements
                 self._look(part, instant)
             if self._selection.is_profiling:
                 self._quiet_until = 0

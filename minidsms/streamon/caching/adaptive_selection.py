@@ -43,6 +43,8 @@ CHANGE = 0.2
 """The share by which a benefit or a cost must have changed for the choice to be made again."""
 LEAST_GAIN = 0.02
 """Of the join's cost, what another set of caches must save: less is noise."""
+LOOKS = 4
+"""At the pipelines, in an interval between two choices while no cache is used."""
 LONGEST = 16
 """Intervals between two choices while nothing changes."""
 SHIFT = 0.5
@@ -116,6 +118,15 @@ class CacheSelection:
     def is_profiling(self) -> bool:
         """Every part is to be looked at."""
         return self._is_profiling
+
+    def is_due(self, looked_at: int) -> bool:
+        """Something may be found where nothing was looked at since so many elements of the join: seldom where no cache
+        is used, and none has been worth it for long.
+        """
+        if not self.states and self.knows_orders:
+            return False
+        rests = not self._is_profiling and not self._used and self.knows_orders
+        return not rests or self._executor.elements >= looked_at + self._interval // LOOKS
 
     # ------------------------------------------------------------------------------------------------ the decision
 
