@@ -88,6 +88,7 @@ class CacheProfiler:
         self._pipelines = samples.pipeline_figures()
         self._caches: dict[CacheSpec, CacheFigures] = {}
         self._known: dict[CacheSpec, CacheStatistics] = {}
+        self._ignored: dict[CacheSpec, float] = {}
         self._began = 0
         self._summed: tuple[PipelineStatistics, ...] | None = None
         self._has_summed = False
@@ -112,6 +113,10 @@ class CacheProfiler:
         caches = dict(self._executor.join.cache_figures())
         passed = {spec: _between(self._caches.get(spec, CacheFigures()), f) for spec, f in caches.items()}
         self.step_costs.learn(self._executor, passed)
+        for spec, its in passed.items():
+            changed = its.ignored + its.inserts + its.deletes
+            if changed >= LEAST_PROBES:
+                self._ignored[spec] = its.ignored / changed
         parts = tuple(_passed(before, after) for before, after in zip(self._pipelines, pipelines))
         self._looks.append(_Look(elements, elements / self.look, tuple(p.elements for p in parts), passed))
         for observed, figures in zip(self._observed, parts):
@@ -243,8 +248,12 @@ class CacheProfiler:
         orders = self._executor.plan.orders
         words = len(key_parts(spec, orders, self._executor.join.equalities))
         rows = value_of(spec, orders, pipelines, CacheStatistics(0.0, 0.0, 0.0)).entry_rows
+        ignored = self._ignored.get(spec, 0.0)  # of one not used yet all are thought to have entries
         return CacheStatistics(
-            self.step_costs.probe(words, rows), self.step_costs.update(words, len(spec.segment)), misses, entries
+            self.step_costs.probe(words, rows),
+            self.step_costs.update(words, len(spec.segment), ignored),
+            misses,
+            entries,
         )
 
     def value(self, spec: CacheSpec) -> CacheValue | None:

@@ -25,6 +25,8 @@ ROW_NS = 2.0
 """Going from one row of an entry to the next."""
 UPDATE_NS = 12.0
 """Finding the entry of a row that changes, and storing or removing it there."""
+IGNORED_NS = 6.0
+"""Finding that a row that changes has no entry."""
 REFERENCE_NS = 1.0
 """Writing the slot number of one input."""
 ELEMENT_NS = 3.0
@@ -58,11 +60,12 @@ class StepCosts:
             return 1 + entry_rows
         return self.probe_factor * (PROBE_NS + WORD_NS * words + ROW_NS * entry_rows)
 
-    def update(self, words: int, references: int) -> float:
-        """Of a row stored, added or removed."""
+    def update(self, words: int, references: int, ignored: float = 0.0) -> float:
+        """Of a row stored, added or removed. ignored: the share of the rows that change which have no entry."""
         if not self._measures_time:
             return 1.0
-        return self.update_factor * (UPDATE_NS + WORD_NS * words + REFERENCE_NS * references)
+        stored = (1 - ignored) * UPDATE_NS + ignored * IGNORED_NS
+        return self.update_factor * (stored + WORD_NS * words + (1 - ignored) * REFERENCE_NS * references)
 
     def learn(self, executor: CacheExecutor, passed: Mapping[CacheSpec, CacheFigures]) -> None:
         """Compare what was timed since the last look with what was to be expected."""

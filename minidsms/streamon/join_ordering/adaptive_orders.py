@@ -30,6 +30,8 @@ WORTH_TUPLES = 32_768
 """Elements from which loading the algorithms pays."""
 SHARE = 0.01
 """Of the time spent joining, what profiling takes where nothing has changed."""
+LEAST_SAVED = 0.01
+"""A share of what an element of the join takes that other orders must save."""
 PAUSE = 8_192
 """Elements before a join of which no profile was due is asked again."""
 
@@ -133,6 +135,7 @@ class AdaptiveOrders:
         if profiled:
             total = int(self._arrived.sum())
             self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self._filters}
+            self.reoptimizer.least = LEAST_SAVED * self._cost()
             before = self.executor.plan
             self.adaptation.reconsider(instant)
             after = self.executor.plan
@@ -142,6 +145,11 @@ class AdaptiveOrders:
         if self._usual.has_changed(self.executor.plan, self._join.work()):
             for schedule in self._schedules.values():
                 schedule.hurry()
+
+    def _cost(self) -> float:
+        """What an element of the join has taken so far, where time is measured."""
+        units, elements = self.executor.spent()
+        return units / elements if elements and self._options.measures_time else 0.0
 
     def _is_affordable(self) -> bool:
         """Profiling has taken its share of the time at most. Where time is not measured, it keeps to its plan."""

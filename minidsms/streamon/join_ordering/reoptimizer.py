@@ -1,7 +1,8 @@
 """The Re-optimizer of join orders: takes, for each pipeline, the order of an ordering algorithm over logical filters.
 
-Invariant: it proposes legal orders only, and none that would save a pipeline less than LEAST_GAIN. Babu 2005, sections
-4.3.2 and 5.2.3.
+Invariant: it proposes legal orders only, and none that would save a pipeline less than LEAST_GAIN, or the whole join
+hardly anything: orders decide which caches there can be, and those that are used would be lost for it. Babu 2005,
+sections 4.3.2 and 5.2.3.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ LEAST_GAIN = 0.03
 class JoinOrderReoptimizer:
     """name: the algorithm's, as `SET filter_ordering` knows it.  filters, algorithms: by the input of the pipelines
     that have a choice; no algorithms as long as nothing is known.  weights: by input, the share of elements that enter.
+    least: what other orders must save for an element of the join, on average.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class JoinOrderReoptimizer:
         self.filters = filters
         self.algorithms = algorithms
         self.weights: dict[int, float] = dict.fromkeys(algorithms, 1.0)
+        self.least = 0.0
         self._current = current
 
     def propose(self) -> Proposal[Orders] | None:
@@ -52,7 +55,7 @@ class JoinOrderReoptimizer:
             before += self.weights[i] * old
             after += self.weights[i] * new
         proposed = tuple(orders)
-        if proposed == self._current:
+        if proposed == self._current or before - after < self.least:
             return None
         return Proposal(proposed, f"{self.name}: other orders cost less", 1 - after / before if before > 0 else None)
 
