@@ -92,6 +92,7 @@ class Connection(Archiving, ReadsSources):
         self.groups = Groups(self.settings["sharing"] == "on")
         self._networks: dict[str, Network] = {}
         self.streamon = StreaMon(self.settings)
+        self.streamon.warn = self.warnings.append
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
         self.reading = SourceList(self.tick_ns)
         self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()))

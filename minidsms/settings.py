@@ -61,6 +61,20 @@ def _optional_share(value: Any) -> float | None:
     return float(value)
 
 
+def _share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("give a share from 0 to 1")
+    return float(value)
+
+
+def _optional_growth(value: Any) -> float | None:
+    if value is None or str(value).lower() == "none":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 1000:
+        raise ValueError("give a number from 1 to 1000, or none")
+    return float(value)
+
+
 def _optional_count(value: Any) -> int | None:
     if value is None or str(value).lower() == "none":
         return None
@@ -164,9 +178,13 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "k_mon",
             "exact",
-            _one_of("exact", "lossy"),
-            "rows that only watched constraints let k-Mon give up are kept out of memory, or lost",
+            _one_of("exact", "trusting", "lossy"),
+            "what k-Mon gives up is kept out of memory; or lost where declared keys say so; or lost",
         ),
+        Setting("k_mon_window", None, _optional_count, "W: rows without a greater k; none: as the constraint likes"),
+        Setting("k_mon_chance", 0.01, _share, "p: share of rows watched for more than is needed, of monitors to come"),
+        Setting("k_mon_growth", None, _optional_growth, "c: so many times k is watched; none: as the constraint likes"),
+        Setting("k_mon_threshold", 50_000, _at_least(0), "a greater k counts as infinite, of monitors to come"),
         Setting("join_plan", "mjoin", _join_plan, "how n-way joins of queries to come are planned"),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),

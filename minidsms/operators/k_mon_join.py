@@ -14,7 +14,7 @@ Invariant: what is held, and the results that hold, decide every answer to come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -57,8 +57,9 @@ from minidsms.kernels.k_mon_join import (
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.streamon.k_mon.contracts import KConstraint, Monitors
-from minidsms.streamon.k_mon.execution import StateReduction, Verdicts
+from minidsms.streamon.k_mon.execution import StateReduction
 from minidsms.streamon.k_mon.join_graph import Edge, orientation, pipelines
+from minidsms.streamon.k_mon.returning import Found, Verdicts, key_hash
 from minidsms.streamon.k_mon.watching import Source, Watching
 from minidsms.synopses.k_mon_results import KeptResults
 from minidsms.synopses.k_mon_rows import KMonRows, Window
@@ -89,7 +90,8 @@ class KMonJoin(Operator):
     answer's; None: all pass. A window that counts rows counts the others, too.
     reduces: k-Mon; else SWJ.  is_lossy: see `SET k_mon`.  names: of the inputs, in words.
     sources, monitors: by what names constraints speak of the inputs, and who watches them; without, keys alone are
-    used.  may_adapt: asked whenever constraints are to be used.  texts: to name rows that violate a key.
+    used.  may_adapt: asked whenever constraints are to be used.  texts: to name rows that violate a key.  tell: told of
+    the instant and the rows when one is violated.
     """
 
     name = "KMonJoin"
@@ -97,23 +99,27 @@ class KMonJoin(Operator):
     def __init__(
         self, inputs: Sequence[Queue], edges: Sequence[Edge], windows: Sequence[Window],
         outputs_of: Sequence[tuple[int, int]], schema: Schema, passes: Sequence[int | None] | None = None,
-        for_istream: bool = False, is_unique: bool = False, reduces: bool = True, is_lossy: bool = False,
-        names: Sequence[str] | None = None, sources: Sequence[Source] | None = None, monitors: Monitors | None = None,
+        for_istream: bool = False, unique: Mapping[int, tuple[int, ...]] | None = None, reduces: bool = True,
+        is_lossy: bool = False, trusts_keys: bool = False, names: Sequence[str] | None = None,
+        sources: Sequence[Source] | None = None, monitors: Monitors | None = None,
         may_adapt: Callable[[], bool] | None = None, texts: TextDictionary | None = None,
-        forced: Random | None = None, collects_always: bool = False,
+        tell: Callable[[int, str], None] | None = None, forced: Random | None = None, collects_always: bool = False,
     ) -> None:  # fmt: skip
         """for_istream: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
 
-        is_unique: the rows that ISTREAM shows are never equal, so that none is wanted.  forced, collects_always: for
-        tests: rows that are not needed go after every slice, and k of every constraint is drawn at random.
+        unique: where ISTREAM shows a declared key of each root, so that its rows are never equal: the columns of these,
+        by input.  forced, collects_always: for tests: rows that are not needed go after every slice, and k of every
+        constraint is drawn at random.
         """
         super().__init__(inputs, schema)
         n = len(inputs)
         self.edges, self.windows = tuple(edges), tuple(windows)
         self.outputs_of = tuple(outputs_of)
         self.passes = tuple(passes) if passes is not None else (None,) * n
-        self.for_istream, self.is_unique = for_istream, is_unique and for_istream
-        self.texts = texts
+        self.for_istream = for_istream
+        self.unique = dict(unique or {}) if for_istream and reduces else {}
+        self.texts, self.tell = texts, tell
+        self.trusts_keys = trusts_keys or is_lossy
         self.reduces, self.is_lossy, self.collects_always = reduces, is_lossy, collects_always or forced is not None
         self.names = tuple(names) if names is not None else tuple(f"input {i}" for i in range(n))
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
@@ -121,11 +127,12 @@ class KMonJoin(Operator):
         self.rows = KMonRows(schemas, edges, windows, needed, reduces, reduces and monitors is not None)
         self.down, self.roots = orientation(n, edges)
         single = len(self.roots) == 1
-        if self.is_unique:
-            self.deletions = NO_DELETIONS
+        if self.unique:
+            # Rows that are equal after all come back, and are told apart by what leaves.
+            self.deletions = NO_DELETIONS if self.trusts_keys else PROBED
         else:
             self.deletions = KEPT if reduces and single else PROBED
-        if reduces and single and self.deletions != PROBED:
+        if reduces and single and self.trusts_keys and self.deletions != PROBED:
             root = self.roots[0]
             sides = self.rows.sides
             own = [s for s in range(len(sides)) if sides[s, kernels.STREAM] == root]
@@ -136,14 +143,21 @@ class KMonJoin(Operator):
         self.reduction: StateReduction | None = None
         if reduces:
             watching = None
-            if monitors is not None and sources is not None and (single or is_lossy):
+            if monitors is not None and sources is not None:
                 keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
                 spans = [None if w.clock == UNBOUNDED else (w.clock == RANGE, w.length) for w in windows]
                 watching = Watching(schemas, sources, edges, keys, monitors, self, spans, not is_lossy)
-            self.reduction = StateReduction(self.rows, edges, self.deletions == PROBED, watching, is_lossy)
+            keeps_full = self.deletions == PROBED and not self.unique
+            relied_on = {} if self.trusts_keys else self.unique
+            self.reduction = StateReduction(
+                self.rows, edges, keeps_full, watching, self.trusts_keys, is_lossy, relied_on
+            )
             self.reduction.may_adapt = may_adapt
             if not is_lossy:
                 self.reduction.forced = forced
+        self.notices: list[str] = []
+        """What has turned out about the inputs that their declarations deny."""
+        self._told_of: set[int] = set()
         self._state: Int64Array = np.zeros(STATE_WORDS, np.int64)
         self._state[[DEPTH, WAITING]] = -1
         self._walks: Int64Array = np.zeros((2, n), np.int64)
@@ -194,8 +208,9 @@ class KMonJoin(Operator):
                 if status == FULL and len(out_ts) < _TUPLES:
                     self._buffers = _buffers(_TUPLES, len(self.outputs_of))
             if status == VIOLATED:
-                self._report()
-                return
+                self._violated()
+                if self.failure is not None:
+                    return
         self._closed = max(self._closed, until)
 
     def _arrive(self, part: Sequence[Batch | None]) -> None:
@@ -215,7 +230,9 @@ class KMonJoin(Operator):
                 self._outs = self._output_places()
         if self.reduction is not None:
             first = min((int(a.ts[0]) for a in arrivals if a is not None and len(a.ts)), default=self._closed)
-            self.reduction.recall([None if a is None else a.columns for a in arrivals], first)
+            found = self.reduction.recall([None if a is None else a.columns for a in arrivals], first)
+            if found is not None and (found.repeated or found.repeated_roots):
+                self._repeated(found, arrivals)
         at = 0
         for i, arrival in enumerate(arrivals):
             rows.figures[i, [kernels.RUN, kernels.RUNS_END]] = at
@@ -293,34 +310,81 @@ class KMonJoin(Operator):
         assert self.reduction is not None
         return self.reduction.components(self.down, i)
 
-    # ------------------------------------------------------------------------------------------------- reporting
+    # ------------------------------------------------------------------------------------------------- violations
 
-    def _report(self) -> None:
-        """Two rows of a stream agree in its key."""
-        state, rows = self._state, self.rows
+    def _violated(self) -> None:
+        """The kernel has met two rows of a stream that agree in what is taken for a key of it; it may go on."""
+        state, rows, reduction = self._state, self.rows, self.reduction
+        assert reduction is not None
         i = int(state[INPUT])
         pair = [rows.view(i, int(s), int(s) + 1) for s in (state[OTHER], state[SLOT])]
         names = self.inputs[i].schema.names
-        first, second = ("; ".join(self._row_text(i, row, names)) for row in pair)
-        self.fail(
-            int(state[INSTANT]),
-            f"KEY of {self.names[i]} is violated: the rows ({first}) at {pair[0][0, 0]} and ({second}) at"
-            f" {pair[1][0, 0]} have the same; declare the stream without it, or SET state_reduction = 'off'",
-        )
+        first, second = (f"({'; '.join(self._row_text(i, row, names))}) at {row[0, 0]}" for row in pair)
+        sides = [s for s in reduction.sides_of[i] if rows.sides[s, UNIQUE]]
+        sides = [s for s in sides if (pair[0][:, rows.parts_of(s)] == pair[1][:, rows.parts_of(s)]).all()]
+        self._give_up(int(state[INSTANT]), sides, i, f"the rows {first} and {second} have the same")
+
+    def _repeated(self, found: Found, arrivals: Sequence[_Arrival | None]) -> None:
+        """Rows are about to come that have the keys of others of their streams, whether those are still held or not."""
+        assert self.reduction is not None
+        for s, key in found.repeated.items():
+            i = int(self.rows.sides[s, kernels.STREAM])
+            self._give_up(*self._came(i, [pair[s % 2] for pair in self.edges[s // 2].columns], key, arrivals, [s]))
+        for i, key in found.repeated_roots.items():
+            # From now on its rows may be equal, and what leaves tells which are.
+            self.reduction.keeps_full = True
+            if i not in self._told_of:
+                self._told_of.add(i)
+                instant, _, _, text = self._came(i, self.unique[i], key, arrivals, [])
+                self._tell(instant, i, text)
+
+    def _came(
+        self, i: int, columns: Sequence[int], key: int, arrivals: Sequence[_Arrival | None], sides: list[int]
+    ) -> tuple[int, list[int], int, str]:
+        """The row with this key that is about to come, in words; see `_give_up`."""
+        arrival = arrivals[i]
+        assert arrival is not None
+        kept = self.rows.columns[i]
+        words = np.stack([arrival.columns[kept.index(c)].words() for c in columns], axis=1)
+        at = int(np.argmax(key_hash(words) == key))
+        instant = int(arrival.ts[arrival.kept][at])
+        names = self.inputs[i].schema.names
+        cells = [self._text(i, c, column, at, names) for c, column in zip(kept, arrival.columns)]
+        return instant, sides, i, f"the row ({'; '.join(cells)}) at {instant} has that of an earlier one"
+
+    def _give_up(self, instant: int, sides: Sequence[int], i: int, text: str) -> None:
+        """Rely on the columns of these sides no more; tell, where they were declared a key."""
+        assert self.reduction is not None
+        reduction = self.reduction
+        broken = [s for s in sides if reduction.declared[s] and s not in reduction.violated]
+        self.rows.sides[list(sides), UNIQUE] = 0
+        reduction.violated |= set(broken)
+        if reduction.watching is not None:
+            reduction.watching.refute_keys(sides)
+        if broken:
+            self._tell(instant, i, text)
+
+    def _tell(self, instant: int, i: int, text: str) -> None:
+        """A declared key of an input is violated."""
+        message = f"KEY of {self.names[i]} is violated: {text}"
+        if self.trusts_keys and not self.is_lossy:
+            self.fail(instant, f"{message}; declare the stream without it, or SET k_mon = 'exact'")
+            return
+        self.notices.append(message)
+        if self.tell is not None:
+            self.tell(instant, message)
 
     def _row_text(self, i: int, row: Int64Array, names: Sequence[str]) -> list[str]:
-        words = []
-        for c in self.rows.columns[i]:
-            column = self.rows.column(i, row, c)
-            value = column.values[0]
-            if column.valid is not None and not column.valid[0]:
-                text = "NULL"
-            elif self.rows.schemas[i][c].type is Type.TEXT and self.texts is not None:
-                text = repr(self.texts.text(int(value)))
-            else:
-                text = str(value)
-            words.append(f"{names[c]} {text}")
-        return words
+        return [self._text(i, c, self.rows.column(i, row, c), 0, names) for c in self.rows.columns[i]]
+
+    def _text(self, i: int, c: int, column: Column, at: int, names: Sequence[str]) -> str:
+        """A column and its value in a row."""
+        value = column.values[at]
+        if column.valid is not None and not column.valid[at]:
+            return f"{names[c]} NULL"
+        if self.rows.schemas[i][c].type is Type.TEXT and self.texts is not None:
+            return f"{names[c]} {self.texts.text(int(value))!r}"
+        return f"{names[c]} {value}"
 
     def describe(self) -> Description:
         """The tree, what is held, and what went early."""
@@ -343,7 +407,7 @@ class KMonJoin(Operator):
                 figures |= self._spilled()
         figures["bytes"] = sum(s.nbytes for s in self.synopses())
         figures["inspected"] = int(self._state[INSPECTED])
-        return Description("KMonJoin" if self.reduces else "SWJ", "; ".join(texts), figures)
+        return Description("KMonJoin" if self.reduces else "SWJ", "; ".join(texts), figures, tuple(self.notices))
 
     def synopses(self) -> tuple[Any, ...]:
         """Rows, results, and what has gone."""
@@ -361,11 +425,14 @@ class KMonJoin(Operator):
         return f"{self.name} {', '.join(self.names)}"
 
     def saved_nbytes(self, constraint: KConstraint) -> int:
-        """Bytes of rows that constraints keep out of memory."""
-        if self.reduction is None:
+        """Bytes of the rows out of memory for which the constraint, maybe with others, closes a way."""
+        if self.reduction is None or self.reduction.watching is None:
             return 0
-        spill, strides = self.reduction.spill, self.rows.figures[:, kernels.STRIDE]
-        return sum(8 * int(stride) * spill.held(i) for i, stride in enumerate(strides))
+        returning, strides = self.reduction.returning, self.rows.figures[:, kernels.STRIDE]
+        closed = self.reduction.watching.sides_closed_by(constraint)
+        return sum(
+            8 * int(strides[self.rows.sides[s, kernels.STREAM]]) * returning.closed(s, constraint.kind) for s in closed
+        )
 
     def close(self) -> None:
         """Ask no monitor any more, and give up files."""

@@ -179,15 +179,16 @@ class ReducedJoin(MultiJoin):
     """An n-way join over streams that keeps rows of its own, and only those it needs (`plan.state_reduction`).
 
     edges: the equalities as a tree, with the keys among them.  passes: of each stream, the column that says which rows
-    pass its filter, or None.  mode: 'swj' or 'k-mon'.  is_unique: no two rows of the ISTREAM above are equal.  sources:
-    of each stream, the name by which constraints speak of it, "" where it has none, and of its columns.
+    pass its filter, or None.  mode: 'swj' or 'k-mon'.  trust: what `SET k_mon` says.  unique: where no two rows of the
+    ISTREAM above are equal, the roots and their declared keys, which it shows.  sources: of each stream,
+    the name by which constraints speak of it, "" where it has none, and of its columns.
     """
 
     edges: tuple[Edge, ...] = ()
     passes: tuple[int | None, ...] = ()
     mode: str = "swj"
-    is_lossy: bool = False
-    is_unique: bool = False
+    trust: str = "exact"
+    unique: tuple[tuple[int, tuple[int, ...]], ...] = ()
     sources: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 

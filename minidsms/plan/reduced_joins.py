@@ -19,7 +19,8 @@ def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon,
     from minidsms.streamon.k_mon.watching import Source
 
     assert node.specs is not None
-    forcing = streamon.forcing
+    forcing, names = streamon.forcing, input_names(node.names)
+    operator = f"KMonJoin {', '.join(names)}"
     return KMonJoin(
         queues,
         node.edges,
@@ -28,13 +29,15 @@ def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon,
         node.schema,
         node.passes,
         for_istream=node.shown is not None,
-        is_unique=node.is_unique,
+        unique=dict(node.unique),
         reduces=node.mode == "k-mon",
-        is_lossy=node.is_lossy,
-        names=input_names(node.names),
+        is_lossy=node.trust == "lossy",
+        trusts_keys=node.trust == "trusting",
+        names=names,
         sources=[Source(*source) for source in node.sources],
         monitors=streamon.constraints if streamon.is_adaptive else None,
         may_adapt=lambda: streamon.is_adaptive,
         texts=texts,
+        tell=lambda instant, text: streamon.note_violation(instant, operator, text),
         forced=None if forcing is None else Random(forcing.seed),
     )

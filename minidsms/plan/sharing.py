@@ -57,7 +57,7 @@ def shape_of(node: Node) -> Hashable | None:
         case bound.Join():
             return "join", node.join, None if node.condition is None else _read(node.condition)
         case ReducedJoin():
-            how = node.mode, node.is_lossy, node.is_unique
+            how = node.mode, node.trust, node.unique
             return "reduced join", node.edges, node.columns, node.shown is None, node.specs, node.passes, how
         case MultiJoin():
             return "n-way join", node.equalities, node.columns, node.shown, node.specs

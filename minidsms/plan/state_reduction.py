@@ -50,15 +50,14 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
     for node in nodes(start):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin):
-            reduced = _reduced(new, catalog, mode, settings["k_mon"] == "lossy")
+            reduced = _reduced(new, catalog, mode, settings["k_mon"])
             if isinstance(reduced, str):
                 notes.append(
                     f"Not reduced: the join of {', '.join(_names(new))} keeps all rows of its windows: {reduced}"
                 )
             else:
                 new = reduced
-                if settings["caching"] != "off":
-                    notes.append(f"No caches: the join of {', '.join(_names(reduced))} keeps too few rows to spare any")
+                notes += _left_out(reduced, settings)
         elif isinstance(new, bound.Join) and new.join is JoinKind.INNER:
             notes.append(f"Not reduced: a join keeps all rows of its inputs: {_why_not_merged(new)}")
         done[id(node)] = new
@@ -78,7 +77,7 @@ class _Input:
     passing: tuple[Expr, ...] = ()
 
 
-def _reduced(join: MultiJoin, catalog: Catalog, mode: str, is_lossy: bool) -> ReducedJoin | str:
+def _reduced(join: MultiJoin, catalog: Catalog, mode: str, trust: str) -> ReducedJoin | str:
     """The join over streams, or why it stays as it is."""
     if len(join.columns) > _MOST_COLUMNS:
         return f"its answer has more than {_MOST_COLUMNS} columns"
@@ -92,13 +91,12 @@ def _reduced(join: MultiJoin, catalog: Catalog, mode: str, is_lossy: bool) -> Re
     edges = tree_of(len(inputs), join.equalities, keys)
     if isinstance(edges, str):
         return edges
-    is_unique = False
-    if mode == "k-mon":
-        if not any(e.left_key or e.right_key for e in edges):
-            return "no KEY is declared in whose columns a stream is joined"
-        roots = orientation(len(inputs), edges)[1]
-        shown = {join.columns[c] for c in join.shown or ()}
-        is_unique = all(key is not None and {(r, c) for c in key} <= shown for r, key in ((r, keys[r]) for r in roots))
+    unique: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    if mode == "k-mon" and join.shown is not None:
+        roots = {r: keys[r] or frozenset() for r in orientation(len(inputs), edges)[1]}
+        shown = {join.columns[c] for c in join.shown}
+        if all(key and {(r, c) for c in key} <= shown for r, key in roots.items()):
+            unique = tuple((r, tuple(sorted(key))) for r, key in roots.items())
     streams: list[Node] = []
     passes: list[int | None] = []
     for each in inputs:
@@ -108,8 +106,23 @@ def _reduced(join: MultiJoin, catalog: Catalog, mode: str, is_lossy: bool) -> Re
     specs = tuple(e.spec for e in inputs)
     return ReducedJoin(
         join.schema, tuple(streams), join.equalities, join.columns, join.shown, specs, join.names, edges,
-        tuple(passes), mode, is_lossy, is_unique, tuple(_source(e) for e in inputs),
+        tuple(passes), mode, trust, unique, tuple(_source(e) for e in inputs),
     )  # fmt: skip
+
+
+def _left_out(join: ReducedJoin, settings: Settings) -> list[str]:
+    """What adapts other joins of three inputs and more and not this one, and why."""
+    if len(join.windows) < 3:
+        return []
+    names = ", ".join(_names(join))
+    notes = [f"No orders that adapt: the join of {names} visits children first, of which there is one at most"]
+    if join.mode == "swj":
+        notes = [f"No orders that adapt: the join of {names} keeps rows of its own, in one order"]
+    if settings["join_plan"] != "mjoin":
+        notes.append(f"No join_plan: the join of {names} keeps its rows, and no results of some of its inputs")
+    if settings["caching"] != "off":
+        notes.append(f"No caches: the join of {names} keeps too few rows to spare any")
+    return notes
 
 
 def _names(join: MultiJoin) -> list[str]:

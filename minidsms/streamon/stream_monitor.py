@@ -6,12 +6,17 @@ running queries too: their plans stay what they are.  Babu 2005, section 3.1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from minidsms.elements import MIN_INSTANT
 from minidsms.streamon.forcing import ForcedSwitching
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.plan_log import PlanLog
+
+
+def _nobody(text: str) -> None:
+    """Nobody listens."""
 
 
 class SettingValues(Protocol):
@@ -23,8 +28,8 @@ class SettingValues(Protocol):
 class StreaMon:
     """plan_log: of all queries.  forcing: None but in tests (`minidsms.testing.forced_switching`).
 
-    constraints: those that queries watch.  instant: the last one at which a plan was looked at.  decisions_kept: per
-    place.
+    constraints: those that queries watch.  warn: is given what authors of declarations should know.  instant:
+    the last one at which a plan was looked at.  decisions_kept: per place.
     """
 
     decisions_kept = 10_000
@@ -32,9 +37,17 @@ class StreaMon:
     def __init__(self, settings: SettingValues) -> None:
         self.settings = settings
         self.plan_log = PlanLog()
-        self.constraints = ConstraintRegistry()
+        self.constraints = ConstraintRegistry(settings)
         self.forcing: ForcedSwitching | None = None
         self.instant = MIN_INSTANT
+        self.warn: Callable[[str], Any] = _nobody
+
+    def note_violation(self, instant: int, operator: str, text: str) -> None:
+        """The data violate a declaration on which an operator relied; it goes on without. text: which, and by what
+        rows.
+        """
+        self.warn(text)
+        self.plan_log.add(instant, ("", operator, "k-Mon"), text, ("the key is relied on", "the key is watched"))
 
     @property
     def is_adaptive(self) -> bool:

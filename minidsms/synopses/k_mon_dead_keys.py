@@ -42,16 +42,16 @@ _CLOCK_BITS = 29
 class DeadKeys:
     """rows: whose keys they are, and whose figures say what has left its window.
 
-    sides_of: of each stream, the sides whose columns are a key of it.
+    sides_of: of each stream, the sides whose columns are, or may turn out to be, a key of it.
     """
 
-    def __init__(self, rows: KMonRows) -> None:
+    def __init__(self, rows: KMonRows, may_find_keys: bool = False) -> None:
         self._rows = rows
         m = len(rows.sides)
         self.figures: Int64Array = np.zeros((m, NO_FIGURES), np.int64)
+        could_be = (rows.sides[:, UNIQUE] != 0) | may_find_keys
         self.sides_of = [
-            [s for s in range(m) if rows.sides[s, STREAM] == i and rows.sides[s, UNIQUE]]
-            for i in range(len(rows.figures))
+            [s for s in range(m) if rows.sides[s, STREAM] == i and could_be[s]] for i in range(len(rows.figures))
         ]
         self._words = (rows.sides[:, PARTS_END] - rows.sides[:, PART]).tolist()
         lengths = rows.figures[rows.sides[:, STREAM], LENGTH].tolist()

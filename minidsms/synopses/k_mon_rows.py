@@ -67,7 +67,8 @@ class KMonRows:
     """The rows of n streams, indexed by the edges of a tree.
 
     schemas: of the streams.  edges: the tree.  windows: of each stream.  needed: columns of each that the answer shows.
-    counts_clusters: sides of keys keep what CA needs.  knows_keys: keys are relied on.
+    knows_keys: declared keys are relied on.  counts_clusters: sides that are declared keys, or may turn out to be where
+    none is declared for the edge, keep what CA needs.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class KMonRows:
             for s, edge in own:
                 is_key = knows_keys and (edge.right_key if s % 2 else edge.left_key)
                 self.sides[s, UNIQUE] = is_key
-                if is_key and counts_clusters:
+                if counts_clusters and (is_key or not (edge.left_key or edge.right_key)):
                     self.sides[s, CLUSTER] = at
                     at += 1
             joined = [pair[s % 2] for s, edge in own for pair in edge.columns]

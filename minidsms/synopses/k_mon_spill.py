@@ -88,6 +88,15 @@ class Spill:
         self.returned += len(rows)
         return rows if len(rows) else None
 
+    def all(self, i: int) -> Int64Array | None:
+        """The rows of a stream, which stay, or None."""
+        if not self.held(i):
+            return None
+        rows = stacked([np.array(piece) for _, piece in self._logs[i].all()])
+        stays = np.ones(len(rows), np.bool_)
+        stays[[n - self._logs[i].first for n in self._gone[i]]] = False
+        return rows[stays]
+
     def expire(self, i: int, present: int) -> None:
         """Give up the rows of a stream whose clocks lie below `present`, where they stand together."""
         log = self._logs[i]

@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from minidsms.elements import BoolArray, Int64Array
 
 
 class Kind(Enum):
-    """The constraints of sections 6.6 to 6.8."""
+    """The constraints of sections 6.2 and 6.6 to 6.8."""
+
+    KEY = "KEY"
+    """No two rows of a stream agree in the attributes, so that a join by them is many-one."""
 
     RIDS = "RIDS"
     """The child of a parent's row comes within k arrivals of the child stream after that row, or never."""
@@ -35,7 +38,8 @@ class Kind(Enum):
 class KConstraint:
     """What is watched. It names one thing whoever asks, so that queries share its monitor.
 
-    stream, attributes: CA and OAP: the parent stream and its join attributes; OAC and RIDS: the child stream and its.
+    stream, attributes: CA and OAP: the parent stream and its join attributes; OAC and RIDS: the child stream and its;
+    KEY: a stream and attributes by which it is joined.
     parent, parent_attributes: RIDS only: the other side of the join, attributes pairwise.  window: RIDS only: how long
     the parent's rows stay, (True, ticks) or (False, rows); None: for good.  Names are as declared, lower case; a stream
     that is filtered before the join (only by what may fail) carries the filter in its name.
@@ -123,6 +127,14 @@ class Monitor(Protocol):
 
     def refuted(self) -> None:
         """The executor has found a row that the constraint, at the k it gave, said could not come: reset."""
+
+
+@runtime_checkable
+class KeyMonitor(Monitor, Protocol):
+    """Of a KEY: k is 0, or infinite where it is none."""
+
+    def declare(self) -> None:
+        """Somebody says that it is a key: it is taken for one until a value comes twice."""
 
 
 class Monitors(Protocol):

@@ -1,13 +1,12 @@
-"""Which rows of a join go, and how they come back: the Executor of k-Mon (Babu 2005, sections 6.3.1 and 6.6 to 6.10).
+"""Which rows of a join go, and when: the Executor of k-Mon (Babu 2005, sections 6.3.1 and 6.6 to 6.10).
 
-What follows from keys goes for good: no row that may come can bring it into a result. What follows only from
-constraints that are watched goes to a `Spill`, and is looked for whenever a row comes that the constraints said could
-not come; so answers never depend on them. Where loss was asked for it goes for good, too, and is counted.
+What follows from keys and from the constraints that are watched is believed, not known: keys are declared or found, and
+may be violated. So what is not needed goes to a `Spill`, and is looked for whenever a row comes that was said not to
+come (`streamon.k_mon.returning`); answers depend on neither. Where declared keys are trusted, what follows from them
+goes for good; where loss was asked for, everything does, and is counted.
 
-Invariant: a row that is spilled is found by the columns of each side by which constraints, here or further on, leave it
-less than keys do, or of one by which it lacks a row that would have to come. A row of a result to come that is not in
-memory lacks another that such a side leads to; when that one comes, the row comes back, and with it the rows that were
-spilled beside it.
+Invariant: a row that is spilled is found by each way by which no more was expected for it; a row of a result to come
+that is not in memory lacks another that such a way leads to.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Column, Int64Array, Type
+from minidsms.elements import BoolArray, Column, Int64Array
 from minidsms.kernels import k_mon_reduction as reduction
-from minidsms.kernels.hashing import hash_rows
 from minidsms.kernels.k_mon_join import (
     CLOCK,
     COUNT,
@@ -36,42 +34,46 @@ from minidsms.kernels.k_mon_join import (
     STRIDE,
     TOTAL,
     UNIQUE,
+    UNLINKED,
 )
 from minidsms.kernels.k_mon_reduction import BELOW, CLUSTERED, ORDER, UNORDERED
 from minidsms.streamon.k_mon.contracts import KConstraint
 from minidsms.streamon.k_mon.join_graph import Edge, message_order
+from minidsms.streamon.k_mon.returning import Found, Returning, Verdicts, key_hash
 from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words
 from minidsms.synopses.k_mon_dead_keys import DeadKeys
 from minidsms.synopses.k_mon_lost import LostKeys
 from minidsms.synopses.k_mon_rows import KMonRows
-from minidsms.synopses.k_mon_spill import Spill, stacked
-
-Verdicts = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class StateReduction:
     """Lets rows of `rows` go.
 
     keeps_full: rows of results that hold stay, for these are found through them.  watching: the join's constraints, or
-    None.  is_lossy: what constraints let go goes for good.
+    None.  trusts_keys: what follows from declared keys goes for good.  is_lossy: everything that goes does.  unique: of
+    each stream, the columns of a declared key on which the answer relies though nothing is joined by them.
     """
 
     def __init__(
-        self, rows: KMonRows, edges: Sequence[Edge], keeps_full: bool, watching: Watching | None, is_lossy: bool
-    ) -> None:
+        self, rows: KMonRows, edges: Sequence[Edge], keeps_full: bool, watching: Watching | None,
+        trusts_keys: bool = False, is_lossy: bool = False, unique: dict[int, tuple[int, ...]] | None = None,
+    ) -> None:  # fmt: skip
         self.rows = rows
-        self.dead = DeadKeys(rows)
+        self.dead = DeadKeys(rows, watching is not None)
         self.watching = watching
-        self.is_lossy = is_lossy
+        self.trusts_keys, self.is_lossy = trusts_keys or is_lossy, is_lossy
         self.edges = tuple(edges)
         n = len(rows.figures)
-        of = [rows.of_stream[rows.figures[i, SIDE] : rows.figures[i, SIDES_END]].tolist() for i in range(n)]
-        self.sides_of: list[list[int]] = of
-        texts = [
-            [rows.places[i][c] for c in columns if rows.schemas[i][c].type is Type.TEXT]
-            for i, columns in enumerate(rows.columns)
+        self.sides_of: list[list[int]] = [
+            rows.of_stream[rows.figures[i, SIDE] : rows.figures[i, SIDES_END]].tolist() for i in range(n)
         ]
-        self.spill = Spill([len(sides) for sides in of], [max(int(a), 0) for a in rows.figures[:, NUMBER]], texts)
+        self.declared: BoolArray = rows.sides[:, UNIQUE] != 0
+        """Of each side, whether its columns hold a declared key; constant."""
+        self.violated: set[int] = set()
+        """The sides of declared keys of which two rows have been seen to agree."""
+        self._unique = unique or {}
+        self.returning = Returning(rows, self._unique)
+        self.spill = self.returning.spill
         self.dropped = 0
         """Rows that went for good before they left their windows."""
         self.discarded = 0
@@ -84,7 +86,7 @@ class StateReduction:
         """Asked before constraints are used; None: they are."""
         self.forced: Random | None = None
         """Tests: k of every constraint is drawn anew whenever rows go."""
-        self._keeps_full = keeps_full
+        self.keeps_full = keeps_full
         self._order: Int64Array = np.array(message_order(n, edges), np.int64)
 
     # ---------------------------------------------------------------------------------------------------- going
@@ -93,38 +95,93 @@ class StateReduction:
         """Let go what is not needed at `until`, and make room for so many rows of each stream."""
         rows, until = self.rows, max(until, -(2**62))
         reduction.expire(rows.figures, rows.cells, until)
-        before = len(rows)
-        self.limits = self._limits(until)
-        is_limited = are_any(self.limits)
-        by_keys, by_all, first = self._send_messages(is_limited)
-        verdicts = self._judge(by_keys, first)
-        self._bury_dead(verdicts)
-        if is_limited:
-            softly = self._judge(by_all, first)
-            going = (softly != reduction.KEPT) & (verdicts == reduction.KEPT)
-            if going.any():
-                self._let_go(going, by_keys, by_all, first)
-                if self.is_lossy:
-                    self._bury_dead(np.where(going, softly, reduction.DROPPED).astype(np.uint8))
-                verdicts[going] = reduction.DROPPED
-        spilled = self.spill.written
+        before, spilled = len(rows), self.spill.written
+        self._ask(until)
+        verdicts = self._for_good() if self.trusts_keys else None
+        if verdicts is None or are_any(self.limits) or (rows.sides[:, UNIQUE] != self._trusted()).any():
+            verdicts = self._for_now(verdicts)
         rows.make_room(needs, verdicts)
         self.dropped += before - len(rows) - (self.spill.written - spilled)
         self._forget(until)
 
-    def _limits(self, until: int) -> Int64Array:
-        if self.watching is None or (self.forced is None and self.may_adapt is not None and not self.may_adapt()):
-            return no_limits(len(self.edges))
-        forced: Callable[[KConstraint], int | None] | None = None
-        if self.forced is not None:
-            rng = self.forced
-            drawn: dict[KConstraint, int | None] = {}
+    def _for_good(self) -> Verdicts:
+        """The verdicts that follow from declared keys alone."""
+        sides = self.rows.sides
+        keys = sides[:, UNIQUE].copy()
+        sides[:, UNIQUE] = self._trusted()
+        messages, _, first = self._send_messages(False)
+        verdicts = self._judge(messages, first)
+        self._bury_dead(verdicts)
+        sides[:, UNIQUE] = keys
+        return verdicts
 
-            def forced(constraint: KConstraint) -> int | None:
-                return drawn.setdefault(constraint, rng.choice((None, 0, 0, 1, 2, 5)))
+    def _for_now(self, for_good: Verdicts | None) -> Verdicts:
+        """The verdicts that follow from all that is believed; those who go only for it can be found again, or are
+        counted. for_good: what goes without.
+        """
+        is_limited = are_any(self.limits)
+        by_keys, messages, first = self._send_messages(is_limited)
+        verdicts = self._judge(messages, first)
+        if for_good is None:
+            self._bury_dead(self._judge(by_keys, first) if is_limited else verdicts)
+            going = self._is_held() & (verdicts != reduction.KEPT)
+        else:
+            going = (for_good == reduction.KEPT) & (verdicts != reduction.KEPT)
+        if going.any():
+            self._let_go(going, messages, first)
+            if self.is_lossy:
+                self._bury_dead(np.where(going, verdicts, reduction.DROPPED).astype(np.uint8))
+            verdicts[going] = reduction.DROPPED
+        if for_good is not None:
+            verdicts[for_good != reduction.KEPT] = reduction.DROPPED
+        if not self.is_lossy and len(self.spill):
+            for i, begin in enumerate(self.rows.begins()):
+                high = int(self.rows.figures[i, HI])
+                stays = np.flatnonzero(verdicts[begin : begin + high] == reduction.KEPT)
+                self.returning.stay(i, stays, self._of_stream(i, messages, first))
+        return verdicts
 
-        self.watching.reckon(self.rows.figures, until)
-        return self.watching.limits(self.rows.figures[:, COUNT], forced)
+    def _ask(self, until: int) -> None:
+        """Which columns are keys now, and what the constraints say."""
+        self.limits = no_limits(len(self.edges))
+        keys: Sequence[bool] | BoolArray = self._trusted()
+        if self.watching is not None:
+            forced: Callable[[KConstraint], int | None] | None = None
+            if self.forced is not None:
+                rng = self.forced
+                drawn: dict[KConstraint, int | None] = {}
+
+                def forced(constraint: KConstraint) -> int | None:
+                    return drawn.setdefault(constraint, rng.choice((None, 0, 0, 1, 2, 5)))
+
+            if forced is not None or self.may_adapt is None or self.may_adapt():
+                found = self.watching.keys(forced)
+                if self.trusts_keys:
+                    found = [a or bool(b) for a, b in zip(found, keys)]
+                keys = found
+                self.watching.take_keys(keys)
+                self.watching.reckon(self.rows.figures, until)
+                self.limits = self.watching.limits(self.rows.figures[:, COUNT], forced)
+        self.rows.sides[:, UNIQUE] = keys
+
+    def _trusted(self) -> BoolArray:
+        """The sides of declared keys that no two rows have been seen to violate."""
+        trusted = self.declared.copy()
+        trusted[list(self.violated)] = False
+        return trusted
+
+    def _is_held(self) -> BoolArray:
+        """Of each place for a row, whether a row stands there that is in its window."""
+        held = np.zeros(int(self.rows.figures[:, HI].sum()), np.bool_)
+        for i, begin in enumerate(self.rows.begins()):
+            low, high = int(self.rows.figures[i, LO]), int(self.rows.figures[i, HI])
+            held[begin + low : begin + high] = self.rows.view(i, low, high)[:, 1] != UNLINKED
+        return held
+
+    def _of_stream(self, i: int, messages: Verdicts, first: Int64Array) -> list[Verdicts]:
+        """What each row of a stream has by each of its sides."""
+        high = int(self.rows.figures[i, HI])
+        return [messages[first[s] : first[s] + high] for s in self.sides_of[i]]
 
     def _send_messages(self, is_limited: bool) -> tuple[Verdicts, Verdicts, Int64Array]:
         """What each row held has by each side, by keys alone and by all; and where a side's rows begin in that."""
@@ -142,14 +199,14 @@ class StateReduction:
     def _judge(self, messages: Verdicts, first: Int64Array) -> Verdicts:
         """The verdict on each row held."""
         rows = self.rows
+        # Where rows of the answer might be equal if a key that it relies on is none, they are told apart by results.
+        keeps_full = self.keeps_full or (bool(self._unique) and bool((rows.sides[self.declared, UNIQUE] == 0).any()))
         verdicts: Verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
-        reduction.judge(
-            rows.figures, rows.of_stream, rows.cells, messages, first, self._keeps_full, verdicts, rows.begins()
-        )
+        reduction.judge(rows.figures, rows.of_stream, rows.cells, messages, first, keeps_full, verdicts, rows.begins())
         return verdicts
 
-    def _let_go(self, going: BoolArray, by_keys: Verdicts, by_all: Verdicts, first: Int64Array) -> None:
-        """Rows go because of constraints alone; by_keys, by_all: what each row has by each side."""
+    def _let_go(self, going: BoolArray, messages: Verdicts, first: Int64Array) -> None:
+        """Rows go because of what is believed. messages: what they have by their sides."""
         rows = self.rows
         if self.is_lossy:
             self.discarded += int(np.count_nonzero(going))
@@ -158,72 +215,53 @@ class StateReduction:
             at = np.flatnonzero(going[begin : begin + high])
             if not len(at):
                 continue
+            of = self._of_stream(i, messages, first)
+            if not self.is_lossy:
+                self.returning.put(i, at, of)
+                continue
             gone = rows.view(i, 0, high)[at]
-            sides = self.sides_of[i]
-            keys = [self._keys(s, gone) for s in sides]
-            ways = _ways_back([(by_keys[first[s] + at], by_all[first[s] + at]) for s in sides])
-            if self.is_lossy:
-                clock = gone[:, max(int(rows.figures[i, NUMBER]), 0)]
-                for n, (s, key) in enumerate(zip(sides, keys)):
-                    is_way = (ways >> n) & 1 == 1
-                    self.lost.add(s, key[is_way], clock[is_way])
-            else:
-                self.spill.put(i, gone, np.stack(keys), ways)
-
-    def _keys(self, s: int, rows: Int64Array) -> Int64Array:
-        """The hash by which rows are found by a side."""
-        places = self.rows.parts_of(s)
-        if len(places) == 1:
-            return np.ascontiguousarray(rows[:, places[0]])
-        return hash_rows(np.ascontiguousarray(rows[:, places]))
+            clock = gone[:, max(int(rows.figures[i, NUMBER]), 0)]
+            for n, s in enumerate(self.sides_of[i]):
+                by = of[n][at] & (reduction.MATCH | reduction.NEW) != reduction.MATCH | reduction.NEW
+                self.lost.add(s, self.returning.keys_of(i, n, gone)[by], clock[by])
 
     # ------------------------------------------------------------------------------------------------ coming back
 
-    def recall(self, columns: Sequence[Sequence[Column] | None], first: int) -> None:
-        """Rows are about to come, at `first` the earliest; those that were spilled and may meet them come back.
+    def recall(self, columns: Sequence[Sequence[Column] | None], first: int) -> Found | None:
+        """Rows are about to come, at `first` the earliest; those that went and may meet them come back.
 
         columns: of each input's rows, those that `rows` keeps.
         """
         if not len(self.spill) and not self.discarded:
-            return
-        # Who has left its window by now meets nobody, and breaks no constraint.
-        self._until = max(self._until, first)
+            return None
+        # Who has left its window by now meets nobody, and breaks no constraint; what leaves with it may be its equal.
+        self._until = max(self._until, first - bool(self._unique))
         rows = self.rows
-        back: list[list[Int64Array]] = [[] for _ in self.sides_of]
-        asked: list[tuple[int, Int64Array]] = []
+        arrivals: list[tuple[int, Int64Array]] = []
+        roots: list[tuple[int, Int64Array]] = []
         for i, kept in enumerate(columns):
             if kept is not None and len(kept[0]):
                 for s in self.sides_of[i]:
-                    edge = self.edges[s // 2]
-                    words = [kept[rows.columns[i].index(pair[s % 2])].words() for pair in edge.columns]
-                    keys = words[0] if len(words) == 1 else hash_rows(np.ascontiguousarray(np.stack(words, axis=1)))
-                    asked.append((s, keys))
+                    words = [kept[rows.columns[i].index(pair[s % 2])].words() for pair in self.edges[s // 2].columns]
+                    arrivals.append((s, key_hash(np.stack(words, axis=1))))
+                if i in self._unique:
+                    words = [kept[rows.columns[i].index(c)].words() for c in self._unique[i]]
+                    roots.append((i, key_hash(np.stack(words, axis=1))))
         if self.is_lossy:
-            for s, keys in asked:
+            for s, keys in arrivals:
                 self.lost.expire(s ^ 1, self._present(int(rows.sides[s ^ 1, STREAM])))
                 self.may_be_lost += self.lost.count(s ^ 1, keys)
-            return
-        is_arrival = len(asked)
-        # Twins come back, too, so that it is seen where a key is none.
-        asked += [(s ^ 1, keys) for s, keys in asked if rows.sides[s, UNIQUE]]
-        refuted: set[int] = set()
-        while asked:
-            s, keys = asked.pop(0)
-            is_arrival -= 1
-            t = s ^ 1
-            j = int(rows.sides[t, STREAM])
-            if not self.spill.held(j):
-                continue
-            found = self.spill.find(j, self.sides_of[j].index(t), keys, self._present(j))
-            if found is not None:
-                back[j].append(found)
-                if is_arrival >= 0:
-                    refuted.add(t)
-                asked += [(u, self._keys(u, found)) for u in self.sides_of[j]]
-        if any(back):
-            rows.merge([None if not found else stacked(found) for found in back])
+            return None
+        found = self.returning.find(arrivals, roots, self._present)
+        self.returning.merge(found)
+        self.refute(found)
+        return found
+
+    def refute(self, found: Found) -> None:
+        """Tell the monitors what turned out to be wrong."""
         if self.watching is not None:
-            self.watching.refute(refuted)
+            self.watching.refute(found.broken)
+            self.watching.refute_keys(found.repeated)
 
     def _present(self, i: int) -> int:
         """The least clock of a row in a stream's window, as far as is known."""
@@ -282,6 +320,8 @@ class StateReduction:
         """Dead keys of a side are of use: those who ask have no other way to know (section 6.6.1), or would take more
         room while they wait. Of either the share is that of the children that are dead.
         """
+        if not self.rows.sides[s, UNIQUE]:
+            return False
         if self.watching is None:
             return True
         waiting, present = self.watching.wait_for_dead(s ^ 1, self.rows.figures)
@@ -304,7 +344,7 @@ class StateReduction:
         """What is kept of rows that have gone, and what the arrivals have told."""
         return (
             self.dead,
-            self.lost if self.is_lossy else self.spill,
+            *((self.lost,) if self.is_lossy else (self.spill, *self.returning.staying)),
             *(() if self.watching is None else (self.watching,)),
         )
 
@@ -325,21 +365,3 @@ class StateReduction:
         )  # fmt: skip
         low, high = int(rows.figures[i, LO]), int(rows.figures[i, HI])
         return rows.view(i, low, high), result[begins[i] + low : begins[i] + high]
-
-
-def _ways_back(of: Sequence[tuple[Verdicts, Verdicts]]) -> Int64Array:
-    """By which of its sides each row is to be found: a mask.
-
-    of: of each side, what the rows have by keys, and by all.  By each side by which constraints leave a row less it
-    would be found in time. But if there is one where nothing stands that joins it, and by which all is lost, that one
-    is enough: until a row comes there it is part of no result, and then it asks for the others by all its sides.
-    """
-    mask: Int64Array = np.zeros(len(of[0][0]), np.int64)
-    is_enough: BoolArray = np.zeros(len(mask), np.bool_)
-    for n, (more, fewer) in enumerate(of):
-        is_lost = (more & reduction.MATCH != 0) & (fewer & (reduction.MATCH | reduction.STANDS) == 0) & ~is_enough
-        mask[is_lost] = 1 << n
-        is_enough |= is_lost
-    for n, (more, fewer) in enumerate(of):
-        mask |= ((more != fewer) & ~is_enough).astype(np.int64) << n
-    return mask

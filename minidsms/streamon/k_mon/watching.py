@@ -23,7 +23,7 @@ from minidsms.kernels.hashing import hash_rows
 from minidsms.kernels.k_mon_join import CLOCK, LENGTH, RANGE, ROWS, TOTAL
 from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, FLOATS, INTEGERS, LIMIT_WORDS, ORDER, UNORDERED
 from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, Monitors, User
+from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, KeyMonitor, Kind, Monitor, Monitors, User
 from minidsms.streamon.k_mon.join_graph import Edge
 
 NOTHING = -(2**63)
@@ -61,50 +61,96 @@ class _Watched:
 class Watching:
     """The constraints of one join.
 
-    schemas, sources: of its inputs.  edges: its tree.  keys: whether the columns of a side are a key of its stream.
-    windows: see `KConstraint.window`; without, rows stay for good.
+    schemas, sources: of its inputs.  edges: its tree.  declared: whether the columns of a side hold a declared key of
+    its stream; whether those of the others are one is watched.  windows: see `KConstraint.window`; without, rows stay
+    for good.
     is_exact: a row that a constraint excluded is noticed when it comes.
+
+    Invariant: constraints that are of use only where a side is a key are watched while it is one.
     """
 
     def __init__(
-        self, schemas: Sequence[Schema], sources: Sequence[Source], edges: Sequence[Edge], keys: Sequence[bool],
+        self, schemas: Sequence[Schema], sources: Sequence[Source], edges: Sequence[Edge], declared: Sequence[bool],
         monitors: Monitors, user: User, windows: Sequence[tuple[bool, int] | None] | None = None,
         is_exact: bool = False,
     ) -> None:  # fmt: skip
         self._schemas, self._edges = list(schemas), tuple(edges)
-        self._monitors, self._user, self._is_exact = monitors, user, is_exact
-        names = [s.stream or f"input {i + 1} of join {next(_derived)}" for i, s in enumerate(sources)]
+        self._monitors, self._user, self._windows = monitors, user, windows
+        self._is_exact = is_exact
+        self.declared = list(declared)
         self._instants: dict[int, ArrivalInstants] = {}
-        self.watched: list[_Watched] = []
         self._next = [0] * len(schemas)
         """The number of each input's next row."""
         self._rates = _Rates(len(schemas))
         self._waits = [inf] * (2 * len(edges))
         """By side: the arrivals of the child for which a parent waits in vain, at most."""
+        stands_for = [s.stream or f"input {i + 1} of join {next(_derived)}" for i, s in enumerate(sources)]
+        self._attributes: list[tuple[str, tuple[str, ...]]] = []
+        """Of each side: the name of its stream, and of its columns."""
         for s in range(2 * len(edges)):
-            i, mine = self._end(s)
-            j, theirs = self._end(s ^ 1)
-            own = tuple(sources[i].attributes[c] for c in mine)
-            other = tuple(sources[j].attributes[c] for c in theirs)
-            is_ordered = len(theirs) == 1 and schemas[j][theirs[0]].type in _ORDERED
-            kinds = []
-            if keys[s ^ 1]:
-                self._instants.setdefault(j, ArrivalInstants())
-                window = None if windows is None else windows[i]
-                kinds.append(KConstraint(Kind.RIDS, names[j], other, names[i], own, window))
-                if is_ordered:
-                    kinds.append(KConstraint(Kind.OAC, names[j], other))
-                if keys[s]:
-                    # Of a key each value comes once.
-                    constraint = KConstraint(Kind.CA, names[j], other)
-                    self.watched.append(_Watched(s, constraint, Declared(constraint)))
-            elif keys[s]:
-                kinds.append(KConstraint(Kind.CA, names[j], other))
-                if is_ordered:
-                    kinds.append(KConstraint(Kind.OAP, names[j], other))
-            self.watched += [_Watched(s, c, monitors.watch(c, user)) for c in kinds]
+            i, columns = self._end(s)
+            self._attributes.append((stands_for[i], tuple(sources[i].attributes[c] for c in columns)))
+        self._keys = [self._watch(s ^ 1, KConstraint(Kind.KEY, *mine)) for s, mine in enumerate(self._attributes)]
+        for is_declared, each in zip(declared, self._keys):
+            if is_declared and isinstance(each.monitor, KeyMonitor):
+                each.monitor.declare()
+        self._dependent: list[_Watched] = []
+        self._known: list[bool] | None = None
+        self.take_keys(self.keys())
+
+    @property
+    def watched(self) -> list[_Watched]:
+        """All that is watched now."""
+        return [*self._keys, *self._dependent]
+
+    def keys(self, forced: Callable[[KConstraint], int | None] | None = None) -> list[bool]:
+        """The sides whose columns are a key of their stream, as far as is known. forced: gives k in their place."""
+        if forced is not None:
+            return [forced(each.constraint) is not None for each in self._keys]
+        return [
+            each.monitor.k is not None if isinstance(each.monitor, KeyMonitor) else is_declared
+            for is_declared, each in zip(self.declared, self._keys)
+        ]
+
+    def take_keys(self, keys: Sequence[bool]) -> None:
+        """Watch what these keys make useful, and nothing else."""
+        if self._known == list(keys):
+            return
+        before, self._known = self._dependent, list(keys)
+        sides = range(len(keys))
+        self._dependent = [self._watch(s, c) for s in sides for c in self._useful(s, keys)]
+        children = {self._end(s)[0] for s in sides if keys[s]}
+        self._instants = {i: self._instants.get(i) or ArrivalInstants() for i in sorted(children)}
+        kept = {each.constraint for each in self._dependent}
+        for each in before:
+            if each.constraint not in kept:
+                self._monitors.leave(each.constraint, self._user)
         # A constraint may close several sides, and is told once.
         self._told = list({id(each.monitor): each for each in self.watched}.values())
+
+    def _watch(self, side: int, constraint: KConstraint) -> _Watched:
+        if constraint.kind is Kind.CA and self._known is not None and self._known[side ^ 1]:
+            return _Watched(side, constraint, OfKey(constraint))  # of a key each value comes once
+        return _Watched(side, constraint, self._monitors.watch(constraint, self._user))
+
+    def _useful(self, s: int, keys: Sequence[bool]) -> Iterable[KConstraint]:
+        """The constraints that may close a side."""
+        other = self._attributes[s ^ 1]
+        is_ordered = self._is_ordered(s ^ 1)
+        if keys[s ^ 1]:
+            window = None if self._windows is None else self._windows[self._end(s)[0]]
+            yield KConstraint(Kind.RIDS, *other, *self._attributes[s], window)
+            if is_ordered:
+                yield KConstraint(Kind.OAC, *other)
+        if keys[s]:
+            yield KConstraint(Kind.CA, *other)
+            if is_ordered and not keys[s ^ 1]:
+                yield KConstraint(Kind.OAP, *other)
+
+    def _is_ordered(self, s: int) -> bool:
+        """A side is of one column, whose words have the order of its values."""
+        i, columns = self._end(s)
+        return len(columns) == 1 and self._schemas[i][columns[0]].type in _ORDERED
 
     @property
     def nbytes(self) -> int:
@@ -117,8 +163,8 @@ class Watching:
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Know what `arrays` gave, and nothing else."""
-        for i, instants in self._instants.items():
-            instants.restore(arrays[f"instants{i}"])
+        for name, array in arrays.items():
+            self._instants.setdefault(int(name.removeprefix("instants")), ArrivalInstants()).restore(array)
 
     def live_codes(self) -> tuple[Int64Array, ...]:
         """Marks are of instants, no TEXT."""
@@ -177,9 +223,18 @@ class Watching:
     def refute(self, sides: Iterable[int]) -> None:
         """Rows have come by these sides that the constraints said would not come."""
         closed = set(sides)
-        for each in self.watched if closed else ():
+        for each in self._dependent if closed else ():
             if each.side in closed:
                 each.monitor.refuted()
+
+    def refute_keys(self, sides: Iterable[int]) -> None:
+        """Two rows agree in the columns of each of these sides."""
+        for s in sides:
+            self._keys[s].monitor.refuted()
+
+    def sides_closed_by(self, constraint: KConstraint) -> list[int]:
+        """The sides by which no row is expected because of a constraint."""
+        return [each.side for each in self.watched if each.constraint == constraint]
 
     def _end(self, s: int) -> tuple[int, tuple[int, ...]]:
         edge = self._edges[s // 2]
@@ -222,7 +277,7 @@ class Watching:
         """
         limits = no_limits(len(self._edges))
         self._waits = [inf] * len(limits)
-        for each in self.watched:
+        for each in self._dependent:
             k = each.monitor.k if forced is None else forced(each.constraint)
             if k is None or (k >= each.most and forced is None):
                 continue
@@ -274,7 +329,7 @@ class _Rates:
         return inf
 
 
-class Declared:
+class OfKey:
     """Stands for the monitor of CA(0) on a key."""
 
     def __init__(self, constraint: KConstraint) -> None:
@@ -289,7 +344,7 @@ class Declared:
         return True
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
-        """It is declared."""
+        """It is known."""
 
     def below(self, k: int, number: int | None = None) -> int | None:
         """It tells of no order."""

@@ -7,14 +7,25 @@ Invariant: a constraint is watched as long as somebody uses it, and forgotten th
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from minidsms.elements import Int64Array
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
 
-COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "used by", "saves bytes")
+if TYPE_CHECKING:
+    from minidsms.streamon.k_mon.monitoring.estimate import MonitorSettings
+
+
+class SettingValues(Protocol):
+    """The settings of a connection."""
+
+    def __getitem__(self, name: str) -> Any: ...
+
+
+COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "broken", "used by", "saves bytes")
 
 
 class _Counted(Monitor, Protocol):
@@ -24,6 +35,9 @@ class _Counted(Monitor, Protocol):
     def nbytes(self) -> int: ...
 
     def leave(self, user: object) -> None: ...
+
+    @property
+    def increases(self) -> int: ...
 
 
 @dataclass
@@ -35,9 +49,13 @@ class _Watched:
 
 
 class ConstraintRegistry:
-    """The monitors of a connection, by constraint. kinds: what is watched; of other constraints k stays infinite."""
+    """The monitors of a connection, by constraint. kinds: what is watched; of other constraints k stays infinite.
 
-    def __init__(self) -> None:
+    settings: of the connection; without, monitors have the parameters of the thesis' experiments.
+    """
+
+    def __init__(self, settings: SettingValues | None = None) -> None:
+        self._settings = settings
         self.kinds = frozenset(Kind)
         self._watched: dict[KConstraint, _Watched] = {}
 
@@ -46,7 +64,7 @@ class ConstraintRegistry:
         watched = self._watched.get(constraint)
         if watched is None:
             watched = self._watched[constraint] = _Watched(
-                new_monitor(constraint) if constraint.kind in self.kinds else Unwatched(constraint)
+                new_monitor(constraint, self._settings) if constraint.kind in self.kinds else Unwatched(constraint)
             )
         if not any(other is user for other in watched.users):
             watched.users.append(user)
@@ -74,8 +92,10 @@ class ConstraintRegistry:
 
     def table(
         self, queries: Mapping[int, Sequence[str]] | None = None
-    ) -> list[tuple[str, str, str, str | None, int | None, str, int]]:
+    ) -> list[tuple[str, str, str, str | None, int | None, int, str, int]]:
         """A row for each constraint, see COLUMNS; by stream, attribute and kind. k is None where it is not used.
+
+        broken: how often k has had to be given up.
 
         queries: by the id of a user the names of the queries that it works for; one without is called by its own.
         """
@@ -89,8 +109,8 @@ class ConstraintRegistry:
             )
             saved = sum(user.saved_nbytes(constraint) for user in watched.users)
             attributes = ", ".join(constraint.attributes)
-            kind, k = constraint.kind.value, watched.monitor.k
-            rows.append((constraint.stream, attributes, kind, constraint.edge, k, ", ".join(users), saved))
+            kind, k, broken = constraint.kind.value, watched.monitor.k, watched.monitor.increases
+            rows.append((constraint.stream, attributes, kind, constraint.edge, k, broken, ", ".join(users), saved))
         return sorted(rows, key=lambda row: (row[0], row[1], row[2], row[3] or ""))
 
 
@@ -107,6 +127,11 @@ class Unwatched:
     @property
     def nbytes(self) -> int:
         """Nothing is held."""
+        return 0
+
+    @property
+    def increases(self) -> int:
+        """Nothing was said."""
         return 0
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
@@ -130,17 +155,35 @@ class Unwatched:
         """Nothing was said."""
 
 
-def new_monitor(constraint: KConstraint) -> _Counted:
-    """A monitor of its own for a constraint, with the parameters of the thesis' experiments."""
+def new_monitor(constraint: KConstraint, settings: SettingValues | None = None) -> _Counted:
+    """A monitor of its own for a constraint; what settings leave open is as in the thesis' experiments."""
     # Imported when needed: it loads the compiler.
+    if constraint.kind is Kind.KEY:
+        from minidsms.streamon.k_mon.monitoring import unique
+
+        asked = None if settings is None else settings["k_mon_window"]
+        return unique.UniqueMonitor(constraint, asked or unique.WINDOW)
     if constraint.kind is Kind.RIDS:
-        from minidsms.streamon.k_mon.monitoring.rids import RidsMonitor
+        from minidsms.streamon.k_mon.monitoring import rids
 
-        return RidsMonitor(constraint)
+        return rids.RidsMonitor(constraint, _chosen(rids.DEFAULTS, settings))
     if constraint.kind is Kind.CA:
-        from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
+        from minidsms.streamon.k_mon.monitoring import clustered
 
-        return ClusteredMonitor(constraint)
-    from minidsms.streamon.k_mon.monitoring.ordered import OrderedMonitor
+        return clustered.ClusteredMonitor(constraint, _chosen(clustered.DEFAULTS, settings))
+    from minidsms.streamon.k_mon.monitoring import ordered
 
-    return OrderedMonitor(constraint)
+    return ordered.OrderedMonitor(constraint, _chosen(ordered.DEFAULTS, settings))
+
+
+def _chosen(defaults: MonitorSettings, settings: SettingValues | None) -> MonitorSettings:
+    """The parameters of a kind of constraint, as far as settings do not give them."""
+    if settings is None:
+        return defaults
+    return dataclasses.replace(
+        defaults,
+        window=settings["k_mon_window"] or defaults.window,
+        growth=settings["k_mon_growth"] or defaults.growth,
+        chance=settings["k_mon_chance"],
+        threshold=settings["k_mon_threshold"],
+    )

@@ -74,8 +74,8 @@ def test_show_constraints_lists_stream_kind_k_users_and_what_is_saved() -> None:
         assert held - db.memory.nbytes == monitors - constraints.nbytes > 0
         constraints.kinds = frozenset()
         assert constraints.watch(OAP, Join("q3")).k is None
-    assert table.columns == ("stream", "attribute", "constraint", "edge", "k", "used by", "saves bytes")
+    assert table.columns == ("stream", "attribute", "constraint", "edge", "k", "broken", "used by", "saves bytes")
     assert list(table) == [
-        ("s", "a", "CA", None, 0, "q1", 0),
-        ("t", "a", "RIDS", "s -> t", None, "q1, q2", 123),
+        ("s", "a", "CA", None, 0, 0, "q1", 0),
+        ("t", "a", "RIDS", "s -> t", None, 0, "q1, q2", 123),
     ]

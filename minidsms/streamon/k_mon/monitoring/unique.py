@@ -1,0 +1,85 @@
+"""KEY on an attribute: no two rows of a stream agree in it; joins by it are many-one (Babu 2005, section 6.2).
+
+A declared key begins as one; another attribute becomes one when no value has come twice for W arrivals, W doubling with
+each time that it turned out to be none. The first W arrivals are all looked at, afterwards one value in 64, chosen by a
+hash, so that a value that is looked at is looked at whenever it comes; and the joins tell what they find.
+
+Invariant: k is 0 or infinite, and depends on the rows and their order alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.kernels import unique_keys as words
+from minidsms.kernels.arrays import normal
+from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, SharedByCopies
+from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Unseen
+
+WINDOW = 500
+"""W, as for RIDS (section 6.6.4)."""
+
+_PLACES = 1024
+_SHARE_BITS = 6
+
+
+class UniqueMonitor(SharedByCopies):
+    """Tells whether an attribute is a key. window: W."""
+
+    def __init__(self, constraint: KConstraint, window: int = WINDOW) -> None:
+        self.constraint = constraint
+        self.is_declared = False
+        self.state: Int64Array = np.zeros(words.STATE_WORDS, np.int64)
+        self.state[[words.NEED, words.WINDOW]] = window
+        self.state[words.SHARE] = _SHARE_BITS
+        self._keys: Int64Array = np.zeros(_PLACES, np.int64)
+        self._at: Int64Array = np.zeros(_PLACES, np.int64)
+        self._unseen = Unseen()
+
+    @property
+    def k(self) -> int | None:
+        """0: a key; None: none."""
+        return 0 if self.state[words.IS_KEY] else None
+
+    @property
+    def increases(self) -> int:
+        """How often it ceased to be one."""
+        return int(self.state[words.BREAKS])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.state.nbytes + self._keys.nbytes + self._at.nbytes
+
+    def declare(self) -> None:
+        """Somebody says that it is one: it is taken for one until a value comes twice."""
+        if not self.is_declared:
+            self.is_declared = True
+            if not self.increases:
+                self.state[words.IS_KEY] = 1
+
+    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
+        """Never: a value that is looked at is looked at whenever it comes."""
+        return False
+
+    def need(self, user: object, most: int, may_sample: bool) -> None:
+        """It is a key for all, or none."""
+
+    def below(self, k: int, number: int | None = None) -> int | None:
+        """Nothing is known of an order."""
+        return None
+
+    def leave(self, user: object) -> None:
+        """Nothing is kept of users."""
+
+    def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
+        """The stream's next rows."""
+        arrivals = self._unseen.of(arrivals)
+        if len(arrivals.values):
+            valid = NOWHERE if arrivals.valid is None else normal(arrivals.valid)
+            words.observe_keys(normal(arrivals.values), valid, self.state, self._keys, self._at)
+
+    def refuted(self) -> None:
+        """A join has found a value that came twice."""
+        words.note_repeat(self.state)
