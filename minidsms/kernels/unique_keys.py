@@ -8,7 +8,7 @@ as long as its place lasts.
 
 from __future__ import annotations
 
-from numba import int64, njit, uint64
+from minidsms.machine_code import int64, kernel, uint64
 
 ARRIVED, SINCE, NEED, WINDOW, SHARE, IS_KEY, BREAKS, STATE_WORDS = range(8)
 """SINCE: arrivals before the last repeat.  NEED: arrivals without one that make it a key; doubled when it ceases to be
@@ -19,7 +19,7 @@ WAYS = 8
 _MOST_NEEDED = 1 << 22
 
 
-@njit("void(int64[::1])", cache=True, nogil=True)
+@kernel("void(int64[::1])")
 def note_repeat(state):  # type: ignore[no-untyped-def]
     """A key has come again."""
     if state[IS_KEY] != 0:
@@ -29,7 +29,7 @@ def note_repeat(state):  # type: ignore[no-untyped-def]
     state[SINCE] = state[ARRIVED]
 
 
-@njit("void(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("void(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1])")
 def observe_keys(values, valid, state, keys, at):  # type: ignore[no-untyped-def]
     """Look at the next rows. valid: empty where no value is NULL.  keys, at: the table, its places in buckets."""
     buckets = uint64(len(keys) // WAYS)
