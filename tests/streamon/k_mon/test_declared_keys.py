@@ -123,11 +123,14 @@ def test_a_key_that_nobody_declared_is_found_relied_on_and_given_up_when_it_brea
     assert found["s", "KEY"][0] is None
     (join,) = (op for op in q.network.operators if op.name == "KMonJoin")
     assert join.describe().figures["spilled"] > 1000
-    db.push("K", (7, -2), ts=10 * n)
+    # One for which rows have waited in vain, and one that they have met.
+    db.push("K", [(7, -2), (8, -4)], ts=10 * n)
     db.advance(10 * n + 1)
     answers = q.fetch()
-    assert len(answers) == n // 2 + 2
-    assert sorted(change.row for change in answers[-2:]) == [(7, 14, -2), (7, 15, -2)]
+    assert len(answers) == n // 2 + 4
+    assert sorted(change.row for change in answers[-4:]) == [
+        (7, 14, -2), (7, 15, -2), (8, 16, -4), (8, 17, -4),
+    ]  # fmt: skip
     found = {(row[0], row[2]): row[4:6] for row in db.execute("SHOW CONSTRAINTS")}
     assert found["k", "KEY"] == (None, 1)
     assert not violations(db), "nobody said that it was a key"
