@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pty
 import subprocess
 import sys
 from pathlib import Path
+
+from minidsms import kernels
 
 PROGRAM = """
 import numba
@@ -72,3 +75,34 @@ print(len(q.fetch()), "numba" in sys.modules)
 def test_a_query_that_only_filters_does_not_load_the_compiler() -> None:
     run = subprocess.run([sys.executable, "-c", FILTERING], capture_output=True, text=True, check=True)
     assert run.stdout == "1 False\n"
+
+
+def test_no_file_of_kernels_loads_the_compiler() -> None:
+    for path in Path(kernels.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.partition(".")[0] in ("numba", "llvmlite")], (
+                f"{path.name}: kernels are made by minidsms.machine_code, which keeps them so that numba need not load"
+            )
+
+
+JOINING = """
+import sys
+import minidsms
+
+db = minidsms.connect()
+db.execute("CREATE STREAM S (k INTEGER, v INTEGER); CREATE STREAM T (k INTEGER, w INTEGER)")
+counts = db.query("SELECT k, COUNT(*), MAX(v) FROM S [RANGE 10] GROUP BY k")
+joined = db.query("SELECT ISTREAM(v, w) FROM S [RANGE 10], T [RANGE 10] WHERE S.k = T.k")
+db.push("S", (1, 2), ts=0)
+db.push("T", (1, 3), ts=0)
+db.advance(0)
+print(len(counts.fetch()), len(joined.fetch()), "numba" in sys.modules)
+"""
+
+
+def test_a_second_run_answers_without_loading_the_compiler() -> None:
+    for _ in range(2):
+        run = subprocess.run([sys.executable, "-c", JOINING], capture_output=True, text=True, check=True)
+    assert run.stdout == "1 1 False\n"
