@@ -208,8 +208,9 @@ class Connection(Archiving, ReadsSources):
                     return stream.push(data, ts, refuse=lambda n: self.admission.refuse_full(stream, n))
                 if type(data) is tuple:
                     taken = stream.push(data, ts)
+                    told = self._step(key)
                 else:
-                    taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
+                    taken, told = self._push_columns(key, stream, data, ts)
             elif key in self._relations:
                 if not block:
                     raise Error(f"{name} is a relation; block=False is for streams, whose elements wait")
@@ -220,12 +221,20 @@ class Connection(Archiving, ReadsSources):
                     # What the elements left so far have closed is closed for the change.
                     self._step(None)
                 taken = self._relations[key].push(data, ts, 1 if sign is None else sign)
+                told = self._step(key)
             else:
                 raise self._unknown(name)
-            told = self._step(key)
         if told:
             self._callbacks.tell()
         return taken
+
+    def _push_columns(self, key: str, stream: StreamInput, data: Any, ts: Any) -> tuple[int, bool]:
+        """Push what may be much, part by part; how many were taken, and what `_step` says."""
+        try:
+            taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
+            return taken, self._step(key)
+        finally:
+            stream.store.keep()
 
     def advance(self, ts: int, stream: str | None = None) -> None:
         """A heartbeat: no later element of the stream (default: of any) has a timestamp <= ts."""

@@ -86,7 +86,8 @@ class StreamInput:
         data: a tuple (one row), a list of tuples or dicts, a dict of columns, or an Arrow, polars or pandas table.
         ts: an instant for all rows, or one per row; without it the TIMESTAMP BY column, else the clock. step: called
         after each `chunk` rows stored, so that what nobody has to keep is processed while it is warm and the store
-        stays small; everything has been checked before the first call. refuse: asked with the number of rows before
+        stays small; everything has been checked before the first call. Whoever gives it processes what is left, and
+        lets the store `keep` what then still stands in the arrays given. refuse: asked with the number of rows before
         any is stored; it may raise. DataError where something does not fit the
         schema; LateElementError for a row at or before the progress, unless the stream was declared LATE DROP.
         """
@@ -308,7 +309,7 @@ class StreamInput:
         if self.recorder is not None:
             self.recorder.add(ts, None, columns)
         if not len(self._waiting) and greatest <= self.progress + 1 and (not self._slack or _is_sorted(ts)):
-            self.store.append(ts, columns)
+            self.store.append(ts, columns, passes=is_live)
         else:
             self._waiting.add(ts, columns)
             self._release()

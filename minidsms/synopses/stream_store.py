@@ -23,6 +23,8 @@ T = TypeVar("T", bound=np.generic)
 
 _FIRST_CAPACITY = 1024
 _FREES_BEFORE_SHRINKING = 8
+_WORTH_PASSING = 2 * _FIRST_CAPACITY
+"""Elements of a push that are not copied into the ring before somebody wants them there."""
 _LARGE = 8 * _FIRST_CAPACITY
 """Rings up to here keep their size."""
 
@@ -43,8 +45,15 @@ class StreamStore:
     """A ring of columns with growing capacity (a power of two, at least twice what is held when it grows).
 
     mirrors: stores that take what comes here, too, as long as anybody reads them.
+
+    A large push into an empty store is not copied into the ring as long as nobody needs it there: the arrays pushed are
+    read themselves (`append` with `passes`, and `_passing`), and a query that keeps nothing is done with them when the
+    store is freed. Whoever asks for the ring gets it: then they are copied first, and so they are before the push
+    returns, for they belong to the application.
     """
 
+    _passing: tuple[Int64Array, Sequence[Column]] | None = None
+    """The instants and columns of [tail, head) where they stand outside the ring."""
     _places: Int64Array | None = None
     """See `places`; None where an array has been replaced since. Never that of another store."""
 
@@ -94,10 +103,18 @@ class StreamStore:
         if needed > self._mask + 1:
             self._resize(1 << (needed - 1).bit_length())
 
-    def append(self, ts: Int64Array, columns: Sequence[Column]) -> int:
-        """Append elements (ts nondecreasing, not below the last); returns the sequence number of the first."""
+    def append(self, ts: Int64Array, columns: Sequence[Column], passes: bool = False) -> int:
+        """Append elements (ts nondecreasing, not below the last); returns the sequence number of the first.
+
+        passes: whoever appends calls `keep` before the arrays may change; they need not be copied until then.
+        """
         n = len(ts)
         first = self.head
+        if passes and n >= _WORTH_PASSING and self.tail == first and not self.mirrors and _are_plain(ts, columns):
+            self._passing = ts, columns
+            self.head += n
+            return first
+        self.keep()
         if n > self._mask + 1 - len(self):
             self._grow(len(self) + n)
         self._put(first & self._mask, ts, columns)
@@ -108,6 +125,8 @@ class StreamStore:
 
     def append_row(self, ts: int, values: Sequence[Any]) -> None:
         """Append one element of stored scalars, None for NULL: `append` without its arrays, for single pushes."""
+        if self._passing is not None:
+            self.keep()
         if self.head - self.tail > self._mask:
             self._grow(len(self) + 1)
         at = self.head & self._mask
@@ -127,17 +146,33 @@ class StreamStore:
         for mirror in self.mirrors:
             mirror.append_row(ts, values)
 
+    def keep(self) -> None:
+        """Copy into the ring what stands outside of it."""
+        if self._passing is None:
+            return
+        (ts, columns), self._passing = self._passing, None
+        self.head = self.tail  # the ring is empty
+        if len(ts) > self._mask + 1:
+            self._grow(len(ts))
+        self._put(self.tail & self._mask, ts, columns)
+        self.head = self.tail + len(ts)
+
     def ts(self, start: int, stop: int) -> Int64Array:
         """The instants of the elements [start, stop); a view where they lie in one piece."""
+        if self._passing is not None:
+            return self._passing[0][start - self.tail : stop - self.tail]
         return self._read(self._ts, start, stop)
 
     @property
     def instants(self) -> tuple[Int64Array, int]:
         """(ring, mask): the instant of an element stands at seq & mask."""
+        self.keep()
         return self._ts, self._mask
 
     def ts_at(self, seq: int) -> int:
         """The instant of one element."""
+        if self._passing is not None:
+            return int(self._passing[0][seq - self.tail])
         return self._ts.item(seq & self._mask)
 
     def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
@@ -147,24 +182,30 @@ class StreamStore:
             start = seq.item(0)
             if seq.item(-1) - start == n - 1 and (is_run or n < 3 or bool((np.diff(seq) == 1).all())):
                 return self._view(column, start, start + n)
+        if self._passing is not None:
+            return self._passing[1][column].take(seq - self.tail)
         valid = self._valid[column]
         at = seq & self._mask
         return Column(self._values[column][at], None if valid is None else valid[at])
 
     def _view(self, column: int, start: int, stop: int) -> Column:
         """A column of the elements [start, stop); views where they lie in one piece."""
+        if self._passing is not None:
+            return self._passing[1][column].slice(start - self.tail, stop - self.tail)
         valid = self._valid[column]
         mask = None if valid is None else self._read(valid, start, stop)
         return Column(self._read(self._values[column], start, stop), mask)
 
     def raw(self, column: int) -> tuple[AnyArray, BoolArray | None, int]:
         """(values, valid, mask) of a column as it stands in the ring: an element's value is at seq & mask."""
+        self.keep()
         return self._values[column], self._valid[column], self._mask
 
     def places(self) -> tuple[Int64Array, int]:
         """(places, mask): where the columns stand in the ring, for kernels (`kernels.addresses`); to be asked for anew
         for each call.
         """
+        self.keep()
         table = self._places
         if table is None:
             rows = [
@@ -217,9 +258,12 @@ class StreamStore:
                 mirror.free()
         if self.head == self.tail and self._mask < _LARGE:
             return
-        if self.head - self.tail > self._peak:
+        if self._passing is None and self.head - self.tail > self._peak:
             self._peak = self.head - self.tail
         claimed = self.first_claimed()
+        if claimed < self.head:
+            self.keep()
+        self._passing = None
         if claimed > self.tail:
             self.tail = claimed
         self._frees += 1
@@ -312,3 +356,9 @@ class StreamStore:
         self._ts = moved[0]  # type: ignore[assignment]
         self._values = moved[1 : k + 1]  # type: ignore[assignment]
         self._valid = moved[k + 1 :]  # type: ignore[assignment]
+
+
+def _are_plain(ts: Int64Array, columns: Sequence[Column]) -> bool:
+    """The arrays are such as the ring's: kernels take them."""
+    arrays = [ts, *(c.values for c in columns), *(c.valid for c in columns if c.valid is not None)]
+    return all(array.flags.c_contiguous and array.flags.writeable and array.flags.aligned for array in arrays)
