@@ -5,7 +5,8 @@ broken constraint would have needed it; where many rows go, of one key in eight.
 counted, or estimated, with one in some thousands that comes for none (`SET k_mon = 'lossy'`; Babu 2005, section 6.1.6:
 false negatives).
 
-Invariant: a filter is given up when the last of its rows has left its window.
+Invariant: a filter is given up when the last of its rows has left its window; it takes rows of an eighth of that at
+most, lest those that came first be remembered for much longer.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _SHARE = 8
 
 
 class _Filter:
-    """keys: room for so many.  held: how many there are.  newest: the greatest clock of their rows.  share: it knows
-    one key in so many.
+    """keys: room for so many.  held: how many there are.  oldest, newest: clocks of the first row, and the greatest.
+    share: it knows one key in so many.
     """
 
     def __init__(self, keys: int) -> None:
@@ -35,14 +36,15 @@ class _Filter:
         self.keys = keys
         self.share = 1 if keys == _FIRST_KEYS else _SHARE
         self.held = 0
-        self.newest = -(2**63)
+        self.oldest = self.newest = -(2**63)
 
 
 class LostKeys:
-    """sides: how many there are."""
+    """windows: of each side, for how long rows of its stream stay, in the units of their clock; None: for good."""
 
-    def __init__(self, sides: int) -> None:
-        self._filters: list[list[_Filter]] = [[] for _ in range(sides)]
+    def __init__(self, windows: Sequence[int | None]) -> None:
+        self._spans = [None if window is None else window // 8 for window in windows]
+        self._filters: list[list[_Filter]] = [[] for _ in windows]
 
     @property
     def nbytes(self) -> int:
@@ -51,7 +53,11 @@ class LostKeys:
 
     def add(self, side: int, keys: Int64Array, clock: Int64Array) -> None:
         """Rows of a side's stream go. keys: of the side.  clock: the rows' instants or numbers."""
-        filters = self._filters[side]
+        filters, span = self._filters[side], self._spans[side]
+        if filters and span is not None and len(keys) and int(clock[0]) - filters[-1].oldest > span:
+            # As large as what the last one came to hold.
+            full = filters[-1]
+            filters.append(_Filter(full.keys if 4 * full.held > full.keys else max(_FIRST_KEYS, full.keys // 4)))
         while len(keys):
             if not filters or filters[-1].held == filters[-1].keys:
                 filters.append(_Filter(min(_MOST_KEYS, 4 * filters[-1].keys) if filters else _FIRST_KEYS))
@@ -63,6 +69,8 @@ class LostKeys:
                     break
             room = last.keys - last.held
             bloom_add(last.bits, np.ascontiguousarray(keys[:room]))
+            if not last.held:
+                last.oldest = int(clock[0])
             last.held += min(room, len(keys))
             last.newest = max(last.newest, int(clock[:room].max()))
             keys, clock = keys[room:], clock[room:]
@@ -89,7 +97,7 @@ class LostKeys:
         for s, filters in enumerate(self._filters):
             for n, each in enumerate(filters):
                 state[f"bits{s}.{n}"] = each.bits
-                state[f"figures{s}.{n}"] = np.array([each.keys, each.held, each.newest], np.int64)
+                state[f"figures{s}.{n}"] = np.array([each.keys, each.held, each.oldest, each.newest], np.int64)
         return state
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -97,9 +105,10 @@ class LostKeys:
         for s in range(len(self._filters)):
             self._filters[s] = []
             while (name := f"{s}.{len(self._filters[s])}") and f"bits{name}" in arrays:
-                keys, held, newest = arrays[f"figures{name}"].tolist()
+                keys, held, oldest, newest = arrays[f"figures{name}"].tolist()
                 each = _Filter(keys)
-                each.bits, each.held, each.newest = arrays[f"bits{name}"].copy(), held, newest
+                each.bits, each.held = arrays[f"bits{name}"].copy(), held
+                each.oldest, each.newest = oldest, newest
                 self._filters[s].append(each)
 
     def live_codes(self) -> Sequence[Int64Array]:

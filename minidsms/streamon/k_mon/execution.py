@@ -78,7 +78,8 @@ class StateReduction:
         """Rows that went for good before they left their windows."""
         self.discarded = 0
         """Those of them that went because of a constraint that is watched."""
-        self.lost = LostKeys(2 * len(edges))
+        windows = [None if f[CLOCK] not in (RANGE, ROWS) else int(f[LENGTH]) for f in rows.figures]
+        self.lost = LostKeys([windows[int(i)] for i in rows.sides[:, STREAM]])
         self.may_be_lost = 0
         """Rows that came for one that had been discarded: each may lack a result."""
         self.limits = no_limits(len(edges))
