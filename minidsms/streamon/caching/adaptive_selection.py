@@ -149,7 +149,8 @@ class CacheSelection:
         if losers:
             return self._evict(losers, "net benefit has become negative")
         if self._is_profiling:
-            return self._choose() if self._profiler.is_ready else None
+            is_known = self._profiler.is_ready and len(self._values_of(self._used)) == len(self._used)
+            return self._choose() if is_known else None
         interval = self.options.interval if self._has_shifted() else self._interval
         if self._profiler.elements - self._rested_since >= interval and not self._trial.is_running:
             return self._profile_again()
@@ -346,7 +347,9 @@ class CacheSelection:
         for spec, value in known.items():
             if not self._is_refused(spec) or spec in self._used:
                 store = shared_key(spec, self._orders, self._executor.join.equalities)
-                priced.append(Priced(spec, store, value.processing, value.cost))
+                # What was used in vain is thought to save half of what its statistics say, then a quarter.
+                doubted = value.benefit * (1 - 0.5 ** self._refused.get(spec, (0, 0))[1])
+                priced.append(Priced(spec, store, value.processing + doubted, value.cost))
         return Problem(self._orders, tuple(tuple(d * c for d, c in zip(p.d, p.c)) for p in pipelines), tuple(priced))
 
     def _best_case(self, spec: CacheSpec) -> float:
