@@ -79,7 +79,10 @@ class _Waiting:
             return compiling.plain(definition)
         ahead.start(waiting.definition for waiting in _waiting if waiting is not self and waiting.bound is None)
         with store.alone(definition.name):
-            bound = _kept(definition) or _linked(definition, compiling.compile_and_keep(definition))
+            bound = _kept(definition)
+            if bound is None:
+                code = compiling.compile_and_keep(definition)
+                bound = None if code is None else _linked(definition, code)
         return bound or compiling.plain(definition)
 
 

@@ -30,11 +30,17 @@ if TYPE_CHECKING:
 _OPTIONS = {"nogil": True, "_nrt": False}
 
 
-def compile_and_keep(definition: Definition) -> ObjectCode:
-    """Object code with the kernel's entry as its only symbol; kept for the next process."""
+def compile_and_keep(definition: Definition) -> ObjectCode | None:
+    """Object code with the kernel's entry as its only symbol; kept for the next process.
+
+    None where numba, of another version than these, has no longer, or not yet, what is used of its inside.
+    """
     announce()
-    with global_compiler_lock:
-        code = _object_code(definition)
+    try:
+        with global_compiler_lock:
+            code = _object_code(definition)
+    except AttributeError:
+        return None
     store.write(definition.name, environment.mark(definition.digest), code)
     return code
 

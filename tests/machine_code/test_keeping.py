@@ -102,6 +102,15 @@ def test_where_arrays_lie_otherwise_the_plain_compiler_serves(tmp_path: Path) ->
     assert _run(tmp_path, elsewhere) == "42 True"
 
 
+def test_with_a_numba_of_another_inside_the_plain_compiler_serves(tmp_path: Path) -> None:
+    another = USE.replace(
+        "import kernels_of_test",
+        "from minidsms.machine_code import compiling\ndel compiling.compiler.compile_extra\nimport kernels_of_test",
+    )
+    assert _run(tmp_path, another) == "42 True"
+    assert _kept(tmp_path) == []
+
+
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
     assert _run(tmp_path) == "42 True"

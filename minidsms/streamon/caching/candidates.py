@@ -11,7 +11,6 @@ products are no candidates, nor are single inputs: their index is as fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from itertools import combinations
 
 from minidsms.streamon.caching.contracts import CacheSpec, Equality, Orders
 
@@ -84,14 +83,3 @@ def _is_connected(inputs: Collection[int], equalities: Sequence[Equality]) -> bo
         if not more:
             return len(reached) == len(inputs)
         reached |= more
-
-
-def hierarchy(candidates: Sequence[CacheSpec], pipeline: int) -> dict[CacheSpec, CacheSpec | None]:
-    """Of each candidate of a pipeline the smallest that contains it, None at a root (figure 5.8). They must nest."""
-    own = sorted((c for c in candidates if c.pipeline == pipeline), key=lambda c: len(c.segment))
-    for one, other in combinations(own, 2):
-        assert set(one.segment) <= set(other.segment) or set(one.segment).isdisjoint(other.segment)
-    return {
-        one: next((other for other in own[place + 1 :] if set(one.segment) < set(other.segment)), None)
-        for place, one in enumerate(own)
-    }

@@ -94,11 +94,6 @@ def key_parts(spec: CacheSpec, orders: Orders, equalities: tuple[Equality, ...])
     return tuple(sorted(parts))
 
 
-def key_columns(spec: CacheSpec, orders: Orders, equalities: tuple[Equality, ...]) -> tuple[Attribute, ...]:
-    """The attributes of earlier inputs whose values are the key of a probe, in the order of `key_parts`."""
-    return tuple(part.probe for part in key_parts(spec, orders, equalities))
-
-
 def _representatives(inputs: Sequence[int], equalities: Sequence[Equality]) -> dict[Attribute, Attribute]:
     """Of each attribute that equalities within these inputs compare, the one that stands for its class: of the inputs
     in the order given the first, of its columns the least.

@@ -63,13 +63,6 @@ class KConstraint:
         return f"{self.kind.value} on {self.stream}.{', '.join(self.attributes)}"
 
 
-@dataclass(frozen=True)
-class KEstimate:
-    """k: the adherence parameter in use, None for infinity (the constraint is not used)."""
-
-    k: int | None
-
-
 class User(Protocol):
     """Somebody who uses a constraint, for SHOW CONSTRAINTS."""
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 
 import pytest
 
-from minidsms.streamon.caching.candidates import global_candidates, hierarchy, prefix_candidates, prefix_sets
+from minidsms.streamon.caching.candidates import global_candidates, prefix_candidates, prefix_sets
 from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan, group, problem_of, satisfies_prefix
 
 SIX_ORDERS = ((1, 2, 3, 4, 5), (0, 2, 4, 3, 5), (1, 0, 3, 4, 5), (4, 0, 1, 2, 5), (3, 1, 2, 0, 5), (1, 0, 3, 4, 2))
 SIX_WAY = tuple(((i, 0), (j, 0)) for i, j in combinations(range(6), 2))
+
+
+def hierarchy(candidates: Sequence[CacheSpec], pipeline: int) -> dict[CacheSpec, CacheSpec | None]:
+    """Of each candidate of a pipeline the smallest that contains it, None at a root (figure 5.8). They must nest."""
+    own = sorted((c for c in candidates if c.pipeline == pipeline), key=lambda c: len(c.segment))
+    for one, other in combinations(own, 2):
+        assert set(one.segment) <= set(other.segment) or set(one.segment).isdisjoint(other.segment)
+    return {
+        one: next((other for other in own[place + 1 :] if set(one.segment) < set(other.segment)), None)
+        for place, one in enumerate(own)
+    }
 
 
 def test_5_5_1_four_sets_have_the_prefix_property() -> None:

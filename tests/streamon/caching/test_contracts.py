@@ -9,7 +9,6 @@ from minidsms.streamon.caching.contracts import (
     JoinPlan,
     KeyPart,
     group,
-    key_columns,
     key_parts,
     overlap,
     problem_of,
@@ -28,7 +27,6 @@ def test_the_cache_of_figure_5_7_is_probed_with_r1_a_and_keyed_by_r2_a():
     orders = ((1, 2), (2, 0), (1, 0))
     spec = CacheSpec(0, (1, 2))
     assert key_parts(spec, orders, THREE_WAY) == (KeyPart(stored=(1, 0), probe=(0, 0)),)
-    assert key_columns(spec, orders, THREE_WAY) == ((0, 0),)
 
 
 def test_the_segment_r2_r3_of_figure_5_7_satisfies_the_prefix_invariant_and_r2_r1_does_not():
