@@ -1,8 +1,8 @@
 """Random joins along trees of keys, over streams that keep constraints more or less: cases for k-Mon.
 
-Every stream is S0 (a INTEGER, b INTEGER, x FLOAT), S1, ..; that of a child has KEY (a), and its keys never repeat. Keys
-run up with time; how far rows of one stream lie from their order, and the streams from each other, changes at random
-within a feed, so that k of every constraint jumps.
+Every stream is S0 (a INTEGER, b INTEGER, x FLOAT), S1, ..; that of a child has KEY (a), and its keys repeat only where
+that is asked for. Keys run up with time; how far rows of one stream lie from their order, and the streams from each
+other, changes at random within a feed, so that k of every constraint jumps.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def random_tree_case(seed: int, size: int = 14) -> Case:
-    """The case of a seed; `size` is about how many elements a stream gets."""
+def random_tree_case(seed: int, size: int = 14, repeats: float = 0.0) -> Case:
+    """The case of a seed; `size` is about how many elements a stream gets.
+
+    repeats: the share of rows that may violate the key of their stream; 1: no key is declared.
+    """
     rng = Random(seed)
     tree = rng.choice(_TREES)
     n = 1 + max(max(p, c) for p, _, c in tree)
@@ -38,7 +41,8 @@ def random_tree_case(seed: int, size: int = 14) -> Case:
         size = size // 2  # the definition goes through all combinations
     keyed = children | ({0} if rng.random() < 0.3 else set())
     declarations = tuple(
-        f"CREATE STREAM S{i} (a INTEGER, b INTEGER, x FLOAT)" + (" KEY (a)" if i in keyed else "") for i in range(n)
+        f"CREATE STREAM S{i} (a INTEGER, b INTEGER, x FLOAT)" + (" KEY (a)" if i in keyed and repeats < 1 else "")
+        for i in range(n)
     )
     windows = [_window(rng) for _ in range(n)]
     order = rng.sample(range(n), n)
@@ -51,7 +55,7 @@ def random_tree_case(seed: int, size: int = 14) -> Case:
     query = (
         f"SELECT {shown} FROM {', '.join(f'S{i}{windows[i]}' for i in order)} WHERE {' AND '.join(conditions)}{group}"
     )
-    return Case(declarations, query, _feed(rng, n, keyed, size))
+    return Case(declarations, query, _feed(rng, n, keyed, size, repeats))
 
 
 def _window(rng: Random) -> str:
@@ -60,7 +64,7 @@ def _window(rng: Random) -> str:
     )
 
 
-def _feed(rng: Random, n: int, keyed: set[int], size: int) -> tuple[Step, ...]:
+def _feed(rng: Random, n: int, keyed: set[int], size: int, repeats: float) -> tuple[Step, ...]:
     """Rows in order of time, in pushes of various sizes, ending with a heartbeat on all."""
     nulls = rng.choice((0.0, 0.1))
     gap = rng.choice((0, 1, 1, 2))
@@ -75,7 +79,7 @@ def _feed(rng: Random, n: int, keyed: set[int], size: int) -> tuple[Step, ...]:
         ts += rng.randrange(gap + 1)
         i = rng.randrange(n)
         a = max(0, step // n + leads[i] + rng.randrange(-spread, spread + 1))
-        if i in keyed:
+        if i in keyed and (not repeats or rng.random() >= repeats):
             while a in used[i]:
                 a += 1
             used[i].add(a)

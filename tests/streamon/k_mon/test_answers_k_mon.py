@@ -20,13 +20,15 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"state_reduction": "k-mon", "forced_every": 1},
     {"state_reduction": "swj", "forced_every": 1},
 )
+TRUSTING = {"state_reduction": "k-mon", "k_mon": "trusting", "forced_every": 1}
+"""Where declared keys hold."""
 SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
 
 
-def check_seed(seed: int) -> None:
-    case = random_tree_case(seed)
+def check_seed(seed: int, repeats: float = 0.0) -> None:
+    case = random_tree_case(seed, repeats=repeats)
     expected = run_definition(case)
-    for i, way in enumerate(WAYS):
+    for i, way in enumerate(WAYS if repeats else (*WAYS, TRUSTING)):
         batch_size = (1, 2, 7, 65_536)[(seed + i) % 4]
         options = {"batch_size": batch_size, "scheduler": SCHEDULERS[(seed + i) // 4 % 4], **way}
         assert check(case, None, expected, **options) == "agreed", (seed, options)
@@ -36,6 +38,20 @@ def check_seed(seed: int) -> None:
 def test_what_a_join_keeps_does_not_show_in_any_answer(start: int) -> None:
     for seed in range(start, start + 15):
         check_seed(seed)
+
+
+@pytest.mark.parametrize("repeats", [0.1, 1.0], ids=["violated", "undeclared"])
+def test_answers_do_not_depend_on_what_is_said_of_keys(repeats: float) -> None:
+    for seed in range(50, 62):
+        check_seed(seed, repeats)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("repeats", [0.1, 1.0], ids=["violated", "undeclared"])
+@pytest.mark.parametrize("start", range(4000, 5000, 100))
+def test_thousands_of_answers_do_not_depend_on_what_is_said_of_keys(start: int, repeats: float) -> None:
+    for seed in range(start, start + 100):
+        check_seed(seed, repeats)
 
 
 @pytest.mark.long
