@@ -206,6 +206,166 @@ def _begin(runs, figures, cells, instant, deletions):  # type: ignore[no-untyped
         figures[j, LO], figures[j, HI] = low, high
 
 
+@helper(inline=True)
+def _put_out(figures, cells, outs, walks, state, sign, out, out_ts, out_sign, found):  # type: ignore[no-untyped-def]
+    """Write the rows chosen side by side into row `found` of the output."""
+    width = len(outs)
+    mask = int64(0)
+    for c in range(width):
+        row = figures[outs[c, 0], BASE] + walks[1, outs[c, 0]] * figures[outs[c, 0], STRIDE]
+        out[found, c] = cells[row + outs[c, 1]]
+        if outs[c, 2] >= 0:
+            mask |= ((cells[row + outs[c, 2]] >> outs[c, 3]) & 1) << c
+    out[found, width] = mask
+    out_ts[found] = state[INSTANT]
+    out_sign[found] = sign
+
+
+@helper(inline=True)
+def _keep_result(figures, cells, walks, state, results, free, heap_keys, heap_slots, sizes, words):  # type: ignore[no-untyped-def]
+    """Keep the result of these words until the first of the rows chosen leaves; a place is free."""
+    state[TOP] -= 1
+    r = free[state[TOP]]
+    results[r, REFERENCES] = 0
+    results[r, IS_ALIVE] = 1
+    for c in range(len(words)):
+        results[r, RESULT + c] = words[c]
+    end = int64(_NEVER)
+    for m in range(len(figures)):
+        row = figures[m, BASE] + walks[1, m] * figures[m, STRIDE]
+        if figures[m, CLOCK] == RANGE and cells[row] <= _NEVER - figures[m, LENGTH]:
+            end = min(end, cells[row] + figures[m, LENGTH])
+        elif figures[m, CLOCK] == ROWS:
+            h = figures[m, HEAP]
+            number = cells[row + figures[m, NUMBER]]
+            _sift_up(heap_keys[h], heap_slots[h], sizes[h], number, r)
+            sizes[h] += 1
+            results[r, REFERENCES] += 1
+    if end < _NEVER:
+        _sift_up(heap_keys[0], heap_slots[0], sizes[0], end, r)
+        sizes[0] += 1
+        results[r, REFERENCES] += 1
+    if results[r, REFERENCES] == 0:
+        state[TOP] += 1  # it never ends
+
+
+@helper(inline=True)
+def _take_ended(figures, state, results, free, heap_keys, heap_slots, sizes, out, out_ts, out_sign, found):  # type: ignore[no-untyped-def]
+    """Put out, as deletions, the results kept that end at the instant, until `out` is full; returns what stands there.
+
+    Heap 0 goes by instants, the others by the numbers of their streams.
+    """
+    for h in range(len(sizes)):
+        past = state[INSTANT]
+        for m in range(len(figures)):
+            if figures[m, CLOCK] == ROWS and figures[m, HEAP] == h:
+                past = figures[m, BOUND] - 1
+        while sizes[h] > 0 and heap_keys[h, 0] <= past and found < len(out_ts):
+            is_now = h > 0 or heap_keys[0, 0] == state[INSTANT]
+            r = _take_least(heap_keys[h], heap_slots[h], sizes[h])
+            sizes[h] -= 1
+            results[r, REFERENCES] -= 1
+            if results[r, IS_ALIVE] != 0:
+                results[r, IS_ALIVE] = 0
+                if is_now:
+                    for c in range(out.shape[1]):
+                        out[found, c] = results[r, RESULT + c]
+                    out_ts[found] = state[INSTANT]
+                    out_sign[found] = -1
+                    found += 1
+            if results[r, REFERENCES] == 0:
+                free[state[TOP]] = r
+                state[TOP] += 1
+    return found
+
+
+@helper(inline=True)
+def _first_leaving(figures, cells, state, i):  # type: ignore[no-untyped-def]
+    """The first stream from i on whose oldest row leaves at the instant; how many streams there are, if none does."""
+    while i < len(figures):
+        low = figures[i, LO]
+        at = figures[i, BASE] + low * figures[i, STRIDE]
+        if low < figures[i, HI]:
+            if figures[i, CLOCK] == RANGE and cells[at] <= state[INSTANT] - figures[i, LENGTH]:
+                break
+            if figures[i, CLOCK] == ROWS and cells[at + figures[i, NUMBER]] < figures[i, BOUND]:
+                break
+        i += 1
+    return i
+
+
+@helper(inline=True)
+def _enter(figures, of_stream, sides, parts, cells, heads, state, i, slot):  # type: ignore[no-untyped-def]
+    """The row in this slot comes in: it counts for clusters, and is linked or waits for its pipeline.
+
+    Returns a row that agrees with it in a key, or -1.
+    """
+    at = figures[i, BASE] + slot * figures[i, STRIDE]
+    twin = int64(-1)
+    for x in range(figures[i, SIDE], figures[i, SIDES_END]):
+        s = of_stream[x]
+        if sides[s, UNIQUE] != 0 and twin < 0:
+            twin = _first_equal(cells, heads, figures, parts, sides, at, s, s)
+    figures[i, HI] += 1
+    figures[i, COUNT] += 1
+    for x in range(figures[i, SIDE], figures[i, SIDES_END]):
+        s = of_stream[x]
+        other = sides[s ^ 1, STREAM]
+        c = sides[s ^ 1, CLUSTER]
+        if c >= 0:
+            # This row is one of the cluster that its child counts.
+            child = _first_equal(cells, heads, figures, parts, sides, at, s, s ^ 1)
+            if child >= 0:
+                child = figures[other, BASE] + child * figures[other, STRIDE] + c
+                cells[child] = figures[i, COUNT] if cells[child] < 0 else cells[child] + 1
+        c = sides[s, CLUSTER]
+        if c >= 0 and _first_equal(cells, heads, figures, parts, sides, at, s, s ^ 1) >= 0:
+            cells[at + c] = figures[other, COUNT]
+    if figures[i, LEAVES_AT_ONCE] != 0:
+        state[WAITING] = slot
+        state[PRODUCED] = 0
+    else:
+        _link(cells, heads, figures, of_stream, parts, sides, i, slot)
+    return twin
+
+
+@helper(inline=True)
+def _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth):  # type: ignore[no-untyped-def]
+    """Follow the pipeline of a row of stream i to the next row of its result; returns the depth, which is -1 when there
+    is none, and the slots inspected. The slots chosen stand in `walks`.
+    """
+    last = len(figures) - 2
+    inspected = 0
+    while depth >= 0:
+        s = steps[i, depth]
+        t = s ^ 1
+        own, j = sides[s, STREAM], sides[t, STREAM]
+        source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
+        base, stride, low, following = figures[j, BASE], figures[j, STRIDE], figures[j, LO], sides[t, NEXT]
+        x = walks[0, depth]
+        is_found = False
+        while x >= low:
+            at = base + x * stride
+            inspected += 1
+            if _equal(cells, source, s, at, t, parts, sides):
+                is_found = True
+                walks[1, j] = x
+                walks[0, depth] = cells[at + following]
+                break
+            x = cells[at + following]
+        if not is_found:
+            depth -= 1
+        elif depth == last:
+            break
+        else:
+            depth += 1
+            s = steps[i, depth]
+            own = sides[s, STREAM]
+            source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
+            walks[0, depth] = heads[_bucket(cells, source, parts, sides, s, s ^ 1)]
+    return depth, inspected
+
+
 _INT = "int64[:, ::1]"
 
 
@@ -215,29 +375,9 @@ _INT = "int64[:, ::1]"
     " int64)"
 )
 def k_mon_join(  # type: ignore[no-untyped-def]
-    runs,
-    figures,
-    of_stream,
-    sides,
-    parts,
-    steps,
-    cells,
-    heads,
-    outs,
-    walks,
-    state,
-    deletions,
-    is_netted,
-    results,
-    free,
-    heap_keys,
-    heap_slots,
-    sizes,
-    out,
-    out_ts,
-    out_sign,
-    found,
-):
+    runs, figures, of_stream, sides, parts, steps, cells, heads, outs, walks, state, deletions, is_netted, results,
+    free, heap_keys, heap_slots, sizes, out, out_ts, out_sign, found,
+):  # fmt: skip
     """Join what is left of the runs, up to state[UNTIL]; returns how many rows stand in `out`.
 
     steps: (n, n - 1): the side by which each step of a stream's pipeline leaves for the other side's stream.
@@ -247,83 +387,28 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     results, free, heap_keys, heap_slots, sizes: results kept, their free places, their heaps.
     `out` is in ts order, deletions first; state[STATUS] says how the call ended.
     O(elements + results + slots inspected), and the logarithm of the results kept for each of them.
-    """  # fmt: skip
-    n, width = len(figures), len(outs)
-    last = n - 2
-    limit = len(out_ts)
+    """
+    n, limit = len(figures), len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
-    inspected = 0
     status = DONE
-    while True:
-        # The pipeline of the row `slot` of stream i.
+    while status == DONE:
         while depth >= 0:
-            s = steps[i, depth]
-            t = s ^ 1
-            own, j = sides[s, STREAM], sides[t, STREAM]
-            source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
-            base, stride, low = figures[j, BASE], figures[j, STRIDE], figures[j, LO]
-            x = walks[0, depth]
-            descends = False
-            while x >= low:
-                at = base + x * stride
-                inspected += 1
-                if _equal(cells, source, s, at, t, parts, sides):
-                    walks[1, j] = x
-                    if depth < last:
-                        descends = True
-                        x = cells[at + sides[t, NEXT]]
-                        break
-                    if found == limit:
-                        status = FULL
-                        break
-                    if deletions == KEPT and state[TOP] == 0:
-                        status = GROW
-                        break
-                    mask = int64(0)
-                    for c in range(width):
-                        row = figures[outs[c, 0], BASE] + walks[1, outs[c, 0]] * figures[outs[c, 0], STRIDE]
-                        out[found, c] = cells[row + outs[c, 1]]
-                        if outs[c, 2] >= 0:
-                            mask |= ((cells[row + outs[c, 2]] >> outs[c, 3]) & 1) << c
-                    out[found, width] = mask
-                    out_ts[found] = state[INSTANT]
-                    out_sign[found] = 1 if phase == _INSERT else -1
-                    state[PRODUCED] = 1
-                    if deletions == KEPT:
-                        state[TOP] -= 1
-                        r = free[state[TOP]]
-                        results[r, REFERENCES] = 0
-                        results[r, IS_ALIVE] = 1
-                        for c in range(width + 1):
-                            results[r, RESULT + c] = out[found, c]
-                        end = int64(_NEVER)
-                        for m in range(n):
-                            row = figures[m, BASE] + walks[1, m] * figures[m, STRIDE]
-                            if figures[m, CLOCK] == RANGE and cells[row] <= _NEVER - figures[m, LENGTH]:
-                                end = min(end, cells[row] + figures[m, LENGTH])
-                            elif figures[m, CLOCK] == ROWS:
-                                h = figures[m, HEAP]
-                                number = cells[row + figures[m, NUMBER]]
-                                _sift_up(heap_keys[h], heap_slots[h], sizes[h], number, r)
-                                sizes[h] += 1
-                                results[r, REFERENCES] += 1
-                        if end < _NEVER:
-                            _sift_up(heap_keys[0], heap_slots[0], sizes[0], end, r)
-                            sizes[0] += 1
-                            results[r, REFERENCES] += 1
-                        if results[r, REFERENCES] == 0:
-                            state[TOP] += 1  # it never ends
-                    found += 1
-                x = cells[at + sides[t, NEXT]]
-            walks[0, depth] = x
-            if status != DONE:
+            # Asked before a row is looked for, so that none is passed over.
+            if found == limit or (deletions == KEPT and state[TOP] == 0):
+                status = FULL if found == limit else GROW
                 break
-            depth = depth + 1 if descends else depth - 1
-            if descends:
-                s = steps[i, depth]
-                own = sides[s, STREAM]
-                source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
-                walks[0, depth] = heads[_bucket(cells, source, parts, sides, s, s ^ 1)]
+            depth, inspected = _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth)
+            state[INSPECTED] += inspected
+            if depth >= 0:
+                _put_out(
+                    figures, cells, outs, walks, state, 1 if phase == _INSERT else -1, out, out_ts, out_sign, found
+                )
+                state[PRODUCED] = 1
+                if deletions == KEPT:
+                    _keep_result(
+                        figures, cells, walks, state, results, free, heap_keys, heap_slots, sizes, out[found]
+                    )  # fmt: skip
+                found += 1
         if status != DONE:
             break
         if state[WAITING] >= 0:
@@ -339,59 +424,17 @@ def k_mon_join(  # type: ignore[no-untyped-def]
             state[INSTANT] = instant
             state[FIRST] = found
             _begin(runs, figures, cells, instant, deletions)
-            phase = int64(_DELETE)
-            i = int64(0)
-        elif phase == _DELETE and deletions == KEPT:
-            # Heap 0 goes by instants, the others by the numbers of their streams.
-            for h in range(len(sizes)):
-                past = state[INSTANT]
-                for m in range(n):
-                    if figures[m, CLOCK] == ROWS and figures[m, HEAP] == h:
-                        past = figures[m, BOUND] - 1
-                while sizes[h] > 0 and heap_keys[h, 0] <= past:
-                    if found == limit:
-                        status = FULL
-                        break
-                    is_now = h > 0 or heap_keys[0, 0] == state[INSTANT]
-                    r = _take_least(heap_keys[h], heap_slots[h], sizes[h])
-                    sizes[h] -= 1
-                    results[r, REFERENCES] -= 1
-                    if results[r, IS_ALIVE] != 0:
-                        results[r, IS_ALIVE] = 0
-                        if is_now:
-                            for c in range(width + 1):
-                                out[found, c] = results[r, RESULT + c]
-                            out_ts[found] = state[INSTANT]
-                            out_sign[found] = -1
-                            found += 1
-                    if results[r, REFERENCES] == 0:
-                        free[state[TOP]] = r
-                        state[TOP] += 1
-                if status != DONE:
-                    break
-            if status != DONE:
-                break
-            state[MIDDLE] = found
-            phase = int64(_INSERT)
-            i = int64(0)
+            phase, i = int64(_DELETE), int64(0)
         elif phase == _DELETE:
+            if deletions == KEPT:
+                found = _take_ended(
+                    figures, state, results, free, heap_keys, heap_slots, sizes, out, out_ts, out_sign, found
+                )
+                if found == limit:
+                    status = FULL
+                    break
             # The next row that leaves, against what is left.
-            if deletions == PROBED:
-                while i < n:
-                    low = figures[i, LO]
-                    at = figures[i, BASE] + low * figures[i, STRIDE]
-                    leaves = low < figures[i, HI]
-                    if leaves and figures[i, CLOCK] == RANGE:
-                        leaves = cells[at] <= state[INSTANT] - figures[i, LENGTH]
-                    elif leaves and figures[i, CLOCK] == ROWS:
-                        leaves = cells[at + figures[i, NUMBER]] < figures[i, BOUND]
-                    else:
-                        leaves = False
-                    if leaves:
-                        break
-                    i += 1
-            else:
-                i = int64(n)
+            i = _first_leaving(figures, cells, state, i) if deletions == PROBED else int64(n)
             if i < n:
                 slot = figures[i, LO]
                 figures[i, LO] += 1
@@ -399,39 +442,13 @@ def k_mon_join(  # type: ignore[no-untyped-def]
                     depth = int64(0)
             else:
                 state[MIDDLE] = found
-                phase = int64(_INSERT)
-                i = int64(0)
+                phase, i = int64(_INSERT), int64(0)
         else:
             while i < n and figures[i, HI] == figures[i, STOP]:
                 i += 1
             if i < n:
                 slot = figures[i, HI]
-                at = figures[i, BASE] + slot * figures[i, STRIDE]
-                twin = int64(-1)
-                for x in range(figures[i, SIDE], figures[i, SIDES_END]):
-                    s = of_stream[x]
-                    if sides[s, UNIQUE] != 0 and twin < 0:
-                        twin = _first_equal(cells, heads, figures, parts, sides, at, s, s)
-                figures[i, HI] += 1
-                figures[i, COUNT] += 1
-                for x in range(figures[i, SIDE], figures[i, SIDES_END]):
-                    s = of_stream[x]
-                    other = sides[s ^ 1, STREAM]
-                    c = sides[s ^ 1, CLUSTER]
-                    if c >= 0:
-                        # This row is one of the cluster that its child counts.
-                        child = _first_equal(cells, heads, figures, parts, sides, at, s, s ^ 1)
-                        if child >= 0:
-                            child = figures[other, BASE] + child * figures[other, STRIDE] + c
-                            cells[child] = figures[i, COUNT] if cells[child] < 0 else cells[child] + 1
-                    c = sides[s, CLUSTER]
-                    if c >= 0 and _first_equal(cells, heads, figures, parts, sides, at, s, s ^ 1) >= 0:
-                        cells[at + c] = figures[other, COUNT]
-                if figures[i, LEAVES_AT_ONCE] != 0:
-                    state[WAITING] = slot
-                    state[PRODUCED] = 0
-                else:
-                    _link(cells, heads, figures, of_stream, parts, sides, i, slot)
+                twin = _enter(figures, of_stream, sides, parts, cells, heads, state, i, slot)
                 depth = int64(0)
                 if twin >= 0:
                     state[OTHER] = twin
@@ -443,12 +460,8 @@ def k_mon_join(  # type: ignore[no-untyped-def]
         if depth == 0:
             s = steps[i, 0]
             walks[1, i] = slot
-            at = figures[i, BASE] + slot * figures[i, STRIDE]
-            walks[0, 0] = heads[_bucket(cells, at, parts, sides, s, s ^ 1)]
-        if status != DONE:
-            break
+            walks[0, 0] = heads[_bucket(cells, figures[i, BASE] + slot * figures[i, STRIDE], parts, sides, s, s ^ 1)]
     state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
-    state[INSPECTED] += inspected
     state[STATUS] = status
     return found
 

@@ -122,6 +122,8 @@ class KMonRows:
         self.parts: Int64Array = np.array(parts, np.int64)
         self.of_stream: Int64Array = np.array(of_stream, np.int64)
         self._capacities = [0] * n
+        self.least_room = [_LEAST_ROOM] * n
+        """Rows of each stream that there is room for when room has been made."""
         self.messages = np.zeros(0, np.uint8)
         self._allocate([_LEAST_ROOM] * n)
 
@@ -223,7 +225,10 @@ class KMonRows:
             int(np.count_nonzero(verdicts[first : first + int(self.figures[i, HI])] == reduction.KEPT))
             for i, first in enumerate(begin)
         ]
-        capacities = [held + max(need, _LEAST_ROOM, held // 2) for held, need in zip(staying, needs)]
+        capacities = [
+            held + max(need, _LEAST_ROOM, least, held // 2)
+            for held, need, least in zip(staying, needs, self.least_room)
+        ]
         old_figures, old_cells = self.figures.copy(), self.cells
         if wider is not None:
             self.figures[wider, STRIDE] += 1

@@ -83,6 +83,8 @@ class StateReduction:
         self.may_be_lost = 0
         """Rows that came for one that had been discarded: each may lack a result."""
         self.limits = no_limits(len(edges))
+        self._asked = [True] * (2 * len(edges))
+        """By side: whether its dead keys are of use."""
         self.may_adapt: Callable[[], bool] | None = None
         """Asked before constraints are used; None: they are."""
         self.forced: Random | None = None
@@ -161,9 +163,11 @@ class StateReduction:
                     found = [a or bool(b) for a, b in zip(found, keys)]
                 keys = found
                 self.watching.take_keys(keys)
-                self.watching.reckon(self.rows.figures, until)
+                if self.watching.reckon(self.rows.figures, until):
+                    self.rows.least_room = self.watching.room(self.rows.figures)
                 self.limits = self.watching.limits(self.rows.figures[:, COUNT], forced)
         self.rows.sides[:, UNIQUE] = keys
+        self._asked = [self._is_asked(s) for s in range(len(self.rows.sides))]
 
     def _trusted(self) -> BoolArray:
         """The sides of declared keys that no two rows have been seen to violate."""
@@ -283,6 +287,8 @@ class StateReduction:
             self.spill.expire(i, present)
             for s in self.sides_of[i]:
                 self.lost.expire(s, present)
+        if not len(self.dead):
+            return
         self.dead.expire(until)
         if are_any(self.limits):
             self.dead.keep([self._asked_for(t) for t in range(len(self.rows.sides))])
@@ -290,7 +296,7 @@ class StateReduction:
     def _asked_for(self, t: int) -> BoolArray:
         """Which dead keys of a side a row to come may have."""
         keys, limits = self.dead.keys_of(t), self.limits[t]
-        if not self._is_asked(t):
+        if not (self._asked[t] and self.rows.sides[t, UNIQUE]):
             return np.zeros(len(keys), np.bool_)
         asked: BoolArray = np.ones(len(keys), np.bool_)
         if limits[CLUSTERED] != NOTHING:
@@ -308,7 +314,7 @@ class StateReduction:
         """Remember the keys of rows that go because nothing will come of them."""
         rows = self.rows
         for i, begin in enumerate(rows.begins()):
-            own = [s for s in self.dead.sides_of[i] if self._is_asked(s)]
+            own = [s for s in self.dead.sides_of[i] if self._asked[s] and rows.sides[s, UNIQUE]]
             high = int(rows.figures[i, HI])
             at = np.flatnonzero(verdicts[begin : begin + high] == reduction.DEAD) if own else ()
             if len(at):
@@ -332,7 +338,7 @@ class StateReduction:
     def bury(self, i: int, clock: Int64Array, columns: Callable[[int], Column], failing: BoolArray) -> None:
         """Rows of an input fail its filter: remember their keys. columns: of all its rows, by number."""
         for s in self.dead.sides_of[i]:
-            if self._is_asked(s):
+            if self._asked[s] and self.rows.sides[s, UNIQUE]:
                 found = [columns(pair[s % 2]) for pair in self.edges[s // 2].columns]
                 known = failing.copy()
                 for column in found:

@@ -33,6 +33,7 @@ _derived = itertools.count(1)
 _FEW, _MANY = 1000, 20_000
 """Arrivals after which it is reckoned how many come in a window: the first time, and at most."""
 _ALL = 1 << 60
+_ROOM_SHARE, _MOST_ROOM = 128, 4096
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Watching:
         self._monitors, self._user, self._windows = monitors, user, windows
         self._is_exact = is_exact
         self.declared = list(declared)
+        self._ends = [(edge.ends[k], tuple(pair[k] for pair in edge.columns)) for edge in self._edges for k in (0, 1)]
         self._instants: dict[int, ArrivalInstants] = {}
         self._next = [0] * len(schemas)
         """The number of each input's next row."""
@@ -206,6 +208,12 @@ class Watching:
             else:
                 instants.skip(len(numbers[i]))
 
+    def room(self, figures: Int64Array) -> list[int]:
+        """Rows of each stream that room should be made for: a small part of those that its window takes."""
+        during = [self._rates.during(of, i, i) for i, of in enumerate(figures)]
+        rows = [float(of[TOTAL]) if many == inf else many for of, many in zip(figures, during)]
+        return [int(min(_MOST_ROOM, many / _ROOM_SHARE)) for many in rows]
+
     def wait_for_dead(self, side: int, figures: Int64Array) -> tuple[float, float]:
         """What it takes not to remember which children are dead.
 
@@ -237,8 +245,7 @@ class Watching:
         return [each.side for each in self.watched if each.constraint == constraint]
 
     def _end(self, s: int) -> tuple[int, tuple[int, ...]]:
-        edge = self._edges[s // 2]
-        return edge.ends[s % 2], tuple(pair[s % 2] for pair in edge.columns)
+        return self._ends[s]
 
     def _arrivals(self, i: int, columns: tuple[int, ...], batch: Batch | None, numbers: Int64Array) -> Arrivals:
         """The rows of an input, by these columns."""
@@ -258,10 +265,10 @@ class Watching:
             values = ordered_words(values)
         return Arrivals(numbers, batch.ts, values, valid, type_ in _ORDERED)
 
-    def reckon(self, figures: Int64Array, now: int) -> None:
-        """Tell the monitors which k are of use. figures: of the streams (`kernels.k_mon_join`)."""
+    def reckon(self, figures: Int64Array, now: int) -> bool:
+        """Tell the monitors which k are of use, if that has changed. figures: of the streams (`kernels.k_mon_join`)."""
         if not self._rates.learn(figures[:, TOTAL], now):
-            return
+            return False
         needs: dict[int, float] = {}
         for each in self.watched:
             held, counted = self._end(each.side)[0], self._end(each.side ^ 1)[0]
@@ -269,6 +276,7 @@ class Watching:
             needs[id(each.monitor)] = max(needs.get(id(each.monitor), 0), each.most)
         for each in self._told:
             each.monitor.need(self._user, int(min(needs[id(each.monitor)], _ALL)), self._is_exact)
+        return True
 
     def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Int64Array:
         """What may be taken for granted now, for each side (`kernels.k_mon_reduction`).
