@@ -1,6 +1,6 @@
 """For how long may k_u be less than the true k? Babu 2005, section 6.6.3.
 
-k_u falls when W rows in a row have shown no greater distance; after that, the first greater distance that is seen raises
+k_u falls when W rows in a row have shown no greater distance; after that, the first greater distance seen raises
 it at once. So it is less than the distance of a row only until that row has come, and then only if the distance lies
 beyond k_e, where a row is seen with the chance p alone.
 """
