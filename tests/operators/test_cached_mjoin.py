@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minidsms.elements import Schema, Type
+from minidsms.kernels.join_program import MOST_ROOM
 from minidsms.operators import mjoin
 from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.operators.mjoin import Equality
@@ -148,6 +149,26 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
             answer = feed(op, items, room=room, budget=5)
             assert answer == expected if shown is None else entering(answer) == entering(expected)
             run_in_order(operator(CHAIN, columns, shown), items, room=room, budget=5)
+
+
+@pytest.mark.parametrize("shown", [None, [0, 1]])
+def test_a_block_that_joins_to_more_than_its_lists_hold_is_joined_in_longer_ones(shown: list[int] | None) -> None:
+    items, columns = windows(3, 5, 60, 1, gap=1), [(0, 1), (2, 2)]
+    op = operator(CHAIN, columns, shown)
+    op.switch(CHAIN_CACHED)
+    answer, expected = feed(op, items, [1000]), twin(items, CHAIN, columns)
+    assert answer == expected if shown is None else entering(answer) == entering(expected)
+    assert op._lists is not None and len(op._lists.firsts) > MOST_ROOM
+
+
+def test_rows_of_one_key_in_a_block_compute_its_segment_once() -> None:
+    op = operator(CHAIN)
+    op.switch(CHAIN_CACHED)
+    row = (1, 1, 1, 1)
+    sides: list[list[Element]] = [[(2, 1, row)] * 20, [(1, 1, row)] * 3, [(1, 1, row)]]
+    assert sum(feed(op, sides, [5]).get(2, {}).values()) == 60
+    (figures,) = op.cache_figures().values()
+    assert (figures.probes, figures.hits, figures.creates, figures.created_rows) == (20, 19, 1, 3)
 
 
 def test_state_given_as_arrays_and_taken_back_continues_alike() -> None:
