@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minidsms.machine_code import environment, store
@@ -26,7 +27,9 @@ _SETTING = "MINIDSMS_COMPILE_AHEAD"
 
 def start(waiting: Iterable[Definition]) -> None:
     """Begin with these, once in a process; not where there is one processor, or nowhere to keep what is made."""
-    if _processors() > 1 and os.environ.get(_SETTING) != "0" and store.kept_in() is not None:
+    is_wanted = _processors() > 1 and os.environ.get(_SETTING) != "0" and store.kept_in() is not None
+    # Within a program that embeds Python the executable is that program.
+    if is_wanted and Path(sys.executable or "").name.startswith("python"):
         names = [
             f"{definition.function.__module__}:{definition.function.__name__}"
             for definition in sorted(waiting, key=lambda definition: -definition.size)
@@ -56,13 +59,16 @@ def _run(names: tuple[str, ...]) -> None:
     if _started or not names:
         return
     _started = True
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", __name__, *names],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), _SETTING: "0"},
-    )
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__, *names],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), _SETTING: "0"},
+        )
+    except OSError:
+        return
     threading.Thread(target=process.wait, daemon=True).start()
 
 
