@@ -33,7 +33,7 @@ _derived = itertools.count(1)
 _FEW, _MANY = 1000, 20_000
 """Arrivals after which it is reckoned how many come in a window: the first time, and at most."""
 _ALL = 1 << 60
-_ROOM_SHARE, _MOST_ROOM = 128, 4096
+_ROOM_SHARE, _MOST_ROOM = 128, 2048
 
 
 @dataclass(frozen=True)
