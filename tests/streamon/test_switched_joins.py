@@ -37,6 +37,13 @@ def test_a_difference_is_told_and_counts(monkeypatch: pytest.MonkeyPatch, capsys
     assert "unlike" in told and "forced_every" in told and all(kind in told for kind in KINDS)
 
 
+@pytest.mark.xfail(
+    strict=True, reason="a reduced cache of a join with a derived relation, element by element: one deletion too many"
+)
+def test_a_cache_of_a_join_with_a_derived_relation_is_switched_and_does_not_show() -> None:
+    run(1, 20_000_158, 14)
+
+
 @pytest.mark.long
 def test_fifty_thousand_switches_do_not_show_in_any_answer() -> None:
     run(50_000, 2_000_000, 14)
