@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Int64Array, Type
+from minidsms.elements import BoolArray, Int64Array, Type
 from minidsms.kernels.hashing import hash_rows
 from minidsms.kernels.k_mon_join import HI, LO, NUMBER, SIDE, SIDES_END, STREAM, UNIQUE
-from minidsms.kernels.k_mon_reduction import MATCH, NEW
+from minidsms.kernels.k_mon_reduction import MATCH, NEW, STANDS
 from minidsms.streamon.k_mon.contracts import Kind
 from minidsms.synopses.k_mon_rows import KMonRows
 from minidsms.synopses.k_mon_spill import Spill, stacked
@@ -74,15 +74,17 @@ class Returning:
         gone = self.rows.view(i, 0, int(self.rows.figures[i, HI]))[at]
         mask = np.zeros(len(at), np.int64)
         sides = self._sides[i]
+        keys = [self.keys_of(i, n, gone) for n in range(len(sides) + (i in self._unique))]
+        # Beside a row that has stayed, though closed, others may have gone as complete: they do not stand there, and
+        # are found by it alone.
+        is_beside: BoolArray = np.zeros(len(at), np.bool_)
         for n in range(len(sides)):
-            has = messages[n][at]
-            # By all that are closed: where keys may be none, one that suffices cannot be told from what stands now.
-            mask |= (has & (MATCH | NEW) != MATCH | NEW).astype(np.int64) << n
-            mask |= (has & MATCH != 0).astype(np.int64) << (_MET + n)
-        keys = [self.keys_of(i, n, gone) for n in range(len(sides))]
+            is_beside |= self.staying[i].test(n, keys[n])
+        for n, is_way in enumerate(_ways_back([messages[n][at] for n in range(len(sides))], is_beside)):
+            mask |= is_way.astype(np.int64) << n
+            mask |= (messages[n][at] & MATCH != 0).astype(np.int64) << (_MET + n)
         if i in self._unique:
             mask |= np.int64(1) << len(sides)
-            keys.append(self.keys_of(i, len(sides), gone))
         self.spill.put(i, np.column_stack((mask, gone)), np.stack(keys), mask)
 
     def stay(self, i: int, at: Int64Array, messages: Sequence[Verdicts]) -> None:
@@ -182,6 +184,24 @@ class Returning:
         """A side's stream, and the number of the side there."""
         i = int(self.rows.sides[s, STREAM])
         return i, self._sides[i].index(s)
+
+
+def _ways_back(messages: Sequence[Verdicts], is_beside: BoolArray) -> list[BoolArray]:
+    """By which of its sides each row is to be found. messages: of each side, what the rows have by it.
+
+    By each by which no more is expected it would be found in time; by all, where others may have gone beside it. But
+    if there is one where nothing stands that joins it, that one is enough: until a row comes there it is part of no
+    result, and then it asks for the others by all its sides.
+    """
+    ways: list[BoolArray] = []
+    is_enough = is_beside.copy()
+    for has in messages:
+        is_lost = (has & (MATCH | STANDS) == 0) & ~is_enough
+        ways.append(is_lost)
+        is_enough |= is_lost
+    for n, has in enumerate(messages):
+        ways[n] |= ((has & (MATCH | NEW) != MATCH | NEW) & ~is_enough) | is_beside
+    return ways
 
 
 def key_hash(words: Int64Array) -> Int64Array:
