@@ -118,7 +118,7 @@ class CachedMJoin(MJoin):
         self._compiled = None
         if plan.caches:
             numbers = {shape: self.caches.number(shape) for shape in set(self._shapes.values())}
-            self._compiled = compiled(plan, self.graph, self._shapes, numbers, self.caches.witnesses_at)
+            self._compiled = compiled(plan, self.graph, self._shapes, numbers, self.caches.witnesses_at, self._bags)
             self.caches.add_witnesses(self._compiled.witnesses)
             self._parts_placed = np.zeros(len(self._compiled.key_places) * PART_WORDS, np.int64)
 

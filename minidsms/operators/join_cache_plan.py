@@ -178,8 +178,11 @@ def compiled(
     shapes: Mapping[CacheSpec, StoreShape],
     numbers: Mapping[StoreShape, int],
     witnesses_at: int,
+    bags: Collection[int],
 ) -> CompiledPlan:
-    """numbers: of the stores.  witnesses_at: where the witnesses' inputs begin among the members."""
+    """numbers: of the stores.  witnesses_at: where the witnesses' inputs begin among the members.  bags: inputs whose
+    rows leave in any order; blocks know of none, wherever it stands.
+    """
     n = graph.n
     first = np.cumsum([0, *map(len, graph.keys)])
     place = {(i, key): int(first[i]) + k for i in range(n) for k, key in enumerate(graph.keys[i])}
@@ -217,7 +220,7 @@ def compiled(
             lookups[i, d, _UPDATES_END] = len(updates)
             step = lookups[i, d]
             step[_IS_SIMPLE] = step[_COLLECT] < 0 and step[_UPDATE] == len(updates)
-    program = program_of(plan, graph.equalities, shapes, numbers, placed)
+    program = None if bags else program_of(plan, graph.equalities, shapes, numbers, placed)
     return CompiledPlan(
         lookups,
         np.array(key_places, np.int64).reshape(-1, 2),
