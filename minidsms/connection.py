@@ -504,6 +504,11 @@ class Connection(Archiving, ReadsSources):
         else:
             self.stream_input(name).store.free()
             groups = self.groups.reading(name)
+            for group in groups:
+                # What one stream brings lets windows over the others go on, which may get nothing more themselves.
+                for stream in group.streams if len(group.streams) > 1 else ():
+                    if isinstance(stream, StreamInput):
+                        stream.store.free()
         for group in groups:
             group.rest()
 
