@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -101,10 +102,10 @@ def _usable(folder: Path) -> Path | None:
     """The folder, made if need be, where this user may write and nobody else could have put code."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = folder.stat().st_uid
+        found = folder.stat()
     except OSError:
         return None
-    if hasattr(os, "getuid") and owner not in (os.getuid(), 0):
+    if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & stat.S_IWOTH):
         return None
     return folder if os.access(folder, os.W_OK) else None
 

@@ -221,3 +221,10 @@ def test_what_was_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert store.read("topic.walk", "aa-machine") is None, "of another state of the sources"
     assert store.read("topic.walk", "bb-other") == code, "of another machine"
     assert store.read("topic.walk", "ab-machine") == ObjectCode((), b"")
+
+
+def test_a_folder_in_which_everybody_may_write_is_not_used(tmp_path: Path) -> None:
+    assert store._usable(tmp_path) == tmp_path
+    tmp_path.chmod(0o777)
+    assert store._usable(tmp_path) is None
+    tmp_path.chmod(0o700)
