@@ -333,7 +333,7 @@ def _mean(values: Sequence[int]) -> float:
 def constraints(listed: Iterable[tuple[Any, ...]]) -> Table:
     """SHOW CONSTRAINTS."""
     rows = table("constraint", "on", "k", left=("constraint", "on"))
-    for stream, attribute, constraint, edge, k, _, _ in listed:
+    for stream, attribute, constraint, edge, k, *_ in listed:
         rows.add_row(shown(constraint), shown(edge or f"{stream} ({attribute})"), shown("infinite" if k is None else k))
     return rows
 
