@@ -160,8 +160,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
     key: room for one.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
-    # What is read at every element stands here in full, with unsigned places: numba would count references to the
-    # arrays at every call, and test every place for being negative.
+    # What is read at every element stands here in full, with unsigned places, which are not tested for being negative.
     n = len(inputs)
     last = n - 1
     limit = len(out_ts)

@@ -286,10 +286,7 @@ def _next_instant(runs: Int64Array, inputs: Int64Array, state: Int64Array, nette
 def _link(  # type: ignore[no-untyped-def]
     inputs, keys, nodes, heads, backs, i, slot
 ):
-    """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none.
-
-    It has a single return: with several, numba counts references to the arrays, atomically, at each call.
-    """
+    """Put a slot at the head of its buckets; False where a key is NULL, then it stands in none."""
     at = 2 * (slot & inputs[i, MASK])
     linked = True
     if inputs[i, HAS_NULLS] != 0:
