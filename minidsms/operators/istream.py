@@ -9,50 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from minidsms.elements import Batch
-from minidsms.operators.netting import Ranks, as_stream, load, ordered_by_value, surviving
-from minidsms.operators.operator import Description, Operator
-from minidsms.queues import Queue
+from minidsms.operators.changes_as_stream import ChangesAsStream
 
 
-class IStream(Operator):
-    """The rows inserted at each instant, net, as a stream.
-
-    order_by_value: order the rows of an instant by value, TEXT by `ranks` (where the stream feeds a window).
-    keep_seq: pass the arrival numbers on; they are those of the one stream the relation filters and projects.
-    input_netted: no row of the input is deleted and inserted at one instant.
-    """
+class IStream(ChangesAsStream):
+    """The rows inserted at each instant, net, as a stream."""
 
     name = "IStream"
-    is_stateless = True
-    acts_on_time = False
-
-    def __init__(
-        self,
-        input: Queue,
-        order_by_value: bool = False,
-        ranks: Ranks | None = None,
-        keep_seq: bool = False,
-        input_netted: bool = False,
-    ) -> None:
-        super().__init__([input], input.schema)
-        self._order_by_value = order_by_value
-        self._ranks = ranks
-        self._input_netted = input_netted
-        if not input_netted:
-            load()
-        self._keep_seq = keep_seq and not order_by_value
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
         batch = batches[0]
         if batch is None:
             return
-        if batch.sign is not None:
-            wanted = batch.sign > 0
-            if not wanted.all():
-                kept = None if self._input_netted else surviving(batch)
-                batch = batch.take(wanted if kept is None else wanted & kept)
-        batch = as_stream(batch, self._keep_seq)
-        yield ordered_by_value(batch, self.schema, self._ranks) if self._order_by_value else batch
-
-    def describe(self) -> Description:
-        return Description(self.name, "ordered by value" if self._order_by_value else "")
+        wanted = None if batch.sign is None else batch.sign > 0
+        yield self.stream_of(batch, None if wanted is None or wanted.all() else wanted)

@@ -9,38 +9,16 @@ Babu 2005, section 4.3, figures 4.5 to 4.7.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from minidsms.elements import BoolArray
 from minidsms.kernels.filter_ordering import observe_all
-from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderStatistics, Wanted
-from minidsms.streamon.filter_ordering.matrix_view import MatrixView
-from minidsms.streamon.filter_ordering.profile_window import ProfileWindow, as_profile, checked_order
+from minidsms.streamon.contracts import Evaluate, Float64Array, Order, Wanted
+from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
+from minidsms.streamon.filter_ordering.profile_window import as_profile, checked_order
 
 
-class AGreedy:
+class AGreedy(MatrixViewOrdering):
     """See `OrderingAlgorithm`."""
-
-    default_rate: ClassVar[float] = 0.01
-    default_window: ClassVar[int] = 1000
-    default_alpha: ClassVar[float] = 0.9
-
-    def __init__(
-        self,
-        n: int,
-        order: Sequence[int] | None = None,
-        window: int | None = None,
-        alpha: float | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.window = ProfileWindow(n, window or self.default_window)
-        self.view = MatrixView(checked_order(n, order))
-        self.alpha = self.default_alpha if alpha is None else alpha
-
-    @property
-    def order(self) -> Order:
-        """The greedy order."""
-        return tuple(self.view.order.tolist())
 
     def wanted(self) -> Wanted:
         """Every filter: any of them may be the next best at any position."""
@@ -64,11 +42,3 @@ class AGreedy:
     def adopt(self, order: Sequence[int]) -> None:
         """See `OrderingAlgorithm`."""
         self.view.adopt(checked_order(len(self.view.order), order), self.window.bits[: self.window.size])
-
-    def expected_cost(self, order: Sequence[int]) -> float | None:
-        """See `OrderingAlgorithm`."""
-        return self.window.expected_cost(order)
-
-    def describe(self) -> OrderStatistics:
-        """See `OrderingAlgorithm`."""
-        return self.window.statistics(self.order)

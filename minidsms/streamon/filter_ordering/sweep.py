@@ -18,9 +18,8 @@ import numpy as np
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels.filter_ordering import observe_one
 from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderStatistics, Wanted
-from minidsms.streamon.filter_ordering.matrix_view import MatrixView
+from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
 from minidsms.streamon.filter_ordering.profile_window import (
-    ProfileWindow,
     UInt8Array,
     as_profile,
     checked_order,
@@ -28,15 +27,13 @@ from minidsms.streamon.filter_ordering.profile_window import (
 )
 
 
-class Sweep:
+class Sweep(MatrixViewOrdering):
     """See `OrderingAlgorithm`. Of the matrix view the diagonal and a column are kept (figure 4.9 (a)).
 
     position: the one that the present stage looks at.  seen: profile tuples of the stage.
     """
 
-    default_rate: ClassVar[float] = 0.01
     default_window: ClassVar[int] = 500
-    default_alpha: ClassVar[float] = 0.9
 
     def __init__(
         self,
@@ -46,21 +43,14 @@ class Sweep:
         alpha: float | None = None,
         seed: int = 0,
     ) -> None:
-        self.window = ProfileWindow(n, window or self.default_window)
+        super().__init__(n, order, window, alpha, seed)
         # A stage begins with an empty view: one drop by a filter behind would be a violation where few tuples reach.
         self.window.enough = max(self.window.enough, self.window.capacity // 2)
-        self.view = MatrixView(checked_order(n, order))
-        self.alpha = self.default_alpha if alpha is None else alpha
         self.position = min(1, n - 1)
         self.seen = 0
         self._found: Int64Array = np.zeros(2, np.int64)
         self._moved: tuple[Order, int, UInt8Array] | None = None
         """Of the last stage that moved its filter: the order it had, the filter, its profile tuples."""
-
-    @property
-    def order(self) -> Order:
-        """The order of this stage."""
-        return tuple(self.view.order.tolist())
 
     def wanted(self) -> Wanted:
         """The filter that the stage looks at."""

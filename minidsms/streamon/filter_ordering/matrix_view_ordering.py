@@ -1,0 +1,50 @@
+"""What the algorithms have in common that order filters by the matrix view, or by part of it.
+
+Invariant: `view.counts` holds, of the entries that the algorithm keeps, what the profile window says of `view.order`.
+A-Greedy keeps all of it (Babu 2005, section 4.3.2), Sweep, Independent and LocalSwaps less (figure 4.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from minidsms.streamon.contracts import Order, OrderStatistics
+from minidsms.streamon.filter_ordering.matrix_view import MatrixView
+from minidsms.streamon.filter_ordering.profile_window import ProfileWindow, checked_order
+
+
+class MatrixViewOrdering:
+    """See `OrderingAlgorithm`; what is left to the algorithm are `wanted`, `observe` and `adopt`.
+
+    The defaults are those of table 4.1, for A-Greedy.
+    """
+
+    default_rate: ClassVar[float] = 0.01
+    default_window: ClassVar[int] = 1000
+    default_alpha: ClassVar[float] = 0.9
+
+    def __init__(
+        self,
+        n: int,
+        order: Sequence[int] | None = None,
+        window: int | None = None,
+        alpha: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.window = ProfileWindow(n, window or self.default_window)
+        self.view = MatrixView(checked_order(n, order))
+        self.alpha = self.default_alpha if alpha is None else alpha
+
+    @property
+    def order(self) -> Order:
+        """See `OrderingAlgorithm`."""
+        return tuple(self.view.order.tolist())
+
+    def expected_cost(self, order: Sequence[int]) -> float | None:
+        """See `OrderingAlgorithm`. The window may know more than the algorithm uses."""
+        return self.window.expected_cost(order)
+
+    def describe(self) -> OrderStatistics:
+        """See `OrderingAlgorithm`."""
+        return self.window.statistics(self.order)
