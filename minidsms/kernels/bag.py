@@ -10,6 +10,7 @@ docs/semantics S2.
 from __future__ import annotations
 
 from minidsms.elements import Int8Array, Int64Array
+from minidsms.kernels.mixing import bucket_of_row
 from minidsms.machine_code import helper, kernel
 
 SIZE, TOTAL, MISSING = 0, 1, 2
@@ -19,21 +20,11 @@ DONE, FULL, NEEDS_SLOTS, NEEDS_ROOM = 0, 1, 2, 3
 _A = "int64[::1]"
 
 
-@helper(f"int64(int64[:, ::1], int64, {_A})")
-def _bucket_of(words: Int64Array, row: int, buckets: Int64Array) -> int:
-    """The bucket of a row: a multiply-and-shift mix of its words."""
-    h = 0
-    for c in range(words.shape[1]):
-        h = (h ^ words[row, c]) * -7046029254386353131
-        h ^= (h >> 32) & 0xFFFFFFFF
-    return h & (len(buckets) - 1)
-
-
 @kernel(f"void(int64[:, ::1], int64, {_A}, {_A})")
 def chain_rows(words: Int64Array, size: int, buckets: Int64Array, next_in_bucket: Int64Array) -> None:
     """Fill empty buckets with the rows [0, size)."""
     for s in range(size):
-        b = _bucket_of(words, s, buckets)
+        b = bucket_of_row(words, s, buckets)
         next_in_bucket[s] = buckets[b]
         buckets[b] = s
 
@@ -62,7 +53,7 @@ def _change(
     figures: Int64Array,
 ) -> int:
     """Add or take away one copy of a row; returns whether there was room."""
-    b = _bucket_of(changes, row, buckets)
+    b = bucket_of_row(changes, row, buckets)
     s = buckets[b]
     while s >= 0:
         is_same = True
@@ -96,7 +87,7 @@ def _change(
         _replace_link(s, next_in_bucket[s], b, buckets, next_in_bucket)
         last = figures[SIZE] - 1
         if s != last:
-            b = _bucket_of(words, last, buckets)
+            b = bucket_of_row(words, last, buckets)
             _replace_link(last, s, b, buckets, next_in_bucket)
             for c in range(words.shape[1]):
                 words[s, c] = words[last, c]

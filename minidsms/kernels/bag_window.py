@@ -8,8 +8,9 @@ links and unlinks these slots instant by instant; here the elements of a batch o
 from __future__ import annotations
 
 from minidsms.elements import Int64Array
+from minidsms.kernels.mixing import mixed
 from minidsms.kernels.mjoin import UNLINKED
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import int64, kernel
 
 FREE = -2
 """As a row node's next: the slot holds no row."""
@@ -88,14 +89,6 @@ def take_key_words(words, column, mask_word, bit, slots, nodes, base):  # type: 
     return int64(nulls)
 
 
-@helper(inline=True)
-def _mixed(h, word):  # type: ignore[no-untyped-def]
-    x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
-    x ^= x >> uint64(32)
-    x *= uint64(0xC4CEB9FE1A85EC53)
-    return int64(x ^ (x >> uint64(29)))
-
-
 @kernel("void(int64[::1], int64, int64[::1], int64[::1])")
 def combine_keys_of(nodes: Int64Array, base: int, parts: Int64Array, slots: Int64Array) -> None:
     """`kernels.mjoin.combine_keys` of slots that stand in no order."""
@@ -103,7 +96,7 @@ def combine_keys_of(nodes: Int64Array, base: int, parts: Int64Array, slots: Int6
         h = int64(1)
         following = int64(-1)
         for p in parts:
-            h = _mixed(h, nodes[p + 2 * slot])
+            h = mixed(h, nodes[p + 2 * slot])
             if nodes[p + 2 * slot + 1] == UNLINKED:
                 following = int64(UNLINKED)
         nodes[base + 2 * slot] = h

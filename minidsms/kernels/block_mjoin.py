@@ -37,7 +37,8 @@ from minidsms.kernels.mjoin import (
     MARKS, MASK, MIDDLE, MISSING, NODES, OLD_HI, OLD_LO, PASSED, PHASE, PROBE_LO, SERIAL, SHIFT, SLOT, STAMPS, STATUS,
     UNLINKED,
 )
-from minidsms.kernels.join_operations import operate, window_bucket
+from minidsms.kernels.join_operations import operate
+from minidsms.kernels.mixing import bucket
 # fmt: on
 # isort: on
 
@@ -131,7 +132,7 @@ def _link(inputs, keys, nodes, heads, i, first):  # type: ignore[no-untyped-def]
         for slot in range(first, stop):
             k = uint64(base + 2 * (slot & mask))
             if not has_nulls or nodes[k + uint64(1)] != UNLINKED:
-                b = uint64(buckets + window_bucket(nodes[k], shift))
+                b = uint64(buckets + bucket(nodes[k], shift))
                 nodes[k + uint64(1)] = heads[b]
                 heads[b] = slot
     inputs[i, LINKED] = stop
@@ -251,8 +252,8 @@ def _emit(  # type: ignore[no-untyped-def]
                         uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))
                     ]
                     if s < 0:
-                        bucket = window_bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-                        s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + bucket)]
+                        head = bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+                        s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + head)]
                     levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)] = tag, s
             if b >= 0:
                 size, first, absent = caches[c, SIZE], caches[c, MEMBERS], int64(0)
@@ -326,9 +327,9 @@ def _emit(  # type: ignore[no-untyped-def]
                         tag = nodes[
                             uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))
                         ]
-                        bucket = window_bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+                        head = bucket(tag, placed[p + uint64(TARGET_SHIFT)])
                         levels[uint64(2 * depth)] = tag
-                        levels[uint64(2 * depth + 1)] = heads[uint64(placed[p + uint64(TARGET_HEADS)] + bucket)]
+                        levels[uint64(2 * depth + 1)] = heads[uint64(placed[p + uint64(TARGET_HEADS)] + head)]
                     elif not is_full:
                         depth -= 1
             if is_full:

@@ -14,11 +14,10 @@ reduced by other inputs Y, at least those that join with Y.
 
 from __future__ import annotations
 
-from typing import Any
-
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
+from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import helper, int64, kernel, uint64
 from minidsms.kernels.join_cache_entries import append, drop, find, note_miss, remove, sweep, take_table_page
 from minidsms.kernels.join_instants import (
@@ -40,13 +39,6 @@ from minidsms.kernels.mjoin import (
 )
 # fmt: on
 # isort: on
-
-
-@helper(inline=True)
-def _bucket(tag: int, shift: int) -> Any:
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
 # ------------------------------------------------------------------------------------------------- caches
@@ -133,7 +125,7 @@ def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-unty
         if newer >= 0:
             nodes[keys[x, NODES] + 2 * newer + 1] = older
         else:
-            heads[keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])] = older
+            heads[keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])] = older
         backs[back + slot] = UNLINKED
 
 
@@ -229,7 +221,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                 if rest < 0:
                     s = chosen[uint64(placed[p + uint64(SOURCE)])]
                     tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (s & placed[p + uint64(SOURCE_MASK)]))]
-                    s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + _bucket(tag, placed[p + uint64(TARGET_SHIFT)]))]
+                    s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)]))]
             is_found = False
             if rest >= 0:
                 # The next live tuple of the entry; dead ones are swept.
@@ -392,7 +384,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                 for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
                     k = uint64(keys[uint64(x), NODES] + at)
                     if begins:
-                        e = uint64(keys[uint64(x), HEADS] + _bucket(nodes[k], keys[uint64(x), SHIFT]))
+                        e = uint64(keys[uint64(x), HEADS] + bucket(nodes[k], keys[uint64(x), SHIFT]))
                         if is_bag:
                             if heads[e] >= 0:
                                 backs[keys[x, BACKS] + heads[e]] = own

@@ -16,9 +16,8 @@ Rows that leave at an instant with insertions are probed only to cancel these (d
 
 from __future__ import annotations
 
-from typing import Any
-
 from minidsms.elements import MAX_INSTANT, Int8Array, Int64Array
+from minidsms.kernels.mixing import bucket
 from minidsms.kernels.mjoin import (
     ASKED,
     CHECK,
@@ -79,13 +78,6 @@ _ENOUGH = 64
 """Elements after which a step that drops less than a quarter of them behind another one is not asked so any more."""
 
 
-@helper(inline=True)
-def _bucket(tag: int, shift: int) -> Any:
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
-
-
 @helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")
 def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
     """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
@@ -137,7 +129,7 @@ def _link(inputs, keys, nodes, heads, i, stop):  # type: ignore[no-untyped-def]
         for slot in range(first, stop):
             k = uint64(base + 2 * (slot & mask))
             if not has_nulls or nodes[k + uint64(1)] != UNLINKED:
-                b = uint64(buckets + _bucket(nodes[k], shift))
+                b = uint64(buckets + bucket(nodes[k], shift))
                 nodes[k + uint64(1)] = heads[b]
                 heads[b] = slot
     inputs[i, LINKED] = max(first, stop)
@@ -166,7 +158,7 @@ def _drop(  # type: ignore[no-untyped-def]
     # All heads first: nothing in this loop has to be guessed, so that many of them are under way at a time.
     for a in range(count):
         tag = nodes[uint64(own + 2 * (alive[a] & own_mask))]
-        firsts[uint64(alive[a] - first)] = heads[uint64(buckets + _bucket(tag, shift))]
+        firsts[uint64(alive[a] - first)] = heads[uint64(buckets + bucket(tag, shift))]
     for a in range(count):
         slot = alive[a]
         at = slot & own_mask
@@ -222,7 +214,7 @@ def _drop_behind(  # type: ignore[no-untyped-def]
         r = int64(-1)
         while s >= low:
             tag2 = nodes[uint64(source + 2 * (s & mask))]
-            r = heads[uint64(buckets + _bucket(tag2, shift))]
+            r = heads[uint64(buckets + bucket(tag2, shift))]
             while r >= low2:
                 k = uint64(base2 + 2 * (r & mask2))
                 inspected += 1
@@ -417,7 +409,7 @@ def _generate(  # type: ignore[no-untyped-def]
                                 placed[p + uint64(TARGET_INSTANTS)],
                                 uint64(placed[p + uint64(TARGET_LENGTH)]),
                             )
-                            b = placed[p + uint64(TARGET_HEADS)] + _bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+                            b = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
                             before = instant + 1 if j < i and not cancels else instant
                             if cancels and j > i and length + uint64(1) > length:
                                 length += uint64(1)

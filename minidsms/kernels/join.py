@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int8Array, Int64Array
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.kernels.mixing import bucket
+from minidsms.machine_code import helper, int64, kernel
 
 LO, HI, POSITION, INSERTED, FREED, MASK, SHIFT, FIFO, STATE_WORDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 """A side's state: a FIFO side's [lo, hi); elements, insertions, deletions done of a batch; slot mask, bucket shift."""
@@ -38,18 +39,11 @@ KEYED, KEYLESS = 1, 2
 """Signs of insertions: KEYLESS has a NULL key and matches nothing."""
 
 
-@helper(inline=True)
-def _bucket(tag: int, shift: int) -> Any:
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
-
-
 @helper("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64)")
 def _link(heads: Int64Array, nodes: Int64Array, slot: int, tag: int, mask: int, shift: int) -> None:
     """Put a slot of a FIFO side at the head of its bucket."""
     at = slot & mask
-    b = _bucket(tag, shift)
+    b = bucket(tag, shift)
     nodes[at, 0] = tag
     nodes[at, 1] = heads[0, b]
     heads[0, b] = slot
@@ -64,13 +58,13 @@ def _link_bag(
     nodes[slot, 1] = UNLINKED
     nodes[slot, 2] = -1
     if is_keyed:
-        b = _bucket(tag, shift)
+        b = bucket(tag, shift)
         older = heads[0, b]
         nodes[slot, 1] = older
         if older >= 0:
             nodes[older, 2] = slot
         heads[0, b] = slot
-    b = _bucket(row_tag, shift)
+    b = bucket(row_tag, shift)
     nodes[slot, 3] = row_tag
     nodes[slot, 4] = heads[1, b]
     heads[1, b] = slot
@@ -82,7 +76,7 @@ def _unlink_bag(
 ) -> Any:
     """Take a row equal to rows[i] out of both its buckets; returns its slot, or -2 when none is held."""
     width = rows.shape[1]
-    b = _bucket(row_tag, shift)
+    b = bucket(row_tag, shift)
     newer = int64(-1)
     slot: np.int64 = heads[1, b]
     while slot >= 0:
@@ -106,7 +100,7 @@ def _unlink_bag(
     older = nodes[slot, 1]
     if older != UNLINKED:
         if newer < 0:
-            heads[0, _bucket(nodes[slot, 0], shift)] = older
+            heads[0, bucket(nodes[slot, 0], shift)] = older
         else:
             nodes[newer, 1] = older
         if older >= 0:
@@ -235,7 +229,7 @@ def join(left, right, state, key_width, insert_only, pairs, out_ts, out_sign):  
                     own = int64(-1)
             li += 1
             if own >= 0:
-                s = rheads[0, _bucket(lnodes[own & lmask, 0], rshift)]
+                s = rheads[0, bucket(lnodes[own & lmask, 0], rshift)]
         elif ri < rn:
             side = int64(1)
             if rsign[ri] > 0:
@@ -266,7 +260,7 @@ def join(left, right, state, key_width, insert_only, pairs, out_ts, out_sign):  
                     own = int64(-1)
             ri += 1
             if own >= 0:
-                s = lheads[0, _bucket(rnodes[own & rmask, 0], lshift)]
+                s = lheads[0, bucket(rnodes[own & rmask, 0], lshift)]
         else:
             break
         if own == -2:
@@ -302,7 +296,7 @@ def _find_key(
     shift: int,
 ) -> Any:
     """The node of the key with this tag and the words of rows[i], or -1."""
-    e: np.int64 = heads[0, _bucket(tag, shift)]
+    e: np.int64 = heads[0, bucket(tag, shift)]
     while e >= 0:
         if nodes[e, 0] == tag:
             equal = True
@@ -337,7 +331,7 @@ def _count(  # type: ignore[no-untyped-def]
                 break
             state[FREE] = nodes[e, 1]
             state[LIVE] += 1
-            b = _bucket(tag, shift)
+            b = bucket(tag, shift)
             nodes[e, 0], nodes[e, 1], nodes[e, COUNT], nodes[e, BEFORE] = tag, heads[0, b], 0, -1
             heads[0, b] = e
             for j in range(key_width):
@@ -358,7 +352,7 @@ def _settle(heads: Int64Array, nodes: Int64Array, state: Int64Array, touched: In
         e = touched[k]
         nodes[e, BEFORE] = -1
         if nodes[e, COUNT] == 0:
-            b = _bucket(nodes[e, 0], state[SHIFT])
+            b = bucket(nodes[e, 0], state[SHIFT])
             at = heads[0, b]
             if at == e:
                 heads[0, b] = nodes[e, 1]
@@ -376,7 +370,7 @@ def _settle(heads: Int64Array, nodes: Int64Array, state: Int64Array, touched: In
 def relink_keys(heads: Int64Array, nodes: Int64Array, n: int, shift: int) -> None:
     """Fill empty buckets with the first n nodes, whose tags they hold."""
     for e in range(n):
-        b = _bucket(nodes[e, 0], shift)
+        b = bucket(nodes[e, 0], shift)
         nodes[e, 1] = heads[0, b]
         heads[0, b] = e
 
@@ -468,7 +462,7 @@ def semi_join(  # type: ignore[no-untyped-def]
                 now = nodes[e, COUNT] > 0
                 if now != (nodes[e, BEFORE] > 0) and (now == (anti == 0)) == (phase == 4):
                     if s < 0:
-                        s = lheads[0, _bucket(nodes[e, 0], lshift)]
+                        s = lheads[0, bucket(nodes[e, 0], lshift)]
                     while s >= lo:
                         at = s & mask
                         equal = lnodes[at, 0] == nodes[e, 0]

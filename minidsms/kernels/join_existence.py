@@ -7,8 +7,7 @@ not taken again.
 
 from __future__ import annotations
 
-from typing import Any
-
+from minidsms.kernels.mixing import bucket
 from minidsms.kernels.mjoin import (
     CHECK,
     CHECKS_END,
@@ -28,14 +27,7 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
-from minidsms.machine_code import helper, int64, kernel, uint64
-
-
-@helper(inline=True)
-def _bucket(tag: int, shift: int) -> Any:
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
+from minidsms.machine_code import helper, int64, kernel
 
 
 @helper(inline=True)
@@ -54,7 +46,7 @@ def _begin_step(steps, depth, inputs, keys, nodes, heads, walks):  # type: ignor
     """Where the walk of a step begins: its tag, and the newest slot of the bucket."""
     f, x = steps[depth, FROM], steps[depth, PROBED]
     tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
-    walks[TAG, depth], walks[FOLLOWING, depth] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+    walks[TAG, depth], walks[FOLLOWING, depth] = tag, heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
 
 
 @helper(inline=True)

@@ -30,19 +30,12 @@ from minidsms.kernels.join_program import (
     AFTER, BLOCK, CACHE, COMPLETE, COMPUTE, EXPAND, KIND, LOOKUP, PARTS,
     PIPELINE, ROWS, SIDE, SPREAD, STEP, T_BOUNDS, T_KIND, UPDATE,
 )
+from minidsms.kernels.mixing import bucket
 from minidsms.kernels.mjoin import (
     INSPECTED, MASK, NODES, PASSED,
 )
 # fmt: on
 # isort: on
-
-
-@helper(inline=True)
-def window_bucket(tag, shift):  # type: ignore[no-untyped-def]
-    """The bucket, beyond a key's first, of a word in the index of the windows."""
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
 @helper
@@ -64,7 +57,7 @@ def _expand(  # type: ignore[no-untyped-def]
     for r in range(rows[l, ROWS]):
         slot = lists[uint64(begin + r * width + 1 + source)]
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
-        firsts[uint64(r)] = heads[uint64(buckets + window_bucket(tag, shift))]
+        firsts[uint64(r)] = heads[uint64(buckets + bucket(tag, shift))]
     made = passed = inspected = int64(0)
     low, high = begins[0, j], int64(NO_LIMIT)
     for r in range(rows[l, ROWS]):
@@ -331,7 +324,7 @@ def _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, 
     for r in range(rows[i, ROWS]):
         slot = lists[uint64(begin + r * width + 1 + source)]
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
-        firsts[uint64(r)] = heads[uint64(buckets + window_bucket(tag, shift))]
+        firsts[uint64(r)] = heads[uint64(buckets + bucket(tag, shift))]
     kept = passed = inspected = int64(0)
     for r in range(rows[i, ROWS]):
         at = begin + r * width

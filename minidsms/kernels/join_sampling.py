@@ -7,8 +7,7 @@ instant, else those that are held. Every match is walked: a pipeline that drops 
 
 from __future__ import annotations
 
-from typing import Any
-
+from minidsms.kernels.mixing import bucket
 from minidsms.kernels.mjoin import (
     CHECK,
     CHECKS_END,
@@ -27,17 +26,10 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import int64, kernel, uint64
 
 ASKED, FOUND, INSPECTED, SAMPLE_WORDS = range(4)
 """Of a sample: slots that were walked whole, keys found, slots inspected."""
-
-
-@helper(inline=True)
-def _bucket(tag: int, shift: int) -> Any:
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
 
 
 @kernel(
@@ -85,7 +77,7 @@ def sample_pipeline(  # type: ignore[no-untyped-def]
                         break
                 f, x = steps[depth, FROM], steps[depth, PROBED]
                 tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[2, f] & inputs[f, MASK])]
-                walks[0, depth], walks[1, depth] = tag, heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+                walks[0, depth], walks[1, depth] = tag, heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
             j, x = steps[depth, TARGET], steps[depth, PROBED]
             base, mask, low = keys[x, NODES], inputs[j, MASK], 0 if inputs[j, IS_BAG] != 0 else inputs[j, LO]
             tag, s = walks[0, depth], walks[1, depth]

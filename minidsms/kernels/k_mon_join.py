@@ -17,6 +17,7 @@ Babu 2005, sections 6.3 and 6.3.2; docs/design, point 3.
 from __future__ import annotations
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import helper, int64, kernel, uint64
 
 BASE, STRIDE, LO, HI, STOP, CLOCK, LENGTH, NUMBER, HEAP, TOTAL, BOUND, RUN, RUNS_END = range(13)
@@ -58,20 +59,12 @@ _NEVER = 2**63 - 1
 
 
 @helper(inline=True)
-def _mixed(h, word):  # type: ignore[no-untyped-def]
-    x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
-    x ^= x >> uint64(32)
-    x *= uint64(0xC4CEB9FE1A85EC53)
-    return int64(x ^ (x >> uint64(29)))
-
-
-@helper(inline=True)
 def _bucket(cells, at, parts, sides, s, target):  # type: ignore[no-untyped-def]
     """The bucket, in `heads`, of side `target` that the columns of side s of the row at `at` lead to."""
     first, end = sides[s, PART], sides[s, PARTS_END]
     h = cells[at + parts[first]]
     for p in range(first + 1, end):
-        h = _mixed(h, cells[at + parts[p]])
+        h = mixed(h, cells[at + parts[p]])
     x = uint64(h)
     x ^= x >> uint64(32)
     return sides[target, HEADS] + int64((x * uint64(0x9E3779B97F4A7C15)) >> uint64(sides[target, SHIFT]))

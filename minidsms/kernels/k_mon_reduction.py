@@ -41,6 +41,7 @@ from minidsms.kernels.k_mon_join import (
     UNIQUE,
     UNLINKED,
 )
+from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import helper, int32, int64, kernel, uint8, uint64
 
 MATCH, NEW, FULL, STANDS = 1, 2, 4, 8
@@ -69,18 +70,10 @@ YES, NO, UNKNOWN, GONE = 0, 1, 2, 3
 
 
 @helper(inline=True)
-def _mixed(h, word):  # type: ignore[no-untyped-def]
-    x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
-    x ^= x >> uint64(32)
-    x *= uint64(0xC4CEB9FE1A85EC53)
-    return int64(x ^ (x >> uint64(29)))
-
-
-@helper(inline=True)
 def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
     h = cells[at + parts[sides[s, PART]]]
     for p in range(sides[s, PART] + 1, sides[s, PARTS_END]):
-        h = _mixed(h, cells[at + parts[p]])
+        h = mixed(h, cells[at + parts[p]])
     return h
 
 
@@ -295,7 +288,7 @@ def link_dead(no, sides, no_keys, no_marks, no_heads, linked):  # type: ignore[n
             key = no[t, NO_BASE] + x * words
             h = no_keys[key]
             for p in range(1, words):
-                h = _mixed(h, no_keys[key + p])
+                h = mixed(h, no_keys[key + p])
             b = no[t, NO_HEADS] + _place(h, no[t, NO_SHIFT])
             no_marks[NO_NEXT, no[t, NO_FIRST] + x] = no_heads[b]
             no_heads[b] = x

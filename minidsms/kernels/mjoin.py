@@ -26,6 +26,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.elements import Int8Array, Int16Array, Int32Array, Int64Array
+from minidsms.kernels.mixing import bucket, mixed
 from minidsms.machine_code import helper, int16, int32, int64, kernel, uint64
 
 LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
@@ -78,21 +79,6 @@ STAMPS = 1024
 """Places for marks, per input; a power of two."""
 
 _NO_LIMIT = 2**62
-
-
-@helper(inline=True)
-def _bucket(tag: int, shift: int) -> Any:
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
-
-
-@helper(inline=True)
-def _mixed(h, word):  # type: ignore[no-untyped-def]
-    x = (uint64(h) ^ uint64(word)) * uint64(0xFF51AFD7ED558CCD)
-    x ^= x >> uint64(32)
-    x *= uint64(0xC4CEB9FE1A85EC53)
-    return int64(x ^ (x >> uint64(29)))
 
 
 @kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
@@ -167,7 +153,7 @@ def combine_keys(nodes, base, parts, mask, lo, hi, has_nulls):  # type: ignore[n
         h = int64(1)
         following = int64(-1)
         for p in parts:
-            h = _mixed(h, nodes[p + k])
+            h = mixed(h, nodes[p + k])
             if has_nulls != 0 and nodes[p + k + 1] == UNLINKED:
                 following = int64(UNLINKED)
         nodes[base + k] = h
@@ -184,7 +170,7 @@ def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type
     for slot in range(lo, hi):
         k = slot & mask
         before = int64(1) if is_first else int64(marks[base + k])
-        marks[base + k] = int16(_mixed(before, values[ring[k] & store_mask]))
+        marks[base + k] = int16(mixed(before, values[ring[k] & store_mask]))
 
 
 @kernel("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64)")
@@ -199,7 +185,7 @@ def relink(nodes, heads, inputs, keys, i):  # type: ignore[no-untyped-def]
         for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
             k = keys[x, NODES] + at
             if linked:
-                b = keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])
+                b = keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])
                 nodes[k + 1] = heads[b]
                 heads[b] = slot
             else:
@@ -216,7 +202,7 @@ def relink_bag(nodes, heads, backs, inputs, keys, i, slots):  # type: ignore[no-
         for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
             k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
             if linked:
-                b = keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])
+                b = keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])
                 older = heads[b]
                 if older >= 0:
                     backs[back + older] = slot
@@ -295,7 +281,7 @@ def _link(  # type: ignore[no-untyped-def]
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
         k = uint64(keys[x, NODES] + at)
         if linked:
-            b = uint64(keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT]))
+            b = uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))
             if inputs[i, IS_BAG] != 0:
                 if heads[b] >= 0:
                     backs[keys[x, BACKS] + heads[b]] = slot
@@ -320,7 +306,7 @@ def _unlink(  # type: ignore[no-untyped-def]
         if newer >= 0:
             nodes[keys[x, NODES] + 2 * newer + 1] = older
         else:
-            heads[keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])] = older
+            heads[keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])] = older
         backs[back + slot] = UNLINKED
 
 
@@ -377,7 +363,7 @@ def mjoin(  # type: ignore[no-untyped-def]
                     tag = nodes[keys[steps[i, d, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
                     base, jmask = keys[x, NODES], inputs[steps[i, d, TARGET], MASK]
                     low, high = inputs[steps[i, d, TARGET], PROBE_LO], inputs[steps[i, d, TARGET], PROBE_HI]
-                    s = heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+                    s = heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
                     while s >= low and (nodes[base + 2 * (s & jmask)] != tag or s >= high):
                         inspected += 1
                         s = nodes[base + 2 * (s & jmask) + 1]

@@ -12,6 +12,7 @@ docs/semantics W5; Babu 2005, section 2.3.1.
 from __future__ import annotations
 
 from minidsms.elements import Int8Array, Int64Array
+from minidsms.kernels.mixing import bucket_of_row
 from minidsms.machine_code import helper, kernel
 
 TS, NUMBER, KEY, OLDER, NEWER, NEXT_OF_KEY = 0, 1, 2, 3, 4, 5
@@ -27,21 +28,11 @@ _A = "int64[::1]"
 _M = "int64[:, ::1]"
 
 
-@helper(f"int64({_M}, int64, {_A})")
-def _bucket_of(words: Int64Array, row: int, buckets: Int64Array) -> int:
-    """The bucket of a key: a multiply-and-shift mix of its words (an odd multiplier spreads runs of small integers)."""
-    h = 0
-    for c in range(words.shape[1]):
-        h = (h ^ words[row, c]) * -7046029254386353131
-        h ^= (h >> 32) & 0xFFFFFFFF
-    return h & (len(buckets) - 1)
-
-
 @kernel(f"void({_M}, {_A}, {_A}, {_M})")
 def chain_keys(key_words: Int64Array, live: Int64Array, buckets: Int64Array, keys: Int64Array) -> None:
     """Fill empty buckets with the keys of these numbers."""
     for key in live:
-        b = _bucket_of(key_words, key, buckets)
+        b = bucket_of_row(key_words, key, buckets)
         keys[key, NEXT_IN_BUCKET] = buckets[b]
         buckets[b] = key
 
@@ -51,7 +42,7 @@ def _free_key(
     key_words: Int64Array, key: int, buckets: Int64Array, keys: Int64Array, free_keys: Int64Array, figures: Int64Array
 ) -> None:
     """Forget a key without rows."""
-    b = _bucket_of(key_words, key, buckets)
+    b = bucket_of_row(key_words, key, buckets)
     if buckets[b] == key:
         buckets[b] = keys[key, NEXT_IN_BUCKET]
     else:
@@ -99,7 +90,7 @@ def _key_of(
     figures: Int64Array,
 ) -> int:
     """The number of a key, a new one if it has no rows; -1 if that needs more keys."""
-    b = _bucket_of(words, row, buckets)
+    b = bucket_of_row(words, row, buckets)
     key = buckets[b]
     while key >= 0:
         is_same = True

@@ -19,9 +19,8 @@ Invariant: between two elements a subresult holds every tuple of its inputs' pre
 
 from __future__ import annotations
 
-from typing import Any
-
 from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.mixing import bucket
 from minidsms.kernels.mjoin import (
     BACKS,
     CHECK,
@@ -108,13 +107,6 @@ TAG, FOLLOWING, CHOSEN = range(3)
 _NO_LIMIT = 2**62
 
 
-@helper(inline=True)
-def _bucket(tag: int, shift: int) -> Any:
-    h = uint64(tag)
-    h ^= h >> uint64(32)
-    return int64((h * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
-
-
 @helper("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)")
 def _link_cell(views, view_keys, cells, view_heads, v, number):  # type: ignore[no-untyped-def]
     """Put a cell whose tags are written at the head of its buckets."""
@@ -122,7 +114,7 @@ def _link_cell(views, view_keys, cells, view_heads, v, number):  # type: ignore[
     at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
     for y in range(first, views[v, VIEW_KEYS_END]):
         k = at + 2 * (y - first)
-        b = view_keys[y, VIEW_HEADS] + _bucket(cells[k], view_keys[y, VIEW_SHIFT])
+        b = view_keys[y, VIEW_HEADS] + bucket(cells[k], view_keys[y, VIEW_SHIFT])
         cells[k + 1] = view_heads[b]
         view_heads[b] = number
 
@@ -267,7 +259,7 @@ def _link(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-untype
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
         k = uint64(keys[x, NODES] + at)
         if linked:
-            b = uint64(keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT]))
+            b = uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))
             if inputs[i, IS_BAG] != 0:
                 if heads[b] >= 0:
                     backs[keys[x, BACKS] + heads[b]] = slot
@@ -292,7 +284,7 @@ def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-unty
         if newer >= 0:
             nodes[keys[x, NODES] + 2 * newer + 1] = older
         else:
-            heads[keys[x, HEADS] + _bucket(nodes[k], keys[x, SHIFT])] = older
+            heads[keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])] = older
         backs[back + slot] = UNLINKED
 
 
@@ -343,9 +335,9 @@ def _begin_step(  # type: ignore[no-untyped-def]
     tag = nodes[keys[steps[i, depth, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
     walks[TAG, depth] = tag
     if steps[i, depth, TARGET] < len(inputs):
-        walks[FOLLOWING, depth] = heads[keys[x, HEADS] + _bucket(tag, keys[x, SHIFT])]
+        walks[FOLLOWING, depth] = heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
     else:
-        walks[FOLLOWING, depth] = view_heads[view_keys[x, VIEW_HEADS] + _bucket(tag, view_keys[x, VIEW_SHIFT])]
+        walks[FOLLOWING, depth] = view_heads[view_keys[x, VIEW_HEADS] + bucket(tag, view_keys[x, VIEW_SHIFT])]
 
 
 @kernel(
