@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from random import Random
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -57,6 +57,22 @@ class CannotCopy(Exception):
     """An operator holds something of which there is no copy."""
 
 
+@runtime_checkable
+class InFiles(Protocol):
+    """Something that is not in memory alone."""
+
+    def in_other_files(self) -> Any:
+        """Another that holds the same, in files of its own. Raises OSError where there is no room for them."""
+
+
+@runtime_checkable
+class Registered(Protocol):
+    """Something that others outside the plan know of."""
+
+    def register(self) -> None:
+        """A copy begins to be used: make it known to those who know the original."""
+
+
 def copied(
     operators: Sequence[Operator], stores: Mapping[int, StreamStore], known: Mapping[int, Operator]
 ) -> dict[int, Operator]:
@@ -71,6 +87,7 @@ def copied(
     except CannotCopy:
         memory.forget()
         raise
+    memory.register()
     copies.update(known)
     for operator in operators:
         for before, queue in zip(operator.inputs, copies[id(operator)].inputs):
@@ -91,6 +108,12 @@ class _Memory:
                 self._stores.setdefault(id(reader.store), reader.store)
         self._known: dict[int, tuple[Any, Any]] = {}
         self._claims: list[Reader] = []
+        self._registered: list[Registered] = []
+
+    def register(self) -> None:
+        """The copies are going to be used."""
+        for made in self._registered:
+            made.register()
 
     def forget(self) -> None:
         """Nothing will come of the copies: give up their claims."""
@@ -128,6 +151,11 @@ class _Memory:
                 return self._note(value, copy.deepcopy(value))
         if not type(value).__module__.startswith("minidsms."):
             raise CannotCopy(f"there is no copy of {type(value).__name__}")
+        if isinstance(value, InFiles):
+            try:
+                return self._note(value, value.in_other_files())
+            except OSError as error:
+                raise CannotCopy(f"its files cannot be copied: {error}") from error
         return self._object(value)
 
     def _note(self, original: Any, made: Any) -> Any:
@@ -176,6 +204,8 @@ class _Memory:
                 object.__setattr__(made, name, self._users(held) if _is_users(value, name) else self.copy(held))
         if isinstance(value, Operator):
             made.outputs, made.failures = [], None
+        if isinstance(value, Registered):
+            self._registered.append(made)
         if isinstance(value, StreamStore):
             made._readers = []
         if isinstance(value, StreamSource):

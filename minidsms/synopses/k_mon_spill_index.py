@@ -8,7 +8,6 @@ Invariant: every entry that was added and whose row is still present stands in o
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import IO, Any
@@ -18,6 +17,7 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.k_mon_spill import BLOCK_WORDS, add_hashes, hash_keys, merge_runs, probe_run, probe_young
+from minidsms.synopses.k_mon_spill_files import copy_of, new_file
 
 _YOUNG = 2048
 """Entries that are collected in memory before they are written."""
@@ -36,6 +36,11 @@ class _Run:
     index: Int64Array
     bits: UInt64Array
     last: int
+
+    def in_other_files(self) -> _Run:
+        """A copy, in a file of its own."""
+        file = copy_of(self.file)
+        return _Run(file, _mapped(file, self.index.shape), self.bits.copy(), self.last)
 
 
 class SpillIndex:
@@ -126,11 +131,13 @@ def _made(entries: Int64Array) -> _Run:
     entries = np.ascontiguousarray(entries)
     bits = _filter(entries.shape[1], _BITS_PER_KEY)
     add_hashes(bits, _hashes(entries[0]))
-    file = tempfile.TemporaryFile(prefix="minidsms-k-mon-")  # noqa: SIM115
+    file = new_file()
     entries.tofile(file)
-    file.flush()
-    index = np.asarray(np.memmap(file, np.int64, "r+", shape=entries.shape))
-    return _Run(file, index, bits, int(entries[1].max()))
+    return _Run(file, _mapped(file, entries.shape), bits, int(entries[1].max()))
+
+
+def _mapped(file: IO[bytes], shape: tuple[int, ...]) -> Int64Array:
+    return np.asarray(np.memmap(file, np.int64, "r+", shape=shape))
 
 
 def _collect(found: list[Int64Array], probe: Any) -> None:

@@ -9,13 +9,13 @@ Invariant: a row keeps its number as long as it is here; the files hold the numb
 from __future__ import annotations
 
 import os
-import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.synopses.k_mon_spill_files import copy_of, new_file
 
 _LEAST_SEGMENT = 4096
 _SEGMENTS = 16
@@ -31,6 +31,10 @@ class _Segment:
     width: int
     count: int = 0
     newest: int = -(2**63)
+
+    def in_other_files(self) -> _Segment:
+        """A copy, in a file of its own."""
+        return replace(self, file=copy_of(self.file))
 
 
 class RowLog:
@@ -53,8 +57,7 @@ class RowLog:
         last = self._segments[-1] if self._segments else None
         most = max(_LEAST_SEGMENT, (self.end - self.first) // _SEGMENTS)
         if last is None or last.count >= most or last.width != rows.shape[1]:
-            file = tempfile.TemporaryFile(prefix="minidsms-k-mon-", buffering=0)  # noqa: SIM115
-            last = _Segment(file, self.end, rows.shape[1])
+            last = _Segment(new_file(), self.end, rows.shape[1])
             self._segments.append(last)
         np.ascontiguousarray(rows).tofile(last.file)
         last.count += len(rows)

@@ -34,6 +34,13 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "profile_window": (None, 1, 5),
     "sharing": ("on", "off"),
     "switch_seed": (None, 1, 2, 3),
+    "join_plan": ("mjoin", "mjoin", "auto", "xjoin"),
+    "caching": ("off", "prefix", "global"),
+    "cache_memory": (2**26, 4096, 1),
+    "cache_interval": (10_000, 100),
+    "state_reduction": ("off", "swj", "k-mon", "k-mon"),
+    "k_mon_window": (None, 5),
+    "k_mon_chance": (0.01, 1.0),
 }
 """How a case may be run: options of the engine, how rows are grouped into pushes, how often answers are fetched."""
 

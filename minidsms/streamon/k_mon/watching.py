@@ -123,7 +123,7 @@ class Watching:
         self._dependent = [self._watch(s, c) for s in sides for c in self._useful(s, keys)]
         children = {self._end(s)[0] for s in sides if keys[s]}
         self._instants = {i: self._instants.get(i) or ArrivalInstants() for i in sorted(children)}
-        kept = {each.constraint for each in self._dependent}
+        kept = {each.constraint for each in self._dependent if not isinstance(each.monitor, OfKey)}
         for each in before:
             if each.constraint not in kept:
                 self._monitors.leave(each.constraint, self._user)
@@ -171,6 +171,12 @@ class Watching:
     def live_codes(self) -> tuple[Int64Array, ...]:
         """Marks are of instants, no TEXT."""
         return ()
+
+    def register(self) -> None:
+        """A copy of a join that is watched already: it asks the same monitors, and they stay as long as it does."""
+        for each in self.watched:
+            if not isinstance(each.monitor, OfKey):
+                self._monitors.watch(each.constraint, self._user)
 
     def close(self) -> None:
         """Nobody asks any more."""

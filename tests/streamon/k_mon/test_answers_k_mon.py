@@ -19,6 +19,7 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"state_reduction": "k-mon", "adaptive": "off"},
     {"state_reduction": "k-mon", "forced_every": 1},
     {"state_reduction": "swj", "forced_every": 1},
+    {"state_reduction": "k-mon", "forced_every": 1, "switch_seed": 1},
 )
 TRUSTING = {"state_reduction": "k-mon", "k_mon": "trusting", "forced_every": 1}
 """Where declared keys hold."""
