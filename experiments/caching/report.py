@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import median
 
-from experiments.caching import figures, plots, remarks
+from experiments.caching import figures, plots
 from experiments.caching.figures import CACHED, PLANS, Points
 from experiments.caching.runs import AUTO, GLOBAL, MJOIN, PREFIX, Measured
+from experiments.pages import Pages
 
-RESULTS = Path(__file__).parent.parent / "results"
+PAGES = Pages("caching")
 
 
 def table(points: Points, x: str, names: Sequence[str]) -> str:
@@ -25,26 +25,6 @@ def table(points: Points, x: str, names: Sequence[str]) -> str:
     return _lines(titles, rows)
 
 
-def section(title: str, measured: str) -> str:
-    """A figure: what the thesis shows, what was measured, and what is to be said of it."""
-    thesis, beside = remarks.beside(title)
-    return f"## {title}\n\n{thesis}\n\n{measured}\n\n{beside}\n"
-
-
-def write(name: str, heading: str, sections: Sequence[str]) -> str:
-    """Write a page; where it is."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"caching_{name}.md"
-    path.write_text("\n".join([f"# {heading}\n\n{remarks.setting()}\n", *sections]), encoding="utf-8")
-    return str(path)
-
-
-def picture(name: str) -> tuple[Path, str]:
-    """Where a picture goes, and how a page shows it."""
-    RESULTS.mkdir(exist_ok=True)
-    return RESULTS / f"caching_{name}.png", f"![](caching_{name}.png)\n"
-
-
 def report_performance(scale: float, repeats: int) -> str:
     """Figures 5.11 to 5.20."""
     cached = [plan.name for plan in CACHED]
@@ -56,19 +36,21 @@ def report_performance(scale: float, repeats: int) -> str:
         ("5.17, 5.18: number of joins", "streams", figures.number_of_joins(scale, repeats), chosen, False),
         ("5.19, 5.20: join cost", "rows of S met and dropped", figures.join_cost(scale, repeats), cached, False),
     ]
-    path, shown = picture("performance")
+    path, shown = PAGES.picture("performance"), PAGES.shown("performance")
     plots.pairs(found, path)
-    sections = [section(title, table(points, x, names)) for title, x, points, names, _ in found]
-    return write("performance", "Caches in joins: performance", [shown, *sections])
+    sections = [PAGES.section(title, table(points, x, names)) for title, x, points, names, _ in found]
+    return PAGES.write("performance", "Caches in joins: performance", [shown, *sections])
 
 
 def report_plans(scale: float, repeats: int) -> str:
     """Figure 5.21, table 5.2."""
     points = figures.sample_points(scale, repeats)
     names = [plan.name for plan in PLANS]
-    path, shown = picture("plans")
+    path, shown = PAGES.picture("plans"), PAGES.shown("plans")
     plots.bars(points, names, path)
-    return write("plans", "Caches in joins: plans", [shown, section("5.21: join plans", plans_table(points, names))])
+    return PAGES.write(
+        "plans", "Caches in joins: plans", [shown, PAGES.section("5.21: join plans", plans_table(points, names))]
+    )
 
 
 def plans_table(points: Points, names: Sequence[str]) -> str:
@@ -93,17 +75,17 @@ def report_adaptivity(scale: float, repeats: int) -> str:
         ("burst", "5.22: a burst", figures.burst(scale)),
         ("lossy_burst", "5.22: a burst, where many rows are met in vain", figures.lossy_burst(scale)),
     ):
-        path, shown = picture(name)
+        path, shown = PAGES.picture(name), PAGES.shown(name)
         plots.timeline(found, path)
-        sections += [shown, section(title, _phases(found))]
+        sections += [shown, PAGES.section(title, _phases(found))]
     for name, title, points, plans in (
         ("memory", "5.23: memory, at D8", figures.memory(scale, repeats), CACHING),
         ("memory_of_many_keys", "5.23: memory, many keys", figures.memory_of_many_keys(scale, repeats), MORE),
     ):
-        path, shown = picture(name)
+        path, shown = PAGES.picture(name), PAGES.shown(name)
         plots.pairs([(title, "KB for caches", points, plans, False)], path)
-        sections += [shown, section(title, table(points, "KB", plans))]
-    return write("adaptivity", "Caches in joins: adaptivity", sections)
+        sections += [shown, PAGES.section(title, table(points, "KB", plans))]
+    return PAGES.write("adaptivity", "Caches in joins: adaptivity", sections)
 
 
 CACHING = (MJOIN.name, PREFIX.name, GLOBAL.name, AUTO.name)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
-from experiments.filter_ordering import adaptivity, convergence, operator_runs, overhead, plots, remarks
+from experiments.filter_ordering import adaptivity, convergence, operator_runs, overhead, plots
 from experiments.filter_ordering.measuring import Measured, Points, Samples
 from experiments.filter_ordering.plots import STYLES, sample_of
+from experiments.pages import Pages
 
-RESULTS = Path(__file__).parent.parent / "results"
+PAGES = Pages("filter_ordering")
 TIMELINE_SEED = 2
 """Of figures 4.19 to 4.21."""
 RATE, EVALUATED = "M tuples/s", "filters per tuple"
@@ -42,30 +42,6 @@ def str_of(samples: Samples, digits: int = 2) -> str:
     return f"{samples.mean:,.{digits}f} ± {samples.margin:,.{digits}f}"
 
 
-def section(title: str, measured: str) -> str:
-    """A figure: what the thesis shows, what was measured, and what is to be said of it."""
-    thesis, beside = remarks.beside(title)
-    return f"## {title}\n\n{thesis}\n\n{measured}\n\n{beside}\n"
-
-
-def write(name: str, heading: str, sections: Sequence[str]) -> str:
-    """Write a page; where it is."""
-    path = RESULTS / f"filter_ordering_{name}.md"
-    path.write_text("\n".join([f"# {heading}\n\n{remarks.setting()}\n", *sections]), encoding="utf-8")
-    return str(path)
-
-
-def picture(name: str) -> Path:
-    """Where a picture goes."""
-    RESULTS.mkdir(exist_ok=True)
-    return RESULTS / f"filter_ordering_{name}.png"
-
-
-def shown(name: str) -> str:
-    """A picture on a page."""
-    return f"![](filter_ordering_{name}.png)\n"
-
-
 def report_convergence(seeds: int) -> str:
     """Figures 4.11 to 4.14."""
     found = {
@@ -79,11 +55,11 @@ def report_convergence(seeds: int) -> str:
             [(points, result, title, x, label, False) for title, (points, x) in found.items()]
             for result, label in (("rate", RATE), ("evaluated", EVALUATED))
         ],
-        picture("convergence"),
+        PAGES.picture("convergence"),
     )
     results = (("evaluated", EVALUATED), ("rate", RATE))
-    sections = [section(title, table(points, x, results)) for title, (points, x) in found.items()]
-    return write("convergence", "Filter ordering: convergence", [shown("convergence"), *sections])
+    sections = [PAGES.section(title, table(points, x, results)) for title, (points, x) in found.items()]
+    return PAGES.write("convergence", "Filter ordering: convergence", [PAGES.shown("convergence"), *sections])
 
 
 def report_overhead(seeds: int) -> str:
@@ -103,32 +79,36 @@ def report_overhead(seeds: int) -> str:
                 (by_cost, "probes_ratio", "as probes", "cost of four of eight filters", PROBES_RATIO, False),
             ],
         ],
-        picture("overhead"),
+        PAGES.picture("overhead"),
     )
     bars = (
         ("4.16: where the time goes (O, A, S, L, I)", "filters", by_number),
         ("4.18: where the time goes", "cost of four of eight filters", by_cost),
     )
-    plots.shares(bars, picture("overhead_shares"))
+    plots.shares(bars, PAGES.picture("overhead_shares"))
     spent = (("profiling", "profiling share"), ("reoptimizing", "re-optimizing share"))
-    return write(
+    return PAGES.write(
         "overhead",
         "Filter ordering: run-time overhead",
         [
-            section("Table 4.2: where A-Greedy's time goes", _table(titles, rows)),
-            shown("overhead"),
-            shown("overhead_shares"),
-            section("4.15: all algorithms", table(by_number, "filters", (("rate", RATE), ("evaluated", EVALUATED)))),
-            section("4.16: where the time goes", table(by_number, "filters", spent)),
-            section("4.17: filter costs", table(by_cost, "cost", (("rate", RATE), ("probes_ratio", PROBES_RATIO)))),
-            section("4.18: where the time goes", table(by_cost, "cost", spent)),
+            PAGES.section("Table 4.2: where A-Greedy's time goes", _table(titles, rows)),
+            PAGES.shown("overhead"),
+            PAGES.shown("overhead_shares"),
+            PAGES.section(
+                "4.15: all algorithms", table(by_number, "filters", (("rate", RATE), ("evaluated", EVALUATED)))
+            ),
+            PAGES.section("4.16: where the time goes", table(by_number, "filters", spent)),
+            PAGES.section(
+                "4.17: filter costs", table(by_cost, "cost", (("rate", RATE), ("probes_ratio", PROBES_RATIO)))
+            ),
+            PAGES.section("4.18: where the time goes", table(by_cost, "cost", spent)),
         ],
     )
 
 
 def report_adaptivity(seeds: int) -> str:
     """Figures 4.19 to 4.24."""
-    plots.timelines(adaptivity.timelines(TIMELINE_SEED), picture("timelines"))
+    plots.timelines(adaptivity.timelines(TIMELINE_SEED), PAGES.picture("timelines"))
     rows = [
         [name, str_of(found, 0) if found.values else "", str(never)]
         for name, (found, never) in adaptivity.speeds(3 * seeds).items()
@@ -146,19 +126,19 @@ def report_adaptivity(seeds: int) -> str:
             ]
             for result, label in (("time_ratio", TIME_RATIO), ("probes_ratio", PROBES_RATIO))
         ],
-        picture("changes"),
+        PAGES.picture("changes"),
     )
     results = (("time_ratio", TIME_RATIO), ("probes_ratio", PROBES_RATIO))
-    return write(
+    return PAGES.write(
         "adaptivity",
         "Filter ordering: speed of adaptivity",
         [
-            shown("timelines"),
-            section("4.19 to 4.21: a change", speeds),
-            shown("changes"),
-            section("4.22: rate of change", table(by_period, period, results)),
-            section("4.23: filter costs at a change every 100,000 tuples", table(often, "cost", results)),
-            section("4.24: filter costs at a change every 1,000,000 tuples", table(seldom, "cost", results)),
+            PAGES.shown("timelines"),
+            PAGES.section("4.19 to 4.21: a change", speeds),
+            PAGES.shown("changes"),
+            PAGES.section("4.22: rate of change", table(by_period, period, results)),
+            PAGES.section("4.23: filter costs at a change every 100,000 tuples", table(often, "cost", results)),
+            PAGES.section("4.24: filter costs at a change every 1,000,000 tuples", table(seldom, "cost", results)),
         ],
     )
 
@@ -175,11 +155,11 @@ def report_operator(seeds: int) -> str:
             [(points, result, title, x, label, log) for title, (points, x, log) in found.items()]
             for result, label in (("rate", RATE), ("probes_ratio", PROBES_RATIO))
         ],
-        picture("operator"),
+        PAGES.picture("operator"),
     )
     results = (("rate", RATE), ("probes_ratio", PROBES_RATIO))
-    sections = [section(title, table(points, x, results)) for title, (points, x, _) in found.items()]
-    return write("operator", "Filter ordering: the select operator", [shown("operator"), *sections])
+    sections = [PAGES.section(title, table(points, x, results)) for title, (points, x, _) in found.items()]
+    return PAGES.write("operator", "Filter ordering: the select operator", [PAGES.shown("operator"), *sections])
 
 
 def report_plan_logging(seeds: int) -> str:
@@ -193,10 +173,14 @@ def report_plan_logging(seeds: int) -> str:
                 (points, "time_ratio", title, period, TIME_RATIO, True),
             ]
         ],
-        picture("plan_logging"),
+        PAGES.picture("plan_logging"),
     )
     measured = table(points, period, (("probes_ratio", PROBES_RATIO), ("time_ratio", TIME_RATIO)))
-    return write("plan_logging", "Filter ordering: plan logging", [shown("plan_logging"), section(title, measured)])
+    return PAGES.write(
+        "plan_logging",
+        "Filter ordering: plan logging",
+        [PAGES.shown("plan_logging"), PAGES.section(title, measured)],
+    )
 
 
 PARTS: dict[str, Callable[[int], str]] = {

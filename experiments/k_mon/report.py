@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from experiments.k_mon import cost, linear_road, memory, monitoring, network, plots, remarks
+from experiments.k_mon import cost, linear_road, memory, monitoring, network, plots
 from experiments.k_mon.running import Run
+from experiments.pages import Pages
 from minidsms.streamon.k_mon.contracts import Kind
 
-RESULTS = Path(__file__).parent.parent / "results"
+PAGES = Pages("k_mon")
 QUICKER = 10
 """With --quick, rows and k are so many times fewer."""
 
@@ -30,19 +30,6 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def write(name: str, heading: str, sections: Sequence[str]) -> str:
-    """Write a page; where it is."""
-    path = RESULTS / f"k_mon_{name}.md"
-    path.write_text("\n".join([f"# {heading}\n\n{remarks.setting()}\n", *sections]), encoding="utf-8")
-    return str(path)
-
-
-def picture(name: str) -> tuple[Path, str]:
-    """Where a picture goes, and how a page shows it."""
-    RESULTS.mkdir(exist_ok=True)
-    return RESULTS / f"k_mon_{name}.png", f"![](k_mon_{name}.png)\n"
-
-
 def report_monitoring(quicker: int) -> str:
     """Figures 6.11, 6.13, 6.15."""
     names = {"6.11": "monitoring RIDS(k)", "6.13": "monitoring CA(k)", "6.15": "monitoring OAP(k)"}
@@ -53,7 +40,7 @@ def report_monitoring(quicker: int) -> str:
         for number, figure in monitoring.FIGURES.items()
         for seed in [1]
     }
-    path, shown = picture("monitoring")
+    path, shown = PAGES.picture("monitoring"), PAGES.shown("monitoring")
     plots.followed({title: with_margin for title, (_, with_margin) in found.items()}, path)
     titles = ["", "missed, %", "most in a block, %", "k infinite, % of the time", "increases", "estimated / actual k"]
     sections = [shown]
@@ -69,8 +56,8 @@ def report_monitoring(quicker: int) -> str:
             )
             for name, f in zip(("without a margin, as in the thesis", "with a margin of an eighth"), both)
         ]
-        sections.append(remarks.section(title, table(titles, rows)))
-    return write("monitoring", "k-Mon: monitoring", sections)
+        sections.append(PAGES.section(title, table(titles, rows)))
+    return PAGES.write("monitoring", "k-Mon: monitoring", sections)
 
 
 def report_memory(quicker: int) -> str:
@@ -100,21 +87,21 @@ def report_memory(quicker: int) -> str:
         ["", "MB", "share of SWJ"],
         [(name, one.steady_nbytes / 1e6, one.steady_nbytes / base) for name, one in panels[title].items()],
     )
-    path, shown = picture("memory")
+    path, shown = PAGES.picture("memory"), PAGES.shown("memory")
     plots.over_rows(panels, path)
-    sections = [shown, *(remarks.section(title, found_) for title, found_ in tables.items())]
+    sections = [shown, *(PAGES.section(title, found_) for title, found_ in tables.items())]
     title = "6.18: CA and RIDS"
     points = memory.interfering(quicker)
-    path, shown = picture("interfering")
+    path, shown = PAGES.picture("interfering"), PAGES.shown("interfering")
     plots.over_k(points, title, path)
     names = list(next(iter(points.values())))
     rows = [(k, *(found[name] / 1e6 for name in names)) for k, found in points.items()]
     sections.append(
-        remarks.section(title, table(["k of RIDS(k)", *(f"{name}, MB" for name in names)], rows) + f"\n\n{shown}")
+        PAGES.section(title, table(["k of RIDS(k)", *(f"{name}, MB" for name in names)], rows) + f"\n\n{shown}")
     )
     columns = [f"k = {k // quicker:,}" for k in memory.ADHERENCES]
-    sections.append(remarks.section("Table 6.1: ns per row of k-Mon / SWJ", table(["", *columns], times)))
-    return write("memory", "k-Mon: memory and time", sections)
+    sections.append(PAGES.section("Table 6.1: ns per row of k-Mon / SWJ", table(["", *columns], times)))
+    return PAGES.write("memory", "k-Mon: memory and time", sections)
 
 
 def report_cost(quicker: int) -> str:
@@ -129,8 +116,8 @@ def report_cost(quicker: int) -> str:
         for name, one in cost.shares(quicker).items()
     ]
     titles = ["streams", "join, ns per row", *(kind.value for kind in Kind), "all of the join's monitors"]
-    return write(
-        "cost", "k-Mon: what monitoring takes", [remarks.section("What monitoring takes", table(titles, rows))]
+    return PAGES.write(
+        "cost", "k-Mon: what monitoring takes", [PAGES.section("What monitoring takes", table(titles, rows))]
     )
 
 
@@ -143,10 +130,10 @@ def report_network(quicker: int) -> str:
         for name, one in found.items()
     ]
     titles = ["", "MB", "share of SWJ", "ns per row", "changes of the answer"]
-    path, shown = picture("network")
+    path, shown = PAGES.picture("network"), PAGES.shown("network")
     plots.over_rows({"links C, B, O: ten minutes": found}, path)
-    return write(
-        "network", "k-Mon: the query of chapter 1", [shown, remarks.section("Links C, B and O", table(titles, rows))]
+    return PAGES.write(
+        "network", "k-Mon: the query of chapter 1", [shown, PAGES.section("Links C, B and O", table(titles, rows))]
     )
 
 
@@ -181,7 +168,9 @@ def table_6_3(measured: Mapping[str, Mapping[str, Run]], quicker: int = 1) -> st
         )
     titles = ["query", "constraint", "cars", "whole windows, MB", "memory, thesis", "SWJ", "exact", "lossy"]
     titles += ["time, thesis", "SWJ", "exact", "lossy", "lost, % of results"]
-    return write("linear_road", "k-Mon: Linear Road", [remarks.section("Table 6.3: Linear Road", table(titles, rows))])
+    return PAGES.write(
+        "linear_road", "k-Mon: Linear Road", [PAGES.section("Table 6.3: Linear Road", table(titles, rows))]
+    )
 
 
 PARTS: dict[str, Callable[[int], str]] = {

@@ -153,12 +153,6 @@ class Archiver:
                 lock.release()
             self._recorders.clear()
 
-    def wait_until_idle(self) -> None:
-        """Return when nothing waits for a file that has enough for one."""
-        with self._changed:
-            while self._failure is None and (self._writing_bytes or self._is_some_enough()):
-                self._changed.wait()
-
     @property
     def nbytes(self) -> int:
         """Bytes, about, of what has not been written."""

@@ -12,6 +12,7 @@ import hashlib
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +25,9 @@ except ImportError:  # Windows: two processes may compile the same kernel at onc
 
 _CHECK_BYTES = 16
 _SUFFIX = ".kernel"
+_UNFINISHED = ".part"
+_OLD_S = 3600
+"""A file that has been unfinished for so long is one of a process that was ended."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,26 @@ def write(name: str, digest: str, code: ObjectCode) -> None:
         return
     content = " ".join(code.symbols).encode() + b"\n" + code.content
     with contextlib.suppress(OSError):
-        handle, written = tempfile.mkstemp(dir=folder, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(_check(content) + content)
-        os.replace(written, folder / f"{name}-{digest}{_SUFFIX}")
+        _remove_unfinished(folder)
+        handle, written = tempfile.mkstemp(dir=folder, suffix=_UNFINISHED)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_check(content) + content)
+            os.replace(written, folder / f"{name}-{digest}{_SUFFIX}")
+        except OSError:
+            Path(written).unlink(missing_ok=True)
+            raise
         for other in folder.glob(f"{name}-*-{digest.rpartition('-')[2]}{_SUFFIX}"):
             if other.name != f"{name}-{digest}{_SUFFIX}":
                 other.unlink(missing_ok=True)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what processes have left that were ended while they wrote."""
+    for path in folder.glob(f"*{_UNFINISHED}"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _OLD_S:
+                path.unlink()
 
 
 @contextlib.contextmanager
@@ -106,7 +123,7 @@ def _usable(folder: Path) -> Path | None:
     except OSError:
         return None
     if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & stat.S_IWOTH):
-        return None
+        return None  # the administrator's is everybody's
     return folder if os.access(folder, os.W_OK) else None
 
 

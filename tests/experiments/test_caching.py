@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.caching import remarks
 from experiments.caching.figures import RS_FOR_T
-from experiments.caching.report import PARTS, section, table
+from experiments.caching.report import PAGES, PARTS, table
 from experiments.caching.runs import MJOIN, Measured, forced, turns
 from experiments.caching.streams import PAIRS, POINTS, bursty, four_way, n_way, three_way
 
@@ -59,7 +58,7 @@ def test_the_streams_of_the_n_way_join_bring_values_once_or_five_times() -> None
 
 def test_a_page_has_what_the_thesis_shows_what_was_measured_and_what_is_to_be_said() -> None:
     runs = [Measured(elements=10, join_ns=1_000), Measured(elements=10, join_ns=500, probes=4, hits=3)]
-    shown = section("5.11, 5.12: hit probability", table({5: runs}, "r", ("MJoin", "cached")))
+    shown = PAGES.section("5.11, 5.12: hit probability", table({5: runs}, "r", ("MJoin", "cached")))
     assert "| 5 | 100 | 50 | 2.00 | 75 % |" in shown
     assert shown.index("**Thesis.**") < shown.index("| r |") < shown.index("**Beside it.**")
-    assert len(PARTS) == 3 and remarks.setting()
+    assert len(PARTS) == 3 and PAGES.setting()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.filter_ordering import remarks
 from experiments.filter_ordering.measuring import Measured, Samples
 from experiments.filter_ordering.operator_runs import run
-from experiments.filter_ordering.report import PARTS, section, table
+from experiments.filter_ordering.report import PAGES, PARTS, table
 from experiments.filter_ordering.select import ALGORITHMS, OPTIMAL, Select
 from experiments.filter_ordering.workload import Workload
 from minidsms.testing.pipelined_filters import mean_cost
@@ -49,7 +48,9 @@ def test_intervals_are_those_of_student() -> None:
 def test_a_page_has_what_the_thesis_shows_what_was_measured_and_what_is_to_be_said() -> None:
     measured = Measured()
     measured.rate.values += [1.0, 2.0]
-    shown = section("4.11: number of filters", table({3: {"Sweep": measured}}, "filters", (("rate", "M tuples/s"),)))
+    shown = PAGES.section(
+        "4.11: number of filters", table({3: {"Sweep": measured}}, "filters", (("rate", "M tuples/s"),))
+    )
     assert "| 3 | 1.50 ± 6.3" in shown
     assert shown.index("**Thesis.**") < shown.index("| filters |") < shown.index("**Beside it.**")
-    assert "table 4.1" in remarks.setting() and len(PARTS) == 5
+    assert "table 4.1" in PAGES.setting() and len(PARTS) == 5

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.k_mon import cost, memory, network, remarks, workload
+from experiments.k_mon import cost, memory, network, workload
 from experiments.k_mon.distances import clustering_distances, join_distances, scrambling_distances
 from experiments.k_mon.monitoring import FIGURES
-from experiments.k_mon.report import table
+from experiments.k_mon.report import PAGES, table
 from experiments.k_mon.workload import Int64Array, Streams
 from tests.streamon.k_mon.monitoring import twins
 
@@ -67,7 +67,7 @@ def test_the_estimate_follows_k_and_little_is_missed(figure: str) -> None:
 
 
 def test_pages_name_the_thesis_and_the_measured() -> None:
-    shown = remarks.section("6.13: monitoring CA(k)", table(["k", "rows"], [(1000, 0.25)]))
+    shown = PAGES.section("6.13: monitoring CA(k)", table(["k", "rows"], [(1000, 0.25)]))
     assert shown.index("**Thesis.**") < shown.index("| 1,000 | 0.25 |") < shown.index("**Beside it.**")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -203,11 +204,37 @@ def _processes_with(mark: str) -> list[str]:
     return found
 
 
-def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
-    (tmp_path / "of_other").mkdir()
-    if tmp_path.stat().st_uid != 0:
-        assert store._usable(tmp_path / "of_other") is None
+@pytest.mark.parametrize("owner, is_used", [(1001, True), (0, True), (1002, False)], ids=["mine", "root's", "other's"])
+def test_a_folder_of_somebody_else_is_not_used(
+    owner: int, is_used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = list(tmp_path.stat())
+    found[stat.ST_UID] = owner
+    monkeypatch.setattr(os, "getuid", lambda: 1001)
+    monkeypatch.setattr(Path, "stat", lambda self, **_: os.stat_result(found))
+    assert store._usable(tmp_path) == (tmp_path if is_used else None)
+
+
+def test_what_ended_processes_have_left_unfinished_is_removed_when_it_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "kept_in", lambda: tmp_path)
+    old, young = tmp_path / "old.part", tmp_path / "young.part"
+    for path in (old, young):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    store.write("topic.walk", "aa-machine", ObjectCode((), b""))
+    assert not old.exists() and young.exists()
+
+
+def test_a_file_that_cannot_be_finished_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_full(*paths: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "kept_in", lambda: tmp_path)
+    monkeypatch.setattr(os, "replace", is_full)
+    store.write("topic.walk", "aa-machine", ObjectCode((), b""))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

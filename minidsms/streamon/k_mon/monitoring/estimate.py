@@ -111,11 +111,6 @@ class Estimate(SharedByCopies):
         """How often k_u had to be given up."""
         return int(self.state[words.INCREASES])
 
-    @property
-    def is_dormant(self) -> bool:
-        """The constraint is not kept, and tried now and then."""
-        return bool(self.state[words.DORMANT])
-
     def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
         """Count rows of which nothing need be known; False: `observe` must see them.
 

@@ -80,11 +80,6 @@ class ConstraintRegistry:
         if not watched.users:
             del self._watched[constraint]
 
-    def monitor_of(self, constraint: KConstraint) -> Monitor | None:
-        """The monitor, where the constraint is watched."""
-        watched = self._watched.get(constraint)
-        return None if watched is None else watched.monitor
-
     @property
     def nbytes(self) -> int:
         """Bytes that the monitors hold."""

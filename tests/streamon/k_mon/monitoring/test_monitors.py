@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minidsms.kernels.constraint_monitoring import FEWEST_TROUBLES, TROUBLES
+from minidsms.kernels.constraint_monitoring import DORMANT, FEWEST_TROUBLES, TROUBLES
 from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
 from minidsms.streamon.k_mon.monitoring.estimate import Estimate, MonitorSettings
 from minidsms.streamon.k_mon.monitoring.ordered import OrderedMonitor
@@ -198,12 +198,12 @@ def test_a_stream_without_any_constraint_is_watched_in_part_and_one_that_recover
     for monitor in (ClusteredMonitor(CA, settings), OrderedMonitor(OAP, settings)):
         for rows in sliced(random, 512):
             monitor.observe(rows)
-        assert monitor.is_dormant
+        assert monitor.state[DORMANT]
         assert monitor.k is None
         busy = monitor.nbytes
         for rows in sliced(calm, 512):
             monitor.observe(arrivals(int(rows.numbers[0]) + 50_000, rows.values.tolist()))
-        assert not monitor.is_dormant
+        assert not monitor.state[DORMANT]
         assert monitor.k == 0
         assert monitor.nbytes <= busy
 
