@@ -105,12 +105,15 @@ def candidates(orders: Orders, graph: JoinGraph, reduced: bool, bags: Collection
 
 
 def random_plan(graph: JoinGraph, rng: Random, bags: Collection[int] = ()) -> JoinPlan:
-    """Any legal plan; those with caches are more likely than most orders would give."""
+    """Any legal plan; those with caches are more likely than most orders would give, and by turns no cache is reduced:
+    most candidates are, and what runs where none is would hardly be drawn.
+    """
     orders = _random_orders(graph, rng)
     chosen: list[CacheSpec] = []
-    specs = list(candidates(orders, graph, True, bags))
+    specs = list(candidates(orders, graph, rng.random() < 0.5, bags))
     rng.shuffle(specs)
-    for spec in specs[: rng.randrange(len(specs) + 1)]:
+    fewest = 0 if rng.random() < 0.2 else 1
+    for spec in specs[: max(fewest, rng.randrange(len(specs) + 1))]:
         if not any(overlap(spec, other) for other in chosen):
             plan = JoinPlan(orders, tuple(sorted([*chosen, spec])))
             if problem_with(plan, graph, bags) is None:

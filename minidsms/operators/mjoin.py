@@ -50,7 +50,7 @@ _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
 
 
-_PART = 1 << 12
+_PART = 1 << 14
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
 
 _BLOCK = 128
