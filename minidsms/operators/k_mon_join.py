@@ -424,6 +424,11 @@ class KMonJoin(Operator):
         """As SHOW CONSTRAINTS calls it."""
         return f"{self.name} {', '.join(self.names)}"
 
+    def tell_monitors(self) -> None:
+        """Show them what has come."""
+        if self.reduction is not None and self.reduction.watching is not None:
+            self.reduction.watching.tell()
+
     def saved_nbytes(self, constraint: KConstraint) -> int:
         """Bytes of the rows out of memory for which the constraint, maybe with others, closes a way."""
         if self.reduction is None or self.reduction.watching is None:

@@ -17,6 +17,9 @@ from typing import Protocol, runtime_checkable
 
 from minidsms.elements import BoolArray, Int64Array
 
+NEVER = 1 << 60
+"""The number of a row that does not come."""
+
 
 class Kind(Enum):
     """The constraints of sections 6.2 and 6.6 to 6.8."""
@@ -69,6 +72,9 @@ class User(Protocol):
     def name_of_user(self) -> str:
         """The query, or the operator."""
 
+    def tell_monitors(self) -> None:
+        """Show them what has come and has not been shown."""
+
     def saved_nbytes(self, constraint: KConstraint) -> int:
         """Bytes of rows that are not in memory now because of the constraint."""
 
@@ -109,8 +115,9 @@ class Monitor(Protocol):
         the same slice; of one instant, the parents count as before the children.
         """
 
-    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
-        """Count rows of which nothing need be known now; False: `observe` must be shown them. (n,) numbers."""
+    @property
+    def asleep_until(self) -> int:
+        """The number of the first row of its stream that it is to be shown; those before may be left out."""
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
         """A user has no use for k above `most`. may_sample: it notices itself what comes too late."""

@@ -23,8 +23,9 @@ from minidsms.kernels.hashing import hash_rows
 from minidsms.kernels.k_mon_join import CLOCK, LENGTH, RANGE, ROWS, TOTAL
 from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, FLOATS, INTEGERS, LIMIT_WORDS, ORDER, UNORDERED
 from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, KeyMonitor, Kind, Monitor, Monitors, User
+from minidsms.streamon.k_mon.contracts import NEVER, Arrivals, KConstraint, KeyMonitor, Kind, Monitor, Monitors, User
 from minidsms.streamon.k_mon.join_graph import Edge
+from minidsms.streamon.k_mon.journal import MOST, Journal, Told, told
 
 NOTHING = -(2**63)
 """A limit that is not used."""
@@ -81,8 +82,18 @@ class Watching:
         self.declared = list(declared)
         self._ends = [(edge.ends[k], tuple(pair[k] for pair in edge.columns)) for edge in self._edges for k in (0, 1)]
         self._instants: dict[int, ArrivalInstants] = {}
-        self._next = [0] * len(schemas)
+        n = len(schemas)
+        self._next = [0] * n
         """The number of each input's next row."""
+        self._wake = [0] * n
+        """Of each input, the number from which on its rows are looked at again by somebody who sleeps."""
+        self._awake: list[_Watched] = []
+        self._marked: set[int] = set()
+        """The inputs whose instants are marked."""
+        self._journals = [Journal() for _ in schemas]
+        self._shown: list[tuple[int, ...] | None] = [None] * n
+        """Of each input, the columns that are looked at; None: its rows are not."""
+        self._are_marked_always = False
         self._rates = _Rates(len(schemas))
         self._waits = [inf] * (2 * len(edges))
         """By side: the arrivals of the child for which a parent waits in vain, at most."""
@@ -107,6 +118,7 @@ class Watching:
 
     def keys(self, forced: Callable[[KConstraint], int | None] | None = None) -> list[bool]:
         """The sides whose columns are a key of their stream, as far as is known. forced: gives k in their place."""
+        self.tell()
         if forced is not None:
             return [forced(each.constraint) is not None for each in self._keys]
         return [
@@ -129,6 +141,7 @@ class Watching:
                 self._monitors.leave(each.constraint, self._user)
         # A constraint may close several sides, and is told once.
         self._told = list({id(each.monitor): each for each in self.watched}.values())
+        self._look()
 
     def _watch(self, side: int, constraint: KConstraint) -> _Watched:
         if constraint.kind is Kind.CA and self._known is not None and self._known[side ^ 1]:
@@ -156,11 +169,12 @@ class Watching:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the marks held; the monitors are the connection's."""
-        return sum(m.nbytes for m in self._instants.values())
+        """Bytes of the marks and of what has not been shown; the monitors are the connection's."""
+        return sum(m.nbytes for m in self._instants.values()) + sum(j.nbytes for j in self._journals)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The marks; what monitors know is the connection's."""
+        self.tell()
         return {f"instants{i}": mark.array() for i, mark in self._instants.items()}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -184,35 +198,94 @@ class Watching:
             self._monitors.leave(each.constraint, self._user)
 
     def observe(self, part: Sequence[Batch | None], firsts: Sequence[int], is_forced: bool = False) -> None:
-        """Tell the rows of one part, all of them. firsts: the number of each input's first, where it has no others.
+        """Take the rows of one part, all of them. firsts: the number of each input's first, where it has no others.
 
         is_forced: k will not be the monitors'.
         """
-        numbers = [_NONE if batch is None else _numbers(batch, first) for batch, first in zip(part, firsts)]
-        told: dict[tuple[int, tuple[int, ...]], Arrivals] = {}
-
-        def arrivals(s: int) -> Arrivals:
-            end = self._end(s)
-            if end not in told:
-                told[end] = self._arrivals(*end, part[end[0]], numbers[end[0]])
-            return told[end]
-
-        for each in self._told:
-            s, monitor = each.side, each.monitor
-            of = numbers[self._end(s ^ 1)[0]]
-            parents = numbers[self._end(s)[0]] if each.constraint.kind is Kind.RIDS else None
-            if (len(of) or (parents is not None and len(parents))) and not monitor.sleeps_through(of, parents):
-                monitor.observe(arrivals(s ^ 1), None if parents is None else arrivals(s))
-        for i, each_numbers in enumerate(numbers):
-            if len(each_numbers):
-                self._next[i] = int(each_numbers[-1]) + 1
-        used = {self._end(e.side ^ 1)[0] for e in self._told if e.constraint.kind is Kind.RIDS and e.monitor.k}
+        if is_forced and not self._are_marked_always:
+            self.tell()
+            self._are_marked_always = True
+            self._look()
+        following, is_woken = self._next, False
+        for i, batch in enumerate(part):
+            if batch is not None and len(batch):
+                following[i] = 1 + (firsts[i] + len(batch) - 1 if batch.seq is None else int(batch.seq[-1]))
+                is_woken |= following[i] > self._wake[i]
+        if is_woken:
+            self.tell()
+            self._look()
+        journals = self._journals
+        is_large = any(
+            batch is not None and self._shown[i] is not None and len(journals[i]) + len(batch) >= MOST
+            for i, batch in enumerate(part)
+        )
+        if is_large:
+            self.tell()
         for i, instants in self._instants.items():
             batch = part[i]
-            if batch is not None and (i in used or is_forced):
-                instants.add(batch.ts)
-            else:
-                instants.skip(len(numbers[i]))
+            if batch is not None and i not in self._marked:
+                instants.skip(len(batch))
+        if is_large:
+            shown = zip(part, firsts, self._shown)
+            self._show([None if b is None or c is None else told(b, first, c) for b, first, c in shown])
+            return
+        for i, batch in enumerate(part):
+            if batch is not None and self._shown[i] is not None:
+                journals[i].add(batch, firsts[i])
+
+    def tell(self) -> None:
+        """Show the monitors all that has come."""
+        if any(map(len, self._journals)):
+            self._show([journal.take() if len(journal) else None for journal in self._journals])
+
+    def _show(self, rows: Sequence[Told | None]) -> None:
+        """Show the monitors who are awake the next rows of each input."""
+        arrivals: dict[tuple[int, tuple[int, ...]], Arrivals] = {}
+
+        def of(s: int) -> Arrivals:
+            end = self._end(s)
+            if end not in arrivals:
+                arrivals[end] = self._arrivals(*end, rows[end[0]])
+            return arrivals[end]
+
+        for each in self._awake:
+            if each.constraint.kind is Kind.RIDS:
+                counted, parents = of(each.side ^ 1), of(each.side)
+                if len(counted.ts) or len(parents.ts):
+                    each.monitor.observe(counted, parents)
+            elif rows[self._end(each.side ^ 1)[0]] is not None:
+                each.monitor.observe(of(each.side ^ 1))
+        for i in self._marked:
+            own = rows[i]
+            if own is not None:
+                self._instants[i].add(own.ts)
+        self._look()
+
+    def _look(self) -> None:
+        """Who is awake now, and what need they be shown? The journals are empty."""
+        n = len(self._schemas)
+        self._awake = []
+        wake = [NEVER] * n
+        columns: list[set[int] | None] = [None] * n
+        self._marked = set(self._instants) if self._are_marked_always else set()
+        for each in self._told:
+            i, own = self._end(each.side ^ 1)
+            is_rids = each.constraint.kind is Kind.RIDS
+            if is_rids and each.monitor.k:
+                self._marked.add(i)
+            asleep_until = each.monitor.asleep_until
+            if self._next[i] <= asleep_until:
+                wake[i] = min(wake[i], asleep_until)
+                continue
+            self._awake.append(each)
+            for j, those in ((i, own), self._end(each.side)) if is_rids else ((i, own),):
+                columns[j] = {*(columns[j] or ()), *those}
+        for i in self._marked:
+            columns[i] = columns[i] or set()
+        self._wake = wake
+        self._shown = [None if c is None else tuple(sorted(c)) for c in columns]
+        for journal, shown in zip(self._journals, self._shown):
+            journal.begin(shown or ())
 
     def room(self, figures: Int64Array) -> list[int]:
         """Rows of each stream that room should be made for: a small part of those that its window takes."""
@@ -237,14 +310,21 @@ class Watching:
     def refute(self, sides: Iterable[int]) -> None:
         """Rows have come by these sides that the constraints said would not come."""
         closed = set(sides)
-        for each in self._dependent if closed else ():
-            if each.side in closed:
-                each.monitor.refuted()
+        if closed:
+            self.tell()
+            for each in self._dependent:
+                if each.side in closed:
+                    each.monitor.refuted()
+            self._look()
 
     def refute_keys(self, sides: Iterable[int]) -> None:
         """Two rows agree in the columns of each of these sides."""
-        for s in sides:
-            self._keys[s].monitor.refuted()
+        found = list(sides)
+        if found:
+            self.tell()
+            for s in found:
+                self._keys[s].monitor.refuted()
+            self._look()
 
     def sides_closed_by(self, constraint: KConstraint) -> list[int]:
         """The sides by which no row is expected because of a constraint."""
@@ -253,23 +333,23 @@ class Watching:
     def _end(self, s: int) -> tuple[int, tuple[int, ...]]:
         return self._ends[s]
 
-    def _arrivals(self, i: int, columns: tuple[int, ...], batch: Batch | None, numbers: Int64Array) -> Arrivals:
+    def _arrivals(self, i: int, columns: tuple[int, ...], rows: Told | None) -> Arrivals:
         """The rows of an input, by these columns."""
-        if batch is None:
+        if rows is None:
             return Arrivals(_NONE, _NONE, _NONE)
-        found = [batch.column(c) for c in columns]
         valid: BoolArray | None = None
-        for column in found:
-            if column.valid is not None:
-                valid = column.valid if valid is None else valid & column.valid
-        if len(found) > 1:
-            words = np.stack([c.words() for c in found], axis=1)
-            return Arrivals(numbers, batch.ts, hash_rows(np.ascontiguousarray(words)), valid, False)
-        values = found[0].words()
+        for c in columns:
+            own = rows.valid[c]
+            if own is not None:
+                valid = own if valid is None else valid & own
+        if len(columns) > 1:
+            words = np.stack([rows.words[c] for c in columns], axis=1)
+            return Arrivals(rows.numbers, rows.ts, hash_rows(np.ascontiguousarray(words)), valid, False)
+        values = rows.words[columns[0]]
         type_ = self._schemas[i][columns[0]].type
         if type_ is Type.FLOAT:
             values = ordered_words(values)
-        return Arrivals(numbers, batch.ts, values, valid, type_ in _ORDERED)
+        return Arrivals(rows.numbers, rows.ts, values, valid, type_ in _ORDERED)
 
     def reckon(self, figures: Int64Array, now: int) -> bool:
         """Tell the monitors which k are of use, if that has changed. figures: of the streams (`kernels.k_mon_join`)."""
@@ -289,6 +369,7 @@ class Watching:
 
         counts: of each stream, the rows taken in that pass its filter.  forced: gives k in place of the monitors.
         """
+        self.tell()
         limits = no_limits(len(self._edges))
         self._waits = [inf] * len(limits)
         for each in self._dependent:
@@ -353,9 +434,10 @@ class OfKey:
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """Nothing is to be learnt."""
 
-    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
+    @property
+    def asleep_until(self) -> int:
         """Nothing need be known."""
-        return True
+        return NEVER
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
         """It is known."""
@@ -366,10 +448,6 @@ class OfKey:
 
     def refuted(self) -> None:
         """The join says itself that a key is none."""
-
-
-def _numbers(batch: Batch, first: int) -> Int64Array:
-    return batch.seq if batch.seq is not None else np.arange(first, first + len(batch), dtype=np.int64)
 
 
 def no_limits(edges: int) -> Int64Array:

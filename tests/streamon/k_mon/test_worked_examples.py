@@ -33,8 +33,9 @@ class Held:
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         self._values += arrivals.values.tolist()
 
-    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
-        return False
+    @property
+    def asleep_until(self) -> int:
+        return 0
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
         """All is kept."""

@@ -28,7 +28,7 @@ class ClusteredMonitor(Estimate):
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The stream's next rows."""
-        arrivals = self.unseen.of(arrivals)
+        arrivals = self._new(arrivals)
         state, entries = self.state, self._entries
         state[AT_PARENT] = 0
         given = (normal(arrivals.values), NOWHERE if arrivals.valid is None else normal(arrivals.valid))

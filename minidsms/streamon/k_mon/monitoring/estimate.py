@@ -75,6 +75,7 @@ class Estimate(SharedByCopies):
         self.constraint = constraint
         self.settings = settings
         self.unseen, self.unseen_parents = Unseen(), Unseen()
+        self._parents_unshown = False
         self._needs: dict[int, tuple[int, bool]] = {}
         self.state: Int64Array = np.zeros(words.STATE_WORDS, np.int64)
         self.state[[words.K, words.K_KEPT]] = words.INFINITE
@@ -111,20 +112,27 @@ class Estimate(SharedByCopies):
         """How often k_u had to be given up."""
         return int(self.state[words.INCREASES])
 
-    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
-        """Count rows of which nothing need be known; False: `observe` must see them.
+    @property
+    def asleep_until(self) -> int:
+        """The number of the first row that it is to be shown; those before may be left out."""
+        left = int(self.state[words.ASLEEP] - self.state[words.ARRIVED])
+        return self.unseen.next + left if left > 0 else 0
 
-        arrivals, parents: (n,) their numbers.
-        """
-        n = self.unseen.count(arrivals)
-        if self.arrived + n >= self.state[words.ASLEEP]:
-            return False
-        self.state[words.ARRIVED] += n
-        self.unseen.skip(arrivals)
-        if parents is not None:
-            self.state[words.PARENTS] += self.unseen_parents.count(parents)
-            self.unseen_parents.skip(parents)
-        return True
+    def _new(self, arrivals: Arrivals) -> Arrivals:
+        """The rows that nobody has shown yet. Those that were left out before are counted by their numbers."""
+        state = self.state
+        if state[words.ARRIVED] < state[words.ASLEEP]:
+            self._parents_unshown = True
+            left_out = self.unseen.gap_before(arrivals)
+            state[words.ARRIVED] = min(state[words.ASLEEP], state[words.ARRIVED] + left_out)
+        return self.unseen.of(arrivals)
+
+    def _new_parents(self, parents: Arrivals) -> Arrivals:
+        """The same of the other stream of a join, after those of its own."""
+        if self._parents_unshown and len(parents.numbers):
+            self.state[words.PARENTS] += self.unseen_parents.gap_before(parents)
+            self._parents_unshown = False
+        return self.unseen_parents.of(parents)
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
         """A user has no use for k above `most`. may_sample: it notices by itself when k is too small."""
@@ -180,6 +188,10 @@ class Unseen:
         if not len(numbers) or numbers[0] >= self.next:
             return len(numbers)
         return len(numbers) - int(np.searchsorted(numbers, self.next))
+
+    def gap_before(self, arrivals: Arrivals) -> int:
+        """Numbers that nobody has shown between the last row and these."""
+        return max(0, int(arrivals.numbers[0]) - self.next) if len(arrivals.numbers) else 0
 
     def skip(self, numbers: Int64Array) -> None:
         """They have been shown."""

@@ -33,7 +33,7 @@ class OrderedMonitor(Estimate):
         """The stream's next rows. Where words have no order k stays infinite."""
         if not arrivals.is_ordered:
             return
-        arrivals = self.unseen.of(arrivals)
+        arrivals = self._new(arrivals)
         state = self.state
         state[AT_PARENT] = 0
         given = (normal(arrivals.values), NOWHERE if arrivals.valid is None else normal(arrivals.valid))

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from minidsms.elements import Int64Array
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
+from minidsms.streamon.k_mon.contracts import NEVER, Arrivals, KConstraint, Kind, Monitor, User
 
 if TYPE_CHECKING:
     from minidsms.streamon.k_mon.monitoring.estimate import MonitorSettings
@@ -95,6 +94,8 @@ class ConstraintRegistry:
         queries: by the id of a user the names of the queries that it works for; one without is called by its own.
         """
         queries = queries or {}
+        for user in {id(user): user for watched in self._watched.values() for user in watched.users}.values():
+            user.tell_monitors()
         rows = []
         for constraint, watched in self._watched.items():
             users = list(
@@ -132,9 +133,10 @@ class Unwatched:
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """Nothing is looked at."""
 
-    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
-        """Always."""
-        return True
+    @property
+    def asleep_until(self) -> int:
+        """Nothing is looked at, ever."""
+        return NEVER
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
         """Nothing is told."""

@@ -46,7 +46,7 @@ class RidsMonitor(Estimate):
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The next rows of S and, in the same instants, of S'; within one the parents come first."""
         assert parents is not None
-        children, parents = self.unseen.of(arrivals), self.unseen_parents.of(parents)
+        children, parents = self._new(arrivals), self._new_parents(parents)
         settled: BoolArray = NOWHERE if parents.valid is None else ~parents.valid
         state, entries = self.state, self._entries
         state[[AT_PARENT, AT_CHILD]] = 0

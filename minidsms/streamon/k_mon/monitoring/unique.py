@@ -59,9 +59,10 @@ class UniqueMonitor(SharedByCopies):
             if not self.increases:
                 self.state[words.IS_KEY] = 1
 
-    def sleeps_through(self, arrivals: Int64Array, parents: Int64Array | None = None) -> bool:
+    @property
+    def asleep_until(self) -> int:
         """Never: a value that is looked at is looked at whenever it comes."""
-        return False
+        return 0
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
         """It is a key for all, or none."""

@@ -25,6 +25,9 @@ class Join:
     def name_of_user(self) -> str:
         return self.name
 
+    def tell_monitors(self) -> None:
+        """It has told all."""
+
     def saved_nbytes(self, constraint: KConstraint) -> int:
         return self.saved if constraint == RIDS else 0
 
