@@ -20,6 +20,9 @@ UNIT_NS = {
     "d": 86_400_000_000_000,
 }
 
+_MOST_ROWS = 2**32
+"""Monitors multiply it by numbers of rows, in 64 bits."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -81,6 +84,13 @@ def _optional_count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError("give a whole number of at least 1, or none")
     return value
+
+
+def _optional_rows(value: Any) -> int | None:
+    rows = _optional_count(value)
+    if rows is not None and rows > _MOST_ROWS:
+        raise ValueError(f"give a whole number of at most {_MOST_ROWS:,}, or none")
+    return rows
 
 
 def _at_least(least: int) -> Callable[[Any], int]:
@@ -181,7 +191,7 @@ SETTINGS: dict[str, Setting] = {
             _one_of("exact", "trusting", "lossy"),
             "what k-Mon gives up is kept out of memory; or lost where declared keys say so; or lost",
         ),
-        Setting("k_mon_window", None, _optional_count, "W: rows without a greater k; none: as the constraint likes"),
+        Setting("k_mon_window", None, _optional_rows, "W: rows without a greater k; none: as the constraint likes"),
         Setting("k_mon_chance", 0.01, _share, "p: share of rows watched for more than is needed, of monitors to come"),
         Setting("k_mon_growth", None, _optional_growth, "c: so many times k is watched; none: as the constraint likes"),
         Setting("k_mon_threshold", 50_000, _at_least(0), "a greater k counts as infinite, of monitors to come"),

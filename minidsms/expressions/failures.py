@@ -68,7 +68,7 @@ def _reason(expr: bound.Expr, context: Context, frame: Frame) -> str:
             return _user_reason(expr, context, frame)
         case bound.Cast(type=target, arg=arg) if arg.type is Type.TEXT:
             text = context.dictionary.decode(_value(arg, context, frame).column())[0]
-            return f"{_short(text)} cannot be read as {target}"
+            return f"{short(text)} cannot be read as {target}"
         case bound.Cast(type=target, arg=arg):
             return f"{_value(arg, context, frame).values[0].item()!r} is out of range for {target}"
         case bound.Call(function="single", args=(count, _)):
@@ -102,7 +102,8 @@ def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:
     return "the function failed"
 
 
-def _short(text: str | None) -> str:
+def short(text: str | None) -> str:
+    """A TEXT as messages show it: quoted, and cut where it is long."""
     shown = text or ""
     return repr(shown if len(shown) <= 60 else shown[:57] + "...")
 

@@ -24,6 +24,7 @@ import numpy as np
 from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type
+from minidsms.expressions.failures import short
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import (
@@ -383,7 +384,7 @@ class KMonJoin(Operator):
         if column.valid is not None and not column.valid[at]:
             return f"{names[c]} NULL"
         if self.rows.schemas[i][c].type is Type.TEXT and self.texts is not None:
-            return f"{names[c]} {self.texts.text(int(value))!r}"
+            return f"{names[c]} {short(self.texts.text(int(value)))}"
         return f"{names[c]} {value}"
 
     def describe(self) -> Description:

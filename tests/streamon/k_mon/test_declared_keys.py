@@ -54,6 +54,17 @@ def test_a_key_that_comes_again_after_its_first_row_has_left_is_seen(db: Connect
     assert violations(db) == ["KEY of T is violated: the row (a 50; w 'again') at 4000 has that of an earlier one"]
 
 
+def test_long_texts_of_rows_that_violate_a_key_are_cut(db: Connection) -> None:
+    q = db.query(JOIN)
+    for ts in (1, 3):
+        db.push("T", (1, "x" * 100_000), ts=ts)
+        db.push("S", (1, 10), ts=ts + 1)
+    db.advance(10)
+    assert len(q.fetch()) == 4
+    (told,) = violations(db)
+    assert "w 'xxx" in told and len(told) < 300
+
+
 def test_trusted_keys_fail_the_query_that_they_mislead(db: Connection) -> None:
     db.execute("SET k_mon = trusting")
     q = db.query(JOIN)
@@ -134,6 +145,20 @@ def test_a_key_that_nobody_declared_is_found_relied_on_and_given_up_when_it_brea
     found = {(row[0], row[2]): row[4:6] for row in db.execute("SHOW CONSTRAINTS")}
     assert found["k", "KEY"] == (None, 1)
     assert not violations(db), "nobody said that it was a key"
+
+
+@pytest.mark.parametrize("rows", [2**32, 2**32 + 1, 2**63 - 1])
+def test_the_window_of_monitors_is_as_long_as_they_can_count_or_refused(db: Connection, rows: int) -> None:
+    if rows > 2**32:
+        with pytest.raises(minidsms.Error, match="at most 4,294,967,296"):
+            db.execute(f"SET k_mon_window = {rows}")
+        return
+    db.execute(f"SET k_mon_window = {rows}")
+    q = db.query(JOIN)
+    db.push("T", {"a": range(3000), "w": ["x"] * 3000}, ts=range(3000))
+    db.push("S", {"a": range(3000), "v": range(3000)}, ts=range(3000))
+    db.advance(3000)
+    assert len(q.fetch()) == 3000
 
 
 def test_parameters_of_monitors_are_settings(db: Connection) -> None:
