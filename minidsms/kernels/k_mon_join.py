@@ -5,11 +5,12 @@ order of arrival, [LO, HI) in the window. A row is its instant, the next older s
 the window counts rows its arrival number, counters, and the words kept. An edge of the tree has two *sides*, s and s ^
 1: each is the index of one stream by the edge's columns. A walk goes from the newest slot of a bucket and ends below
 LO, so that expiry is LO += 1; rows that are not needed go in bulk, when the whole is packed
-(`kernels.k_mon_reduction`).
+(`kernels.k_mon_reduction`). Rows of relations leave from the middle: their buckets are linked both ways, and one more
+index finds a row that is equal to the one deleted.
 
-Deletions come in one of three ways. Where results are kept, they stand with the instant (of a window that counts rows:
-the number) at which they end, in a heap for each such clock. Else what leaves is probed, as in `kernels.mjoin`. Where
-no two results can look alike and ISTREAM reads them, none is wanted.
+Deletions come in one of three ways. Where results are kept, which end with windows only, they stand with the instant
+(of a window that counts rows: the number) at which they end, in a heap for each such clock. Else what leaves is probed,
+as in `kernels.mjoin`. Where no two results can look alike and ISTREAM reads them, none is wanted.
 
 Babu 2005, sections 6.3 and 6.3.2; docs/design, point 3.
 """
@@ -24,16 +25,20 @@ BASE, STRIDE, LO, HI, STOP, CLOCK, LENGTH, NUMBER, HEAP, TOTAL, BOUND, RUN, RUNS
 """Of a stream: its rows; where its insertions of the instant stop; what its window goes by, and how much of it; the
 place of the arrival number in a row (-1: none); its heap of results; arrivals so far, and the least number in its
 window; its runs."""
-SIDE, SIDES_END, COUNT, LEAVES_AT_ONCE, MASK_AT, END, FIGURES = range(13, 20)
+SIDE, SIDES_END, COUNT, LEAVES_AT_ONCE, MASK_AT, END = range(13, 19)
 """Its sides in `of_stream`; rows inserted so far; whether a row that yields a result is not kept; the place of the mask
 of its NULLs (-1: none); the slot after its last row, inserted or not."""
+WORDS_AT, EQUAL, EQUAL_HEADS, EQUAL_SHIFT, FIGURES = range(19, 24)
+"""The place of the first of its words; where its rows leave as changes say: the place of the next older slot of those
+that may be equal (else -1), and their buckets."""
 
-UNBOUNDED, RANGE, ROWS = 0, 1, 2
-"""Clocks."""
+UNBOUNDED, RANGE, ROWS, CHANGES = 0, 1, 2, 3
+"""Clocks. By CHANGES rows leave when deletions say so, equal ones in any order."""
 
-STREAM, NEXT, HEADS, SHIFT, PART, PARTS_END, UNIQUE, CLUSTER, SIDE_WORDS = range(9)
+STREAM, NEXT, HEADS, SHIFT, PART, PARTS_END, UNIQUE, CLUSTER, PREVIOUS, SIDE_WORDS = range(10)
 """Of a side: its stream, the place of `next` in its rows, its buckets, its columns in `parts`, whether no two rows of
-the stream agree in them (so declared), and the place of the counter C_v of the other stream's rows (-1: none)."""
+the stream agree in them (so declared), the place of the counter C_v of the other stream's rows (-1: none), and that of
+the next younger slot of the bucket, where rows leave from its middle (else -1)."""
 
 PHASE, INPUT, SLOT, DEPTH, INSTANT, UNTIL, FIRST, MIDDLE, WAITING, PRODUCED, TOP, INSPECTED, STATUS, OTHER, \
     STATE_WORDS = range(15)  # fmt: skip
@@ -49,8 +54,9 @@ NO_DELETIONS, KEPT, PROBED = 0, 1, 2
 
 _START, _DELETE, _INSERT = 0, 1, 2
 
-UNLINKED = -2
-"""As a row's first `next`: it stands in no bucket, and is not needed."""
+UNLINKED, DELETION = -2, -3
+"""As a row's first `next`: it stands in no bucket, and is not needed; it is no row, but says that one equal to it
+leaves."""
 
 REFERENCES, IS_ALIVE, RESULT = 0, 1, 2
 """Of a kept result: heaps it stands in, whether it holds, and its words."""
@@ -92,13 +98,68 @@ def _first_equal(cells, heads, figures, parts, sides, at, s, t):  # type: ignore
 
 
 @helper(inline=True)
+def _bucket_of_equals(cells, at, figures, i):  # type: ignore[no-untyped-def]
+    """The bucket, in `heads`, of the rows of stream i that may be equal to the one at `at`."""
+    end = figures[i, MASK_AT] if figures[i, MASK_AT] >= 0 else figures[i, STRIDE]
+    h = int64(0)
+    for w in range(figures[i, WORDS_AT], end):
+        h = _mixed(h, cells[at + w])
+    return figures[i, EQUAL_HEADS] + int64((uint64(h) * uint64(0x9E3779B97F4A7C15)) >> uint64(figures[i, EQUAL_SHIFT]))
+
+
+@helper(inline=True)
 def _link(cells, heads, figures, of_stream, parts, sides, i, slot):  # type: ignore[no-untyped-def]
-    at = figures[i, BASE] + slot * figures[i, STRIDE]
+    base, stride = figures[i, BASE], figures[i, STRIDE]
+    at = base + slot * stride
     for x in range(figures[i, SIDE], figures[i, SIDES_END]):
         s = of_stream[x]
         b = _bucket(cells, at, parts, sides, s, s)
-        cells[at + sides[s, NEXT]] = heads[b]
+        head = int64(heads[b])
+        cells[at + sides[s, NEXT]] = head
+        if sides[s, PREVIOUS] >= 0:
+            cells[at + sides[s, PREVIOUS]] = -1
+            if head >= 0:
+                cells[base + head * stride + sides[s, PREVIOUS]] = slot
         heads[b] = slot
+    if figures[i, EQUAL] >= 0:
+        b = _bucket_of_equals(cells, at, figures, i)
+        cells[at + figures[i, EQUAL]] = heads[b]
+        heads[b] = slot
+
+
+@helper
+def _take_out(cells, heads, figures, of_stream, parts, sides, i):  # type: ignore[no-untyped-def]
+    """Take the deletion that comes next in stream i: the row it means leaves all buckets; returns its slot, or -1."""
+    base, stride, following = figures[i, BASE], figures[i, STRIDE], figures[i, EQUAL]
+    deletion = base + figures[i, HI] * stride
+    figures[i, HI] += 1
+    cells[deletion + 1] = UNLINKED
+    b = _bucket_of_equals(cells, deletion, figures, i)
+    before, slot = int64(-1), int64(heads[b])
+    while slot >= 0:
+        differ = False
+        for w in range(figures[i, WORDS_AT], stride):
+            differ |= cells[base + slot * stride + w] != cells[deletion + w]
+        if not differ:
+            break
+        before, slot = slot, cells[base + slot * stride + following]
+    if slot >= 0:
+        at = base + slot * stride
+        if before >= 0:
+            cells[base + before * stride + following] = cells[at + following]
+        else:
+            heads[b] = cells[at + following]
+        for x in range(figures[i, SIDE], figures[i, SIDES_END]):
+            s = of_stream[x]
+            older, younger = cells[at + sides[s, NEXT]], cells[at + sides[s, PREVIOUS]]
+            if younger >= 0:
+                cells[base + younger * stride + sides[s, NEXT]] = older
+            else:
+                heads[_bucket(cells, at, parts, sides, s, s)] = older
+            if older >= 0:
+                cells[base + older * stride + sides[s, PREVIOUS]] = younger
+        cells[at + 1] = UNLINKED
+    return slot
 
 
 @helper(inline=True)
@@ -274,11 +335,16 @@ def _take_ended(figures, state, results, free, heap_keys, heap_slots, sizes, out
 
 @helper(inline=True)
 def _first_leaving(figures, cells, state, i):  # type: ignore[no-untyped-def]
-    """The first stream from i on whose oldest row leaves at the instant; how many streams there are, if none does."""
+    """The first stream from i on of which a row leaves at the instant, the oldest or one that is deleted; how many
+    streams there are, if none does."""
     while i < len(figures):
         low = figures[i, LO]
         at = figures[i, BASE] + low * figures[i, STRIDE]
-        if low < figures[i, HI]:
+        if figures[i, CLOCK] == CHANGES:
+            high = figures[i, HI]
+            if high < figures[i, STOP] and cells[figures[i, BASE] + high * figures[i, STRIDE] + 1] == DELETION:
+                break
+        elif low < figures[i, HI]:
             if figures[i, CLOCK] == RANGE and cells[at] <= state[INSTANT] - figures[i, LENGTH]:
                 break
             if figures[i, CLOCK] == ROWS and cells[at + figures[i, NUMBER]] < figures[i, BOUND]:
@@ -428,7 +494,11 @@ def k_mon_join(  # type: ignore[no-untyped-def]
                     break
             # The next row that leaves, against what is left.
             i = _first_leaving(figures, cells, state, i) if deletions == PROBED else int64(n)
-            if i < n:
+            if i < n and figures[i, CLOCK] == CHANGES:
+                slot = _take_out(cells, heads, figures, of_stream, parts, sides, i)
+                if slot >= 0:
+                    depth = int64(0)
+            elif i < n:
                 slot = figures[i, LO]
                 figures[i, LO] += 1
                 if cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:

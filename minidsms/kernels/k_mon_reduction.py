@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from minidsms.kernels.k_mon_join import (
     BASE,
+    CHANGES,
     CLOCK,
     CLUSTER,
     COUNT,
@@ -225,7 +226,7 @@ def send_messages(  # type: ignore[no-untyped-def]
 @kernel(f"void({_INT}, int64[::1], int64[::1], uint8[::1], int64[::1], boolean, uint8[::1], int64[::1])")
 def judge(figures, of_stream, cells, messages, first, keeps_full, verdicts, begin):  # type: ignore[no-untyped-def]
     """Write the verdict on each row into verdicts[begin[stream] + slot]; keeps_full: parts of results that hold
-    stay."""
+    stay. Rows of relations stay until they are deleted."""
     for i in range(len(figures)):
         base, stride = figures[i, BASE], figures[i, STRIDE]
         for slot in range(figures[i, HI]):
@@ -236,7 +237,7 @@ def judge(figures, of_stream, cells, messages, first, keeps_full, verdicts, begi
                     their = int64(messages[first[of_stream[y]] + slot])
                     every &= their
                     some |= their
-                if (every & MATCH and some & NEW) or (keeps_full and every & FULL):
+                if figures[i, CLOCK] == CHANGES or (every & MATCH and some & NEW) or (keeps_full and every & FULL):
                     verdict = KEPT
                 elif not every & MATCH:
                     verdict = DEAD

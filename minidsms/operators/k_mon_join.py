@@ -6,8 +6,10 @@ be part of one goes with it (Babu 2005, sections 6.3 to 6.3.2). What is not need
 is made. Without that (`reduces` False) this is SWJ, the baseline of the thesis: a sliding-window join that drops only
 what filters exclude, and the columns that no one reads (section 6.1.5).
 
-The join takes streams, not windows, and holds rows of its own, so that no window need hold them. The contract is that
-of `operators.mjoin`: at every instant the answer is the join of what the windows hold.
+The join takes streams, not windows, and holds rows of its own, so that no window need hold them. Of a relation it
+takes the changes, and holds its rows until they are deleted: they may be updated, and then whoever has met the old
+version meets the new one. The contract is that of `operators.mjoin`: at every instant the answer is the join of what
+the windows and relations hold.
 
 Invariant: what is held, and the results that hold, decide every answer to come.
 """
@@ -28,6 +30,7 @@ from minidsms.expressions.failures import short
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import (
+    CHANGES,
     DEPTH,
     DONE,
     FIRST,
@@ -60,10 +63,10 @@ from minidsms.queues import Queue
 from minidsms.streamon.k_mon.contracts import KConstraint, Monitors
 from minidsms.streamon.k_mon.execution import StateReduction
 from minidsms.streamon.k_mon.join_graph import Edge, orientation, pipelines
-from minidsms.streamon.k_mon.returning import Found, Verdicts, key_hash
+from minidsms.streamon.k_mon.returning import Found, Verdicts
 from minidsms.streamon.k_mon.watching import Source, Watching
 from minidsms.synopses.k_mon_results import KeptResults
-from minidsms.synopses.k_mon_rows import KMonRows, Window
+from minidsms.synopses.k_mon_rows import KMonRows, Window, key_hash
 
 _PART = 1 << 11
 """Elements of one input taken in at a time: so many rows stand there that may not be needed."""
@@ -74,18 +77,21 @@ _TUPLES = 1 << 12
 
 @dataclass(frozen=True)
 class _Arrival:
-    """Elements of an input: their instants and numbers, which are kept, and the columns of those."""
+    """Elements of an input: their instants and numbers, which are kept, and the columns of those; which of the kept are
+    deletions (None: none).
+    """
 
     ts: Int64Array
     numbers: Int64Array
     kept: BoolArray
     columns: list[Column]
+    leaving: BoolArray | None = None
 
 
 class KMonJoin(Operator):
     """The rows of all inputs side by side where every equality holds.
 
-    inputs: streams, and `windows` says how long their rows stay.  edges: a tree over them.
+    inputs: streams, and `windows` says how long their rows stay; of a relation, its changes.  edges: a tree over them.
     outputs_of: the (input, column) of each output column; schema: theirs.
     passes: of each input, a BOOLEAN column that is TRUE for the rows that pass its filter, which is none of the
     answer's; None: all pass. A window that counts rows counts the others, too.
@@ -128,11 +134,13 @@ class KMonJoin(Operator):
         self.rows = KMonRows(schemas, edges, windows, needed, reduces, reduces and monitors is not None)
         self.down, self.roots = orientation(n, edges)
         single = len(self.roots) == 1
+        has_changes = any(w.clock == CHANGES for w in windows)
         if self.unique:
-            # Rows that are equal after all come back, and are told apart by what leaves.
-            self.deletions = NO_DELETIONS if self.trusts_keys else PROBED
+            # Rows that are equal after all come back, and are told apart by what leaves. So are those of a row that
+            # joins another version of the same row of a relation.
+            self.deletions = NO_DELETIONS if self.trusts_keys and not has_changes else PROBED
         else:
-            self.deletions = KEPT if reduces and single else PROBED
+            self.deletions = KEPT if reduces and single and not has_changes else PROBED
         if reduces and single and self.trusts_keys and self.deletions != PROBED:
             root = self.roots[0]
             sides = self.rows.sides
@@ -146,8 +154,9 @@ class KMonJoin(Operator):
             watching = None
             if monitors is not None and sources is not None:
                 keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
-                spans = [None if w.clock == UNBOUNDED else (w.clock == RANGE, w.length) for w in windows]
-                watching = Watching(schemas, sources, edges, keys, monitors, self, spans, not is_lossy)
+                spans = [(w.clock == RANGE, w.length) if w.clock in (RANGE, ROWS) else None for w in windows]
+                changing = [i for i, w in enumerate(windows) if w.clock == CHANGES]
+                watching = Watching(schemas, sources, edges, keys, monitors, self, spans, not is_lossy, changing)
             keeps_full = self.deletions == PROBED and not self.unique
             relied_on = {} if self.trusts_keys else self.unique
             self.reduction = StateReduction(
@@ -231,7 +240,7 @@ class KMonJoin(Operator):
                 self._outs = self._output_places()
         if self.reduction is not None:
             first = min((int(a.ts[0]) for a in arrivals if a is not None and len(a.ts)), default=self._closed)
-            found = self.reduction.recall([None if a is None else a.columns for a in arrivals], first)
+            found = self.reduction.recall([None if a is None else (a.columns, a.leaving) for a in arrivals], first)
             if found is not None and (found.repeated or found.repeated_roots):
                 self._repeated(found, arrivals)
         at = 0
@@ -239,7 +248,8 @@ class KMonJoin(Operator):
             rows.figures[i, [kernels.RUN, kernels.RUNS_END]] = at
             if arrival is not None:
                 if len(arrival.columns[0]):
-                    rows.append(i, arrival.ts[arrival.kept], arrival.numbers[arrival.kept], arrival.columns)
+                    ts, numbers = arrival.ts[arrival.kept], arrival.numbers[arrival.kept]
+                    rows.append(i, ts, numbers, arrival.columns, arrival.leaving)
                 at = rows.arrive(i, arrival.ts, arrival.kept, self._runs, at)
                 if rows.figures[i, kernels.CLOCK] != ROWS:
                     rows.figures[i, TOTAL] += len(arrival.ts)
@@ -252,9 +262,10 @@ class KMonJoin(Operator):
         numbers = np.arange(first, first + len(batch), dtype=np.int64)
         if self.reduction is not None and not kept.all():
             clock = numbers if self.rows.figures[i, kernels.CLOCK] == ROWS else ts
-            self.reduction.bury(i, clock, batch.column, ~kept)
+            self.reduction.bury(i, clock, batch.column, ~kept, batch.sign)
         chosen = batch if kept.all() else batch.take(kept)
-        return _Arrival(ts, numbers, kept, [chosen.column(c) for c in self.rows.columns[i]])
+        leaving = None if chosen.sign is None else chosen.sign < 0
+        return _Arrival(ts, numbers, kept, [chosen.column(c) for c in self.rows.columns[i]], leaving)
 
     def _kept(self, i: int, batch: Batch) -> BoolArray:
         """The rows that pass the filter and have no NULL in a column of a join: the others join nothing, ever."""
@@ -368,7 +379,7 @@ class KMonJoin(Operator):
     def _tell(self, instant: int, i: int, text: str) -> None:
         """A declared key of an input is violated."""
         message = f"KEY of {self.names[i]} is violated: {text}"
-        if self.trusts_keys and not self.is_lossy:
+        if self.trusts_keys and not self.is_lossy and self.windows[i].clock != CHANGES:
             self.fail(instant, f"{message}; declare the stream without it, or SET k_mon = 'exact'")
             return
         self.notices.append(message)
@@ -446,10 +457,12 @@ class KMonJoin(Operator):
             self.reduction.close()
 
 
-def windows_of(specs: Sequence[WindowSpec]) -> list[Window]:
-    """Windows as a query writes them; NOW is a range of one tick."""
+def windows_of(specs: Sequence[WindowSpec | None]) -> list[Window]:
+    """Windows as a query writes them; NOW is a range of one tick, None a relation."""
     return [
-        Window(ROWS, spec.rows or 0)
+        Window(CHANGES)
+        if spec is None
+        else Window(ROWS, spec.rows or 0)
         if spec.kind is WindowKind.ROWS
         else Window(UNBOUNDED)
         if spec.range_ is None

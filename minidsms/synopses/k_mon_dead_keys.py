@@ -31,7 +31,7 @@ from minidsms.kernels.k_mon_reduction import (
     NO_MARKS,
     NO_SHIFT,
 )
-from minidsms.synopses.k_mon_rows import KMonRows
+from minidsms.synopses.k_mon_rows import KMonRows, key_hash
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -57,6 +57,8 @@ class DeadKeys:
         lengths = rows.figures[rows.sides[:, STREAM], LENGTH].tolist()
         self._coarseness = [max(0, length.bit_length() - _CLOCK_BITS) for length in lengths]
         self._linked: Int64Array = np.zeros(m, np.int64)
+        self._removed: list[list[Int64Array]] = [[] for _ in range(m)]
+        """Of each side, hashes of the keys to be forgotten."""
         self._allocate([0] * m)
 
     def __len__(self) -> int:
@@ -93,6 +95,16 @@ class DeadKeys:
         marks = self._marks_of(s)
         marks[NO_CLOCK, count:], marks[NO_CLUSTER, count:] = (clock >> self._coarseness[s]) & CLOCK_MASK, -1
         self._link()
+
+    def remove(self, s: int, hashes: Int64Array) -> None:
+        """Rows of a relation that were dead are deleted; `settle` forgets a key of each. hashes: of their keys."""
+        self._removed[s].append(hashes)
+
+    def settle(self) -> None:
+        """Forget the keys of what has been removed."""
+        if any(self._removed):
+            self.keep([_staying(self.keys_of(s), removed) for s, removed in enumerate(self._removed)])
+            self._removed = [[] for _ in self._removed]
 
     def expire(self, until: int) -> None:
         """Forget the keys of rows that have left their windows at `until`."""
@@ -159,6 +171,7 @@ class DeadKeys:
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The state, side by side."""
+        self.settle()
         sides = range(len(self.figures))
         return {f"keys{s}": self.keys_of(s) for s in sides} | {f"marks{s}": self._marks_of(s) for s in sides}
 
@@ -171,6 +184,21 @@ class DeadKeys:
             self.keys_of(s)[:] = keys
             self._marks_of(s)[:] = marks
         self._link()
+
+
+def _staying(keys: Int64Array, removed: list[Int64Array]) -> BoolArray:
+    """All keys, (n, words), but one for each that is removed."""
+    kept = np.ones(len(keys), np.bool_)
+    if not removed or not len(keys):
+        return kept
+    values, counts = np.unique(np.concatenate(removed), return_counts=True)
+    hashes = key_hash(keys)
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    place = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)  # among equal ones
+    at = np.minimum(np.searchsorted(values, ordered), len(values) - 1)
+    kept[order] = (values[at] != ordered) | (place >= counts[at])
+    return kept
 
 
 def _roomy(count: int) -> int:

@@ -19,11 +19,17 @@ import numpy as np
 from minidsms.elements import BoolArray, Column, Int64Array, Schema, Type
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
+from minidsms.kernels.hashing import hash_rows
 from minidsms.kernels.k_mon_join import (
     BASE,
+    CHANGES,
     CLOCK,
     CLUSTER,
+    DELETION,
     END,
+    EQUAL,
+    EQUAL_HEADS,
+    EQUAL_SHIFT,
     FIGURES,
     HEADS,
     HEAP,
@@ -35,6 +41,7 @@ from minidsms.kernels.k_mon_join import (
     NUMBER,
     PART,
     PARTS_END,
+    PREVIOUS,
     ROWS,
     RUN,
     RUNS_END,
@@ -46,6 +53,8 @@ from minidsms.kernels.k_mon_join import (
     STRIDE,
     TOTAL,
     UNIQUE,
+    UNLINKED,
+    WORDS_AT,
 )
 from minidsms.streamon.k_mon.join_graph import Edge
 
@@ -57,7 +66,10 @@ _LEAST_BUCKETS = 64
 
 @dataclass(frozen=True)
 class Window:
-    """How a stream's rows leave. clock: UNBOUNDED, RANGE or ROWS.  length: ticks (at least 1) or rows."""
+    """How a stream's rows leave.
+
+    clock: UNBOUNDED, RANGE, ROWS, or CHANGES (of a relation).  length: ticks (at least 1), or rows.
+    """
 
     clock: int
     length: int = 0
@@ -81,7 +93,7 @@ class KMonRows:
         self.windows = list(windows)
         self.figures = np.zeros((n, FIGURES), np.int64)
         self.sides = np.zeros((2 * len(edges), SIDE_WORDS), np.int64)
-        self.sides[:, CLUSTER] = -1
+        self.sides[:, CLUSTER] = self.sides[:, PREVIOUS] = -1
         self.columns: list[tuple[int, ...]] = []
         """Of each stream: the columns kept, in the order of their words."""
         self.places: list[dict[int, int]] = []
@@ -99,6 +111,13 @@ class KMonRows:
                 self.sides[s, STREAM], self.sides[s, NEXT] = i, at
                 at += 1
             figures[CLOCK], figures[LENGTH], figures[NUMBER] = windows[i].clock, windows[i].length, -1
+            figures[EQUAL] = -1
+            if windows[i].clock == CHANGES:
+                for s, _ in own:
+                    self.sides[s, PREVIOUS] = at
+                    at += 1
+                figures[EQUAL] = at
+                at += 1
             if windows[i].clock == ROWS:
                 figures[NUMBER], figures[HEAP] = at, heaps
                 heaps += 1
@@ -106,13 +125,15 @@ class KMonRows:
             for s, edge in own:
                 is_key = knows_keys and (edge.right_key if s % 2 else edge.left_key)
                 self.sides[s, UNIQUE] = is_key
-                if counts_clusters and (is_key or not (edge.left_key or edge.right_key)):
+                changes = CHANGES in (windows[end].clock for end in edge.ends)
+                if counts_clusters and not changes and (is_key or not (edge.left_key or edge.right_key)):
                     self.sides[s, CLUSTER] = at
                     at += 1
             joined = [pair[s % 2] for s, edge in own for pair in edge.columns]
             columns = tuple(dict.fromkeys([*joined, *needed[i]]))
             self.columns.append(columns)
             self.places.append({c: at + k for k, c in enumerate(columns)})
+            figures[WORDS_AT] = at
             for s, edge in own:
                 self.sides[s, PART] = len(parts)
                 parts += [self.places[i][pair[s % 2]] for pair in edge.columns]
@@ -173,10 +194,13 @@ class KMonRows:
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
-    def append(self, i: int, ts: Int64Array, numbers: Int64Array, columns: Sequence[Column]) -> None:
+    def append(
+        self, i: int, ts: Int64Array, numbers: Int64Array, columns: Sequence[Column], leaving: BoolArray | None = None
+    ) -> None:
         """Write rows behind those there, which the kernel takes in; there is room.
 
         columns: those of `self.columns[i]`; none of a join's has a NULL; others only after `take_nulls`.
+        leaving: which of them are deletions; None: none.
         """
         n = len(ts)
         nulls = [(k, c.valid) for k, c in enumerate(columns) if c.valid is not None]
@@ -184,6 +208,8 @@ class KMonRows:
         rows = self.view(i, first, first + n)
         rows[:] = -1
         rows[:, 0] = ts
+        if leaving is not None:
+            rows[leaving, 1] = DELETION
         if self.figures[i, NUMBER] >= 0:
             rows[:, self.figures[i, NUMBER]] = numbers
         for c, column in zip(self.columns[i], columns):
@@ -221,6 +247,9 @@ class KMonRows:
             verdicts = np.full(int(self.figures[:, HI].sum()), reduction.KEPT, np.uint8)
             for i, first in enumerate(begin):
                 verdicts[first : first + int(self.figures[i, LO])] = reduction.DROPPED
+                if self.figures[i, CLOCK] == CHANGES:
+                    high = int(self.figures[i, HI])
+                    verdicts[first : first + high][self.view(i, 0, high)[:, 1] == UNLINKED] = reduction.DROPPED
         staying = [
             int(np.count_nonzero(verdicts[first : first + int(self.figures[i, HI])] == reduction.KEPT))
             for i, first in enumerate(begin)
@@ -279,6 +308,9 @@ class KMonRows:
                 self.sides[s, HEADS] = heads
                 self.sides[s, SHIFT] = 65 - buckets.bit_length()
                 heads += buckets
+            if self.figures[i, EQUAL] >= 0:
+                self.figures[i, EQUAL_HEADS], self.figures[i, EQUAL_SHIFT] = heads, 65 - buckets.bit_length()
+                heads += buckets
         self.cells: Int64Array = np.empty(cells, np.int64)
         self.heads: np.ndarray[Any, np.dtype[np.int32]] = np.full(heads, -1, np.int32)
 
@@ -297,3 +329,10 @@ class KMonRows:
             (end - int(base)) // int(stride)
             for end, base, stride in zip(ends, self.figures[:, BASE], self.figures[:, STRIDE])
         ]
+
+
+def key_hash(words: Int64Array) -> Int64Array:
+    """(n,) words by which keys are found; of one column the key itself."""
+    if words.shape[1] == 1:
+        return np.ascontiguousarray(words[:, 0])
+    return hash_rows(np.ascontiguousarray(words))

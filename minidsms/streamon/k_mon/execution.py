@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Column, Int64Array
+from minidsms.elements import BoolArray, Column, Int8Array, Int64Array
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import (
+    CHANGES,
     CLOCK,
     COUNT,
     HI,
@@ -39,11 +40,11 @@ from minidsms.kernels.k_mon_join import (
 from minidsms.kernels.k_mon_reduction import BELOW, CLUSTERED, ORDER, UNORDERED
 from minidsms.streamon.k_mon.contracts import KConstraint
 from minidsms.streamon.k_mon.join_graph import Edge, message_order
-from minidsms.streamon.k_mon.returning import Found, Returning, Verdicts, key_hash
+from minidsms.streamon.k_mon.returning import Found, Returning, Verdicts
 from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words
 from minidsms.synopses.k_mon_dead_keys import DeadKeys
 from minidsms.synopses.k_mon_lost import LostKeys
-from minidsms.synopses.k_mon_rows import KMonRows
+from minidsms.synopses.k_mon_rows import KMonRows, key_hash
 
 
 class StateReduction:
@@ -69,6 +70,8 @@ class StateReduction:
         ]
         self.declared: BoolArray = rows.sides[:, UNIQUE] != 0
         """Of each side, whether its columns hold a declared key; constant."""
+        self._of_changes: BoolArray = rows.figures[rows.sides[:, STREAM], CLOCK] == CHANGES
+        """Of each side, whether it is one of a relation; constant."""
         self.violated: set[int] = set()
         """The sides of declared keys of which two rows have been seen to agree."""
         self._unique = unique or {}
@@ -97,6 +100,7 @@ class StateReduction:
     def collect(self, until: int, needs: Sequence[int]) -> None:
         """Let go what is not needed at `until`, and make room for so many rows of each stream."""
         rows, until = self.rows, max(until, -(2**62))
+        self.dead.settle()
         reduction.expire(rows.figures, rows.cells, until)
         before, spilled = len(rows), self.spill.written
         self._ask(until)
@@ -147,7 +151,7 @@ class StateReduction:
     def _ask(self, until: int) -> None:
         """Which columns are keys now, and what the constraints say."""
         self.limits = no_limits(len(self.edges))
-        keys: Sequence[bool] | BoolArray = self._trusted()
+        keys: Sequence[bool] | BoolArray = self._held_keys()
         if self.watching is not None:
             forced: Callable[[KConstraint], int | None] | None = None
             if self.forced is not None:
@@ -169,11 +173,15 @@ class StateReduction:
         self.rows.sides[:, UNIQUE] = keys
         self._asked = [self._is_asked(s) for s in range(len(self.rows.sides))]
 
-    def _trusted(self) -> BoolArray:
+    def _held_keys(self) -> BoolArray:
         """The sides of declared keys that no two rows have been seen to violate."""
-        trusted = self.declared.copy()
-        trusted[list(self.violated)] = False
-        return trusted
+        held = self.declared.copy()
+        held[list(self.violated)] = False
+        return held
+
+    def _trusted(self) -> BoolArray:
+        """Those of them of which no row comes a second time: a relation's key comes again with every update."""
+        return self._held_keys() & ~self._of_changes
 
     def _is_held(self) -> BoolArray:
         """Of each place for a row, whether a row stands there that is in its window."""
@@ -232,10 +240,12 @@ class StateReduction:
 
     # ------------------------------------------------------------------------------------------------ coming back
 
-    def recall(self, columns: Sequence[Sequence[Column] | None], first: int) -> Found | None:
+    def recall(self, elements: Sequence[tuple[Sequence[Column], BoolArray | None] | None], first: int) -> Found | None:
         """Rows are about to come, at `first` the earliest; those that went and may meet them come back.
 
-        columns: of each input's rows, those that `rows` keeps.
+        elements: of each input's rows, the columns that `rows` keeps, and which of them are deletions (None: none).
+        For a deletion none come back. Where rows of results that hold are not kept, an end matters only to a result
+        that begins and may be equal: it has the same root, and so it begins with a row of the key that was deleted.
         """
         if not len(self.spill) and not self.discarded:
             return None
@@ -244,11 +254,15 @@ class StateReduction:
         rows = self.rows
         arrivals: list[tuple[int, Int64Array]] = []
         roots: list[tuple[int, Int64Array]] = []
-        for i, kept in enumerate(columns):
-            if kept is not None and len(kept[0]):
+        for i, found_of in enumerate(elements):
+            if found_of is None:
+                continue
+            kept, leaving = found_of
+            if len(kept[0]):
                 for s in self.sides_of[i]:
                     words = [kept[rows.columns[i].index(pair[s % 2])].words() for pair in self.edges[s // 2].columns]
-                    arrivals.append((s, key_hash(np.stack(words, axis=1))))
+                    keys = key_hash(np.stack(words, axis=1))
+                    arrivals.append((s, keys if leaving is None else keys[~leaving]))
                 if i in self._unique:
                     words = [kept[rows.columns[i].index(c)].words() for c in self._unique[i]]
                     roots.append((i, key_hash(np.stack(words, axis=1))))
@@ -335,8 +349,17 @@ class StateReduction:
         row_nbytes = 8 * int(self.rows.figures[self.rows.sides[s ^ 1, STREAM], STRIDE])
         return waiting * row_nbytes > present * self.dead.nbytes_of_key(s)
 
-    def bury(self, i: int, clock: Int64Array, columns: Callable[[int], Column], failing: BoolArray) -> None:
-        """Rows of an input fail its filter: remember their keys. columns: of all its rows, by number."""
+    def bury(
+        self, i: int, clock: Int64Array, columns: Callable[[int], Column], failing: BoolArray,
+        signs: Int8Array | None = None,
+    ) -> None:  # fmt: skip
+        """Rows of an input fail its filter: remember their keys; of those that are deleted, forget them.
+
+        columns: of all its rows, by number.
+        """
+        if signs is not None and (signs < 0).any():
+            self._dig_up(i, columns, failing & (signs < 0))
+            failing = failing & (signs > 0)
         for s in self.dead.sides_of[i]:
             if self._asked[s] and self.rows.sides[s, UNIQUE]:
                 found = [columns(pair[s % 2]) for pair in self.edges[s // 2].columns]
@@ -346,6 +369,17 @@ class StateReduction:
                         known &= column.valid
                 if known.any():
                     self.dead.add(s, clock[known], np.stack([column.words()[known] for column in found], axis=1))
+
+    def _dig_up(self, i: int, columns: Callable[[int], Column], leaving: BoolArray) -> None:
+        """Rows of a relation that fail its filter are deleted: whoever has their keys may wait for others."""
+        for s in self.dead.sides_of[i]:
+            found = [columns(pair[s % 2]) for pair in self.edges[s // 2].columns]
+            known = leaving.copy()
+            for column in found:
+                if column.valid is not None:
+                    known &= column.valid
+            if known.any():
+                self.dead.remove(s, key_hash(np.stack([column.words()[known] for column in found], axis=1)))
 
     def synopses(self) -> tuple[Any, ...]:
         """What is kept of rows that have gone, and what the arrivals have told."""

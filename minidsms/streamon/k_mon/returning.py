@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array, Type
-from minidsms.kernels.hashing import hash_rows
-from minidsms.kernels.k_mon_join import HI, LO, NUMBER, SIDE, SIDES_END, STREAM, UNIQUE
+from minidsms.kernels.k_mon_join import CHANGES, CLOCK, HI, LO, NUMBER, SIDE, SIDES_END, STREAM, UNIQUE
 from minidsms.kernels.k_mon_reduction import MATCH, NEW, STANDS
 from minidsms.streamon.k_mon.contracts import Kind
-from minidsms.synopses.k_mon_rows import KMonRows
+from minidsms.synopses.k_mon_rows import KMonRows, key_hash
 from minidsms.synopses.k_mon_spill import Spill, stacked
 from minidsms.synopses.k_mon_staying import StayingKeys
 
@@ -170,7 +169,8 @@ class Returning:
         """Rows of stream i that went are met by a way that was closed for them: what was wrong?"""
         t = self._sides[i][way]
         met = (masks >> (_MET + way)) & 1 == 1
-        if met.any():
+        # A relation's row that was met may have been deleted since; two that stand together are seen to.
+        if met.any() and self.rows.figures[self.rows.sides[t ^ 1, STREAM], CLOCK] != CHANGES:
             found.repeated.setdefault(t ^ 1, int(self.keys_of(i, way, rows[met])[0]))
         if not met.all() or not self.rows.sides[t ^ 1, UNIQUE]:
             found.broken.add(t)
@@ -202,10 +202,3 @@ def _ways_back(messages: Sequence[Verdicts], is_beside: BoolArray) -> list[BoolA
     for n, has in enumerate(messages):
         ways[n] |= ((has & (MATCH | NEW) != MATCH | NEW) & ~is_enough) | is_beside
     return ways
-
-
-def key_hash(words: Int64Array) -> Int64Array:
-    """(n,) words by which keys are found; of one column the key itself."""
-    if words.shape[1] == 1:
-        return np.ascontiguousarray(words[:, 0])
-    return hash_rows(np.ascontiguousarray(words))

@@ -66,7 +66,8 @@ class Watching:
     schemas, sources: of its inputs.  edges: its tree.  declared: whether the columns of a side hold a declared key of
     its stream; whether those of the others are one is watched.  windows: see `KConstraint.window`; without, rows stay
     for good.
-    is_exact: a row that a constraint excluded is noticed when it comes.
+    is_exact: a row that a constraint excluded is noticed when it comes.  changing: the inputs that are relations, whose
+    rows come and go: of the joins with them nothing is watched, and a declared key is one until it is refuted.
 
     Invariant: constraints that are of use only where a side is a key are watched while it is one.
     """
@@ -74,7 +75,7 @@ class Watching:
     def __init__(
         self, schemas: Sequence[Schema], sources: Sequence[Source], edges: Sequence[Edge], declared: Sequence[bool],
         monitors: Monitors, user: User, windows: Sequence[tuple[bool, int] | None] | None = None,
-        is_exact: bool = False,
+        is_exact: bool = False, changing: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self._schemas, self._edges = list(schemas), tuple(edges)
         self._monitors, self._user, self._windows = monitors, user, windows
@@ -103,9 +104,17 @@ class Watching:
         for s in range(2 * len(edges)):
             i, columns = self._end(s)
             self._attributes.append((stands_for[i], tuple(sources[i].attributes[c] for c in columns)))
-        self._keys = [self._watch(s ^ 1, KConstraint(Kind.KEY, *mine)) for s, mine in enumerate(self._attributes)]
-        for is_declared, each in zip(declared, self._keys):
-            if is_declared and isinstance(each.monitor, KeyMonitor):
+        self._is_watched = [not any(i in changing for i in edge.ends) for edge in self._edges for _ in (0, 1)]
+        """Of each side, whether anything of its join is."""
+        self._refuted: set[int] = set()
+        """The sides of declared keys that are none, where nobody watches."""
+        self._keys = {
+            s: self._watch(s ^ 1, KConstraint(Kind.KEY, *mine))
+            for s, mine in enumerate(self._attributes)
+            if self._is_watched[s]
+        }
+        for s, each in self._keys.items():
+            if declared[s] and isinstance(each.monitor, KeyMonitor):
                 each.monitor.declare()
         self._dependent: list[_Watched] = []
         self._known: list[bool] | None = None
@@ -114,17 +123,20 @@ class Watching:
     @property
     def watched(self) -> list[_Watched]:
         """All that is watched now."""
-        return [*self._keys, *self._dependent]
+        return [*self._keys.values(), *self._dependent]
 
     def keys(self, forced: Callable[[KConstraint], int | None] | None = None) -> list[bool]:
         """The sides whose columns are a key of their stream, as far as is known. forced: gives k in their place."""
         self.tell()
+        return [self._is_key(s, forced) for s in range(len(self._ends))]
+
+    def _is_key(self, s: int, forced: Callable[[KConstraint], int | None] | None) -> bool:
+        each = self._keys.get(s)
+        if each is None:
+            return self.declared[s] and s not in self._refuted
         if forced is not None:
-            return [forced(each.constraint) is not None for each in self._keys]
-        return [
-            each.monitor.k is not None if isinstance(each.monitor, KeyMonitor) else is_declared
-            for is_declared, each in zip(self.declared, self._keys)
-        ]
+            return forced(each.constraint) is not None
+        return each.monitor.k is not None if isinstance(each.monitor, KeyMonitor) else self.declared[s]
 
     def take_keys(self, keys: Sequence[bool]) -> None:
         """Watch what these keys make useful, and nothing else."""
@@ -133,7 +145,7 @@ class Watching:
         before, self._known = self._dependent, list(keys)
         sides = range(len(keys))
         self._dependent = [self._watch(s, c) for s in sides for c in self._useful(s, keys)]
-        children = {self._end(s)[0] for s in sides if keys[s]}
+        children = {self._end(s)[0] for s in sides if keys[s] and self._is_watched[s]}
         self._instants = {i: self._instants.get(i) or ArrivalInstants() for i in sorted(children)}
         kept = {each.constraint for each in self._dependent if not isinstance(each.monitor, OfKey)}
         for each in before:
@@ -150,6 +162,8 @@ class Watching:
 
     def _useful(self, s: int, keys: Sequence[bool]) -> Iterable[KConstraint]:
         """The constraints that may close a side."""
+        if not self._is_watched[s]:
+            return
         other = self._attributes[s ^ 1]
         is_ordered = self._is_ordered(s ^ 1)
         if keys[s ^ 1]:
@@ -323,7 +337,10 @@ class Watching:
         if found:
             self.tell()
             for s in found:
-                self._keys[s].monitor.refuted()
+                if s in self._keys:
+                    self._keys[s].monitor.refuted()
+                else:
+                    self._refuted.add(s)
             self._look()
 
     def sides_closed_by(self, constraint: KConstraint) -> list[int]:
