@@ -103,7 +103,7 @@ def _bucket_of_equals(cells, at, figures, i):  # type: ignore[no-untyped-def]
     end = figures[i, MASK_AT] if figures[i, MASK_AT] >= 0 else figures[i, STRIDE]
     h = int64(0)
     for w in range(figures[i, WORDS_AT], end):
-        h = _mixed(h, cells[at + w])
+        h = mixed(h, cells[at + w])
     return figures[i, EQUAL_HEADS] + int64((uint64(h) * uint64(0x9E3779B97F4A7C15)) >> uint64(figures[i, EQUAL_SHIFT]))
 
 

@@ -81,7 +81,7 @@ class Returning:
             is_beside |= self.staying[i].test(n, keys[n])
         for n, is_way in enumerate(_ways_back([messages[n][at] for n in range(len(sides))], is_beside)):
             mask |= is_way.astype(np.int64) << n
-            mask |= (messages[n][at] & MATCH != 0).astype(np.int64) << (_MET + n)
+            mask |= (messages[n][at] & STANDS != 0).astype(np.int64) << (_MET + n)
         if i in self._unique:
             mask |= np.int64(1) << len(sides)
         self.spill.put(i, np.column_stack((mask, gone)), np.stack(keys), mask)
