@@ -13,7 +13,7 @@ docs/design, decision 5; docs/semantics R4.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, cast
 
@@ -172,10 +172,10 @@ class TextDictionary:
             self._arrow = pa.array(self._texts, pa.string())
         return self._arrow.take(pa.array(codes))
 
-    def dictionary_arrow(self, column: Column, copies: bool = True) -> Any:
+    def dictionary_arrow(self, column: Column, copy: Callable[[Int64Array], Int64Array] = np.copy) -> Any:
         """The column as a pyarrow dictionary array: codes and their texts, which need not be looked up one by one.
 
-        copies: its codes are not the column's own, which may change.
+        copy: makes a copy of the codes, which in the column may change.
         """
         codes = self._clean(column)
         if self._arrow is None and len(codes) * _SMALL < self.capacity:
@@ -184,7 +184,7 @@ class TextDictionary:
             return pa.DictionaryArray.from_arrays(pa.array(inverse.reshape(-1)), texts)
         if self._arrow is None:
             self._arrow = pa.array(self._texts, pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(codes.copy() if copies else codes), self._arrow, safe=False)
+        return pa.DictionaryArray.from_arrays(pa.array(copy(codes)), self._arrow, safe=False)
 
     @staticmethod
     def _clean(column: Column) -> Int64Array:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from minidsms.archive.buffers import Buffers
 from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive
 from minidsms.archive.locking import Lock
@@ -40,6 +41,8 @@ class Archiver:
     def __init__(self, file_rows: int, interval_s: float) -> None:
         self.file_rows = file_rows
         self.interval_s = interval_s
+        self.buffers = Buffers(interval_s)
+        """Memory for what the recorders copy."""
         self._recorders: dict[Recorder, Lock] = {}
         self._next = 0
         self._nbytes = 0
@@ -149,6 +152,7 @@ class Archiver:
                 self._changed.notify_all()
             if self._thread is not None:
                 self._thread.join()
+            self.buffers.close()
             for lock in self._recorders.values():
                 lock.release()
             self._recorders.clear()

@@ -84,20 +84,18 @@ class Recorder:
                 "help: db.replay(..) it first, so that the relation goes on from there; or name another folder"
             )
 
-    def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column], is_input: bool = True) -> None:
-        """Record elements in the order of their arrival; arrays that others may change are copied.
-
-        is_input: they come from the input manager, whose text codes are arrays of their own.
-        """
+    def add(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> None:
+        """Record elements in the order of their arrival, copied: others may change the arrays, or want their memory."""
         n = len(ts)
         if not n or self.is_suspended:
             return
-        taken = [self._taken(column, type_, is_input) for column, type_ in zip(columns, self._types)]
-        self._archiver.take(self, Chunk(0, ts.copy(), None if sign is None else sign.copy(), taken), n * self._width)
+        copy = self._archiver.buffers.copy
+        taken = [self._taken(column, type_) for column, type_ in zip(columns, self._types)]
+        self._archiver.take(self, Chunk(0, copy(ts), None if sign is None else copy(sign), taken), n * self._width)
 
     def add_batch(self, batch: Batch) -> None:
         """Record a query's results."""
-        self.add(batch.ts, batch.sign, batch.columns, is_input=False)
+        self.add(batch.ts, batch.sign, batch.columns)
 
     def add_row(self, ts: int, values: Sequence[Any]) -> None:
         """Record one element of stored scalars, None for NULL: `add` without arrays, for single pushes."""
@@ -109,14 +107,17 @@ class Recorder:
                 values[i] = None if values[i] is None else self._dictionary.text(values[i])
         self._archiver.take_row(self, ts, values, self._width)
 
-    def _taken(self, column: Column, type_: Type, is_input: bool) -> pa.Array:
+    def _taken(self, column: Column, type_: Type) -> pa.Array:
+        copy = self._archiver.buffers.copy
         if type_ is Type.TEXT:
-            return self._dictionary.dictionary_arrow(column, copies=not is_input)
+            return self._dictionary.dictionary_arrow(column, copy)
         if type_ is Type.NULL:
             return pa.nulls(len(column), pa.int64())
-        if column.valid is None:
-            return pa.array(column.values.copy())
-        return pa.array(column.values, mask=~column.valid)
+        if column.valid is None or type_ is Type.BOOLEAN:
+            return pa.array(copy(column.values), mask=None if column.valid is None else ~column.valid)
+        values = pa.array(copy(column.values))
+        bits = np.packbits(column.valid, bitorder="little")
+        return pa.Array.from_buffers(values.type, len(column), [pa.py_buffer(bits), values.buffers()[1]])
 
     def table(self, chunks: Sequence[Chunk | pa.Table]) -> pa.Table:
         """What waited as a table of the archive's columns, as far as can be over the same memory; TEXT may be coded."""
