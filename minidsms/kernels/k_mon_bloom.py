@@ -1,18 +1,23 @@
 """Bloom filters in blocks of a cache line: a key sets six bits of one block of 512.
 
-At twelve bits a key about one key in two hundred that is not in is said to be. Bloom 1970; Putze, Sanders and Singler
-2007 (blocked filters).
+At twelve bits a key about one key in two hundred that is not in is said to be, at ten one in a hundred. Several filters
+may stand in one array. Bloom 1970; Putze, Sanders and Singler 2007 (blocked filters).
 """
 
 from __future__ import annotations
 
-from minidsms.machine_code import helper, kernel, uint64
+from minidsms.machine_code import helper, int64, kernel, uint64
+
+BLOCK_WORDS = 8
+"""Words of a block."""
 
 _SIGNATURE = "uint64[::1], int64[::1]"
 
 
 @helper(inline=True)
-def _mixed(x):  # type: ignore[no-untyped-def]
+def spread(key):  # type: ignore[no-untyped-def]
+    """Bits that tell nothing of the key; as in Murmur3's finaliser."""
+    x = uint64(key) + uint64(0x9E3779B97F4A7C15)
     x ^= x >> uint64(33)
     x *= uint64(0xFF51AFD7ED558CCD)
     x ^= x >> uint64(33)
@@ -20,30 +25,45 @@ def _mixed(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> uint64(33))
 
 
+@helper(inline=True)
+def _block(first, end, h):  # type: ignore[no-untyped-def]
+    """Where the block of a key stands; h: its bits, spread.  The filter is [first, end) of its array."""
+    blocks = uint64((end - first) // BLOCK_WORDS)
+    return int64(((h >> uint64(32)) * blocks >> uint64(32)) * uint64(BLOCK_WORDS)) + first
+
+
+@helper(inline=True)
+def set_bits(bits, first, end, h):  # type: ignore[no-untyped-def]
+    """Put a key into the filter in bits[first:end]."""
+    base = _block(first, end, h)
+    rest = h * uint64(0x9E3779B97F4A7C15)
+    for n in range(6):
+        at = int64((rest >> uint64(10 + 9 * n)) & uint64(511))
+        bits[base + (at >> 6)] |= uint64(1) << uint64(at & 63)
+
+
+@helper(inline=True)
+def may_have(bits, first, end, h):  # type: ignore[no-untyped-def]
+    """Whether a key may be in the filter in bits[first:end]."""
+    base = _block(first, end, h)
+    rest = h * uint64(0x9E3779B97F4A7C15)
+    found = uint64(1)
+    for n in range(6):
+        at = int64((rest >> uint64(10 + 9 * n)) & uint64(511))
+        found &= bits[base + (at >> 6)] >> uint64(at & 63)
+    return found != uint64(0)
+
+
 @kernel(f"void({_SIGNATURE})")
 def bloom_add(bits, keys):  # type: ignore[no-untyped-def]
     """Put keys in. bits: (8 b,) words of b blocks."""
-    blocks = uint64(len(bits) // 8)
-    for key in keys:
-        h = _mixed(uint64(key) + uint64(0x9E3779B97F4A7C15))
-        base = (h % blocks) * uint64(8)
-        h = _mixed(h + uint64(1))
-        for n in range(6):
-            at = (h >> uint64(9 * n)) & uint64(511)
-            bits[base + (at >> uint64(6))] |= uint64(1) << (at & uint64(63))
+    for i in range(len(keys)):
+        set_bits(bits, 0, len(bits), spread(keys[i]))
 
 
 @kernel(f"void({_SIGNATURE}, boolean[::1])")
 def bloom_test(bits, keys, found):  # type: ignore[no-untyped-def]
     """Set found[i] where keys[i] may be in."""
-    blocks = uint64(len(bits) // 8)
     for i in range(len(keys)):
-        h = _mixed(uint64(keys[i]) + uint64(0x9E3779B97F4A7C15))
-        base = (h % blocks) * uint64(8)
-        h = _mixed(h + uint64(1))
-        is_in = True
-        for n in range(6):
-            at = (h >> uint64(9 * n)) & uint64(511)
-            is_in &= (bits[base + (at >> uint64(6))] >> (at & uint64(63))) & uint64(1) != uint64(0)
-        if is_in:
+        if may_have(bits, 0, len(bits), spread(keys[i])):
             found[i] = True

@@ -18,8 +18,9 @@ Babu 2005, sections 6.3 and 6.3.2; docs/design, point 3.
 from __future__ import annotations
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.kernels.k_mon_keys import key_of
+from minidsms.kernels.mixing import bucket, mixed
+from minidsms.machine_code import helper, int64, kernel
 
 BASE, STRIDE, LO, HI, STOP, CLOCK, LENGTH, NUMBER, HEAP, TOTAL, BOUND, RUN, RUNS_END = range(13)
 """Of a stream: its rows; where its insertions of the instant stop; what its window goes by, and how much of it; the
@@ -67,13 +68,8 @@ _NEVER = 2**63 - 1
 @helper(inline=True)
 def _bucket(cells, at, parts, sides, s, target):  # type: ignore[no-untyped-def]
     """The bucket, in `heads`, of side `target` that the columns of side s of the row at `at` lead to."""
-    first, end = sides[s, PART], sides[s, PARTS_END]
-    h = cells[at + parts[first]]
-    for p in range(first + 1, end):
-        h = mixed(h, cells[at + parts[p]])
-    x = uint64(h)
-    x ^= x >> uint64(32)
-    return sides[target, HEADS] + int64((x * uint64(0x9E3779B97F4A7C15)) >> uint64(sides[target, SHIFT]))
+    key = key_of(cells, at, parts, sides[s, PART], sides[s, PARTS_END])
+    return sides[target, HEADS] + bucket(key, sides[target, SHIFT])
 
 
 @helper(inline=True)
@@ -104,7 +100,7 @@ def _bucket_of_equals(cells, at, figures, i):  # type: ignore[no-untyped-def]
     h = int64(0)
     for w in range(figures[i, WORDS_AT], end):
         h = mixed(h, cells[at + w])
-    return figures[i, EQUAL_HEADS] + int64((uint64(h) * uint64(0x9E3779B97F4A7C15)) >> uint64(figures[i, EQUAL_SHIFT]))
+    return figures[i, EQUAL_HEADS] + bucket(h, figures[i, EQUAL_SHIFT])
 
 
 @helper(inline=True)
@@ -536,3 +532,26 @@ def link_all(figures, of_stream, sides, parts, cells, heads):  # type: ignore[no
         for slot in range(figures[i, LO], figures[i, HI]):
             if cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
                 _link(cells, heads, figures, of_stream, parts, sides, i, slot)
+
+
+@kernel(
+    f"int64({_INT}, int64[::1], {_INT}, int64[::1], int32[::1], int64, int64[::1], int64[::1], int64[::1], int64[::1])"
+)
+def find_held(figures, parts, sides, cells, heads, s, keys, places, wanted, slots):  # type: ignore[no-untyped-def]
+    """Write the slots of the rows held of side s's stream that have keys[x] by the side, and wanted[x] by the columns
+    at `places`, into `slots`; returns how many there are, which may be more than fit."""
+    i = sides[s, STREAM]
+    base, stride, low, following = figures[i, BASE], figures[i, STRIDE], figures[i, LO], sides[s, NEXT]
+    count = int64(0)
+    for x in range(len(keys)):
+        slot = int64(heads[sides[s, HEADS] + bucket(keys[x], sides[s, SHIFT])])
+        while slot >= low:
+            at = base + slot * stride
+            if key_of(cells, at, places, 0, len(places)) == wanted[x] and (
+                key_of(cells, at, parts, sides[s, PART], sides[s, PARTS_END]) == keys[x]
+            ):
+                if count < len(slots):
+                    slots[count] = slot
+                count += 1
+            slot = cells[at + following]
+    return count

@@ -42,8 +42,9 @@ from minidsms.kernels.k_mon_join import (
     UNIQUE,
     UNLINKED,
 )
-from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import helper, int32, int64, kernel, uint8, uint64
+from minidsms.kernels.k_mon_keys import key_of, key_of_words
+from minidsms.kernels.mixing import bucket
+from minidsms.machine_code import helper, int32, int64, kernel, uint8
 
 MATCH, NEW, FULL, STANDS = 1, 2, 4, 8
 """What a row has by a side; STANDS: some row that joins it stands there."""
@@ -72,17 +73,7 @@ YES, NO, UNKNOWN, GONE = 0, 1, 2, 3
 
 @helper(inline=True)
 def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
-    h = cells[at + parts[sides[s, PART]]]
-    for p in range(sides[s, PART] + 1, sides[s, PARTS_END]):
-        h = mixed(h, cells[at + parts[p]])
-    return h
-
-
-@helper(inline=True)
-def _place(h, shift):  # type: ignore[no-untyped-def]
-    x = uint64(h)
-    x ^= x >> uint64(32)
-    return int64((x * uint64(0x9E3779B97F4A7C15)) >> uint64(shift))
+    return key_of(cells, at, parts, sides[s, PART], sides[s, PARTS_END])
 
 
 @helper(inline=True)
@@ -102,7 +93,7 @@ def _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads):  # ty
     if no[t, NO_COUNT] > 0:
         begin, end = sides[s, PART], sides[s, PARTS_END]
         first = no[t, NO_FIRST]
-        x = int64(no_heads[no[t, NO_HEADS] + _place(_hash(cells, at, parts, sides, s), no[t, NO_SHIFT])])
+        x = int64(no_heads[no[t, NO_HEADS] + bucket(_hash(cells, at, parts, sides, s), no[t, NO_SHIFT])])
         while x >= 0 and place < 0:
             key = no[t, NO_BASE] + x * (end - begin)
             equal = True
@@ -192,7 +183,7 @@ def send_messages(  # type: ignore[no-untyped-def]
             bits, fewer = int64(0), int64(0)
             if cells[at + 1] != UNLINKED:
                 h = _hash(cells, at, parts, sides, s)
-                x = int64(heads[sides[t, HEADS] + _place(h, sides[t, SHIFT])])
+                x = int64(heads[sides[t, HEADS] + bucket(h, sides[t, SHIFT])])
                 is_known = False
                 while x >= 0:
                     row = other + x * other_stride
@@ -267,6 +258,44 @@ def pack(figures, packed, cells, into, verdicts, begin):  # type: ignore[no-unty
     return total
 
 
+@kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int32[::1], uint8[::1], int64[::1], int32[::1])")
+def pack_in_place(figures, of_stream, sides, cells, heads, verdicts, begin, forward):  # type: ignore[no-untyped-def]
+    """Move the rows that stay together where they stand, and let their chains pass over those that go.
+
+    forward: room for a word for each row of a stream: in its chain the place to come of the row itself, if it stays,
+    or of the next that does. Chains lead to rows that are older, so that those have theirs already.
+    O(rows times sides), in the order in which they stand.
+    """
+    for i in range(len(figures)):
+        base, stride, low, high = figures[i, BASE], figures[i, STRIDE], figures[i, LO], figures[i, HI]
+        for y in range(figures[i, SIDE], figures[i, SIDES_END]):
+            s = of_stream[y]
+            following = sides[s, NEXT]
+            held = int64(0)
+            for slot in range(low, high):
+                at = base + slot * stride
+                older = cells[at + following]
+                older = int64(forward[older]) if older >= low else int64(-1)
+                if verdicts[begin[i] + slot] == KEPT:
+                    forward[slot] = held
+                    held += 1
+                    if cells[at + 1] != UNLINKED:
+                        cells[at + following] = older
+                else:
+                    forward[slot] = older
+            first = sides[s, HEADS]
+            for b in range(first, first + (int64(1) << (64 - sides[s, SHIFT]))):
+                heads[b] = forward[heads[b]] if heads[b] >= low else -1
+        held = int64(0)
+        for slot in range(low, high):
+            if verdicts[begin[i] + slot] == KEPT:
+                if held < slot:
+                    for w in range(stride):
+                        cells[base + held * stride + w] = cells[base + slot * stride + w]
+                held += 1
+        figures[i, LO], figures[i, HI] = 0, held
+
+
 @kernel(f"void({_INT}, int64[::1], int64)")
 def expire(figures, cells, until):  # type: ignore[no-untyped-def]
     """Let the rows of ranges go that have left at `until`."""
@@ -287,10 +316,8 @@ def link_dead(no, sides, no_keys, no_marks, no_heads, linked):  # type: ignore[n
         words = sides[t, PARTS_END] - sides[t, PART]
         for x in range(linked[t], no[t, NO_COUNT]):
             key = no[t, NO_BASE] + x * words
-            h = no_keys[key]
-            for p in range(1, words):
-                h = mixed(h, no_keys[key + p])
-            b = no[t, NO_HEADS] + _place(h, no[t, NO_SHIFT])
+            h = key_of_words(no_keys, key, words)
+            b = no[t, NO_HEADS] + bucket(h, no[t, NO_SHIFT])
             no_marks[NO_NEXT, no[t, NO_FIRST] + x] = no_heads[b]
             no_heads[b] = x
         linked[t] = no[t, NO_COUNT]
@@ -331,7 +358,7 @@ def classify(  # type: ignore[no-untyped-def]
             mine = components[begin[i] + slot]
             at = figures[i, BASE] + slot * figures[i, STRIDE]
             if mine != GONE and mine != NO:
-                x = int64(heads[sides[t, HEADS] + _place(_hash(cells, at, parts, sides, s), sides[t, SHIFT])])
+                x = int64(heads[sides[t, HEADS] + bucket(_hash(cells, at, parts, sides, s), sides[t, SHIFT])])
                 while x >= 0:
                     row = figures[j, BASE] + x * figures[j, STRIDE]
                     if _equal(cells, at, s, row, t, parts, sides):

@@ -1,109 +1,157 @@
-"""Finding rows that a constraint let go, by their keys: sorted runs on disk, a small Bloom filter in memory for each.
+"""Finding rows that went, by their keys: tables in a file, and in memory a small Bloom filter for each generation.
 
-A *run* is `index` (2, m): keys in their order, and the numbers of the rows that have them. Its filter is blocked: a key
-sets five bits of one block of 512 (Putze, Sanders and Singler 2007). At eight bits a key about one in thirty that is
-not in is looked for in vain, which takes a binary search.
+A *generation* is what went one after the other; its filter is [bounds[g], bounds[g + 1]) of `bits`. Its entries, a key
+and the number of the row that has it, stand in *runs*, tables of buckets: the entries where each bucket begins, keys
+bucket by bucket, and their numbers. The youngest entries stand in `young`, in no order, and belong to the last
+generation.
+
+So a key that is in none costs a cache line for each generation, and one in a hundred a look into a table.
 """
 
 from __future__ import annotations
 
+from minidsms.kernels.k_mon_bloom import may_have, set_bits, spread
+from minidsms.kernels.k_mon_keys import key_of
+from minidsms.kernels.k_mon_reduction import MATCH, NEW, STANDS
 from minidsms.machine_code import helper, int64, kernel, uint64
 
-BLOCK_WORDS = 8
-"""Words of a block."""
+GENERATION, AT, ENTRIES, BUCKETS, RUN_WORDS = range(5)
+"""Of a run: whose it is, where it begins in the file (in words), its entries and buckets."""
 
-_RUN = "int64[:, ::1]"
+MET = 32
+"""In the mask of a row that has gone: bit n of the n-th way that was closed, bit MET + n where a row stood there."""
 
-
-@kernel("void(int64[::1], uint64[::1])")
-def hash_keys(keys, hashes):  # type: ignore[no-untyped-def]
-    """Bits that tell nothing of the keys; as in Murmur3's finaliser."""
-    for i in range(len(keys)):
-        x = uint64(keys[i]) + uint64(0x9E3779B97F4A7C15)
-        x ^= x >> uint64(33)
-        x *= uint64(0xFF51AFD7ED558CCD)
-        x ^= x >> uint64(33)
-        x *= uint64(0xC4CEB9FE1A85EC53)
-        hashes[i] = x ^ (x >> uint64(33))
+_INT = "int64[:, ::1]"
 
 
 @helper(inline=True)
-def _block(bits, h):  # type: ignore[no-untyped-def]
-    blocks = uint64(len(bits) // BLOCK_WORDS)
-    return ((h >> uint64(32)) * blocks >> uint64(32)) * uint64(BLOCK_WORDS)
+def _bucket(h, buckets):  # type: ignore[no-untyped-def]
+    return int64((h & uint64(0xFFFFFFFF)) * uint64(buckets) >> uint64(32))
 
 
-@kernel("void(uint64[::1], uint64[::1])")
-def add_hashes(bits, hashes):  # type: ignore[no-untyped-def]
-    """Put keys into a filter. bits: (8 b,) words of b blocks."""
-    for h in hashes:
-        base = _block(bits, h)
-        rest = h * uint64(0x9E3779B97F4A7C15)
-        for n in range(5):
-            at = (rest >> uint64(19 + 9 * n)) & uint64(511)
-            bits[base + (at >> uint64(6))] |= uint64(1) << (at & uint64(63))
+@kernel(f"void(uint64[::1], int64, int64, {_INT}, int64, int64)")
+def add_entries(bits, first, end, young, begin, stop):  # type: ignore[no-untyped-def]
+    """Put the keys of the entries [begin, stop) into a filter."""
+    for x in range(begin, stop):
+        set_bits(bits, first, end, spread(young[0, x]))
 
 
-@helper(inline=True)
-def _may_have(bits, h):  # type: ignore[no-untyped-def]
-    base = _block(bits, h)
-    rest = h * uint64(0x9E3779B97F4A7C15)
-    found = uint64(1)
-    for n in range(5):
-        at = (rest >> uint64(19 + 9 * n)) & uint64(511)
-        found &= bits[base + (at >> uint64(6))] >> (at & uint64(63))
-    return found != uint64(0)
+@kernel(f"void({_INT}, int64, int64[::1])")
+def make_table(entries, buckets, run):  # type: ignore[no-untyped-def]
+    """Write a run of these entries, (2, m), into `run`, (buckets + 1 + 2 m,)."""
+    m = entries.shape[1]
+    run[: buckets + 1] = 0
+    for x in range(m):
+        run[_bucket(spread(entries[0, x]), buckets)] += 1
+    total = int64(0)
+    for b in range(buckets):
+        total += run[b]
+        run[b] = total
+    run[buckets] = total
+    keys = buckets + 1
+    for x in range(m - 1, -1, -1):
+        b = _bucket(spread(entries[0, x]), buckets)
+        run[b] -= 1
+        run[keys + run[b]] = entries[0, x]
+        run[keys + m + run[b]] = entries[1, x]
 
 
-@kernel(f"int64(uint64[::1], {_RUN}, int64[::1], uint64[::1], int64[::1])")
-def probe_run(bits, index, keys, hashes, found):  # type: ignore[no-untyped-def]
-    """Write the numbers of the rows that have one of these keys into `found`; returns how many there are, which may be
-    more than fit.  O(keys), and log m for each that the filter lets pass."""
-    m = index.shape[1]
+@kernel(f"int64(uint64[::1], int64[::1], {_INT}, int64[::1], {_INT}, int64, int64[::1], int64, int64[::1])")
+def find_rows(bits, bounds, runs, words, young, held, keys, first, found):  # type: ignore[no-untyped-def]
+    """Write the numbers, from `first` on, of the rows that have one of these keys into `found`; returns how many there
+    are, which may be more than fit.
+
+    words: the file.  held: entries in `young`.  O(keys times generations).
+    """
     count = int64(0)
+    last = len(bounds) - 2
     for i in range(len(keys)):
-        if _may_have(bits, hashes[i]):
-            low, high = int64(0), int64(m)
-            while low < high:
-                middle = (low + high) >> 1
-                if index[0, middle] < keys[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            while low < m and index[0, low] == keys[i]:
-                if count < len(found):
-                    found[count] = index[1, low]
-                count += 1
-                low += 1
+        key = keys[i]
+        h = spread(key)
+        for g in range(last + 1):
+            if may_have(bits, bounds[g], bounds[g + 1], h):
+                for r in range(len(runs)):
+                    if runs[r, GENERATION] == g:
+                        at, m, buckets = runs[r, AT], runs[r, ENTRIES], runs[r, BUCKETS]
+                        b = at + _bucket(h, buckets)
+                        keys_at = at + buckets + 1
+                        for x in range(words[b], words[b + 1]):
+                            if words[keys_at + x] == key and words[keys_at + m + x] >= first:
+                                if count < len(found):
+                                    found[count] = words[keys_at + m + x]
+                                count += 1
+                if g == last:
+                    for x in range(held):
+                        if young[0, x] == key and young[1, x] >= first:
+                            if count < len(found):
+                                found[count] = young[1, x]
+                            count += 1
     return count
 
 
-@kernel(f"int64(uint64[::1], {_RUN}, int64, int64[::1], uint64[::1], int64[::1])")
-def probe_young(bits, entries, held, keys, hashes, found):  # type: ignore[no-untyped-def]
-    """The same of a run that is still being collected, in no order. held: its entries."""
-    count = int64(0)
-    for i in range(len(keys)):
-        if _may_have(bits, hashes[i]):
-            for x in range(held):
-                if entries[0, x] == keys[i]:
-                    if count < len(found):
-                        found[count] = entries[1, x]
-                    count += 1
+@kernel(
+    "void(int64[::1], int64, int64, int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1], uint64[::1],"
+    f" int64[::1], {_INT}, {_INT})"
+)
+def gather_going(  # type: ignore[no-untyped-def]
+    cells, base, stride, slots, messages, first, places, bounds, staying, staying_bounds, rows, keys
+):
+    """Write rows of a stream that go, each after its mask, into `rows`, and their keys by each way into `keys`.
+
+    slots: of the rows, (m,).  messages: what the row in a slot has by its n-th side stands at first[n] + slot.
+    places[bounds[n]:bounds[n + 1]]: the columns of the n-th way; there may be one more of them than sides, by which
+    every row is found.  staying: filters of the keys that rows which stayed have by the n-th side.
+
+    By each side by which no more is expected a row would be found in time; by all, where others may have gone beside
+    it. But if there is one where nothing stands that joins it, that one is enough: until a row comes there it is part
+    of no result, and then it asks for the others by all its sides.
+    """
+    sides, ways = len(first), len(bounds) - 1
+    for x in range(len(slots)):
+        at = base + slots[x] * stride
+        for w in range(stride):
+            rows[x, 1 + w] = cells[at + w]
+        mask = int64(0)
+        # Beside a row that has stayed, though closed, others may have gone as complete: they do not stand there, and
+        # are found by it alone.
+        is_beside = False
+        for n in range(ways):
+            key = key_of(cells, at, places, bounds[n], bounds[n + 1])
+            keys[n, x] = key
+            if n < sides and staying_bounds[n] < staying_bounds[n + 1] and not is_beside:
+                is_beside = may_have(staying, staying_bounds[n], staying_bounds[n + 1], spread(key))
+        is_enough = is_beside
+        for n in range(sides):
+            has = int64(messages[first[n] + slots[x]])
+            if has & STANDS:
+                mask |= int64(1) << (MET + n)
+            if not is_enough and has & (MATCH | STANDS) == 0:
+                mask |= int64(1) << n
+                is_enough = True
+        for n in range(sides):
+            has = int64(messages[first[n] + slots[x]])
+            if is_beside or (not is_enough and has & (MATCH | NEW) != MATCH | NEW):
+                mask |= int64(1) << n
+        if ways > sides:
+            mask |= int64(1) << sides
+        rows[x, 0] = mask
+
+
+@kernel("int64(int64[::1], int64, int64, int64[::1], uint8[::1], int64, boolean, int64[::1], uint64[::1], int64[::1])")
+def gather_closed(cells, base, stride, slots, messages, first, every, places, before, keys):  # type: ignore[no-untyped-def]
+    """Write the keys, by the columns at `places`, of the rows in these slots that were closed by a side into `keys`, or
+    of every one; returns how many there are.
+
+    messages[first + slot]: what the row has by the side.  before: the filter of those that were closed earlier.
+    """
+    count = 0
+    for x in range(len(slots)):
+        key = key_of(cells, base + slots[x] * stride, places, 0, len(places))
+        if (
+            every
+            or int64(messages[first + slots[x]]) & (MATCH | NEW) != MATCH | NEW
+            or (len(before) > 0 and may_have(before, 0, len(before), spread(key)))
+        ):
+            keys[count] = key
+            count += 1
     return count
-
-
-@kernel(f"int64({_RUN}, {_RUN}, int64, {_RUN})")
-def merge_runs(one, other, first, into):  # type: ignore[no-untyped-def]
-    """Merge two runs, without the rows numbered below `first`; returns the entries."""
-    a, b, held = int64(0), int64(0), int64(0)
-    while a < one.shape[1] or b < other.shape[1]:
-        if b == other.shape[1] or (a < one.shape[1] and one[0, a] <= other[0, b]):
-            key, row = one[0, a], one[1, a]
-            a += 1
-        else:
-            key, row = other[0, b], other[1, b]
-            b += 1
-        if row >= first:
-            into[0, held], into[1, held] = key, row
-            held += 1
-    return held

@@ -238,18 +238,20 @@ class KMonJoin(Operator):
             if arrival is not None and any(c.valid is not None and not c.valid.all() for c in arrival.columns):
                 rows.take_nulls(i)
                 self._outs = self._output_places()
+        waiting = rows.figures[:, kernels.END].tolist()
+        for i, arrival in enumerate(arrivals):
+            if arrival is not None and len(arrival.columns[0]):
+                ts, numbers = arrival.ts[arrival.kept], arrival.numbers[arrival.kept]
+                rows.append(i, ts, numbers, arrival.columns, arrival.leaving)
         if self.reduction is not None:
             first = min((int(a.ts[0]) for a in arrivals if a is not None and len(a.ts)), default=self._closed)
-            found = self.reduction.recall([None if a is None else (a.columns, a.leaving) for a in arrivals], first)
+            found = self.reduction.recall(waiting, first)
             if found is not None and (found.repeated or found.repeated_roots):
                 self._repeated(found, arrivals)
         at = 0
         for i, arrival in enumerate(arrivals):
             rows.figures[i, [kernels.RUN, kernels.RUNS_END]] = at
             if arrival is not None:
-                if len(arrival.columns[0]):
-                    ts, numbers = arrival.ts[arrival.kept], arrival.numbers[arrival.kept]
-                    rows.append(i, ts, numbers, arrival.columns, arrival.leaving)
                 at = rows.arrive(i, arrival.ts, arrival.kept, self._runs, at)
                 if rows.figures[i, kernels.CLOCK] != ROWS:
                     rows.figures[i, TOTAL] += len(arrival.ts)

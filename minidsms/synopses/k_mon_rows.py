@@ -19,7 +19,7 @@ import numpy as np
 from minidsms.elements import BoolArray, Column, Int64Array, Schema, Type
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
-from minidsms.kernels.hashing import hash_rows
+from minidsms.kernels.arrays import normal
 from minidsms.kernels.k_mon_join import (
     BASE,
     CHANGES,
@@ -56,6 +56,7 @@ from minidsms.kernels.k_mon_join import (
     UNLINKED,
     WORDS_AT,
 )
+from minidsms.kernels.k_mon_keys import keys_of_rows
 from minidsms.streamon.k_mon.join_graph import Edge
 
 _LEAST_ROOM = 512
@@ -236,7 +237,8 @@ class KMonRows:
     def make_room(
         self, needs: Sequence[int], verdicts: np.ndarray[Any, Any] | None = None, wider: int | None = None
     ) -> None:
-        """Keep the rows judged KEPT (None: those in their windows), with room for more of each stream.
+        """Keep the rows judged KEPT (None: those in their windows), with room for more of each stream: where they
+        stand, if there is about as much of it as is wanted, else in new arrays.
 
         wider: a stream whose rows get a word more.
 
@@ -258,6 +260,21 @@ class KMonRows:
             held + max(need, _LEAST_ROOM, least, held // 2)
             for held, need, least in zip(staying, needs, self.least_room)
         ]
+        is_linked_both_ways = bool((self.figures[:, CLOCK] == CHANGES).any())
+        if (
+            wider is None
+            and not is_linked_both_ways
+            and all(
+                wanted <= there <= wanted + max(wanted // 4, _LEAST_ROOM)
+                for wanted, there in zip(capacities, self._capacities)
+            )
+        ):
+            forward = np.empty(int(self.figures[:, HI].max()), np.int32)
+            reduction.pack_in_place(
+                self.figures, self.of_stream, self.sides, self.cells, self.heads, verdicts, begin, forward
+            )
+            self.figures[:, END] = self.figures[:, HI]
+            return
         old_figures, old_cells = self.figures.copy(), self.cells
         if wider is not None:
             self.figures[wider, STRIDE] += 1
@@ -267,21 +284,28 @@ class KMonRows:
         kernels.link_all(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
 
     def merge(self, back: Sequence[Int64Array | None]) -> None:
-        """Hold rows again that were held before, among the others in the order of arrival; no rows wait to be taken in.
+        """Hold rows again that were held before, among the others in the order of arrival; rows that wait to be taken
+        in stand behind them.
 
         back: (m, STRIDE) of each stream; rows from before there was a mask of NULLs lack it.
         """
+        n = len(back)
+        waiting = [self.view(i, int(self.figures[i, HI]), int(self.figures[i, END])).copy() for i in range(n)]
+        self.figures[:, END] = self.figures[:, HI]
         # The room that is left is for rows about to come, and stays.
         self.make_room([self.room(i) + (0 if rows is None else len(rows)) for i, rows in enumerate(back)])
         for i, rows in enumerate(back):
+            high = int(self.figures[i, HI])
             if rows is not None:
-                high = int(self.figures[i, HI])
-                self.figures[i, [HI, END]] = high + len(rows)
-                held = self.view(i, 0, high + len(rows))
-                held[high:] = 0
-                held[high:, : rows.shape[1]] = rows
+                high += len(rows)
+                held = self.view(i, 0, high)
+                held[-len(rows) :] = 0
+                held[-len(rows) :, : rows.shape[1]] = rows
                 clock = held[:, max(int(self.figures[i, NUMBER]), 0)]
                 held[:] = held[np.argsort(clock, kind="stable")]
+            end = high + len(waiting[i])
+            self.figures[i, [HI, END]] = high, end
+            self.view(i, high, end)[:] = waiting[i]
         self.heads[:] = -1
         kernels.link_all(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
 
@@ -331,8 +355,10 @@ class KMonRows:
         ]
 
 
-def key_hash(words: Int64Array) -> Int64Array:
-    """(n,) words by which keys are found; of one column the key itself."""
-    if words.shape[1] == 1:
-        return np.ascontiguousarray(words[:, 0])
-    return hash_rows(np.ascontiguousarray(words))
+def key_hash(words: Int64Array, places: Int64Array | None = None) -> Int64Array:
+    """(n,) the keys of rows of words, (n, w), by all of them or those at some places (`kernels.k_mon_keys`)."""
+    keys: Int64Array = np.empty(len(words), np.int64)
+    if places is None:
+        places = np.arange(words.shape[1])
+    keys_of_rows(normal(words).reshape(-1), 0, words.shape[1], places, keys)
+    return keys

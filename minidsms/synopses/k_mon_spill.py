@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.synopses.k_mon_spill_files import SpillFile
 from minidsms.synopses.k_mon_spill_index import SpillIndex
 from minidsms.synopses.k_mon_spill_log import RowLog
 
@@ -34,8 +35,9 @@ class Spill:
     def __init__(self, sides: Sequence[int], clock_at: Sequence[int], texts: Sequence[Sequence[int]]) -> None:
         self._texts = [list(places) for places in texts]
         self._clock_at = list(clock_at)
-        self._logs = [RowLog() for _ in sides]
-        self._indexes = [[SpillIndex() for _ in range(n)] for n in sides]
+        self._file = SpillFile()
+        self._logs = [RowLog(self._file) for _ in sides]
+        self._indexes = [[SpillIndex(self._file) for _ in range(n)] for n in sides]
         self._gone: list[set[int]] = [set() for _ in sides]
         """Of each stream, the rows of its log that have come back."""
         self.written = 0
@@ -58,7 +60,7 @@ class Spill:
     @property
     def file_nbytes(self) -> int:
         """Bytes in files."""
-        return sum(log.file_nbytes for log in self._logs) + sum(each.file_nbytes for each in self._every_index())
+        return self._file.nbytes
 
     def put(self, i: int, rows: Int64Array, keys: Int64Array, closed: Closed) -> None:
         """Take rows of a stream. rows: (m, stride).  keys: (sides, m): a hash of each side's columns."""
@@ -92,7 +94,7 @@ class Spill:
         """The rows of a stream, which stay, or None."""
         if not self.held(i):
             return None
-        rows = stacked([np.array(piece) for _, piece in self._logs[i].all()])
+        rows = stacked([np.array(piece) for piece in self._logs[i].all()])
         stays = np.ones(len(rows), np.bool_)
         stays[[n - self._logs[i].first for n in self._gone[i]]] = False
         return rows[stays]
@@ -111,6 +113,7 @@ class Spill:
             log.close()
         for index in self._every_index():
             index.close()
+        self._file.close()
         self._gone = [set() for _ in self._logs]
 
     def _every_index(self) -> Iterable[SpillIndex]:
@@ -125,7 +128,7 @@ class Spill:
         for i, log in enumerate(self._logs):
             if not self.held(i):
                 continue
-            rows = stacked([np.array(piece) for _, piece in log.all()])
+            rows = stacked([np.array(piece) for piece in log.all()])
             keys = np.zeros((len(self._indexes[i]), len(rows)), np.int64)
             closed = np.zeros(len(rows), np.int64)
             for n, index in enumerate(self._indexes[i]):
@@ -147,7 +150,7 @@ class Spill:
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held."""
         for i, places in enumerate(self._texts):
-            for _, rows in self._logs[i].all() if places else ():
+            for rows in self._logs[i].all() if places else ():
                 for place in places:
                     yield np.array(rows[:, place])
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.kernels.arrays import normal
 from minidsms.kernels.k_mon_bloom import bloom_add, bloom_test
 
 _BITS_PER_KEY = 12
@@ -32,9 +33,8 @@ class StayingKeys:
         """Bytes held."""
         return sum(bits.nbytes for bits in self._filters if bits is not None)
 
-    def renew(self, side: int, keys: Int64Array, closed: BoolArray) -> None:
-        """The rows that stay of a side's stream. keys: by the side.  closed: those by which nothing is to come now."""
-        known = np.ascontiguousarray(keys[closed | self.test(side, keys)])
+    def renew(self, side: int, known: Int64Array) -> None:
+        """Nobody has any other than these keys by a side."""
         bits: Bits | None = None
         if len(known):
             bits = np.zeros(8 * -(-len(known) * _BITS_PER_KEY // 512), np.uint64)
@@ -46,8 +46,13 @@ class StayingKeys:
         found: BoolArray = np.zeros(len(keys), np.bool_)
         bits = self._filters[side]
         if bits is not None:
-            bloom_test(bits, np.ascontiguousarray(keys), found)
+            bloom_test(bits, normal(keys), found)
         return found
+
+    def filter_of(self, side: int) -> Bits:
+        """That of a side, of no words where nobody was closed by it."""
+        bits = self._filters[side]
+        return _EMPTY if bits is None else bits
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The state."""
@@ -60,3 +65,6 @@ class StayingKeys:
     def live_codes(self) -> Sequence[Int64Array]:
         """No codes can be read back."""
         return ()
+
+
+_EMPTY: Bits = np.zeros(0, np.uint64)

@@ -16,7 +16,7 @@ def test_rows_are_found_by_the_sides_that_were_closed_and_by_no_others(
     run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(k_mon_spill_index, "_YOUNG", run)
-    monkeypatch.setattr(k_mon_spill_index, "_MOST_RUNS", 3)
+    monkeypatch.setattr(k_mon_spill_index, "_MOST_GENERATIONS", 3)
     rng = random.Random(run)
     spill = Spill([2], [0], [[]])
     twin: list[tuple[int, int, int, int]] = []

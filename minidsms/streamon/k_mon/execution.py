@@ -23,6 +23,8 @@ from minidsms.kernels.k_mon_join import (
     CHANGES,
     CLOCK,
     COUNT,
+    DELETION,
+    END,
     HI,
     LENGTH,
     LO,
@@ -145,7 +147,7 @@ class StateReduction:
             for i, begin in enumerate(self.rows.begins()):
                 high = int(self.rows.figures[i, HI])
                 stays = np.flatnonzero(verdicts[begin : begin + high] == reduction.KEPT)
-                self.returning.stay(i, stays, self._of_stream(i, messages, first))
+                self.returning.stay(i, stays, messages, first)
         return verdicts
 
     def _ask(self, until: int) -> None:
@@ -228,50 +230,40 @@ class StateReduction:
             at = np.flatnonzero(going[begin : begin + high])
             if not len(at):
                 continue
-            of = self._of_stream(i, messages, first)
             if not self.is_lossy:
-                self.returning.put(i, at, of)
+                self.returning.put(i, at, messages, first)
                 continue
             gone = rows.view(i, 0, high)[at]
             clock = gone[:, max(int(rows.figures[i, NUMBER]), 0)]
+            of = self._of_stream(i, messages, first)
             for n, s in enumerate(self.sides_of[i]):
                 by = of[n][at] & (reduction.MATCH | reduction.NEW) != reduction.MATCH | reduction.NEW
                 self.lost.add(s, self.returning.keys_of(i, n, gone)[by], clock[by])
 
     # ------------------------------------------------------------------------------------------------ coming back
 
-    def recall(self, elements: Sequence[tuple[Sequence[Column], BoolArray | None] | None], first: int) -> Found | None:
+    def recall(self, waiting: Sequence[int], first: int) -> Found | None:
         """Rows are about to come, at `first` the earliest; those that went and may meet them come back.
 
-        elements: of each input's rows, the columns that `rows` keeps, and which of them are deletions (None: none).
-        For a deletion none come back. Where rows of results that hold are not kept, an end matters only to a result
-        that begins and may be equal: it has the same root, and so it begins with a row of the key that was deleted.
+        waiting: of each stream, the slot of the first of them; some may be deletions, for which none come back. Where
+        rows of results that hold are not kept, an end matters only to a result that begins and may be equal: it has the
+        same root, and so it begins with a row of the key that was deleted.
         """
         if not len(self.spill) and not self.discarded:
             return None
         # Who has left its window by now meets nobody, and breaks no constraint; what leaves with it may be its equal.
         self._until = max(self._until, first - bool(self._unique))
         rows = self.rows
-        arrivals: list[tuple[int, Int64Array]] = []
-        roots: list[tuple[int, Int64Array]] = []
-        for i, found_of in enumerate(elements):
-            if found_of is None:
-                continue
-            kept, leaving = found_of
-            if len(kept[0]):
-                for s in self.sides_of[i]:
-                    words = [kept[rows.columns[i].index(pair[s % 2])].words() for pair in self.edges[s // 2].columns]
-                    keys = key_hash(np.stack(words, axis=1))
-                    arrivals.append((s, keys if leaving is None else keys[~leaving]))
-                if i in self._unique:
-                    words = [kept[rows.columns[i].index(c)].words() for c in self._unique[i]]
-                    roots.append((i, key_hash(np.stack(words, axis=1))))
         if self.is_lossy:
-            for s, keys in arrivals:
-                self.lost.expire(s ^ 1, self._present(int(rows.sides[s ^ 1, STREAM])))
-                self.may_be_lost += self.lost.count(s ^ 1, keys)
+            for i, slot in enumerate(waiting):
+                for n, s in enumerate(self.sides_of[i] if slot < rows.figures[i, END] else ()):
+                    self.lost.expire(s ^ 1, self._present(int(rows.sides[s ^ 1, STREAM])))
+                    come = rows.view(i, slot, int(rows.figures[i, END]))
+                    if rows.figures[i, CLOCK] == CHANGES:
+                        come = come[come[:, 1] != DELETION]
+                    self.may_be_lost += self.lost.count(s ^ 1, self.returning.keys_of(i, n, come))
             return None
-        found = self.returning.find(arrivals, roots, self._present)
+        found = self.returning.find(waiting, self._present)
         self.returning.merge(found)
         self.refute(found)
         return found

@@ -15,18 +15,31 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array, Type
-from minidsms.kernels.k_mon_join import CHANGES, CLOCK, HI, LO, NUMBER, SIDE, SIDES_END, STREAM, UNIQUE
-from minidsms.kernels.k_mon_reduction import MATCH, NEW, STANDS
+from minidsms.elements import Int64Array, Type
+from minidsms.kernels.k_mon_join import (
+    BASE,
+    CHANGES,
+    CLOCK,
+    DELETION,
+    END,
+    HI,
+    LO,
+    NUMBER,
+    SIDE,
+    SIDES_END,
+    STREAM,
+    STRIDE,
+    UNIQUE,
+    find_held,
+)
+from minidsms.kernels.k_mon_keys import keys_of_rows
+from minidsms.kernels.k_mon_spill import MET, gather_closed, gather_going
 from minidsms.streamon.k_mon.contracts import Kind
 from minidsms.synopses.k_mon_rows import KMonRows, key_hash
 from minidsms.synopses.k_mon_spill import Spill, stacked
 from minidsms.synopses.k_mon_staying import StayingKeys
 
 Verdicts = np.ndarray[Any, np.dtype[np.uint8]]
-
-_MET = 32
-"""In the mask of a row that has gone: bit n of the n-th way that was closed, bit _MET + n where a row stood there."""
 
 
 @dataclass
@@ -65,44 +78,58 @@ class Returning:
         clocks = [1 + max(int(a), 0) for a in rows.figures[:, NUMBER]]
         self.spill = Spill(ways, clocks, [[1 + place for place in places] for places in texts])
         self.staying = [StayingKeys(count) for count in ways]
+        self._ways: list[tuple[Int64Array, Int64Array]] = []
+        """Of each stream: the places of the columns of its ways, one after the other, and where each begins."""
+        for i, sides in enumerate(self._sides):
+            parts = [rows.parts_of(s) for s in sides] + ([np.array(self._unique[i])] if i in self._unique else [])
+            bounds = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+            self._ways.append((np.concatenate(parts).astype(np.int64), bounds))
+        self._within = [
+            next((n for n, s in enumerate(sides) if set(rows.parts_of(s)) <= set(self._unique.get(i, ()))), None)
+            for i, sides in enumerate(self._sides)
+        ]
+        """Of each stream: a side whose columns are among those in `unique`, so that it leads to rows that agree in
+        them."""
 
     # ---------------------------------------------------------------------------------------------------- going
 
-    def put(self, i: int, at: Int64Array, messages: Sequence[Verdicts]) -> None:
-        """Rows of a stream go. at: their slots.  messages: by side, what each row has by it."""
-        gone = self.rows.view(i, 0, int(self.rows.figures[i, HI]))[at]
-        mask = np.zeros(len(at), np.int64)
-        sides = self._sides[i]
-        keys = [self.keys_of(i, n, gone) for n in range(len(sides) + (i in self._unique))]
-        # Beside a row that has stayed, though closed, others may have gone as complete: they do not stand there, and
-        # are found by it alone.
-        is_beside: BoolArray = np.zeros(len(at), np.bool_)
-        for n in range(len(sides)):
-            is_beside |= self.staying[i].test(n, keys[n])
-        for n, is_way in enumerate(_ways_back([messages[n][at] for n in range(len(sides))], is_beside)):
-            mask |= is_way.astype(np.int64) << n
-            mask |= (messages[n][at] & STANDS != 0).astype(np.int64) << (_MET + n)
-        if i in self._unique:
-            mask |= np.int64(1) << len(sides)
-        self.spill.put(i, np.column_stack((mask, gone)), np.stack(keys), mask)
+    def put(self, i: int, at: Int64Array, messages: Verdicts, first: Int64Array) -> None:
+        """Rows of a stream go. at: their slots.  messages: what each row has by each side, from first[side] on."""
+        places, bounds = self._ways[i]
+        own = self._sides[i]
+        filters = [self.staying[i].filter_of(n) for n in range(len(own))]
+        figures = self.rows.figures[i]
+        stride = int(figures[STRIDE])
+        gone: Int64Array = np.empty((len(at), 1 + stride), np.int64)
+        keys: Int64Array = np.empty((len(bounds) - 1, len(at)), np.int64)
+        gather_going(
+            self.rows.cells, figures[BASE], stride, at, messages, first[own], places, bounds, np.concatenate(filters),
+            np.cumsum([0, *map(len, filters)], dtype=np.int64), gone, keys,
+        )  # fmt: skip
+        self.spill.put(i, gone, keys, gone[:, 0])
 
-    def stay(self, i: int, at: Int64Array, messages: Sequence[Verdicts]) -> None:
+    def stay(self, i: int, at: Int64Array, messages: Verdicts, first: Int64Array) -> None:
         """Rows of a stream stay when others go. See `put`."""
-        sides, is_unique = self._sides[i], i in self._unique
-        if len(sides) < 2 and not is_unique:
+        own, is_unique = self._sides[i], i in self._unique and self._within[i] is None
+        if len(own) < 2 and not is_unique:
             return  # nothing stands beyond them
-        held = self.rows.view(i, 0, int(self.rows.figures[i, HI]))[at]
-        for n in range(len(sides)):
-            closed = messages[n][at] & (MATCH | NEW) != MATCH | NEW
-            self.staying[i].renew(n, self.keys_of(i, n, held), closed)
-        if is_unique:
-            self.staying[i].renew(len(sides), self.keys_of(i, len(sides), held), np.ones(len(at), np.bool_))
+        figures = self.rows.figures[i]
+        keys: Int64Array = np.empty(len(at), np.int64)
+        for n in range(len(own) + is_unique):
+            count = gather_closed(
+                self.rows.cells, figures[BASE], figures[STRIDE], at, messages, first[own[n]] if n < len(own) else 0,
+                n == len(own), self.places_of(i, n), self.staying[i].filter_of(n), keys,
+            )  # fmt: skip
+            self.staying[i].renew(n, keys[:count])
+
+    def places_of(self, i: int, way: int) -> Int64Array:
+        """The words of a stream's rows by which a way finds them."""
+        places, bounds = self._ways[i]
+        return places[bounds[way] : bounds[way + 1]]
 
     def keys_of(self, i: int, way: int, rows: Int64Array) -> Int64Array:
-        """The hash by which rows of a stream are found by a way."""
-        sides = self._sides[i]
-        places = self.rows.parts_of(sides[way]) if way < len(sides) else np.array(self._unique[i])
-        return key_hash(rows[:, places])
+        """The keys by which rows of a stream, (m, words), are found by a way."""
+        return key_hash(rows, self.places_of(i, way))
 
     def closed(self, s: int, kind: Kind) -> int:
         """Rows out of memory for which a side was closed: by a KEY, because a row stood there; else by what was watched
@@ -114,7 +141,7 @@ class Returning:
             return 0
         masks = rows[:, 0]
         is_closed = (masks >> way) & 1 == 1
-        is_met = (masks >> (_MET + way)) & 1 == 1
+        is_met = (masks >> (MET + way)) & 1 == 1
         if kind is Kind.KEY:
             is_closed &= is_met
         elif kind in (Kind.RIDS, Kind.OAC):
@@ -123,23 +150,25 @@ class Returning:
 
     # ------------------------------------------------------------------------------------------------ coming back
 
-    def find(
-        self, arrivals: Sequence[tuple[int, Int64Array]], roots: Sequence[tuple[int, Int64Array]],
-        present: Callable[[int], int],
-    ) -> Found:  # fmt: skip
-        """What comes back for rows about to come.
+    def find(self, waiting: Sequence[int], present: Callable[[int], int]) -> Found:
+        """What comes back for rows about to come: of each stream those from slot waiting[stream] on.
 
-        arrivals: (side, keys) of the rows of a side's stream.  roots: (stream, keys) by the columns in `unique`.
         present: the least clock of a row of a stream that is in its window.
         """
         found = Found([[] for _ in self._sides])
+        keys = [self._keys_of_waiting(i, first) for i, first in enumerate(waiting)]
         # (the stream that is asked, by which way, keys, whether those who ask are about to come)
-        asked = [(*self._way(s ^ 1), keys, True) for s, keys in arrivals]
-        asked += [(i, len(self._sides[i]), keys, True) for i, keys in roots]
+        asked = [
+            (*self._way(s ^ 1), self._but_deletions(i, waiting[i], keys[i][n]), True)
+            for i, sides in enumerate(self._sides)
+            for n, s in enumerate(sides)
+            if len(keys[i][n])
+        ]
+        asked += [(i, len(self._sides[i]), keys[i][-1], True) for i in self._unique if len(keys[i][-1])]
         while asked:
-            i, way, keys, is_arrival = asked.pop(0)
+            i, way, theirs, is_arrival = asked.pop(0)
             is_root = way == len(self._sides[i])
-            taken = self.spill.find(i, way, keys, present(i)) if self.spill.held(i) else None
+            taken = self.spill.find(i, way, theirs, present(i)) if self.spill.held(i) else None
             if taken is not None:
                 masks, rows = taken[:, 0], taken[:, 1:]
                 found.rows[i].append(rows)
@@ -148,17 +177,60 @@ class Returning:
                 elif is_arrival:
                     self._note_broken(found, i, way, rows, masks)
                 asked += self._beside(i, rows, -1)
-            known = self.staying[i].test(way, keys)
-            if known.any():
-                low, high = int(self.rows.figures[i, LO]), int(self.rows.figures[i, HI])
-                held = self.rows.view(i, low, high)
-                theirs = self.keys_of(i, way, held)
-                met = np.isin(theirs, keys[known])
-                if met.any():
-                    if is_root:
-                        found.repeated_roots.setdefault(i, int(theirs[met][0]))
-                    asked += self._beside(i, held[met], way)
+            held = self._held(i, way, theirs, keys[i])
+            if len(held):
+                if is_root:
+                    found.repeated_roots.setdefault(i, int(self.keys_of(i, way, held)[0]))
+                asked += self._beside(i, held, way)
         return found
+
+    def _keys_of_waiting(self, i: int, first: int) -> list[Int64Array]:
+        """The keys of the rows of a stream that are about to come, by each way."""
+        figures = self.rows.figures[i]
+        keys = []
+        for way in range(len(self._ways[i][1]) - 1):
+            each: Int64Array = np.empty(int(figures[END]) - first, np.int64)
+            if len(each):
+                at = int(figures[BASE] + first * figures[STRIDE])
+                keys_of_rows(self.rows.cells, at, figures[STRIDE], self.places_of(i, way), each)
+            keys.append(each)
+        return keys
+
+    def _but_deletions(self, i: int, first: int, keys: Int64Array) -> Int64Array:
+        """Of the keys of waiting rows, those of rows that come."""
+        if self.rows.figures[i, CLOCK] != CHANGES:
+            return keys
+        return keys[self.rows.view(i, first, first + len(keys))[:, 1] != DELETION]
+
+    def _held(self, i: int, way: int, keys: Int64Array, of_waiting: list[Int64Array]) -> Int64Array:
+        """The rows of a stream in memory that have one of these keys by a way, and were closed by it.
+
+        of_waiting: the keys of the stream's rows that are about to come, which ask by its last way.
+        """
+        if way == len(self._sides[i]) and (known_by := self._within[i]) is not None:
+            return self._met(i, known_by, of_waiting[known_by], way, keys)
+        known = self.staying[i].test(way, keys)
+        if not known.any():
+            return self.rows.view(i, 0, 0)
+        keys = keys[known]
+        if way < len(self._sides[i]):
+            return self._met(i, way, keys, way, keys)
+        held = self.rows.view(i, int(self.rows.figures[i, LO]), int(self.rows.figures[i, HI]))
+        return held[np.isin(self.keys_of(i, way, held), keys)]
+
+    def _met(self, i: int, n: int, keys: Int64Array, way: int, wanted: Int64Array) -> Int64Array:
+        """The rows of a stream in memory that have one of these keys by the n-th side, and what is wanted by a way."""
+        rows, places = self.rows, self.places_of(i, way)
+        slots: Int64Array = np.empty(64, np.int64)
+        while True:
+            count = find_held(
+                rows.figures, rows.parts, rows.sides, rows.cells, rows.heads, self._sides[i][n], keys, places, wanted,
+                slots,
+            )  # fmt: skip
+            if count <= len(slots):
+                break
+            slots = np.empty(count, np.int64)
+        return rows.view(i, 0, int(rows.figures[i, HI]))[np.unique(slots[:count])]
 
     def merge(self, found: Found) -> None:
         """Hold what came back among the others; no rows wait to be taken in."""
@@ -168,7 +240,7 @@ class Returning:
     def _note_broken(self, found: Found, i: int, way: int, rows: Int64Array, masks: Int64Array) -> None:
         """Rows of stream i that went are met by a way that was closed for them: what was wrong?"""
         t = self._sides[i][way]
-        met = (masks >> (_MET + way)) & 1 == 1
+        met = (masks >> (MET + way)) & 1 == 1
         # A relation's row that was met may have been deleted since; two that stand together are seen to.
         if met.any() and self.rows.figures[self.rows.sides[t ^ 1, STREAM], CLOCK] != CHANGES:
             found.repeated.setdefault(t ^ 1, int(self.keys_of(i, way, rows[met])[0]))
@@ -184,21 +256,3 @@ class Returning:
         """A side's stream, and the number of the side there."""
         i = int(self.rows.sides[s, STREAM])
         return i, self._sides[i].index(s)
-
-
-def _ways_back(messages: Sequence[Verdicts], is_beside: BoolArray) -> list[BoolArray]:
-    """By which of its sides each row is to be found. messages: of each side, what the rows have by it.
-
-    By each by which no more is expected it would be found in time; by all, where others may have gone beside it. But
-    if there is one where nothing stands that joins it, that one is enough: until a row comes there it is part of no
-    result, and then it asks for the others by all its sides.
-    """
-    ways: list[BoolArray] = []
-    is_enough = is_beside.copy()
-    for has in messages:
-        is_lost = (has & (MATCH | STANDS) == 0) & ~is_enough
-        ways.append(is_lost)
-        is_enough |= is_lost
-    for n, has in enumerate(messages):
-        ways[n] |= ((has & (MATCH | NEW) != MATCH | NEW) & ~is_enough) | is_beside
-    return ways
