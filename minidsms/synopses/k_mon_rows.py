@@ -144,6 +144,8 @@ class KMonRows:
         self.parts: Int64Array = np.array(parts, np.int64)
         self.of_stream: Int64Array = np.array(of_stream, np.int64)
         self._capacities = [0] * n
+        self._packed = [0] * n
+        """Of each stream, the rows that stayed when room was made."""
         self.least_room = [_LEAST_ROOM] * n
         """Rows of each stream that there is room for when room has been made."""
         self.messages = np.zeros(0, np.uint8)
@@ -256,32 +258,41 @@ class KMonRows:
             int(np.count_nonzero(verdicts[first : first + int(self.figures[i, HI])] == reduction.KEPT))
             for i, first in enumerate(begin)
         ]
-        capacities = [
-            held + max(need, _LEAST_ROOM, least, held // 2)
-            for held, need, least in zip(staying, needs, self.least_room)
-        ]
-        is_linked_both_ways = bool((self.figures[:, CLOCK] == CHANGES).any())
-        if (
-            wider is None
-            and not is_linked_both_ways
-            and all(
-                wanted <= there <= wanted + max(wanted // 4, _LEAST_ROOM)
-                for wanted, there in zip(capacities, self._capacities)
-            )
-        ):
+        rooms = self._rooms(staying, needs)
+        if wider is None and self._fit(staying, needs, rooms):
             forward = np.empty(int(self.figures[:, HI].max()), np.int32)
             reduction.pack_in_place(
                 self.figures, self.of_stream, self.sides, self.cells, self.heads, verdicts, begin, forward
             )
             self.figures[:, END] = self.figures[:, HI]
+            self._packed = self.figures[:, END].tolist()
             return
         old_figures, old_cells = self.figures.copy(), self.cells
         if wider is not None:
             self.figures[wider, STRIDE] += 1
-        self._allocate(capacities)
+        self._allocate([held + room for held, room in zip(staying, rooms)])
         reduction.pack(old_figures, self.figures, old_cells, self.cells, verdicts, begin)
         self.figures[:, END] = self.figures[:, HI]
+        self._packed = self.figures[:, END].tolist()
         kernels.link_all(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
+
+    def _rooms(self, staying: Sequence[int], needs: Sequence[int]) -> list[int]:
+        """Room for half as many rows as stay, shared out as rows have come lately: so all of it is used up at once."""
+        came = [int(end) - before for end, before in zip(self.figures[:, END], self._packed)]
+        share = sum(staying) / (2 * max(1, sum(came)))
+        return [
+            max(need, _LEAST_ROOM, least, int(share * each)) for need, least, each in zip(needs, self.least_room, came)
+        ]
+
+    def _fit(self, staying: Sequence[int], needs: Sequence[int], rooms: Sequence[int]) -> bool:
+        """The arrays there are about as large as is wanted. Chains that are linked both ways are not moved along."""
+        if (self.figures[:, CLOCK] == CHANGES).any():
+            return False
+        left = [there - held for there, held in zip(self._capacities, staying)]
+        wanted = sum(staying) + sum(rooms)
+        return sum(self._capacities) <= wanted + wanted // 4 and all(
+            each >= max(need, room // 2) for each, need, room in zip(left, needs, rooms)
+        )
 
     def merge(self, back: Sequence[Int64Array | None]) -> None:
         """Hold rows again that were held before, among the others in the order of arrival; rows that wait to be taken

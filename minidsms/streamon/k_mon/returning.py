@@ -200,7 +200,8 @@ class Returning:
         """Of the keys of waiting rows, those of rows that come."""
         if self.rows.figures[i, CLOCK] != CHANGES:
             return keys
-        return keys[self.rows.view(i, first, first + len(keys))[:, 1] != DELETION]
+        theirs: Int64Array = keys[self.rows.view(i, first, first + len(keys))[:, 1] != DELETION]
+        return theirs
 
     def _held(self, i: int, way: int, keys: Int64Array, of_waiting: list[Int64Array]) -> Int64Array:
         """The rows of a stream in memory that have one of these keys by a way, and were closed by it.
