@@ -10,9 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.elements import Int64Array
-from minidsms.machine_code import int64, kernel, uint64
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 UInt64Array = npt.NDArray[np.uint64]
+
+
+@helper(inline=True)
+def _place(keys, i, shift):  # type: ignore[no-untyped-def]
+    """Which bit is key i's."""
+    h = uint64(0x9E3779B97F4A7C15)
+    for j in range(keys.shape[1]):
+        h ^= uint64(keys[i, j])
+        h ^= h >> uint64(33)
+        h *= uint64(0xFF51AFD7ED558CCD)
+        h ^= h >> uint64(33)
+        h *= uint64(0xC4CEB9FE1A85EC53)
+        h ^= h >> uint64(33)
+    return h >> shift
 
 
 @kernel("int64(int64[:, ::1], int64, int64, uint64[::1], int64)")
@@ -24,18 +38,22 @@ def add_keys(keys: Int64Array, begin: int, end: int, bits: UInt64Array, log2_bit
     shift = uint64(64 - log2_bits)
     new = 0
     for i in range(begin, end):
-        h = uint64(0x9E3779B97F4A7C15)
-        for j in range(keys.shape[1]):
-            h ^= uint64(keys[i, j])
-            h ^= h >> uint64(33)
-            h *= uint64(0xFF51AFD7ED558CCD)
-            h ^= h >> uint64(33)
-            h *= uint64(0xC4CEB9FE1A85EC53)
-            h ^= h >> uint64(33)
-        place = h >> shift
+        place = _place(keys, i, shift)
         bit = uint64(1) << (place & uint64(63))
         word = int64(place >> uint64(6))
         if not bits[word] & bit:
             bits[word] |= bit
             new += 1
     return new
+
+
+@kernel("int64(int64[:, ::1], uint64[::1], int64)")
+def count_absent(keys: Int64Array, bits: UInt64Array, log2_bits: int) -> int:
+    """How many of the keys have a bit that is not set. bits: as of `add_keys`."""
+    shift = uint64(64 - log2_bits)
+    absent = 0
+    for i in range(keys.shape[0]):
+        place = _place(keys, i, shift)
+        if not bits[int64(place >> uint64(6))] & (uint64(1) << (place & uint64(63))):
+            absent += 1
+    return absent

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.operators.join_tree import Tree, flat
-from minidsms.operators.mjoin import Adapting
 from minidsms.operators.xjoin import XJoin
 from minidsms.streamon.caching.contracts import JoinPlan
 from minidsms.synopses.bag_windows import BagWindow
@@ -34,10 +33,6 @@ class AutoJoin(CachedMJoin, XJoin):
         if plan.caches and not self.uses_orders:
             super().take_tree(flat(self.graph.n))
         super().switch(plan)
-
-    def adapting(self) -> tuple[Adapting, ...]:
-        """See `MJoin.adapting`. What times the join comes first: profiling is no part of what a plan costs."""
-        return tuple(each for each in (self.planting, self.caching, self.ordering) if each is not None)
 
     def synopses(self) -> tuple[IndexedWindow | BagWindow | JoinCaches | Subresult, ...]:  # type: ignore[override]
         """The inputs' rows, subresults, and the caches."""

@@ -12,7 +12,7 @@ Invariant: between slices every window holds the rows of its relation at `progre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 if TYPE_CHECKING:
     from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
     from minidsms.streamon.framework import Adaptation
-    from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
+    from minidsms.streamon.join_watch import Adapting, JoinWatch
 
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
@@ -58,27 +58,6 @@ _BLOCK = 128
 
 _FIRST_TUPLES = 64
 """Room for tuples before a slice needs more."""
-
-
-class Adapting(Protocol):
-    """What can change the plan of a join between two parts of its input."""
-
-    @property
-    def adaptation(self) -> Adaptation[Any]:
-        """The place where it does."""
-
-    @property
-    def has_choice(self) -> bool:
-        """There is more than one plan."""
-
-    def limit(self, elements: int) -> int:
-        """How many of the elements that wait may be joined before the plan must be looked at."""
-
-    def joined(self, part: Sequence[Batch | None]) -> None:
-        """A part was joined under the plan."""
-
-    def describe(self) -> tuple[str, ...]:
-        """What EXPLAIN ANALYZE tells, a line each."""
 
 
 class MJoin(Operator):
@@ -142,8 +121,8 @@ class MJoin(Operator):
         self._state[SIZE] = _BLOCK
         self._scratch: tuple[Int64Array, Int64Array, Int64Array] | None = None
         self._buffers: tuple[Int64Array, Int64Array, Int8Array] = _buffers(n, _FIRST_TUPLES)
-        self.ordering: AdaptiveOrders | None = None
-        """What adapts the orders; set by the planner."""
+        self.watch: JoinWatch | None = None
+        """What adapts the plan, where there is more than one; set by the planner."""
         self.caching: AdaptiveCaches | None = None
         """What chooses caches, where the join can have any; set by the planner."""
 
@@ -175,24 +154,21 @@ class MJoin(Operator):
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
         few = sum(len(b.ts) for b in batches if b is not None) <= _PART
-        for part in (batches,) if few and not self.adapting() else _parts(batches, self._limit):
+        watch = self.watch
+        limit = _unlimited if watch is None else watch.limit
+        for part in (batches,) if few and watch is None else _parts(batches, limit):
             yield from self._join(part) if self.ranges is None else self._join_entering(part)
-            for adapting in self.adapting():
-                adapting.joined(part)
+            if watch is not None:
+                watch.joined(part)
         if self.ranges is not None:
             self._index.expire(until)
         for window in self._index.windows:
             window.settle()
 
-    def _limit(self, waiting: int) -> int:
-        """How many of the elements that wait may be joined before the plan must be looked at."""
-        return min((adapting.limit(waiting) for adapting in self.adapting()), default=waiting)
-
+    @property
     def adapting(self) -> tuple[Adapting, ...]:
-        """What looks at the plan after each part."""
-        if self.ordering is None and self.caching is None:
-            return ()
-        return tuple(adapting for adapting in (self.ordering, self.caching) if adapting is not None)
+        """What may change the plan."""
+        return () if self.watch is None else self.watch.adapting
 
     def _join(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
         index, state = self._index, self._state
@@ -282,7 +258,7 @@ class MJoin(Operator):
                 "bytes": sum(w.nbytes for w in windows),
                 "inspected": int(self._state[INSPECTED]),
             },
-            tuple(line for adapting in self.adapting() for line in adapting.describe()),
+            tuple(line for adapting in self.adapting for line in adapting.describe()),
         )
 
     def work(self) -> tuple[int, int, int, int]:
@@ -292,7 +268,7 @@ class MJoin(Operator):
 
     def adaptations(self) -> tuple[Adaptation[Any], ...]:
         """See `minidsms.streamon.framework.Adaptive`."""
-        return tuple(adapting.adaptation for adapting in self.adapting() if adapting.has_choice)
+        return tuple(adapting.adaptation for adapting in self.adapting if adapting.has_choice)
 
     def close(self) -> None:
         """End the claims on the inputs' stores."""
@@ -302,6 +278,10 @@ class MJoin(Operator):
     def synopses(self) -> tuple[IndexedWindow | BagWindow, ...]:
         """The inputs' rows."""
         return tuple(self._index.windows)
+
+
+def _unlimited(waiting: int) -> int:
+    return waiting
 
 
 def _parts(batches: Sequence[Batch | None], limit: Callable[[int], int]) -> Iterator[Sequence[Batch | None]]:

@@ -34,7 +34,7 @@ from minidsms.kernels.mjoin import (
 )
 from minidsms.kernels.tree_join import CROWDED, FILL, FILLED, TREE_STATE_WORDS, tree_join
 from minidsms.operators.join_tree import Tree, flat, is_legal, leaves, tree_text
-from minidsms.operators.mjoin import Adapting, MJoin
+from minidsms.operators.mjoin import MJoin
 from minidsms.operators.operator import Description
 from minidsms.operators.tree_pipelines import TreePipelines
 from minidsms.synopses.bag_windows import BagWindow
@@ -94,10 +94,6 @@ class XJoin(MJoin):
         yield from super().process(batches, until)
         if self._subresults is not None:
             self._subresults.settle(sum(len(batch) for batch in batches if batch is not None))
-
-    def adapting(self) -> tuple[Adapting, ...]:
-        """See `MJoin.adapting`."""
-        return (*super().adapting(), *(() if self.planting is None else (self.planting,)))
 
     def _join(self, batches: Sequence[Batch | None]) -> Iterator[Batch]:
         if self._subresults is None:

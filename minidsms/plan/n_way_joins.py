@@ -8,7 +8,7 @@ answers are the same.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scope import listing
@@ -20,6 +20,7 @@ from minidsms.queues import Queue
 from minidsms.streamon.stream_monitor import StreaMon
 
 if TYPE_CHECKING:
+    from minidsms.operators.cached_mjoin import CachedMJoin
     from minidsms.operators.mjoin import MJoin
     from minidsms.operators.xjoin import XJoin
 
@@ -48,50 +49,57 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
     from minidsms.operators.mjoin import MJoin
 
     names = input_names(node.names)
-    operator = f"MJoin {', '.join(names)}"
     ranges = None if node.specs is None else [spec.range_ for spec in node.specs]
     arguments = (queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
     asked = join_plan_of(node, streamon)
     join: MJoin
     if asked == "auto":
-        join = _choosing(arguments, names, operator, streamon)
+        from minidsms.operators.auto_join import AutoJoin
+
+        join = AutoJoin(*arguments)
     elif isinstance(asked, tuple) or asked == "xjoin":
-        join = _with_trees(arguments, asked, names, operator, streamon)
+        join = _with_tree(arguments, asked, names)
     elif streamon.settings["caching"] == "off" or len(queues) < 3:
         join = MJoin(*arguments)
     else:
         from minidsms.operators.cached_mjoin import CachedMJoin
-        from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 
-        join = cached = CachedMJoin(*arguments)
-        cached.caching = AdaptiveCaches(cached, names, operator, streamon)
+        join = CachedMJoin(*arguments)
     join.names = names
     if len(queues) > 2:
-        from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
-
-        join.ordering = AdaptiveOrders(join, names, operator, streamon)
+        _adapt(join, asked, streamon)
     return join
 
 
-def _choosing(arguments: tuple[Any, ...], names: tuple[str, ...], operator: str, streamon: StreaMon) -> MJoin:
-    """An MJoin that takes caches or a tree where these cost less."""
-    from minidsms.operators.auto_join import AutoJoin
-    from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
-    from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
+def _adapt(join: MJoin, asked: Hashable, streamon: StreaMon) -> None:
+    """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile."""
+    from minidsms.streamon.join_clock import JoinClock
+    from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
+    from minidsms.streamon.join_watch import JoinWatch
 
-    join = AutoJoin(*arguments)
-    join.planting = AdaptiveTrees(join, names, operator, streamon, binary=False)
-    join.caching = AdaptiveCaches(join, names, operator, streamon, "global", join.planting.clock)
-    return join
+    names, operator = join.names, f"MJoin {', '.join(join.names)}"
+    has_trees = asked in ("auto", "xjoin")
+    has_caches = asked == "auto" or (asked == "mjoin" and streamon.settings["caching"] != "off")
+    join.watch = watch = JoinWatch(join, join.graph.n, streamon, JoinClock() if has_trees or has_caches else None)
+    if has_trees:
+        from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
+
+        planted = cast("XJoin", join)
+        planted.planting = AdaptiveTrees(planted, names, operator, streamon, watch, binary=asked == "xjoin")
+        watch.add(planted.planting)
+    if has_caches:
+        from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
+
+        consistency = "global" if asked == "auto" else None
+        join.caching = AdaptiveCaches(cast("CachedMJoin", join), names, operator, streamon, watch, consistency)
+        watch.add(join.caching)
+    watch.add(AdaptiveOrders(join, names, operator, streamon, watch))
 
 
-def _with_trees(
-    arguments: tuple[Any, ...], asked: Hashable, names: tuple[str, ...], operator: str, streamon: StreaMon
-) -> XJoin:
-    """An XJoin with the tree asked for, or the best one. CqlError where the join cannot have it."""
+def _with_tree(arguments: tuple[Any, ...], asked: Hashable, names: tuple[str, ...]) -> XJoin:
+    """An XJoin with the tree asked for, or one to begin with. CqlError where the join cannot have it."""
     from minidsms.operators.join_tree import left_deep
     from minidsms.operators.xjoin import XJoin
-    from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
 
     join = XJoin(*arguments)
     if isinstance(asked, tuple):
@@ -104,7 +112,6 @@ def _with_trees(
             hint="SET join_plan = mjoin",
         )
     join.take_tree(left_deep(join.graph))
-    join.planting = AdaptiveTrees(join, names, operator, streamon, binary=True)
     return join
 
 

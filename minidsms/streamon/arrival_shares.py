@@ -24,8 +24,15 @@ class ArrivalShares:
         total = sum(counts)
         if not total:
             return False
-        shares = [count / total for count in counts]
-        usual = self._usual or shares
-        shifted = any(abs(a - b) > SHIFT * max(a, b) and max(a, b) > MATTERS for a, b in zip(shares, usual))
-        self._usual = shares if shifted else usual
-        return shifted
+        usual = self._usual
+        if not usual:
+            self._usual = [count / total for count in counts]
+            return False
+        # A plain loop over a few numbers: it runs in between all the time.
+        least, matters = 1 - SHIFT, MATTERS * total
+        for count, share in zip(counts, usual):
+            expected = share * total
+            if (count < least * expected and expected > matters) or (expected < least * count and count > matters):
+                self._usual = [count / total for count in counts]
+                return True
+        return False

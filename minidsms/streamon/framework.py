@@ -129,6 +129,11 @@ class Adaptation(Generic[P]):
         """Somebody asked for the plan to stay."""
         return self._pinned
 
+    @property
+    def is_measuring(self) -> bool:
+        """What the last switch gained is not known yet."""
+        return self._watch is not None
+
     def pin(self, plan: P | None = None) -> None:
         """Stay with a plan, the present one unless told. ValueError if it is not legal."""
         if plan is not None and not self.executor.is_legal(plan):

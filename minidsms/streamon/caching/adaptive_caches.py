@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 
 from minidsms.elements import Batch
-from minidsms.streamon.arrival_shares import ArrivalShares
 from minidsms.streamon.caching.adaptive_selection import CacheSelection, SelectionOptions, State
 from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan, Memory
 from minidsms.streamon.caching.executor import CacheExecutor
@@ -18,7 +17,7 @@ from minidsms.streamon.caching.miss_probability import WINDOW
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.caching.sampler import PipelineSampler, SampledJoin
 from minidsms.streamon.framework import Adaptation, Proposal
-from minidsms.streamon.join_clock import JoinClock
+from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.stream_monitor import StreaMon
 
 WORTH_ELEMENTS = 32_768
@@ -36,7 +35,7 @@ URGENT_SHARE = 0.04
 class AdaptiveCaches:
     """names: of the inputs, for plans in words.  operator: how the plan log names the join.
 
-    Its owner asks `limit` before it joins a part of its input and calls `joined` after.
+    `watch` counts the join's elements, times it, and asks.
     """
 
     def __init__(
@@ -45,12 +44,11 @@ class AdaptiveCaches:
         names: Sequence[str],
         operator: str,
         streamon: StreaMon,
+        watch: JoinWatch,
         consistency: str | None = None,
-        clock: JoinClock | None = None,
     ) -> None:
-        """consistency: of the candidates, where the setting `caching` does not say it.  clock: of the join, where
-        another times it.
-        """
+        """consistency: of the candidates, where the setting `caching` does not say it."""
+        self.due_at = 0
         settings = streamon.settings
         self._join = join
         self._streamon = streamon
@@ -61,23 +59,19 @@ class AdaptiveCaches:
         )
         self._selection: CacheSelection | None = None
         self.executor = CacheExecutor(join, names, self._measures_time)
-        self._sampler = PipelineSampler(join, self._measures_time, lambda: self.executor.joining_ns)
+        self._sampler = PipelineSampler(join, watch, self._measures_time)
         look = max(1, self._options.interval // WINDOW)
         self.profiler = CacheProfiler(self.executor, self._sampler, self._measures_time, look=look)
         self.profiler.budget = self._budget
         self.adaptation: Adaptation[JoinPlan] = Adaptation(
             "caching", operator, self.executor, self.profiler, _Waiting(), streamon
         )
-        self._is_timing = clock is None
-        self._clock = clock or JoinClock()
-        self._unseen = 0
+        self._watch = watch
+        self._passed_at = 0
         self._ask_at = 0
         self._adapting_ns = 0
-        self._quiet_until = 0
         self._pause = self._options.interval
         self._stands_aside = False
-        self._shares = ArrivalShares()
-        self._entered = [0] * join.graph.n
         self._credit_ns = float(CREDIT_NS)
         self._looked_at = 0
         join.allot(Memory(self._budget))
@@ -92,35 +86,26 @@ class AdaptiveCaches:
         """The share of what the pipelines cost that the best caches known save, in use or not."""
         return 0.0 if self._selection is None else self._selection.saving
 
-    def limit(self, elements: int) -> int:
-        """How many of the elements that wait may be joined before the plan must be looked at."""
-        if self._is_timing:
-            self._clock.start(elements)
-        return self.adaptation.limit(elements)
-
-    def joined(self, part: Sequence[Batch | None]) -> None:
-        """A part was joined under the plan."""
-        if self._is_timing:
-            self._clock.stop()
-        executor = self.executor
-        elements = self._sampler.count(part)
-        executor.elements += elements
-        executor.joining_ns = self._clock.ns
-        self._unseen += elements
-        if executor.elements < self._quiet_until and self._streamon.forcing is None:
-            return
-        instant = min(int(batch.ts[0]) for batch in part if batch is not None)
-        self.adaptation.passed(self._unseen, instant)
-        self._unseen = 0
-        self._quiet_until = executor.elements + self._pause
+    def look(self, part: Sequence[Batch | None], instant: int) -> None:
+        """See `Adapting.look`."""
+        executor, watch = self.executor, self._watch
+        executor.elements, executor.joining_ns = watch.elements, watch.joining_ns
+        self.adaptation.passed(watch.elements - self._passed_at, instant)
+        self._passed_at = watch.elements
+        self.due_at = watch.elements + self._pause
         self._adapt(part, instant)
+
+    def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
+        """See `Adapting.notice`: choose as if for the first time."""
+        most = 2 * CREDIT_NS + URGENT_SHARE * self.executor.joining_ns
+        if shares_have_shifted and self._selection is not None and self._credit_ns < most:
+            self._credit_ns = min(self._credit_ns + CREDIT_NS, most)
+            self.executor.elements, self.executor.joining_ns = self._watch.elements, self._watch.joining_ns
+            self._selection.start_over()
+            self.due_at = 0
 
     def _adapt(self, part: Sequence[Batch | None], instant: int) -> None:
         """Keep to the budget; profile, and take the caches that follow, where the plan is free."""
-        entered = list(self._sampler.entered())
-        if self._shares.have_shifted([now - before for now, before in zip(entered, self._entered)]):
-            self._start_over()
-        self._entered = entered
         if self._streamon.settings["cache_memory"] != self._budget:
             self._budget = self.profiler.budget = self._streamon.settings["cache_memory"]
             self._join.allot(Memory(self._budget, {} if self._selection is None else self._selection.priorities))
@@ -134,7 +119,7 @@ class AdaptiveCaches:
                 self._looked_at = self.executor.elements
                 self._look(part, instant)
             if self._selection.is_profiling:
-                self._quiet_until = 0
+                self.due_at = 0
         elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
             self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
             self.adaptation.reoptimizer = self._selection
@@ -158,13 +143,6 @@ class AdaptiveCaches:
     def _is_affordable(self) -> bool:
         """Choosing caches has taken its share of the join's time at most. Where time is not measured, it always is."""
         return not self._measures_time or self._adapting_ns < self._credit_ns + SHARE * self.executor.joining_ns
-
-    def _start_over(self) -> None:
-        """The inputs bring other shares of the elements: choose as if for the first time."""
-        most = 2 * CREDIT_NS + URGENT_SHARE * self.executor.joining_ns
-        if self._selection is not None and self._credit_ns < most:
-            self._credit_ns = min(self._credit_ns + CREDIT_NS, most)
-            self._selection.start_over()
 
     def _rest(self) -> None:
         """The plan must stay as it is: nothing is profiled until it is free again."""

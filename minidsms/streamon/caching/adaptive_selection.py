@@ -353,13 +353,13 @@ class CacheSelection:
         return Problem(self._orders, tuple(tuple(d * c for d, c in zip(p.d, p.c)) for p in pipelines), tuple(priced))
 
     def _best_case(self, spec: CacheSpec) -> float:
-        """Net benefit if every probe hit, and all that could share the store did."""
+        """Net benefit if every probe hit, no change met an entry, and all that could share the store did."""
         pipelines = self._profiler.pipelines()
         if pipelines is None:
             return 0.0
         store = shared_key(spec, self._orders, self._executor.join.equalities)
         sharing = [s for s in self.states if shared_key(s, self._orders, self._executor.join.equalities) == store]
-        values = [value_of(s, self._orders, pipelines, self._profiler.assumed(s, pipelines, 0.0)) for s in sharing]
+        values = [value_of(s, self._orders, pipelines, self._profiler.at_best(s, pipelines)) for s in sharing]
         return sum(max(v.benefit, 0.0) for v in values) - max(v.cost for v in values)
 
     def _hides_better(self, used: CacheSpec, best_cases: dict[CacheSpec, float]) -> bool:

@@ -307,3 +307,6 @@ class Samples(Protocol):
 
     def probe_samples(self) -> Mapping[CacheSpec, Sequence[ProbeSample]]:
         """The stretches gathered since the last call, of the caches being profiled."""
+
+    def change_samples(self) -> Mapping[CacheSpec, Sequence[Int64Array]]:
+        """Keys of rows by which the cached joins have changed since the last call: (m, words) as of `key_parts`."""

@@ -5,6 +5,9 @@ filter says how many keys of a stretch are new. The thesis empties the filter wi
 first probe of a stretch a miss; a cache would have kept the key from the stretch before. Here the filter lives until it
 is FULL, and the estimate is the share of new keys in the later half of the last W stretches.
 
+Whether the changes of what a cache stands for would meet an entry says the same filter: keys that were never probed have
+none. That is beyond the thesis, where every change costs an update.
+
 Invariant: an estimate is in [0, 1]; the same keys in the same order give the same one, however they are cut.
 """
 
@@ -17,7 +20,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.bloom_filter import UInt64Array, add_keys
+from minidsms.kernels.bloom_filter import UInt64Array, add_keys, count_absent
 
 WINDOW = 10
 """W: stretches that make an estimate."""
@@ -29,6 +32,9 @@ FULL = 0.5
 """Share of the bits set at which it is emptied; until then `_distinct` puts right what collisions hide."""
 BITS_PER_PROBE = 8
 """alpha, of the thesis's filter."""
+LEAST_CHANGES = 64
+"""Of the rows a cache stands for, changes that say something of how many have an entry; RECENT of them count."""
+RECENT = 4_096
 
 
 class MissProbability:
@@ -47,6 +53,8 @@ class MissProbability:
         self._new_in_stretch = 0.0
         self._shares: deque[float] = deque(maxlen=window)
         self._distinct_keys = 0.0
+        self._changes = 0.0
+        self._absent = 0.0
 
     def observe(self, keys: Int64Array) -> None:
         """Take consecutive probes in. keys: (m, words) int64. O(m words)."""
@@ -62,6 +70,25 @@ class MissProbability:
             if self._in_stretch == self.stretch:
                 self._end_stretch()
         self.probes += len(keys)
+
+    def observe_changes(self, keys: Int64Array) -> None:
+        """Take keys of rows in that come into, or leave, what the cache stands for. keys: (m, words) int64."""
+        if self.probes < self.stretch:
+            return
+        fading = max(0.0, 1 - len(keys) / RECENT)
+        unset = 1 - self._set / (1 << self._log2_bits)
+        absent = count_absent(normal(keys), self._bits, self._log2_bits) / unset
+        self._changes = fading * self._changes + len(keys)
+        self._absent = fading * self._absent + min(absent, float(len(keys)))
+
+    @property
+    def ignored(self) -> float | None:
+        """The share of changes whose key has no entry; None of too few. A key that was not probed yet may still be: as
+        likely as a probe is of a new key.
+        """
+        if self._changes < LEAST_CHANGES or self.estimate is None:
+            return None
+        return (1 - self.estimate) * self._absent / self._changes
 
     @property
     def observations(self) -> int:

@@ -109,6 +109,10 @@ class CacheProfiler:
             if spec in self.profiled:
                 for sample in samples:
                     self.profiled[spec].observe(sample.keys)
+        for spec, changes in self._samples.change_samples().items():
+            if spec in self.profiled:
+                for keys in changes:
+                    self.profiled[spec].observe_changes(keys)
         pipelines = self._samples.pipeline_figures()
         caches = dict(self._executor.join.cache_figures())
         passed = {spec: _between(self._caches.get(spec, CacheFigures()), f) for spec, f in caches.items()}
@@ -158,6 +162,7 @@ class CacheProfiler:
         for observed in self._observed:
             observed.clear()
         self._known.clear()
+        self._ignored.clear()
         self._tuples = self._executor.elements
         self._pipelines = self._samples.pipeline_figures()
         self._caches = dict(self._executor.join.cache_figures())
@@ -169,6 +174,7 @@ class CacheProfiler:
             known = None if pipelines is None else self._estimated(spec, pipelines)
             if known is not None:
                 self._known[spec] = known
+                self._ignored[spec] = self.ignored(spec) or 0.0
         self.profiled = {}
         self._samples.profile(frozenset())
 
@@ -241,14 +247,31 @@ class CacheProfiler:
         room = self.budget / (ROOM * expected_bytes(spec, words, cache, 0.0))
         return replace(cache, miss_probability=1 - (1 - cache.miss_probability) * min(1.0, room))
 
+    def ignored(self, spec: CacheSpec) -> float | None:
+        """The share of the changes that meet no entry: counted where it was used, else estimated; None of neither."""
+        if spec in self.profiled and spec not in self._ignored:
+            return self.profiled[spec].ignored
+        return self._ignored.get(spec)
+
+    def at_best(self, spec: CacheSpec, pipelines: Sequence[PipelineStatistics]) -> CacheStatistics:
+        """If it never missed, and as many changes as can be met no entry."""
+        ignored = self.ignored(spec)
+        return self.assumed(spec, pipelines, 0.0, ignored=1.0 if ignored is None else ignored)
+
     def assumed(
-        self, spec: CacheSpec, pipelines: Sequence[PipelineStatistics], misses: float, entries: float = 0.0
+        self,
+        spec: CacheSpec,
+        pipelines: Sequence[PipelineStatistics],
+        misses: float,
+        entries: float = 0.0,
+        ignored: float | None = None,
     ) -> CacheStatistics:
-        """The statistics of a cache if it missed so often."""
+        """The statistics of a cache if it missed so often. ignored: if so many changes met no entry, where given."""
         orders = self._executor.plan.orders
         words = len(key_parts(spec, orders, self._executor.join.equalities))
         rows = value_of(spec, orders, pipelines, CacheStatistics(0.0, 0.0, 0.0)).entry_rows
-        ignored = self._ignored.get(spec, 0.0)  # of one not used yet all are thought to have entries
+        if ignored is None:
+            ignored = self.ignored(spec) or 0.0
         return CacheStatistics(
             self.step_costs.probe(words, rows),
             self.step_costs.update(words, len(spec.segment), ignored),

@@ -12,7 +12,7 @@ are walked now and then, as much as takes SHARE of the join's time.  Babu 2005, 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -22,20 +22,25 @@ from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pi
 from minidsms.kernels.mjoin import IS_BAG, KEY, MASK
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.streamon.caching.contracts import (
+    Attribute,
     CacheSpec,
     CachingJoin,
     Orders,
     PipelineFigures,
     ProbeSample,
     key_parts,
+    members_of,
     position,
 )
+from minidsms.streamon.join_watch import JoinWatch
 from minidsms.synopses.indexed_windows import WindowIndex
 
 ROWS = 64
 """Walked through each pipeline at a time."""
 MOST_INSPECTED = 20_000
 """Slots that a sample of one pipeline may inspect."""
+CHANGED = 512
+"""Rows by which a cached join changes, of those that one input brings, at a time."""
 PROBES = 4_096
 """Of a cache's probe stream followed at a time."""
 SHARE = 0.005
@@ -66,66 +71,63 @@ class PipelineSampler:
     spent_ns: by sampling, so far.
     """
 
-    def __init__(self, join: SampledJoin, measures_time: bool, joining_ns: Callable[[], int] = lambda: 0) -> None:
-        """joining_ns: what the join has taken so far."""
+    def __init__(self, join: SampledJoin, watch: JoinWatch, measures_time: bool) -> None:
+        """watch: counts and times what is joined."""
         n = join.graph.n
         self.spent_ns = 0
         self._join = join
+        self._watch = watch
         self._measures_time = measures_time
-        self._joining_ns = joining_ns
-        self._elements = [0] * n
         self._sampled = [0] * n
         self._reached: Int64Array = np.zeros((n, n), np.int64)
         self._walks: Int64Array = np.zeros((3, n), np.int64)
         self._orders: Orders = ()
         self._told: Int64Array = np.zeros(SAMPLE_WORDS, np.int64)
         self._profiled: dict[CacheSpec, tuple[int, Int64Array]] = {}
+        self._stored: dict[CacheSpec, tuple[int, Int64Array]] = {}
+        self._changes: dict[CacheSpec, list[Int64Array]] = {}
         self._samples: dict[CacheSpec, list[ProbeSample]] = {}
 
     # ------------------------------------------------------------------------------------------------------- figures
 
     def entered(self) -> Sequence[int]:
         """Elements of each input so far."""
-        return self._elements
+        return self._watch.arrived
 
     def pipeline_figures(self) -> tuple[PipelineFigures, ...]:
         """Of every pipeline, since the beginning; times are not taken step by step."""
-        untimed = (float("nan"),) * (len(self._elements) - 1)
+        untimed = (float("nan"),) * (len(self._sampled) - 1)
         return tuple(
             PipelineFigures(elements, sampled, tuple(reached), untimed)
-            for elements, sampled, reached in zip(self._elements, self._sampled, self._reached.tolist())
+            for elements, sampled, reached in zip(self._watch.arrived, self._sampled, self._reached.tolist())
         )
 
     def profile(self, specs: frozenset[CacheSpec]) -> None:
         """Follow the probe streams of these caches from the next part on; forget all others."""
         orders, equalities = self._join.plan.orders, self._join.equalities
-        self._profiled = {}
-        self._samples = {}
+        self._profiled, self._stored = {}, {}
+        self._samples, self._changes = {}, {}
         for spec in specs:
-            columns = [part.probe for part in key_parts(spec, orders, equalities)]
-            parts = np.array([(i, self._place(i, c)) for i, c in columns], np.int64)
-            self._profiled[spec] = position(spec, orders), parts
+            key = key_parts(spec, orders, equalities)
+            self._profiled[spec] = position(spec, orders), self._words(part.probe for part in key)
+            self._stored[spec] = len(members_of(spec)) - 1, self._words(part.stored for part in key)
 
     def probe_samples(self) -> Mapping[CacheSpec, Sequence[ProbeSample]]:
         """The stretches gathered since the last call."""
         samples, self._samples = self._samples, {}
         return samples
 
-    # ------------------------------------------------------------------------------------------------------ sampling
+    def change_samples(self) -> Mapping[CacheSpec, Sequence[Int64Array]]:
+        """The keys gathered since the last call."""
+        changes, self._changes = self._changes, {}
+        return changes
 
-    def count(self, part: Sequence[Batch | None]) -> int:
-        """A part has been joined; its elements."""
-        elements = 0
-        for i, batch in enumerate(part):
-            if batch is not None:
-                self._elements[i] += len(batch)
-                elements += len(batch)
-        return elements
+    # ------------------------------------------------------------------------------------------------------ sampling
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """Sample a part that has been joined, where that is due."""
         share = PROFILING_SHARE if self._profiled else SHARE
-        if self._measures_time and self.spent_ns > share * self._joining_ns():
+        if self._measures_time and self.spent_ns > share * self._watch.joining_ns:
             return
         began = time.thread_time_ns()
         orders = self._join.plan.orders
@@ -140,6 +142,12 @@ class PipelineSampler:
         for spec, (at, parts) in self._profiled.items():
             if len(arrived[spec.pipeline]):
                 self._follow(spec, at, parts, arrived[spec.pipeline], steps, checks)
+        for spec, (at, parts) in self._stored.items():
+            for i in members_of(spec) - {spec.pipeline}:
+                if len(arrived[i]) and at < len(arrived) - 1:
+                    keys = self._keys(i, arrived[i][-ROWS:], steps, checks, at, parts, CHANGED)
+                    if len(keys):
+                        self._changes.setdefault(spec, []).append(keys)
         self.spent_ns += time.thread_time_ns() - began
 
     def _arrived(self, i: int, batch: Batch | None) -> Int64Array:
@@ -160,12 +168,18 @@ class PipelineSampler:
     def _follow(
         self, spec: CacheSpec, at: int, parts: Int64Array, slots: Int64Array, steps: Int64Array, checks: Int64Array
     ) -> None:
-        found = np.empty((PROBES, len(parts)), np.int64)
-        reached = np.zeros(len(self._elements), np.int64)
-        self._sample(spec.pipeline, slots, steps, checks, reached, at, parts, found)
-        keys = found[: self._told[FOUND]]
+        keys = self._keys(spec.pipeline, slots, steps, checks, at, parts, PROBES)
         if len(keys):
             self._samples.setdefault(spec, []).append(ProbeSample(keys))
+
+    def _keys(
+        self, i: int, slots: Int64Array, steps: Int64Array, checks: Int64Array, at: int, parts: Int64Array, most: int
+    ) -> Int64Array:
+        """Of the tuples that reach a position in the pipeline of input i, these words, (m, words)."""
+        found = np.empty((most, len(parts)), np.int64)
+        reached = np.zeros(len(self._sampled), np.int64)
+        self._sample(i, slots, steps, checks, reached, at, parts, found)
+        return found[: self._told[FOUND]]
 
     def _sample(
         self,
@@ -183,6 +197,10 @@ class PipelineSampler:
             slots, i, steps[i], checks, index.inputs, index.keys, index.nodes, index.heads, index.instants,
             self._walks, reached, at, parts, found, MOST_INSPECTED, self._told,
         )  # fmt: skip
+
+    def _words(self, attributes: Iterable[Attribute]) -> Int64Array:
+        """As `parts` of `kernels.join_sampling`."""
+        return np.array([(i, self._place(i, column)) for i, column in attributes], np.int64)
 
     def _place(self, i: int, column: int) -> int:
         """Where a key of one column stands among all."""

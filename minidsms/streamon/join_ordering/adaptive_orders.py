@@ -20,7 +20,7 @@ from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
 from minidsms.streamon.join_ordering.reoptimizer import JoinOrderReoptimizer
-from minidsms.streamon.join_ordering.usual_work import UsualWork
+from minidsms.streamon.join_watch import JoinWatch, Rest
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
@@ -32,8 +32,6 @@ SHARE = 0.01
 """Of the time spent joining, what profiling takes where nothing has changed."""
 LEAST_SAVED = 0.01
 """A share of what an element of the join takes that other orders must save."""
-PAUSE = 8_192
-"""Elements before a join of which no profile was due is asked again."""
 
 
 class AdaptiveJoin(Reorderable, Protocol):
@@ -51,10 +49,13 @@ class AdaptiveJoin(Reorderable, Protocol):
 class AdaptiveOrders:
     """names: of the inputs, for plans in words.  operator: how the plan log names the join.
 
-    Its owner asks `limit` before it joins a part of its input and calls `joined` after.
+    `watch` counts the join's elements, and asks.
     """
 
-    def __init__(self, join: AdaptiveJoin, names: Sequence[str], operator: str, streamon: StreaMon) -> None:
+    def __init__(
+        self, join: AdaptiveJoin, names: Sequence[str], operator: str, streamon: StreaMon, watch: JoinWatch
+    ) -> None:
+        self.due_at = 0
         self._options = OrderingOptions.of(streamon.settings)
         graph = join.graph
         check_size(self._options.algorithm, graph.n - 1)
@@ -69,10 +70,9 @@ class AdaptiveOrders:
         self._can_adapt = bool(self._filters) and self._options.algorithm != "static"
         self._schedules: dict[int, SamplingSchedule] = {}
         self._arrived = np.zeros(graph.n, np.int64)
-        self._usual = UsualWork()
-        self._streamon = streamon
-        self._unseen = 0
-        self._pause = 0
+        self._watch = watch
+        self._asked_at = 0
+        self._rest = Rest()
 
     @property
     def has_choice(self) -> bool:
@@ -80,25 +80,27 @@ class AdaptiveOrders:
         graph = self._join.graph
         return graph.n > 2
 
-    def limit(self, elements: int) -> int:
-        """How many of the elements that wait may be joined before the plan must be looked at."""
-        return self.adaptation.limit(elements)
-
-    def joined(self, part: Sequence[Batch | None]) -> None:
-        """A part was joined under the plan."""
-        for batch in part:
-            if batch is not None:
-                self._unseen += len(batch)
-        if self._unseen < self._pause and self._streamon.forcing is None:
-            return
-        elements, self._unseen = self._unseen, 0
-        instant = min(int(batch.ts[0]) for batch in part if batch is not None)
-        self.adaptation.passed(elements, instant)
+    def look(self, part: Sequence[Batch | None], instant: int) -> None:
+        """See `Adapting.look`."""
+        elements = self._watch.elements
+        self.adaptation.passed(elements - self._asked_at, instant)
+        self._asked_at = elements
         if self._can_adapt and self.adaptation.is_free and self._join.uses_orders:
             if self._schedules:
                 self._adapt(part, instant)
             elif not self._options.measures_time or self._join.work()[2] >= WORTH_TUPLES:
                 self._begin()
+                self.due_at = elements
+        elif self._options.measures_time:
+            self.due_at = elements + self._rest.longer()
+
+    def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
+        """See `Adapting.notice`."""
+        if work_changed_by and self._schedules:
+            for schedule in self._schedules.values():
+                schedule.hurry()
+            self._rest.wake()
+            self.due_at = 0
 
     def _begin(self) -> None:
         options = self._options
@@ -131,7 +133,11 @@ class AdaptiveOrders:
             back = (positions * share).astype(np.int64)
             self.profiler.profile(i, self._join.index.recent(i, back))
             profiled.append(i)
-        self._pause = PAUSE if self._options.measures_time and not profiled else 0
+        if profiled:
+            self._rest.wake()
+        self.due_at = self._watch.elements
+        if not profiled and self._options.measures_time:
+            self.due_at += self._rest.longer()
         if profiled:
             total = int(self._arrived.sum())
             self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self._filters}
@@ -142,9 +148,6 @@ class AdaptiveOrders:
             for i in profiled:
                 self._schedules[i].profiled(before[i] != after[i])
             self.executor.profiling_ns += time.perf_counter_ns() - start
-        if self._usual.has_changed(self.executor.plan, self._join.work()):
-            for schedule in self._schedules.values():
-                schedule.hurry()
 
     def _cost(self) -> float:
         """What an element of the join has taken so far, where time is measured."""

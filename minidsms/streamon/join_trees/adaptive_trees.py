@@ -16,21 +16,17 @@ import numpy as np
 from minidsms.elements import Batch
 from minidsms.operators.join_tree import MOST_SEARCHED, Tree
 from minidsms.operators.xjoin import XJoin
-from minidsms.streamon.arrival_shares import ArrivalShares
 from minidsms.streamon.framework import Adaptation
-from minidsms.streamon.join_clock import JoinClock
-from minidsms.streamon.join_ordering.usual_work import UsualWork
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
+from minidsms.streamon.join_watch import JoinWatch, Rest
 from minidsms.streamon.stream_monitor import StreaMon
 
 WORTH_ELEMENTS = 32_768
 """Elements before the first look."""
 INTERVAL = 10_000
 """Elements between two looks (I of Babu 2005, section 5.5.5)."""
-PAUSE = 8_192
-"""Elements before anything is asked again."""
 CHANGE = 0.5
 """A share of itself by which the work for an element differs where trees are looked at again at once."""
 LONGEST = 16
@@ -42,16 +38,18 @@ URGENT_SHARE = 0.05
 
 
 class AdaptiveTrees:
-    """names: of the inputs.  operator: how the plan log names the join.  binary: only XJoins are plans.  clock: runs
-    while the join does.
+    """names: of the inputs.  operator: how the plan log names the join.  binary: only XJoins are plans.
 
-    Its owner asks `limit` before it joins a part of its input and calls `joined` after.
+    `watch` counts the join's elements, and asks.
     """
 
-    def __init__(self, join: XJoin, names: Sequence[str], operator: str, streamon: StreaMon, binary: bool) -> None:
+    def __init__(
+        self, join: XJoin, names: Sequence[str], operator: str, streamon: StreaMon, watch: JoinWatch, binary: bool
+    ) -> None:
         measures_time = streamon.settings["cost_model"] == "measured"
+        self.due_at = 0
         self._join = join
-        self.clock = JoinClock()
+        self._watch = watch
         self.executor = TreeExecutor(join, names, binary, measures_time)
         self.profiler = JoinTreeProfiler(join.graph, join.index, names)
         enters = join.ranges is not None
@@ -62,63 +60,55 @@ class AdaptiveTrees:
             "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon
         )
         self._can_adapt = join.graph.is_connected and join.graph.n <= MOST_SEARCHED
-        self._recent = [0] * join.graph.n
+        self._since = list(watch.arrived)
+        self._asked_at = 0
         self._has_looked = False
         self._has_news = False
-        self._shares = ArrivalShares()
         self._interval = INTERVAL
-        self._work = UsualWork(CHANGE)
-        self._streamon = streamon
-        self._arrived = [0] * join.graph.n
-        self._unseen = 0
+        self._rest = Rest()
 
     @property
     def entered(self) -> list[int]:
         """Elements of each input since the windows were last looked at."""
-        return [a + b for a, b in zip(self._recent, self._arrived)]
+        return [now - before for now, before in zip(self._watch.arrived, self._since)]
 
     @property
     def has_choice(self) -> bool:
         """There is more than one plan."""
         return self._join.graph.is_connected
 
-    def limit(self, elements: int) -> int:
-        """How many of the elements that wait may be joined before the plan must be looked at."""
-        self.clock.start(elements)
-        return self.adaptation.limit(elements)
-
-    def joined(self, part: Sequence[Batch | None]) -> None:
-        """A part was joined under the plan."""
-        self.clock.stop()
-        executor = self.executor
-        for i, batch in enumerate(part):
-            if batch is not None:
-                self._arrived[i] += len(batch)
-                self._unseen += len(batch)
-        if self._unseen < PAUSE and self._streamon.forcing is None:
-            return
-        executor.elements += self._unseen
-        executor.time_ns = self.clock.ns
-        instant = min(int(batch.ts[0]) for batch in part if batch is not None)
-        self.adaptation.passed(self._unseen, instant)
-        self._recent = [a + b for a, b in zip(self._recent, self._arrived)]
-        latest, self._arrived = self._arrived, [0] * len(self._arrived)
-        self._unseen = 0
-        if self._can_adapt and self.adaptation.is_free and self._is_due(latest):
-            self._look(instant)
+    def look(self, part: Sequence[Batch | None], instant: int) -> None:
+        """See `Adapting.look`."""
+        executor, watch = self.executor, self._watch
+        passed, self._asked_at = watch.elements - self._asked_at, watch.elements
+        executor.elements, executor.time_ns = watch.elements, watch.joining_ns
+        self.adaptation.passed(passed, instant)
+        before = executor.plan
+        if self._can_adapt and self.adaptation.is_free and self._is_due():
+            self._measure(instant)
         self.reoptimizer.pass_on()
+        is_busy = self._has_news or self.reoptimizer.is_on_trial or self.adaptation.is_measuring
+        if is_busy or executor.plan != before or not executor.measures_time:
+            self._rest.wake()
+        self.due_at = watch.elements + self._rest.longer()
 
-    def _is_due(self, latest: list[int]) -> bool:
-        """latest: elements of each input since this was last asked."""
-        executor = self.executor
-        if self._has_changed(latest) and executor.measures_time:
+    def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
+        """See `Adapting.notice`."""
+        # Work changes by chance, too: after a look in vain it must have been usual for a while.
+        works_else = work_changed_by > CHANGE and 4 * sum(self.entered) >= self._interval
+        if (shares_have_shifted or works_else) and self._can_adapt and self.executor.measures_time:
             # What was before tells nothing of what is now; costs under the present plan have to be seen first.
-            self._recent = [0] * len(latest)
+            self._since = list(self._watch.arrived)
+            self.executor.elements, self.executor.time_ns = self._watch.elements, self._watch.joining_ns
             self.profiler.forget()
             self.reoptimizer.forget()
             self._has_news = True
-            return False
-        elements = sum(self._recent)
+            self._rest.wake()
+            self.due_at = self._watch.elements + ENOUGH
+
+    def _is_due(self) -> bool:
+        executor = self.executor
+        elements = sum(self.entered)
         if self.reoptimizer.is_on_trial:
             return elements >= ENOUGH
         if not self._has_looked or not executor.measures_time:
@@ -127,19 +117,13 @@ class AdaptiveTrees:
             return elements >= ENOUGH and executor.profiling_ns < URGENT_SHARE * executor.spent()[0]
         return elements >= self._interval and executor.profiling_ns < SHARE * executor.spent()[0]
 
-    def _has_changed(self, latest: list[int]) -> bool:
-        """Inputs bring other shares of the elements, or an element makes other work."""
-        works_else = self._work.has_changed(self.executor.plan, self._join.work())
-        # Work changes by chance, too: after a look in vain it must have been usual for a while.
-        return self._shares.have_shifted(latest) or (works_else and 4 * sum(self._recent) >= self._interval)
-
-    def _look(self, instant: int) -> None:
+    def _measure(self, instant: int) -> None:
         """Measure the windows, and take the tree that follows. Later and later as long as nothing changes."""
         start = time.thread_time_ns()
-        self.profiler.note(np.array(self._recent, np.int64))
+        self.profiler.note(np.array(self.entered, np.int64))
         self.profiler.measure()
         self._has_looked, self._has_news = True, False
-        self._recent = [0] * len(self._recent)
+        self._since = list(self._watch.arrived)
         if self.adaptation.reconsider(instant):
             self._interval = INTERVAL
         else:

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 
+from minidsms.elements import Int64Array
 from minidsms.streamon.caching.contracts import (
     CacheFigures,
     CacheSpec,
@@ -88,6 +89,9 @@ class SimulatedJoin:
     def probe_samples(self) -> Mapping[CacheSpec, Sequence[ProbeSample]]:
         samples, self._samples = self._samples, {}
         return samples
+
+    def change_samples(self) -> Mapping[CacheSpec, Sequence[Int64Array]]:
+        return {}
 
     def allot(self, memory: Memory) -> None:
         self.memory = memory

@@ -1,0 +1,155 @@
+"""What adapts a join, asked once for each part of its input: orders, caches and trees in one place.
+
+Each of them says at how many elements of the join it wants to be asked again. Elements and time are counted here, once
+for all; and so are the two signals that cost nothing, the shares of the inputs and the work an element makes: whoever
+rests is told when they change. So a part of a join whose plan stands costs some additions and a comparison.
+
+Invariant: with a plan that is forced everything is asked after every part.  Babu 2005, sections 3.1 and 5.5.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from minidsms.elements import Batch
+from minidsms.streamon.arrival_shares import ArrivalShares
+from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.join_clock import JoinClock
+from minidsms.streamon.join_ordering.usual_work import UsualWork
+from minidsms.streamon.stream_monitor import StreaMon
+
+TICK = 8_192
+"""Elements between two looks at the shares of the inputs."""
+WORK_TICKS = 4
+"""Of these looks, one in so many is at the work as well."""
+REST, LONGEST_REST = 8_192, 65_536
+"""Elements for which who has nothing to do rests: each time twice as long, until something changes."""
+
+
+class Adapting(Protocol):
+    """What can change the plan of a join between two parts of its input."""
+
+    due_at: int
+    """Elements of the join at which it is to be asked again."""
+
+    @property
+    def adaptation(self) -> Adaptation[Any]:
+        """The place where it does."""
+
+    @property
+    def has_choice(self) -> bool:
+        """There is more than one plan."""
+
+    def look(self, part: Sequence[Batch | None], instant: int) -> None:
+        """A part was joined under the plan, and it is time. instant: of the first element."""
+
+    def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
+        """Conditions have changed. Either the inputs bring other shares of the elements, or an element makes other
+        work, by this share.
+        """
+
+    def describe(self) -> tuple[str, ...]:
+        """What EXPLAIN ANALYZE tells, a line each."""
+
+
+class WatchedJoin(Protocol):
+    """What is adapted."""
+
+    def work(self) -> tuple[int, int, int, int]:
+        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
+
+
+class JoinWatch:
+    """n: inputs.  clock: runs while the join does, where one of what adapts it asks for time.
+
+    elements: joined so far; arrived: of each input.  adapting: in the order in which they are asked.
+    """
+
+    def __init__(self, join: WatchedJoin, n: int, streamon: StreaMon, clock: JoinClock | None = None) -> None:
+        self.elements = 0
+        self.arrived = [0] * n
+        self.adapting: tuple[Adapting, ...] = ()
+        self._join = join
+        self._streamon = streamon
+        self._clock = clock
+        self._due_at = 0
+        self._tick_at = TICK
+        self._ticks = 0
+        self._counted = [0] * n
+        self._shares = ArrivalShares()
+        self._work = UsualWork()
+
+    def add(self, adapting: Adapting) -> None:
+        """Ask this too."""
+        self.adapting += (adapting,)
+
+    @property
+    def joining_ns(self) -> int:
+        """Of this thread, spent on joining; 0 where it is not timed."""
+        return 0 if self._clock is None else self._clock.ns
+
+    def limit(self, elements: int) -> int:
+        """How many of the elements that wait may be joined before the plan must be looked at."""
+        if self._clock is not None:
+            self._clock.start(elements)
+        if self._streamon.forcing is None:
+            return elements
+        return min((each.adaptation.limit(elements) for each in self.adapting), default=elements)
+
+    def joined(self, part: Sequence[Batch | None]) -> None:
+        """A part was joined under the plan."""
+        if self._clock is not None:
+            self._clock.stop()
+        arrived = self.arrived
+        for i, batch in enumerate(part):
+            if batch is not None:
+                count = len(batch.ts)
+                arrived[i] += count
+                self.elements += count
+        if self.elements >= self._due_at or self._streamon.forcing is not None:
+            self._ask(part)
+
+    def _ask(self, part: Sequence[Batch | None]) -> None:
+        """Tell of signals, and ask those who are due."""
+        elements = self.elements
+        if elements >= self._tick_at:
+            self._tick_at = elements + TICK
+            self._look_at_signals()
+        is_forced = self._streamon.forcing is not None
+        due_at = self._tick_at
+        for each in self.adapting:
+            if is_forced or elements >= each.due_at:
+                each.look(part, min(int(batch.ts[0]) for batch in part if batch is not None))
+            due_at = min(due_at, each.due_at)
+        self._due_at = due_at
+
+    def _look_at_signals(self) -> None:
+        arrived = list(self.arrived)
+        shifted = self._shares.have_shifted([now - before for now, before in zip(arrived, self._counted)])
+        self._counted = arrived
+        self._ticks += 1
+        change = 0.0
+        if self._ticks % WORK_TICKS == 0:
+            plan = tuple([each.adaptation.executor.plan for each in self.adapting])
+            change = self._work.change(plan, self._join.work())
+        if shifted or change:
+            for each in self.adapting:
+                each.notice(shifted, change)
+
+
+class Rest:
+    """How long who has nothing to do rests."""
+
+    def __init__(self) -> None:
+        self._length = REST
+
+    def longer(self) -> int:
+        """Elements to rest now; the next time it is longer."""
+        length = self._length
+        self._length = min(2 * length, LONGEST_REST)
+        return length
+
+    def wake(self) -> None:
+        """Something has changed."""
+        self._length = REST
