@@ -84,6 +84,12 @@ class JoinWatch:
         """Ask this too."""
         self.adapting += (adapting,)
 
+    def wake(self) -> None:
+        """Something was found that others should know: ask everybody after the next part."""
+        self._due_at = 0
+        for each in self.adapting:
+            each.due_at = 0
+
     @property
     def joining_ns(self) -> int:
         """Of this thread, spent on joining; 0 where it is not timed."""

@@ -25,11 +25,13 @@ WORTH_ELEMENTS = 32_768
 
 SHARE = 0.01
 """Of the time spent joining, what sampling and choosing may take ..."""
-CREDIT_NS = 4_000_000
-""".. beyond this much, for the first choice, and again whenever the inputs begin to bring other shares of the elements
+PROMISED = 0.1
+"""... and of the time that the caches profiled would save at best, this share more ..."""
+CREDIT_NS = 1_000_000
+"""... beyond this much, for the first choice, and again whenever the inputs begin to bring other shares of the elements
 ..."""
 URGENT_SHARE = 0.04
-""".. unless that happens so often that it would take more than this share besides."""
+"""... unless that happens so often that it would take more than this share besides."""
 
 
 class AdaptiveCaches:
@@ -83,8 +85,17 @@ class AdaptiveCaches:
 
     @property
     def saving(self) -> float:
-        """The share of what the pipelines cost that the best caches known save, in use or not."""
-        return 0.0 if self._selection is None else self._selection.saving
+        """The share of what the pipelines cost that the best caches known save, in use or ready for it."""
+        if self._selection is None or (self._stands_aside and not self._selection.foresees):
+            return 0.0
+        return self._selection.saving
+
+    def return_to_pipelines(self, instant: int) -> None:
+        """The join has pipelines again: use at once what was foreseen."""
+        if self._selection is not None and self._selection.foresees:
+            self._stands_aside = False
+            self.adaptation.reconsider(instant)
+            self.due_at = 0
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
         """See `Adapting.look`."""
@@ -118,11 +129,19 @@ class AdaptiveCaches:
             if self._is_affordable() and self._selection.is_due(self._looked_at):
                 self._looked_at = self.executor.elements
                 self._look(part, instant)
-            if self._selection.is_profiling:
+            if self._selection.is_profiling and self._is_affordable():
                 self.due_at = 0
         elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
-            self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
-            self.adaptation.reoptimizer = self._selection
+            self._begin(part)
+
+    def _begin(self, part: Sequence[Batch | None]) -> None:
+        """See what the pipelines do, and profile the caches that could pay then."""
+        began = time.thread_time_ns()
+        self._sampler.joined(part)
+        self.profiler.observe()
+        self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
+        self.adaptation.reoptimizer = self._selection
+        self._adapting_ns += time.thread_time_ns() - began
 
     def _look(self, part: Sequence[Batch | None], instant: int) -> None:
         """Sample the part, and ask for caches where enough has passed for an answer."""
@@ -135,19 +154,24 @@ class AdaptiveCaches:
         if self.executor.elements >= self._ask_at:
             self._ask_at = self.executor.elements + self._pause // 4
             if self._stands_aside:
-                self._selection.foresee()
+                if self._selection.foresee():
+                    self._watch.wake()
             else:
                 self.adaptation.reconsider(instant)
         self._adapting_ns += time.thread_time_ns() - began
 
     def _is_affordable(self) -> bool:
         """Choosing caches has taken its share of the join's time at most. Where time is not measured, it always is."""
-        return not self._measures_time or self._adapting_ns < self._credit_ns + SHARE * self.executor.joining_ns
+        if not self._measures_time:
+            return True
+        promise = 0.0 if self._selection is None else self._selection.promise
+        return self._adapting_ns < self._credit_ns + (SHARE + PROMISED * promise) * self.executor.joining_ns
 
     def _rest(self) -> None:
         """The plan must stay as it is: nothing is profiled until it is free again."""
         if self._selection is not None:
             self.profiler.begin(())
+            self.profiler.forget()
             self._selection = None
             self.adaptation.reoptimizer = _Waiting()
 

@@ -16,7 +16,7 @@ Invariant: what it proposes is legal for the executor's present orders; new orde
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from minidsms.streamon.caching.candidates import QUOTA, global_candidates, prefix_candidates
@@ -32,7 +32,7 @@ from minidsms.streamon.caching.contracts import (
 )
 from minidsms.streamon.caching.costs import CacheValue, expected_bytes, priority, value_of
 from minidsms.streamon.caching.executor import CacheExecutor
-from minidsms.streamon.caching.offline_selection import Choice, Priced, Problem, select
+from minidsms.streamon.caching.offline_selection import Priced, Problem, select
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.caching.trial import Trial
 from minidsms.streamon.framework import Proposal
@@ -41,9 +41,9 @@ INTERVAL = 10_000
 """I: elements between two choices."""
 CHANGE = 0.2
 """The share by which a benefit or a cost must have changed for the choice to be made again."""
-LEAST_GAIN = 0.02
+LEAST_GAIN = 0.05
 """Of the join's cost, what another set of caches must save: less is noise."""
-LOOKS = 4
+LOOKS = 2
 """At the pipelines, in an interval between two choices while no cache is used."""
 LONGEST = 16
 """Intervals between two choices while nothing changes."""
@@ -73,8 +73,8 @@ class SelectionOptions:
 
 
 class CacheSelection:
-    """Says which caches to use. choices: times that the offline choice was made; last: the latest of them.
-    saving: the share of the cost without caches that the latest would save.
+    """Says which caches to use. choices: times that the offline choice was made.  saving: the
+    share of the cost without caches that the latest would save.  promise: that those profiled would save at best.
 
     budget: bytes that all caches may hold, None for no limit.  priorities: of the stores chosen (section 5.6).
     """
@@ -91,8 +91,8 @@ class CacheSelection:
         self.priorities: dict[SharedKey, float] = {}
         self.states: dict[CacheSpec, State] = {}
         self.saving = 0.0
+        self.promise = 0.0
         self.choices = 0
-        self.last: Choice | None = None
         self._executor = executor
         self._profiler = profiler
         self._orders: Orders = ()
@@ -100,6 +100,7 @@ class CacheSelection:
         self._aside: tuple[CacheSpec, ...] = ()
         self._trial = Trial(executor.spent())
         self._is_profiling = False
+        self._is_pruned = False
         self._rested_since = 0
         self._look_at = 0
         self._interval = self.options.interval
@@ -148,6 +149,8 @@ class CacheSelection:
         losers = self._losers()
         if losers:
             return self._evict(losers, "net benefit has become negative")
+        if self._is_profiling and not self._is_pruned:
+            self._prune()
         if self._is_profiling:
             is_known = self._profiler.is_ready and len(self._values_of(self._used)) == len(self._used)
             return self._choose() if is_known else None
@@ -156,11 +159,19 @@ class CacheSelection:
             return self._profile_again()
         return None
 
-    def foresee(self) -> None:
-        """The join runs without pipelines for now: choose what is to be proposed first when it has them again."""
+    @property
+    def foresees(self) -> bool:
+        """Caches are chosen that can be used as soon as the join has pipelines again."""
+        return self._foreseen is not None and self._foreseen.plan.orders == self._executor.plan.orders
+
+    def foresee(self) -> bool:
+        """The join runs without pipelines for now: choose what is to be proposed first when it has them again. Whether
+        that is something else than before.
+        """
         before, self._foreseen = self._foreseen, None
         proposal = self.propose()
         self._foreseen = before if proposal is None else proposal if proposal.plan.caches else None
+        return self._foreseen is not None and (before is None or before.plan != self._foreseen.plan)
 
     def start_over(self) -> None:
         """Conditions have changed: what was seen before does not count, and all that is not used is profiled."""
@@ -208,17 +219,45 @@ class CacheSelection:
                 self._pipeline_costs() or None,
                 lambda spec: self._executor.is_legal(JoinPlan(plan.orders, (spec,))),
             )
+        is_new = bool(self._orders)  # what the profiler has seen was of other orders
         self._orders = plan.orders
         self._used = plan.caches
         self._aside = ()
         self.states = {s: State.USED if s in plan.caches else State.PROFILED for s in sorted(candidates)}
         self._values.clear()
-        self._profiler.forget()
+        if is_new:
+            self._profiler.forget()
         self._begin_profiling()
+        self._prune()
 
     def _begin_profiling(self) -> None:
-        self._is_profiling = True
+        self._is_profiling, self._is_pruned = True, False
         self._profiler.begin(self._in_state(State.PROFILED))
+
+    def _prune(self) -> None:
+        """As soon as it is known what the pipelines spend: profile no more what could not pay."""
+        total = sum(self._pipeline_costs())
+        if not total:
+            return
+        self._is_pruned = True
+        best_cases = {s: self._best_case(s) for s in self._in_state(State.PROFILED)}
+        hopeless = [s for s, best in best_cases.items() if best < LEAST_GAIN * total]
+        self.promise = min(1.0, max(best_cases.values(), default=0.0) / total)
+        if hopeless:
+            for spec in hopeless:
+                self.states[spec] = State.UNUSED
+            self._profiler.begin(self._in_state(State.PROFILED))
+        if len(hopeless) == len(best_cases) and not self._used:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Nothing pays: look again after an interval, each time twice as long."""
+        self._profiler.end()
+        self._is_profiling = False
+        self.saving = self.promise = 0.0
+        self._spent = self._pipeline_costs()
+        self._rested_since = self._profiler.elements
+        self._interval = min(2 * self._interval, self._longest)
 
     def _choose(self) -> Proposal[JoinPlan] | None:
         """End the profile: take the best set of used and profiled candidates, if a value has changed enough."""
@@ -235,13 +274,10 @@ class CacheSelection:
         if has_changed:
             self._values.update(known)
             problem = self._problem(known)
-            self.last = choice = select(problem)
             self.choices += 1
-            extra = self._profiler.step_costs.element
-            now = problem.cost_of(wanted) + (extra if wanted else 0.0)
-            chosen, cost = choice.caches, choice.cost + extra
-            if not chosen or cost > problem.uncached:
-                chosen, cost = (), problem.uncached
+            whole = self._profiler.step_costs.whole
+            now = whole(problem.cost_of(wanted), wanted)
+            chosen, cost = self._best(problem)
             self.saving = 1 - cost / problem.uncached if problem.uncached else 0.0
             gain = 1 - cost / now if now else 0.0
             if gain >= LEAST_GAIN:
@@ -254,6 +290,18 @@ class CacheSelection:
         reason = "its caches cost less" if wanted else "no cache pays"
         return Proposal(JoinPlan(self._orders, wanted), reason, gain)
 
+    def _best(self, problem: Problem) -> tuple[tuple[CacheSpec, ...], float]:
+        """The best caches and the cost with them: of all, or of those alone that are not reduced, or none."""
+        unreduced = replace(problem, candidates=tuple(c for c in problem.candidates if not c.spec.reduced_by))
+        best: tuple[CacheSpec, ...] = ()
+        least = problem.uncached
+        for each in dict.fromkeys((problem, unreduced)):
+            choice = select(each)
+            cost = self._profiler.step_costs.whole(choice.cost, choice.caches)
+            if cost < least:
+                best, least = choice.caches, cost
+        return best, least
+
     def _profile_again(self) -> Proposal[JoinPlan] | None:
         """The interval is over: profile what could pay, and let used caches step aside that hide a better subset."""
         values = {s: self._best_case(s) for s in self.states}
@@ -262,8 +310,7 @@ class CacheSelection:
         for spec in self._aside:
             self.states[spec] = State.PROFILED
         if not self._in_state(State.PROFILED) and not self._used:
-            self._rested_since = self._profiler.elements
-            self._interval = min(2 * self._interval, self._longest)
+            self._rest()
             return None
         if not self._aside:
             self._begin_profiling()

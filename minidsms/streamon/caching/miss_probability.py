@@ -5,7 +5,7 @@ filter says how many keys of a stretch are new. The thesis empties the filter wi
 first probe of a stretch a miss; a cache would have kept the key from the stretch before. Here the filter lives until it
 is FULL, and the estimate is the share of new keys in the later half of the last W stretches.
 
-Whether the changes of what a cache stands for would meet an entry says the same filter: keys that were never probed have
+The same filter says whether changes of what a cache stands for would meet an entry: keys that were never probed have
 none. That is beyond the thesis, where every change costs an update.
 
 Invariant: an estimate is in [0, 1]; the same keys in the same order give the same one, however they are cut.

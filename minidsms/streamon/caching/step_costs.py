@@ -8,7 +8,7 @@ Invariant: where time is not measured, every step costs 1: a probe, a lookup, a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, key_parts
 from minidsms.streamon.caching.executor import CacheExecutor
@@ -17,20 +17,23 @@ WINDOW_PROBE_NS = 8.0
 """Probing the index of a window: a bucket's head and the first slot of its chain, mostly far away in memory."""
 WINDOW_ROW_NS = 3.0
 """Going on from a row of a window that joins."""
-PROBE_NS = 12.0
+PROBE_NS = 10.0
 """Finding the bucket of a key, mostly not in the processor's cache."""
 WORD_NS = 2.0
 """Hashing and comparing a word of the key."""
 ROW_NS = 2.0
 """Going from one row of an entry to the next."""
-UPDATE_NS = 12.0
-"""Finding the entry of a row that changes, and storing or removing it there."""
-IGNORED_NS = 6.0
+UPDATE_NS = 20.0
+"""Finding the entry of a row that changes, and storing it there, or later sweeping it out."""
+IGNORED_NS = 3.0
 """Finding that a row that changes has no entry."""
 REFERENCE_NS = 1.0
 """Writing the slot number of one input."""
-ELEMENT_NS = 3.0
-"""What an element costs more in a join that has caches at all: its loops look after them at each step."""
+ELEMENT_NS = 12.0
+"""What an element costs more in a join that has caches at all: it is put into lists, and taken from them."""
+ONE_BY_ONE = 1.8
+"""The factor by which pipelines cost more where elements are joined one by one, not a block at a time: under caches that
+are reduced."""
 LEAST_TIMED = 1_000
 """Timed steps that are worth a correction."""
 MEMORY = 0.8
@@ -45,10 +48,11 @@ class StepCosts:
         self.update_factor = 1.0
         self._measures_time = measures_time
 
-    @property
-    def element(self) -> float:
-        """Of any element, on top, where the join has caches."""
-        return ELEMENT_NS if self._measures_time else 0.0
+    def whole(self, cost: float, caches: Collection[CacheSpec]) -> float:
+        """What an element of the join costs with these caches, where its steps cost so much."""
+        if not self._measures_time or not caches:
+            return cost
+        return ELEMENT_NS + cost * (ONE_BY_ONE if any(spec.reduced_by for spec in caches) else 1.0)
 
     def window(self, rows: float) -> float:
         """Of probing a window of which so many rows join."""

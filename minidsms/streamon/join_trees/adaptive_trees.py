@@ -29,6 +29,8 @@ INTERVAL = 10_000
 """Elements between two looks (I of Babu 2005, section 5.5.5)."""
 CHANGE = 0.5
 """A share of itself by which the work for an element differs where trees are looked at again at once."""
+NEW_SAVING = 0.1
+"""A share of the pipelines' cost by which what caches save differs when it is news."""
 LONGEST = 16
 """Intervals between two looks while nothing changes."""
 SHARE = 0.01
@@ -64,6 +66,7 @@ class AdaptiveTrees:
         self._asked_at = 0
         self._has_looked = False
         self._has_news = False
+        self._known_saving = 0.0
         self._interval = INTERVAL
         self._rest = Rest()
 
@@ -111,6 +114,8 @@ class AdaptiveTrees:
         elements = sum(self.entered)
         if self.reoptimizer.is_on_trial:
             return elements >= ENOUGH
+        if self._has_looked and abs(self._saved_by_caches() - self._known_saving) > NEW_SAVING:
+            self._has_news = True
         if not self._has_looked or not executor.measures_time:
             return elements >= (INTERVAL if self._has_looked else WORTH_ELEMENTS)
         if self._has_news:
@@ -124,8 +129,11 @@ class AdaptiveTrees:
         self.profiler.measure()
         self._has_looked, self._has_news = True, False
         self._since = list(self._watch.arrived)
+        self._known_saving = self._saved_by_caches()
         if self.adaptation.reconsider(instant):
             self._interval = INTERVAL
+            if self._join.uses_orders and self._join.caching is not None:
+                self._join.caching.return_to_pipelines(instant)
         else:
             self._interval = min(2 * self._interval, LONGEST * INTERVAL)
             self.reoptimizer.start_over()

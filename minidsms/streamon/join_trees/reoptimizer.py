@@ -60,7 +60,7 @@ class TreeReoptimizer:
         self._enters = enters
         self._profiler = profiler
         self._deletes = deletes
-        self._banned: dict[Tree, tuple[int, int]] = {}
+        self._banned: dict[tuple[Tree, Kind], tuple[int, int]] = {}
         self._trial: tuple[Tree, float] | None = None
         self._proposed: Tree | None = None
         self._mark = executor.spent()
@@ -81,9 +81,9 @@ class TreeReoptimizer:
                 return None
             self._trial = None
             if known > old_cost * (1 + WORSE):
-                self._ban(executor.plan)
+                self._ban((executor.plan, self._kind()))
                 return Proposal(before, f"it cost {100 * (known / old_cost - 1):.0f} % more than the one before", None)
-        if tree == executor.plan or cost >= present * (1 - LEAST_GAIN) or self._is_banned(tree):
+        if tree == executor.plan or cost >= present * (1 - LEAST_GAIN) or self._is_banned((tree, self._kind_of(tree))):
             return None
         self._trial = (executor.plan, known) if known else None
         self._proposed = tree
@@ -120,6 +120,12 @@ class TreeReoptimizer:
         if executor.binary or self.expected[Kind.TREE] < flat_cost:
             return best_tree, self.expected[Kind.TREE], present
         return pipelines, flat_cost, present
+
+    def _kind_of(self, tree: Tree) -> Kind:
+        """Of a plan that could run."""
+        if tree != flat(self._executor.join.graph.n):
+            return Kind.TREE
+        return Kind.CACHES if self._saving() else Kind.PIPELINES
 
     def _kind(self) -> Kind:
         """Of the plan that runs."""
@@ -174,9 +180,9 @@ class TreeReoptimizer:
             return None
         return (units - self._mark[0]) / (elements - self._mark[1])
 
-    def _ban(self, tree: Tree) -> None:
-        length = 2 * self._banned[tree][1] if tree in self._banned else LEAST_BAN
-        self._banned[tree] = self._executor.spent()[1] + length, length
+    def _ban(self, plan: tuple[Tree, Kind]) -> None:
+        length = 2 * self._banned[plan][1] if plan in self._banned else LEAST_BAN
+        self._banned[plan] = self._executor.spent()[1] + length, length
 
-    def _is_banned(self, tree: Tree) -> bool:
-        return tree in self._banned and self._executor.spent()[1] < self._banned[tree][0]
+    def _is_banned(self, plan: tuple[Tree, Kind]) -> bool:
+        return plan in self._banned and self._executor.spent()[1] < self._banned[plan][0]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms.streamon import join_watch
 from minidsms.streamon.framework import adaptations_of
 from minidsms.streamon.join_trees import adaptive_trees, reoptimizer
 from minidsms.testing.compare import check, netted, run_definition
@@ -28,8 +29,10 @@ SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees are looked at after every few elements."""
-    for name, value in {"WORTH_ELEMENTS": 3, "INTERVAL": 3, "PAUSE": 1, "ENOUGH": 2}.items():
+    for name, value in {"WORTH_ELEMENTS": 3, "INTERVAL": 3, "ENOUGH": 2}.items():
         monkeypatch.setattr(adaptive_trees, name, value)
+    monkeypatch.setattr(join_watch, "LONGEST_REST", 1)
+    monkeypatch.setattr(join_watch, "REST", 1)
     monkeypatch.setattr(reoptimizer, "ENOUGH", 2)
     monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
 
