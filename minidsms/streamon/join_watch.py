@@ -23,6 +23,8 @@ TICK = 8_192
 """Elements between two looks at the shares of the inputs."""
 WORK_TICKS = 4
 """Of these looks, one in so many is at the work as well."""
+BUSY = 8_192
+"""Elements of a part, about, while somebody wants to be asked after each; else parts are as large as they may be."""
 REST, LONGEST_REST = 8_192, 65_536
 """Elements for which who has nothing to do rests: each time twice as long, until something changes."""
 
@@ -100,7 +102,7 @@ class JoinWatch:
         if self._clock is not None:
             self._clock.start(elements)
         if self._streamon.forcing is None:
-            return elements
+            return elements if self._due_at > self.elements else min(elements, BUSY)
         return min((each.adaptation.limit(elements) for each in self.adapting), default=elements)
 
     def joined(self, part: Sequence[Batch | None]) -> None:

@@ -32,7 +32,7 @@ REFERENCE_NS = 1.0
 ELEMENT_NS = 12.0
 """What an element costs more in a join that has caches at all: it is put into lists, and taken from them."""
 ONE_BY_ONE = 1.8
-"""The factor by which pipelines cost more where elements are joined one by one, not a block at a time: under caches that
+"""The factor by which pipelines cost more where elements are joined one by one, not block by block: under caches that
 are reduced."""
 LEAST_TIMED = 1_000
 """Timed steps that are worth a correction."""

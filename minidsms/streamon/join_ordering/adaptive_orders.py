@@ -133,10 +133,10 @@ class AdaptiveOrders:
             back = (positions * share).astype(np.int64)
             self.profiler.profile(i, self._join.index.recent(i, back))
             profiled.append(i)
+        self.due_at = self._watch.elements
         if profiled:
             self._rest.wake()
-        self.due_at = self._watch.elements
-        if not profiled and self._options.measures_time:
+        elif self._options.measures_time and self._options.rate is None:
             self.due_at += self._rest.longer()
         if profiled:
             total = int(self._arrived.sum())
