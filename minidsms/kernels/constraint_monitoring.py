@@ -47,6 +47,7 @@ SMALLEST = 256
     RETURN,  # the least distance beyond LIMIT that has shown since the constraint was last kept for long; 0: none
     NAP,  # arrivals between the last trial and the next
     ASLEEP,  # until this arrival nothing is looked at
+    REST,  # arrivals for which a constraint that is kept was last not looked at; 0: it has been all the time
     LIVE,  # slots taken, or steps kept
     SWEEP,  # 1: k_u has become finite, so that most entries are of no use any more
     OLDEST,  # of the steps
@@ -54,7 +55,7 @@ SMALLEST = 256
     AT_PARENT,  # where to go on, in the arrays of this call
     AT_CHILD,
     STATE_WORDS,
-) = range(25)
+) = range(26)
 
 (
     WINDOW,  # W, in arrivals: whole blocks
@@ -68,8 +69,9 @@ SMALLEST = 256
     SPAN,  # of joins: how long a parent stands in its window, by its clock; INFINITE: for good
     BY_TIME,  # 1: the clock of parents is ts; 0: their number
     MAY_SAMPLE,  # 1: who uses k notices a greater distance by itself
+    CAN_REST,  # 1: what it has not seen it need not know to be used
     SETTINGS_WORDS,
-) = range(12)
+) = range(13)
 
 PATIENCE = 8
 """Windows W for which k_u may be infinite, or must be finite, before that tells something."""
@@ -87,6 +89,12 @@ _CALM_DISTANCES = 40
 """One key in 2^3 is watched of a constraint that is kept, where so many distances still show in a window W, or where
 k_u is 0."""
 _MOST_CALM_TROUBLES = 4
+_REST_PATIENCE, _MOST_RESTS = 4, 16
+"""A constraint that has been kept for so many windows W may be left alone: at first for as long as it takes to know k
+again, then for twice as long, up to so many times.
+"""
+NOTHING_STAYS = 1 << 62
+"""A clock by which every entry has left its window."""
 REACH, LEAST_REACH = 8, 4096
 """The sample p stays whole for so many times k_e, and arrivals; of what is older by a factor it is so much smaller."""
 MOST_ENTRIES = 1 << 12
@@ -107,11 +115,24 @@ def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     state[TROUBLES] = state[TROUBLES] + 1 if was_short else max(0, state[TROUBLES] - 1)
     if not was_short:
         state[NAP] = state[RETURN] = 0
+    state[REST] = 0
+    if not state[DORMANT]:
+        state[ASLEEP] = min(state[ASLEEP], n)
     if state[TROUBLES] >= _MOST_CALM_TROUBLES:
         state[FLOOR] = 0
     _set_k(state, settings, INFINITE)
     state[FROM] = n
     state[SINCE] = n
+    state[SEEN] = 0
+
+
+@kernel("void(int64[::1], int64[::1])")
+def forget(state: np.ndarray, settings: np.ndarray) -> None:
+    """What has been found while nobody looked all the time is not to be relied on: k_u is found anew."""
+    _set_k(state, settings, INFINITE)
+    n = min(state[ARRIVED], state[ASLEEP])
+    state[ASLEEP] = state[FROM] = state[SINCE] = n
+    state[REST] = state[FLOOR] = 0
     state[SEEN] = 0
 
 
@@ -133,6 +154,28 @@ def _doze(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     state[SWEEP] = 1
     state[TROUBLES] = 0
     _nap(state, settings, n)
+
+
+@helper("boolean(int64[::1], int64[::1], int64)")
+def _is_settled(state: np.ndarray, settings: np.ndarray, n: int | np.int64) -> bool:
+    """k_u has been finite for long; for longer where it has had to be given up again and again."""
+    patience = _REST_PATIENCE if state[TROUBLES] < _MOST_CALM_TROUBLES else 4 * _REST_PATIENCE
+    return bool(n - state[SINCE] >= patience * settings[WINDOW])
+
+
+@helper("void(int64[::1], int64[::1], int64)")
+def _rest(state: np.ndarray, settings: np.ndarray, n: int | np.int64) -> None:
+    """This stream keeps the constraint: if k_u has been known for long enough, look away for a while.
+
+    Nothing is remembered then, so that distances are whole k_u arrivals after the end.
+    """
+    window = settings[WINDOW]
+    if n - state[FROM] < 2 * window:
+        return
+    trial = state[K] + 2 * window
+    state[REST] = min(max(2 * state[REST], trial), _MOST_RESTS * trial)
+    state[ASLEEP] = n + state[REST]
+    state[FROM] = state[ASLEEP] + state[K]
 
 
 @helper("void(int64[::1], int64[::1], int64)")
@@ -165,7 +208,8 @@ def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, h
         if highest > settings[LIMIT]:
             state[RETURN] = min(highest, state[RETURN] or highest)
         # What lies further back than k_e was forgotten: such a distance is seen again only when so many rows have come.
-        state[FROM] = state[SINCE] = n + max(np.int64(0), unseen)
+        state[FROM] = n + max(np.int64(0), unseen)
+        state[SINCE] = n if highest > settings[LIMIT] else state[FROM]
     if n < state[NEXT]:
         return
     peaks[n // settings[BLOCK] % peaks.shape[0]] = highest
@@ -194,11 +238,13 @@ def _judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, h
     is_long = n - state[SINCE] >= PATIENCE * window
     if state[K] != INFINITE:
         is_calm = state[K] == 0 or state[SEEN] * window >= (_CALM_DISTANCES << _CALM_SHIFT) * (n - state[SINCE])
-        is_calm &= is_long and state[TROUBLES] < _MOST_CALM_TROUBLES
+        is_calm &= is_long and _is_settled(state, settings, n)
         if settings[MAY_SAMPLE] and is_calm and state[FLOOR] == 0:
             state[FLOOR] = _CALM_SHIFT
             state[SHIFT] = max(state[SHIFT], _CALM_SHIFT)
             state[SWEEP] = 1
+        if settings[MAY_SAMPLE] and settings[CAN_REST] and _is_settled(state, settings, n):
+            _rest(state, settings, n)
     elif not state[DORMANT] and (is_long or state[TROUBLES] >= MOST_TROUBLES):
         _doze(state, settings, n)
     state[HIGHEST] = 0
@@ -362,7 +408,7 @@ def observe_joins(
                 seen = np.int64(0)
                 _judge(state, peaks, settings, n, highest)
                 following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
-                now = 2 * (child_ts[c - 1] if by_time else parent)
+                now = 2 * (child_ts[c - 1] if by_time else parent) if state[DORMANT] else NOTHING_STAYS
                 if n < state[ASLEEP] and not sweep(keys, marks, born, spare, state, settings, 0, now):
                     status = RESIZE
                     break
@@ -449,7 +495,8 @@ def observe_clusters(
             seen = np.int64(0)
             _judge(state, peaks, settings, n, highest)
             following, k, highest, shift = state[NEXT], state[K], state[HIGHEST], state[SHIFT]
-            if n < state[ASLEEP] and not sweep(keys, marks, born, spare, state, settings, 0, n):
+            now = n if state[DORMANT] else NOTHING_STAYS
+            if n < state[ASLEEP] and not sweep(keys, marks, born, spare, state, settings, 0, now):
                 status = RESIZE
                 break
     state[AT_PARENT], state[ARRIVED], state[HIGHEST] = i, n, highest
@@ -458,17 +505,24 @@ def observe_clusters(
 
 
 @helper(inline=True)
-def _first_above(steps: np.ndarray, oldest: int, end: int, value: int) -> int:
-    """The first step of [oldest, end) whose value is greater; there is one."""
+def _first_above(steps: np.ndarray, oldest: int, end: int, value: int, row: int) -> int:
+    """The first step of [oldest, end) whose value (row 0) or arrival (row 1) is greater; `end` if there is none."""
     mask = steps.shape[1] - 1
-    low, high = oldest, end - 1
+    low, high = oldest, end
     while low < high:
         middle = (low + high) // 2
-        if steps[0, middle & mask] > value:
+        if steps[row, middle & mask] > value:
             high = middle
         else:
             low = middle + 1
     return low
+
+
+@kernel("int64(int64[:, ::1], int64, int64, int64)")
+def last_step(steps: np.ndarray, oldest: int, live: int, arrival: int) -> int:
+    """Where the last step up to an arrival stands; -1 if there is none."""
+    found = _first_above(steps, oldest, oldest + live, arrival, 1) - 1
+    return found & (steps.shape[1] - 1) if found >= oldest else -1
 
 
 @kernel("int64(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1], int64[:,::1])")
@@ -492,13 +546,14 @@ def observe_order(
     mask = steps.shape[1] - 1
     seen = np.int64(0)
     status = DONE
+    # The last step that lies more than `highest` back: only what is less than its value can be further out of order.
+    guard = _first_above(steps, oldest, oldest + live, n - highest, 1) - 1
     while i < values.shape[0]:
         if n < state[ASLEEP]:
             asleep = min(values.shape[0] - i, state[ASLEEP] - n)
             n += asleep
             i += asleep
             continue
-        distance = np.int64(0)
         if not has_nulls or valid[i]:
             value = values[i]
             top = steps[0, (oldest + live - 1) & mask]
@@ -514,16 +569,21 @@ def observe_order(
                 steps[1, (oldest + live) & mask] = n + 1
                 live += 1
             elif value < top:
-                distance = n + 1 - steps[1, _first_above(steps, oldest, oldest + live, value) & mask]
+                seen += 1
+                while guard + 1 < oldest + live and steps[1, (guard + 1) & mask] <= n - highest:
+                    guard += 1
+                if guard >= oldest and steps[0, guard & mask] > value:
+                    guard = _first_above(steps, oldest, guard, value, 0)
+                    highest = n + 1 - steps[1, guard & mask]
+                    guard -= 1
         n += 1
         i += 1
-        highest = max(highest, distance)
-        seen += distance > 0
         if n >= following or highest > k:
             state[SEEN] += seen
             seen = np.int64(0)
             _judge(state, peaks, settings, n, highest)
             following, k, highest = state[NEXT], state[K], state[HIGHEST]
+            guard = _first_above(steps, oldest, oldest + live, n - highest, 1) - 1
     state[AT_PARENT], state[ARRIVED], state[OLDEST], state[LIVE], state[HIGHEST] = i, n, oldest, live, highest
     state[SEEN] += seen
     return status

@@ -8,15 +8,28 @@ as long as its place lasts.
 
 from __future__ import annotations
 
-from minidsms.machine_code import int64, kernel, uint64
+from minidsms.machine_code import helper, int64, kernel, uint64
 
-ARRIVED, SINCE, NEED, WINDOW, SHARE, IS_KEY, BREAKS, STATE_WORDS = range(8)
+ARRIVED, SINCE, NEED, WINDOW, SHARE, IS_KEY, BREAKS, ASLEEP, NAP, FROM, MAY_REST, STATE_WORDS = range(12)
 """SINCE: arrivals before the last repeat.  NEED: arrivals without one that make it a key; doubled when it ceases to be
 one.  WINDOW: so many arrivals are looked at in full, of later ones those of which the hash begins with SHARE zeros.
+ASLEEP: until this arrival nothing is looked at.  NAP: for how long it was not, lately.  FROM: since when it is again.
+MAY_REST: who uses the key notices a repeat by himself.
 """
 
 WAYS = 8
 _MOST_NEEDED = 1 << 22
+_LEAST_NAP, _MOST_NAP = 16, 512
+"""In windows W. What comes twice is no key, and is tried again after a nap; each is twice as long as that before."""
+_PATIENCE, _LOOK = 64, 8
+"""A key of which a repeat is noticed anyway is looked at for so many W, and for so many between two naps."""
+
+
+@helper("void(int64[::1], int64)")
+def _nap(state, arrived):  # type: ignore[no-untyped-def]
+    window = state[WINDOW]
+    state[NAP] = min(max(2 * state[NAP], _LEAST_NAP * window), _MOST_NAP * window)
+    state[ASLEEP] = state[FROM] = arrived + state[NAP]
 
 
 @kernel("void(int64[::1])")
@@ -26,7 +39,8 @@ def note_repeat(state):  # type: ignore[no-untyped-def]
         state[IS_KEY] = 0
         state[BREAKS] += 1
         state[NEED] = min(2 * state[NEED], _MOST_NEEDED)
-    state[SINCE] = state[ARRIVED]
+    state[SINCE] = state[ASLEEP] = state[FROM] = state[ARRIVED]
+    state[NAP] = 0
 
 
 @kernel("void(int64[::1], boolean[::1], int64[::1], int64[::1], int64[::1])")
@@ -35,11 +49,21 @@ def observe_keys(values, valid, state, keys, at):  # type: ignore[no-untyped-def
     buckets = uint64(len(keys) // WAYS)
     barrier = uint64(1) << (uint64(64) - uint64(state[SHARE])) if state[SHARE] > 0 else uint64(0)
     arrived = state[ARRIVED]
-    for i in range(len(values)):
+    i = -1
+    while i + 1 < len(values):
+        if arrived < state[ASLEEP]:
+            asleep = min(len(values) - i - 1, state[ASLEEP] - arrived)
+            arrived += asleep
+            i += asleep
+            continue
+        i += 1
         arrived += 1
-        state[ARRIVED] = arrived
-        if state[IS_KEY] == 0 and arrived - state[SINCE] > state[NEED]:
-            state[IS_KEY] = 1
+        if state[IS_KEY] == 0:
+            if arrived - state[SINCE] > state[NEED]:
+                state[IS_KEY] = 1
+                state[FROM], state[NAP] = arrived, 0
+        elif state[MAY_REST] != 0 and arrived - state[FROM] > (_LOOK if state[NAP] > 0 else _PATIENCE) * state[WINDOW]:
+            _nap(state, arrived)
         if len(valid) > 0 and not valid[i]:
             continue
         x = uint64(values[i])
@@ -61,7 +85,9 @@ def observe_keys(values, valid, state, keys, at):  # type: ignore[no-untyped-def
         keys[place], at[place] = values[i], arrived
         if is_repeat:
             if state[IS_KEY] != 0:
-                state[IS_KEY] = 0
-                state[BREAKS] += 1
-                state[NEED] = min(2 * state[NEED], _MOST_NEEDED)
-            state[SINCE] = arrived
+                state[ARRIVED] = arrived
+                note_repeat(state)
+            elif arrived > state[WINDOW]:
+                _nap(state, arrived)
+            state[SINCE] = max(arrived, state[ASLEEP])
+    state[ARRIVED] = arrived

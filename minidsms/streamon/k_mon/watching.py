@@ -89,6 +89,8 @@ class Watching:
         self._wake = [0] * n
         """Of each input, the number from which on its rows are looked at again by somebody who sleeps."""
         self._awake: list[_Watched] = []
+        self._said: list[tuple[int, bool]] = []
+        """Of those awake, when they wanted to sleep, and whether k was of no use or 0, when that was last looked at."""
         self._marked: set[int] = set()
         """The inputs whose instants are marked."""
         self._journals = [Journal() for _ in schemas]
@@ -158,7 +160,9 @@ class Watching:
     def _watch(self, side: int, constraint: KConstraint) -> _Watched:
         if constraint.kind is Kind.CA and self._known is not None and self._known[side ^ 1]:
             return _Watched(side, constraint, OfKey(constraint))  # of a key each value comes once
-        return _Watched(side, constraint, self._monitors.watch(constraint, self._user))
+        monitor = self._monitors.watch(constraint, self._user)
+        monitor.need(self._user, _ALL, self._is_exact)
+        return _Watched(side, constraint, monitor)
 
     def _useful(self, s: int, keys: Sequence[bool]) -> Iterable[KConstraint]:
         """The constraints that may close a side."""
@@ -273,7 +277,9 @@ class Watching:
             own = rows[i]
             if own is not None:
                 self._instants[i].add(own.ts)
-        self._look()
+        # Has somebody fallen asleep, or does somebody say something new?
+        if [(each.monitor.asleep_until, not each.monitor.k) for each in self._awake] != self._said:
+            self._look()
 
     def _look(self) -> None:
         """Who is awake now, and what need they be shown? The journals are empty."""
@@ -297,6 +303,7 @@ class Watching:
         for i in self._marked:
             columns[i] = columns[i] or set()
         self._wake = wake
+        self._said = [(each.monitor.asleep_until, not each.monitor.k) for each in self._awake]
         self._shown = [None if c is None else tuple(sorted(c)) for c in columns]
         for journal, shown in zip(self._journals, self._shown):
             journal.begin(shown or ())

@@ -10,7 +10,7 @@ Invariant: a value is remembered until k_e rows of others have come since its fi
 from __future__ import annotations
 
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_monitoring import AT_PARENT, DONE, LIVE, observe_clusters
+from minidsms.kernels.constraint_monitoring import AT_PARENT, CAN_REST, DONE, LIVE, observe_clusters
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
@@ -24,6 +24,7 @@ class ClusteredMonitor(Estimate):
 
     def __init__(self, constraint: KConstraint, settings: MonitorSettings = DEFAULTS) -> None:
         super().__init__(constraint, settings)
+        self.words[CAN_REST] = 1
         self._entries = Entries()
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:

@@ -152,7 +152,11 @@ class Estimate(SharedByCopies):
         needs = self._needs.values()
         most = max((most for most, _ in needs), default=self.settings.threshold)
         self.words[words.LIMIT] = min(most, self.settings.threshold)
-        self.words[words.MAY_SAMPLE] = bool(needs) and all(may_sample for _, may_sample in needs)
+        may_sample = bool(needs) and all(may_sample for _, may_sample in needs)
+        if not may_sample and self.state[words.REST]:
+            # Somebody believes k who would not notice that it is wrong: let it be looked at first.
+            words.forget(self.state, self.words)
+        self.words[words.MAY_SAMPLE] = may_sample
 
     @property
     def nbytes(self) -> int:

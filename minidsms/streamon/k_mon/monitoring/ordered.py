@@ -12,7 +12,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_monitoring import AT_PARENT, DONE, LIVE, OLDEST, observe_order
+from minidsms.kernels.constraint_monitoring import AT_PARENT, DONE, LIVE, OLDEST, last_step, observe_order
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
 
@@ -50,9 +50,9 @@ class OrderedMonitor(Estimate):
         some of them already.  The thesis' max_{k + 1} (section 6.8.2).
         """
         ahead = 0 if number is None else max(0, self.unseen.next - number)
-        values, at = self._kept()
-        place = int(np.searchsorted(at, self.arrived - ahead - k, side="right")) - 1
-        return int(values[place]) if place >= 0 else None
+        oldest, live = int(self.state[OLDEST]), int(self.state[LIVE])
+        place = last_step(self._steps, oldest, live, self.arrived - ahead - k)
+        return int(self._steps[0, place]) if place >= 0 else None
 
     @property
     def nbytes(self) -> int:

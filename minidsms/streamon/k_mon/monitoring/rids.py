@@ -17,6 +17,7 @@ from minidsms.kernels.constraint_monitoring import (
     AT_CHILD,
     AT_PARENT,
     BY_TIME,
+    CAN_REST,
     DONE,
     HORIZON,
     LIVE,
@@ -41,6 +42,7 @@ class RidsMonitor(Estimate):
             by_time, horizon = constraint.window
             self.words[[BY_TIME, SPAN]] = by_time, horizon
         self.words[HORIZON] = 2 * horizon
+        self.words[CAN_REST] = 1
         self._entries = Entries()
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:

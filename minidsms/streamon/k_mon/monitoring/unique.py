@@ -36,6 +36,7 @@ class UniqueMonitor(SharedByCopies):
         self._keys: Int64Array = np.zeros(_PLACES, np.int64)
         self._at: Int64Array = np.zeros(_PLACES, np.int64)
         self._unseen = Unseen()
+        self._notices: dict[int, bool] = {}
 
     @property
     def k(self) -> int | None:
@@ -61,21 +62,36 @@ class UniqueMonitor(SharedByCopies):
 
     @property
     def asleep_until(self) -> int:
-        """Never: a value that is looked at is looked at whenever it comes."""
-        return 0
+        """The number of the first row that it is to be shown; those before may be left out."""
+        left = int(self.state[words.ASLEEP] - self.state[words.ARRIVED])
+        return self._unseen.next + left if left > 0 else 0
 
     def need(self, user: object, most: int, may_sample: bool) -> None:
-        """It is a key for all, or none."""
+        """It is a key for all, or none. may_sample: the user notices by himself what comes twice."""
+        self._notices[id(user)] = may_sample
+        self._allow_rests()
 
     def below(self, k: int, number: int | None = None) -> int | None:
         """Nothing is known of an order."""
         return None
 
     def leave(self, user: object) -> None:
-        """Nothing is kept of users."""
+        """The user asks no more."""
+        self._notices.pop(id(user), None)
+        self._allow_rests()
+
+    def _allow_rests(self) -> None:
+        state = self.state
+        state[words.MAY_REST] = bool(self._notices) and all(self._notices.values())
+        if state[words.IS_KEY] and not state[words.MAY_REST]:
+            state[words.ASLEEP] = min(state[words.ASLEEP], state[words.ARRIVED])
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The stream's next rows."""
+        state = self.state
+        if state[words.ARRIVED] < state[words.ASLEEP]:
+            left_out = self._unseen.gap_before(arrivals)
+            state[words.ARRIVED] = min(state[words.ASLEEP], state[words.ARRIVED] + left_out)
         arrivals = self._unseen.of(arrivals)
         if len(arrivals.values):
             valid = NOWHERE if arrivals.valid is None else normal(arrivals.valid)

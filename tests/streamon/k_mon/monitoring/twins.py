@@ -83,7 +83,8 @@ class Estimating:
         if self.k is not None and distance > self.k:
             self.troubles = self.troubles + 1 if n - self.changed < 8 * self.window else max(0, self.troubles - 1)
             # Of distances beyond k_e = k_u nothing is known until so many rows have come.
-            self.since = self.changed = n + distance - self.k
+            self.since = n + distance - self.k
+            self.changed = self.since if distance <= self.threshold else n
             self.k = None
         if n % self.block == 0:
             # Of late, where k_u was given up again and again: the more often, the slower it is forgotten.
