@@ -14,7 +14,9 @@ longer, which is not the thesis' either.
 A constraint that is broken in every window for long, or again and again, is tried now and then only: on one key in 32,
 for 32 windows, or until it is broken again; and less and less often. Where more than 4096 keys would be remembered at a
 time, as many of them are watched. And where whoever uses k notices himself what comes too late, one key in 8 is watched
-of a constraint that is kept for long. So a stream that keeps nothing costs next to nothing, and others little.
+of a constraint that is kept for long, and for most of the time none: k stands while nobody looks, a k that is too great
+the longer the more often it was found again, and one that is too small until it is refuted. So a stream that keeps
+nothing costs next to nothing, and others little. All this is not the thesis'.
 
 Invariants: after every arrival k_u is no less than every distance seen in the last W arrivals, but for those before an
 increase. A distance up to k_e of a key that is watched is always seen. As long as `need` is not called k depends on the
@@ -28,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.kernels import constraint_monitoring as words
+from minidsms.kernels import constraint_estimates as words
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, SharedByCopies
 
 HORIZON = 1 << 18
@@ -69,7 +71,7 @@ class MonitorSettings:
 
 
 class Estimate(SharedByCopies):
-    """The state that the kernels walk, and what it tells. See `kernels.constraint_monitoring`."""
+    """The state that the kernels walk, and what it tells. See `kernels.constraint_estimates`."""
 
     def __init__(self, constraint: KConstraint, settings: MonitorSettings) -> None:
         self.constraint = constraint

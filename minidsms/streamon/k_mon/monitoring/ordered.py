@@ -12,7 +12,8 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_monitoring import AT_PARENT, DONE, LIVE, OLDEST, last_step, observe_order
+from minidsms.kernels.constraint_estimates import AT_PARENT, LIVE, OLDEST
+from minidsms.kernels.constraint_monitoring import DONE, last_step, observe_order
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
 

@@ -2,7 +2,9 @@
 
 A declared key begins as one; another attribute becomes one when no value has come twice for W arrivals, W doubling with
 each time that it turned out to be none. The first W arrivals are all looked at, afterwards one value in 64, chosen by a
-hash, so that a value that is looked at is looked at whenever it comes; and the joins tell what they find.
+hash, so that a value that is looked at is looked at whenever it comes; and the joins tell what they find. An attribute
+that is no key is tried now and then, more and more seldom; and a key whose users notice themselves that a value comes
+twice is looked at now and then only.
 
 Invariant: k is 0 or infinite, and depends on the rows and their order alone.
 """
