@@ -23,11 +23,11 @@ from minidsms.synopses.k_mon_spill_files import SpillFile
 
 _YOUNG = 2048
 """Entries that are collected in memory before they are written, at least; as many are the least generation."""
-_MOST_YOUNG = 8 * _YOUNG
+_MOST_YOUNG = 4 * _YOUNG
 _SHARE = 4
 """A generation is one of so many, where what comes in makes up for what leaves."""
 _MOST_GENERATIONS = 8
-_BITS_PER_KEY = 10
+_BITS_PER_KEY = 8
 _BUCKET = 4
 """Entries in a bucket, on average."""
 
