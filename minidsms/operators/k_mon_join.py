@@ -98,7 +98,7 @@ class KMonJoin(Operator):
     reduces: k-Mon; else SWJ.  is_lossy: see `SET k_mon`.  names: of the inputs, in words.
     sources, monitors: by what names constraints speak of the inputs, and who watches them; without, keys alone are
     used.  may_adapt: asked whenever constraints are to be used.  texts: to name rows that violate a key.  tell: told of
-    the instant and the rows when one is violated.
+    the instant and the rows when one is violated.  warn: told what goes wrong beside the answer.
     """
 
     name = "KMonJoin"
@@ -110,7 +110,8 @@ class KMonJoin(Operator):
         is_lossy: bool = False, trusts_keys: bool = False, names: Sequence[str] | None = None,
         sources: Sequence[Source] | None = None, monitors: Monitors | None = None,
         may_adapt: Callable[[], bool] | None = None, texts: TextDictionary | None = None,
-        tell: Callable[[int, str], None] | None = None, forced: Random | None = None, collects_always: bool = False,
+        tell: Callable[[int, str], None] | None = None, warn: Callable[[str], None] | None = None,
+        forced: Random | None = None, collects_always: bool = False,
     ) -> None:  # fmt: skip
         """for_istream: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
 
@@ -125,7 +126,7 @@ class KMonJoin(Operator):
         self.passes = tuple(passes) if passes is not None else (None,) * n
         self.for_istream = for_istream
         self.unique = dict(unique or {}) if for_istream and reduces else {}
-        self.texts, self.tell = texts, tell
+        self.texts, self.tell, self.warn = texts, tell, warn
         self.trusts_keys = trusts_keys or is_lossy
         self.reduces, self.is_lossy, self.collects_always = reduces, is_lossy, collects_always or forced is not None
         self.names = tuple(names) if names is not None else tuple(f"input {i}" for i in range(n))
@@ -168,6 +169,7 @@ class KMonJoin(Operator):
         self.notices: list[str] = []
         """What has turned out about the inputs that their declarations deny."""
         self._told_of: set[int] = set()
+        self._told_trouble = ""
         self._state: Int64Array = np.zeros(STATE_WORDS, np.int64)
         self._state[[DEPTH, WAITING]] = -1
         self._walks: Int64Array = np.zeros((2, n), np.int64)
@@ -180,6 +182,13 @@ class KMonJoin(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Join the batches' elements; one batch of output per full buffer."""
+        try:
+            yield from self._process(batches, until)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.fail(self._closed + 1, f"what is out of memory of {', '.join(self.names)} cannot be read: {reason}")
+
+    def _process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         for part, last in _parts(batches):
             needs = [0 if batch is None else len(batch) for batch in part]
             if any(self.rows.room(i) < need for i, need in enumerate(needs)):
@@ -315,9 +324,22 @@ class KMonJoin(Operator):
         needs = [0] * len(self.inputs) if needs is None else needs
         if self.reduction is not None:
             self.reduction.collect(until, needs)
+            if self.reduction.trouble not in ("", self._told_trouble):
+                self._tell_trouble(self.reduction.trouble)
         else:
             reduction.expire(self.rows.figures, self.rows.cells, until)
             self.rows.make_room(needs)
+
+    def _tell_trouble(self, trouble: str) -> None:
+        """Rows that are not needed stay all the same."""
+        self._told_trouble = trouble
+        message = (
+            f"rows of {', '.join(self.names)} stay in memory, for they cannot be written to the temporary folder: "
+            f"{trouble}; make room there, or name another by TMPDIR"
+        )
+        self.notices.append(message)
+        if self.warn is not None:
+            self.warn(message)
 
     def components(self, i: int) -> tuple[Int64Array, Verdicts]:
         """The rows of an input that are held, and the component of each (`kernels.k_mon_reduction`)."""

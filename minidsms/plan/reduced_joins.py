@@ -39,5 +39,6 @@ def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon,
         may_adapt=lambda: streamon.is_adaptive,
         texts=texts,
         tell=lambda instant, text: streamon.note_violation(instant, operator, text),
+        warn=streamon.warn,
         forced=None if forcing is None else Random(forcing.seed),
     )

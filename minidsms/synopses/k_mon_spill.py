@@ -62,6 +62,10 @@ class Spill:
         """Bytes in files."""
         return self._file.nbytes
 
+    def reserve(self, i: int, count: int, width: int) -> None:
+        """Make room for so many rows of a stream, which `put` takes. Raises OSError where there is none."""
+        self._logs[i].reserve(count, width)
+
     def put(self, i: int, rows: Int64Array, keys: Int64Array, closed: Closed) -> None:
         """Take rows of a stream. rows: (m, stride).  keys: (sides, m): a hash of each side's columns."""
         if not len(rows):

@@ -8,6 +8,7 @@ Invariant: extents that are given out do not overlap, and free ones next to each
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import tempfile
@@ -58,11 +59,23 @@ class SpillFile:
         if end > self._length:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="minidsms-k-mon-", buffering=0)  # noqa: SIM115
-            length = max(end, self._length + max(_STEP, self._length // 4))
-            os.ftruncate(self._file.fileno(), 8 * length)
-            self._length = length
+            try:
+                self._lengthen(max(end, self._length + max(_STEP, self._length // 4)))
+            except OSError:
+                self._lengthen(end)
         self._end = end
         return at
+
+    def _lengthen(self, length: int) -> None:
+        """Make the file so many words long; there is room for what is written into them. Raises OSError, as it was."""
+        assert self._file is not None
+        number = self._file.fileno()
+        try:
+            _take_room(number, 8 * self._length, 8 * length)
+        except OSError:
+            os.ftruncate(number, 8 * self._length)
+            raise
+        self._length = length
 
     def write(self, at: int, words: Int64Array) -> None:
         """Write into an extent. Raises OSError where that fails."""
@@ -110,3 +123,15 @@ class SpillFile:
                 raise
             made._free = list(self._free)
         return made
+
+
+def _take_room(number: int, begin: int, end: int) -> None:
+    """Lengthen a file from `begin` to `end` bytes, of which the disk must have them. Raises OSError."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(number, begin, end - begin)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+                raise
+    os.ftruncate(number, end)  # where the system cannot, a write may find that there is none

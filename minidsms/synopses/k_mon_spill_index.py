@@ -4,12 +4,15 @@ Entries are collected in memory and written as tables of buckets; a generation t
 neighbouring generations are one where there are many (as in a log-structured merge tree: O'Neil et al. 1996), without
 the entries of rows that have left.
 
+Where the file cannot grow entries stay among the young, and generations as they are.
+
 Invariant: every entry that was added and whose row is still present stands in one table, or among the young, and in the
 filter of its generation.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,14 +127,18 @@ class SpillIndex:
         """The last generation is complete; another begins."""
         if self._generations:
             self._write()
-            if len(self._generations[-1].runs) > 1:
-                self._generations[-1:] = [self._together(self._generations[-1:], first)]
+            if self._held:
+                self._generations[-1].capacity *= 2  # it goes on, with too few bits for each
+                return
         filters = self._filters()
-        while len(self._generations) > _MOST_GENERATIONS:
-            sizes = [g.held for g in self._generations]
-            at = int(np.argmin(np.add(sizes[1:], sizes[:-1])))
-            self._generations[at : at + 2] = [self._together(self._generations[at : at + 2], first)]
-            filters[at : at + 2] = [self._filter_of(self._generations[at])]
+        with suppress(OSError):
+            if self._generations and len(self._generations[-1].runs) > 1:
+                self._generations[-1:] = [self._together(self._generations[-1:], first)]
+            while len(self._generations) > _MOST_GENERATIONS:
+                sizes = [g.held for g in self._generations]
+                at = int(np.argmin(np.add(sizes[1:], sizes[:-1])))
+                self._generations[at : at + 2] = [self._together(self._generations[at : at + 2], first)]
+                filters[at : at + 2] = [self._filter_of(self._generations[at])]
         capacity = max(_YOUNG, sum(g.held for g in self._generations) // _SHARE)
         many = min(max(_YOUNG, capacity // 8), _MOST_YOUNG)
         if self._young.shape[1] != many:
@@ -155,11 +162,17 @@ class SpillIndex:
         self._runs = np.array(runs, np.int64).reshape(-1, RUN_WORDS)
 
     def _write(self) -> None:
-        """The young become a table of the last generation."""
-        if self._held:
-            self._generations[-1].runs.append(self._table(self._young[:, : self._held]))
-            self._held = 0
-            self._list_runs()
+        """The young become a table of the last generation; where there is no room for it, there may be more of them."""
+        if not self._held:
+            return
+        try:
+            table = self._table(self._young[:, : self._held])
+        except OSError:
+            self._young = np.concatenate([self._young, np.zeros_like(self._young)], axis=1)
+            return
+        self._generations[-1].runs.append(table)
+        self._held = 0
+        self._list_runs()
 
     def _table(self, entries: Int64Array) -> tuple[int, int, int]:
         """Write entries, (2, m), into the file; returns where they stand."""

@@ -45,21 +45,26 @@ class RowLog:
         """The number of the next one."""
         self._segments: list[_Segment] = []
 
+    def reserve(self, count: int, width: int) -> None:
+        """Make room for so many rows, which `append` takes. Raises OSError where there is none."""
+        last = self._segments[-1] if self._segments else None
+        if last is not None and last.width == width and last.capacity - last.count >= count:
+            return
+        capacity = max(_LEAST_SEGMENT, (self.end - self.first) // _SEGMENTS, count)
+        at = self._file.allocate(capacity * width)
+        if last is not None and last.count < last.capacity:
+            self._file.release(last.at + last.count * last.width, (last.capacity - last.count) * last.width)
+            last.capacity = last.count
+        self._segments.append(_Segment(at, self.end, width, capacity))
+
     def append(self, rows: Int64Array, newest: int) -> int:
         """Write rows, (m, width), whose clocks are at most `newest`; returns the number of the first."""
-        first, width = self.end, rows.shape[1]
-        while len(rows):
-            last = self._segments[-1] if self._segments else None
-            if last is None or last.count == last.capacity or last.width != width:
-                capacity = max(_LEAST_SEGMENT, (self.end - self.first) // _SEGMENTS)
-                last = _Segment(self._file.allocate(capacity * width), self.end, width, capacity)
-                self._segments.append(last)
-            n = min(len(rows), last.capacity - last.count)
-            self._file.write(last.at + last.count * width, rows[:n])
-            last.count += n
-            last.newest = max(last.newest, newest)
-            self.end += n
-            rows = rows[n:]
+        self.reserve(len(rows), rows.shape[1])
+        last, first = self._segments[-1], self.end
+        self._file.write(last.at + last.count * last.width, rows)
+        last.count += len(rows)
+        last.newest = max(last.newest, newest)
+        self.end += len(rows)
         return first
 
     def read(self, numbers: Int64Array) -> list[Int64Array]:

@@ -85,6 +85,8 @@ class StateReduction:
         """Those of them that went because of a constraint that is watched."""
         windows = [None if f[CLOCK] not in (RANGE, ROWS) else int(f[LENGTH]) for f in rows.figures]
         self.lost = LostKeys([windows[int(i)] for i in rows.sides[:, STREAM]])
+        self.trouble = ""
+        """Why rows that need not be in memory are there: they could not be written; "" where they could."""
         self.may_be_lost = 0
         """Rows that came for one that had been discarded: each may lack a result."""
         self.limits = no_limits(len(edges))
@@ -131,11 +133,13 @@ class StateReduction:
         is_limited = are_any(self.limits)
         by_keys, messages, first = self._send_messages(is_limited)
         verdicts = self._judge(messages, first)
-        if for_good is None:
+        going = (self._is_held() if for_good is None else for_good == reduction.KEPT) & (verdicts != reduction.KEPT)
+        is_room = self.is_lossy or self._reserve(going)
+        if not is_room:
+            verdicts[going] = reduction.KEPT
+            going[:] = False
+        elif for_good is None:
             self._bury_dead(self._judge(by_keys, first) if is_limited else verdicts)
-            going = self._is_held() & (verdicts != reduction.KEPT)
-        else:
-            going = (for_good == reduction.KEPT) & (verdicts != reduction.KEPT)
         if going.any():
             self._let_go(going, messages, first)
             if self.is_lossy:
@@ -219,6 +223,19 @@ class StateReduction:
         verdicts: Verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
         reduction.judge(rows.figures, rows.of_stream, rows.cells, messages, first, keeps_full, verdicts, rows.begins())
         return verdicts
+
+    def _reserve(self, going: BoolArray) -> bool:
+        """Make room out of memory for rows that go; False: there is none, and they stay."""
+        try:
+            for i, begin in enumerate(self.rows.begins()):
+                count = int(np.count_nonzero(going[begin : begin + int(self.rows.figures[i, HI])]))
+                if count:
+                    self.returning.reserve(i, count)
+        except OSError as error:
+            self.trouble = error.strerror or str(error)
+            return False
+        self.trouble = ""
+        return True
 
     def _let_go(self, going: BoolArray, messages: Verdicts, first: Int64Array) -> None:
         """Rows go because of what is believed. messages: what they have by their sides."""

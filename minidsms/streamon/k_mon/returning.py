@@ -93,6 +93,10 @@ class Returning:
 
     # ---------------------------------------------------------------------------------------------------- going
 
+    def reserve(self, i: int, count: int) -> None:
+        """Make room for so many rows of a stream, which `put` takes. Raises OSError where there is none."""
+        self.spill.reserve(i, count, 1 + int(self.rows.figures[i, STRIDE]))
+
     def put(self, i: int, at: Int64Array, messages: Verdicts, first: Int64Array) -> None:
         """Rows of a stream go. at: their slots.  messages: what each row has by each side, from first[side] on."""
         places, bounds = self._ways[i]
