@@ -85,12 +85,12 @@ def _under(name: str, feed: Feed, trees: Sequence[Tree], size: int) -> Iterator[
         join.planting.adaptation.pin(tree)
         for block in blocks[: len(blocks) // 3]:
             run.feed(block, False)
-        planting = join.planting
-        began, before = planting.clock.ns, planting.executor.elements
+        watch = join.watch
+        began, before = watch.joining_ns, watch.elements
         for block in blocks[len(blocks) // 3 :]:
             run.feed(block, False)
-        elements = planting.executor.elements - before
-        yield Seen(f"{name}: {tree}", join.ranges is not None, (planting.clock.ns - began) / elements, _counts(join))
+        ns = (watch.joining_ns - began) / (watch.elements - before)
+        yield Seen(f"{name}: {tree}", join.ranges is not None, ns, _counts(join))
         run.end()
 
 

@@ -63,7 +63,9 @@ class AdaptiveCaches:
         self.executor = CacheExecutor(join, names, self._measures_time)
         self._sampler = PipelineSampler(join, watch, self._measures_time)
         look = max(1, self._options.interval // WINDOW)
-        self.profiler = CacheProfiler(self.executor, self._sampler, self._measures_time, look=look)
+        self.profiler = CacheProfiler(
+            self.executor, self._sampler, self._measures_time, look=look, enters=join.index.has_ranges
+        )
         self.profiler.budget = self._budget
         self.adaptation: Adaptation[JoinPlan] = Adaptation(
             "caching", operator, self.executor, self.profiler, _Waiting(), streamon

@@ -207,8 +207,7 @@ class CacheFigures:
 
     probes = hits + misses.  creates: entries added after a miss; created_rows: rows in them.  inserts, deletes: rows
     added to and taken from present entries by changes of the segment's inputs; ignored: changes whose key was absent.
-    evictions: entries replaced, or dropped for want of memory.  entries, rows, bytes: held now.  probe_ns, update_ns:
-    spent on lookups with creation, and on maintenance, as far as timed; timed_probes, timed_updates: how many were.
+    evictions: entries replaced, or dropped for want of memory.  entries, rows, bytes: held now.
     """
 
     probes: int = 0
@@ -223,10 +222,6 @@ class CacheFigures:
     entries: int = 0
     rows: int = 0
     bytes: int = 0
-    probe_ns: float = 0.0
-    timed_probes: int = 0
-    update_ns: float = 0.0
-    timed_updates: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The Profiler of caches: benefit and cost of those used and of those that could be (Babu 2005, section 5.5.3).
 
     d, c                 from elements that met no cache, which the executor samples
-    probe, update cost   from the size of key and entry; a factor puts right what timed caches show
+    probe, update cost   from the size of key and entry, and how many changes meet one (`step_costs.py`)
     miss probability     of a used cache counted, of a profiled one estimated from its probe stream
 
 Invariant: every statistic is the mean of the last W observations. An observation stands for LOOK elements of the join;
@@ -62,7 +62,7 @@ class _Look:
 
 class CacheProfiler:
     """Looks at the executor's figures. window: W; look: elements of an observation; measures_time: else steps are
-    counted.  budget: bytes of all caches, None for no limit.
+    counted.  enters: the join joins what enters alone.  budget: bytes of all caches, None for no limit.
     """
 
     def __init__(
@@ -72,13 +72,14 @@ class CacheProfiler:
         measures_time: bool = True,
         window: int = WINDOW,
         look: int = LOOK,
+        enters: bool = False,
     ) -> None:
         self.window = window
         self.look = look
         self.elements = 0
         self.budget: int | None = None
         self.profiled: dict[CacheSpec, MissProbability] = {}
-        self.step_costs = StepCosts(measures_time)
+        self.step_costs = StepCosts(measures_time, enters)
         self._executor = executor
         self._samples = samples
         self._measures_time = measures_time
@@ -116,7 +117,6 @@ class CacheProfiler:
         pipelines = self._samples.pipeline_figures()
         caches = dict(self._executor.join.cache_figures())
         passed = {spec: _between(self._caches.get(spec, CacheFigures()), f) for spec, f in caches.items()}
-        self.step_costs.learn(self._executor, passed)
         for spec, its in passed.items():
             changed = its.ignored + its.inserts + its.deletes
             if changed >= LEAST_PROBES:
@@ -273,7 +273,7 @@ class CacheProfiler:
         if ignored is None:
             ignored = self.ignored(spec) or 0.0
         return CacheStatistics(
-            self.step_costs.probe(words, rows),
+            self.step_costs.lookup(words, rows),
             self.step_costs.update(words, len(spec.segment), ignored),
             misses,
             entries,

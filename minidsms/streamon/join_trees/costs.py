@@ -35,10 +35,10 @@ class UnitCosts:
     tuple: float
 
 
-MEASURED = UnitCosts(probe=16.0, match=8.8, keep=35.2, flat_probe=9.2, flat_match=4.5, element=47.4, tuple=6.5)
+MEASURED = UnitCosts(probe=14.1, match=8.7, keep=31.8, flat_probe=8.2, flat_match=2.1, element=37.1, tuple=3.2)
 """As `python -m experiments.caching.calibration` finds them on the machine of its results. What another machine, or
 other rows, cost more or less is learned while joins run (`reoptimizer.py`)."""
-ENTERING = UnitCosts(probe=56.7, match=15.0, keep=1.0, flat_probe=9.1, flat_match=16.3, element=37.7, tuple=14.4)
+ENTERING = UnitCosts(probe=26.3, match=24.7, keep=1.0, flat_probe=6.5, flat_match=3.2, element=33.4, tuple=15.5)
 """Where joins of streams with ranges let rows go themselves: the MJoin probes block by block there."""
 ALIKE = UnitCosts(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 """Where time is not measured."""
