@@ -27,7 +27,7 @@ from minidsms.kernels.join_instants import (
     NO_LIMIT,
 )
 from minidsms.kernels.join_program import (
-    AFTER, BLOCK, CACHE, COMPLETE, COMPUTE, EXPAND, KIND, LOOKUP, PARTS,
+    AFTER, BLOCK, CACHE, COMPLETE, COMPUTE, EXPAND, FIRST_MET, KIND, LOOKUP, PARTS,
     PIPELINE, ROWS, SIDE, SPREAD, STEP, T_BOUNDS, T_KIND, UPDATE,
 )
 from minidsms.kernels.mixing import bucket
@@ -40,7 +40,7 @@ from minidsms.kernels.mjoin import (
 
 @helper
 def _expand(  # type: ignore[no-untyped-def]
-    p, l, is_free, capacity, begins, turns, lists, rows, firsts, placed, checks, inputs, keys, nodes, heads, state
+    p, l, is_free, capacity, bounds, turns, lists, rows, firsts, placed, checks, inputs, keys, nodes, heads, state
 ):
     """Replace the list l by what the step at placed[p] makes of its rows; False where there is no room for that.
 
@@ -59,7 +59,7 @@ def _expand(  # type: ignore[no-untyped-def]
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
         firsts[uint64(r)] = heads[uint64(buckets + bucket(tag, shift))]
     made = passed = inspected = int64(0)
-    low, high = begins[0, j], int64(NO_LIMIT)
+    low, high = bounds[FIRST_MET, j], int64(NO_LIMIT)
     for r in range(rows[l, ROWS]):
         at = begin + r * width
         tag = nodes[uint64(source_nodes + 2 * (lists[uint64(at + 1 + source)] & source_mask))]
@@ -254,7 +254,7 @@ def _complete(c, capacity, n, lists, rows, caches, members, pool, owners, free):
 
 @helper
 def _spread(  # type: ignore[no-untyped-def]
-    i, position, after, c, capacity, begins, turns, lists, rows, firsts, entries, placed, checks, inputs, keys, nodes,
+    i, position, after, c, capacity, bounds, turns, lists, rows, firsts, entries, placed, checks, inputs, keys, nodes,
     heads, state, caches, members, pool,
 ):  # fmt: skip
     """Replace the list of pipeline i by its rows with the tuples of their entries; where there is none, its steps from
@@ -285,8 +285,8 @@ def _spread(  # type: ignore[no-untyped-def]
                 is_there = True
                 for m in range(size):
                     j, slot = members[uint64(first + m)], pool[uint64(tuple_at + m)]
-                    bounds = uint64(lists[at] * words + T_BOUNDS + 2 * j)
-                    is_there &= turns[bounds] <= slot < turns[bounds + uint64(1)]
+                    at_bounds = uint64(lists[at] * words + T_BOUNDS + 2 * j)
+                    is_there &= turns[at_bounds] <= slot < turns[at_bounds + uint64(1)]
                     lists[uint64(to + 1 + j)] = slot
                 made += int64(is_there)
         else:
@@ -296,7 +296,7 @@ def _spread(  # type: ignore[no-untyped-def]
             rows[n, ROWS], rows[n, SIDE] = 1, 0
             for d in range(position, after):
                 if not _expand(
-                    (i * (n - 1) + d) * PLACED_WORDS, n, False, capacity, begins, turns, lists, rows, firsts, placed,
+                    (i * (n - 1) + d) * PLACED_WORDS, n, False, capacity, bounds, turns, lists, rows, firsts, placed,
                     checks, inputs, keys, nodes, heads, state,
                 ):  # fmt: skip
                     return False
@@ -353,7 +353,7 @@ def _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, 
 
 @helper
 def operate(  # type: ignore[no-untyped-def]
-    op, program, capacity, begins, turns, lists, rows, firsts, entries, placed, checks, parts, inputs, keys, nodes,
+    op, program, capacity, bounds, turns, lists, rows, firsts, entries, placed, checks, parts, inputs, keys, nodes,
     heads, state, work, caches, ghosts, members, tables, pool, owners, free,
 ):  # fmt: skip
     """Do one operation of the program; False where it needs more room."""
@@ -364,7 +364,7 @@ def operate(  # type: ignore[no-untyped-def]
     is_done = True
     if kind in (EXPAND, COMPUTE):
         is_done = _expand(
-            p, i if kind == EXPAND else n, kind == COMPUTE, capacity, begins, turns, lists, rows, firsts, placed,
+            p, i if kind == EXPAND else n, kind == COMPUTE, capacity, bounds, turns, lists, rows, firsts, placed,
             checks, inputs, keys, nodes, heads, state,
         )  # fmt: skip
     elif kind == UPDATE:
@@ -381,7 +381,7 @@ def operate(  # type: ignore[no-untyped-def]
         _complete(c, capacity, n, lists, rows, caches, members, pool, owners, free)
     elif kind == SPREAD:
         is_done = _spread(
-            i, d, program[op + AFTER], c, capacity, begins, turns, lists, rows, firsts, entries, placed, checks,
+            i, d, program[op + AFTER], c, capacity, bounds, turns, lists, rows, firsts, entries, placed, checks,
             inputs, keys, nodes, heads, state, caches, members, pool,
         )  # fmt: skip
     else:

@@ -55,6 +55,10 @@ elements it may have."""
 ROWS, SIDE, ROW = range(3)
 """Of a list: how many rows it has, in which half of its room, and the one that is put out next."""
 
+FIRST_MET, ARRIVALS, LOWS, HIGHS, BOUND_WORDS = range(5)
+"""Of a block, for each input: the first slot that an element may meet, the first that arrives; and as turns are taken,
+the bounds of what the next one meets."""
+
 CROWDED = 3
 """A status: a list has no room for what an operation makes; call again with more."""
 

@@ -17,7 +17,16 @@ import numpy as np
 from minidsms.elements import MAX_INSTANT, Batch, Schema
 from minidsms.kernels.join_cache_layout import LEVEL_WORDS, PART_WORDS, PLACED_WORDS
 from minidsms.kernels.join_caches import place
-from minidsms.kernels.join_program import ANSWERED, CROWDED, FIRST_ROOM, MOST_ROOM, ROOM, T_BOUNDS, WORK_WORDS
+from minidsms.kernels.join_program import (
+    ANSWERED,
+    BOUND_WORDS,
+    CROWDED,
+    FIRST_ROOM,
+    MOST_ROOM,
+    ROOM,
+    T_BOUNDS,
+    WORK_WORDS,
+)
 from minidsms.kernels.mjoin import DONE, FIRST, MISSING, STATUS
 from minidsms.operators.equal_columns import Equality
 from minidsms.operators.join_cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
@@ -174,7 +183,7 @@ class CachedMJoin(MJoin):
         return block_mjoin(  # type: ignore[no-any-return]
             index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
             index.heads, index.marks, self._stamps, self._chosen, self._levels, self._stops, self._state, self._work,
-            self.leaves_out, self.ranges is not None, program.operations, program.finals, lists.begins, lists.turns,
+            self.leaves_out, self.ranges is not None, program.operations, program.finals, lists.bounds, lists.turns,
             lists.words, lists.rows, lists.firsts, lists.entries, self._parts_placed, caches.rows, caches.ghosts,
             caches.members, caches.tables, caches.pool, caches.owners, caches.free, *self._buffers, found,
         )  # fmt: skip
@@ -218,7 +227,7 @@ class _Lists:
     """Room for what `kernels.block_mjoin` keeps of a block. capacity: rows of a list."""
 
     def __init__(self, n: int, capacity: int) -> None:
-        self.begins = np.zeros((2, n), np.int64)
+        self.bounds = np.zeros((BOUND_WORDS, n), np.int64)
         self.turns = np.zeros(MOST_ROOM * (T_BOUNDS + 2 * n), np.int64)
         self.rows = np.zeros((n + 1, 3), np.int64)
         self._n = n

@@ -1,0 +1,301 @@
+"""The answer of a block, put out turn by turn: from the entries that rows hit, or by the last steps of their pipelines.
+
+A row that a full buffer interrupts goes on where it stopped: `work` and `levels` say where. See `kernels.block_mjoin`.
+
+Invariant: tuples stand in the order of their instants; where netted, those of an instant with its deletions first.
+"""
+
+from __future__ import annotations
+
+# A name to a line would be a fifth of the file.
+# isort: off
+# fmt: off
+from minidsms.machine_code import helper, int64, uint64
+from minidsms.kernels.join_cache_entries import remove
+from minidsms.kernels.join_cache_layout import (
+    CHUNK_HEAD, FILL, INLINE, INLINE_AT, MEMBERS, PLACED_WORDS, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK,
+    STEP_CHECKS_END, STEP_TARGET, SWEPT, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
+)
+from minidsms.kernels.join_instants import deletions_first, stamp
+from minidsms.kernels.join_program import (
+    ANSWERED, AT_DEPTH, BUCKET, CANCELS, ENTRY, FINAL_WORDS, IS_ACTIVE, IS_STAMPED, LEAVER, LEFT, LEVEL, NEXT, ROW,
+    ROWS, SETTLES, SIDE, STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT, T_KIND, T_TS,
+)
+from minidsms.kernels.mixing import bucket
+from minidsms.kernels.mjoin import (
+    DELETED, FIRST, FULL, INSPECTED, KEY, MARKS, MASK, MIDDLE, NODES, SERIAL, STAMPS, STATUS, UNLINKED,
+)
+# fmt: on
+# isort: on
+
+
+@helper
+def _next_leaver(turn, i, turns, inputs, keys, nodes, marks, stamps, state, work):  # type: ignore[no-untyped-def]
+    """The next slot of the turn that leaves and may cancel what is stamped; -1 where there is none."""
+    slot, end = max(work[LEAVER], turns[turn + T_BEGIN]), turns[turn + T_END]
+    start, mask, base = inputs[i, MARKS], inputs[i, MASK], keys[inputs[i, KEY], NODES]
+    while slot < end and (
+        stamps[i, marks[start + (slot & mask)] & (STAMPS - 1)] != state[SERIAL]
+        or nodes[base + 2 * (slot & mask) + 1] == UNLINKED
+    ):
+        slot += 1
+    work[LEAVER] = slot + 1 if slot < end else int64(-1)
+    return slot if slot < end else int64(-1)
+
+
+@helper
+def _begin_step(i, depth, placed, nodes, heads, chosen, levels, first):  # type: ignore[no-untyped-def]
+    """Where the walk of a step begins: its tag, and the newest slot of the bucket, unless `first` is known."""
+    p = uint64((i * (len(chosen) - 1) + depth) * PLACED_WORDS)
+    source = chosen[uint64(placed[p + uint64(SOURCE)])]
+    tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))]
+    if first < 0:
+        head = bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+        first = heads[uint64(placed[p + uint64(TARGET_HEADS)] + head)]
+    levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)] = tag, first
+
+
+@helper
+def _begin_row(  # type: ignore[no-untyped-def]
+    turn, t, i, c, level, capacity, turns, lists, rows, entries, placed, inputs, keys, nodes, heads, marks, stamps,
+    chosen, levels, state, work, caches, pool,
+):  # fmt: skip
+    """Choose the slots of the turn's next row; False where there is no more. Its tuples come from work[BUCKET], or
+    where that is -1 by the steps from `level` on.
+    """
+    n = len(inputs)
+    width = n + 1
+    b = first = int64(-1)
+    if turns[turn + uint64(T_KIND)] == CANCELS:
+        slot = _next_leaver(turn, i, turns, inputs, keys, nodes, marks, stamps, state, work)
+        is_row = slot >= 0
+        chosen[i] = slot
+    else:
+        r = rows[i, ROW]
+        at = uint64(((rows[i, SIDE] * width + i) * capacity + r) * width)
+        is_row = r < rows[i, ROWS] and lists[at] == t
+        if is_row:
+            rows[i, ROW] = r + 1
+            for m in range(n):
+                chosen[uint64(m)] = lists[at + uint64(1 + m)]
+            first = entries[uint64(i * capacity + r)]
+            if c >= 0:
+                b = first if first >= 0 and pool[uint64(first)] >= 0 else int64(-1)
+                first = int64(-1)
+    if b >= 0:
+        work[NEXT], work[LEFT] = pool[uint64(b + 1)], min(pool[uint64(b)], caches[c, INLINE])
+    elif is_row:
+        work[AT_DEPTH] = level
+        _begin_step(i, level, placed, nodes, heads, chosen, levels, first)
+    work[BUCKET] = b
+    return is_row
+
+
+@helper
+def _from_entry(  # type: ignore[no-untyped-def]
+    b, c, turn, turns, chosen, state, work, caches, members, pool, out, out_ts, out_sign, found
+):
+    """Put out what the entry at b has for the slots chosen; a tuple that has left goes out of the entry.
+
+    Segments have two inputs or more: the first two are looked at together.
+    """
+    n, limit = len(chosen), len(out_ts)
+    ts, sign = turns[turn + uint64(T_TS)], turns[turn + uint64(T_KIND)]
+    size, first, inline_at = caches[c, SIZE], uint64(caches[c, MEMBERS]), b + caches[c, INLINE_AT]
+    i, j = uint64(members[first]), uint64(members[first + uint64(1)])
+    bounds = turn + uint64(T_BOUNDS)
+    low_i, high_i = turns[bounds + uint64(2) * i], turns[bounds + uint64(2) * i + uint64(1)]
+    low_j, high_j = turns[bounds + uint64(2) * j], turns[bounds + uint64(2) * j + uint64(1)]
+    s, rest = work[NEXT], work[LEFT]
+    while s != 0 or rest > 0:
+        if s != 0:
+            at = uint64((s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size)
+            following = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
+        else:
+            at = uint64(inline_at + (rest - 1) * size)
+            following = int64(0)
+        x, y = pool[at], pool[at + uint64(1)]
+        has_left = (x < low_i) | (y < low_j)
+        is_there = (x < high_i) & (y < high_j)
+        for m in range(2, size):
+            k, z = uint64(members[first + uint64(m)]), pool[at + uint64(m)]
+            has_left |= z < turns[bounds + uint64(2) * k]
+            is_there &= z < turns[bounds + uint64(2) * k + uint64(1)]
+        if is_there and not has_left:
+            if found == limit:
+                state[STATUS] = FULL
+                break
+            f = uint64(found)
+            for m in range(n):
+                out[uint64(m), f] = chosen[uint64(m)]
+            out[i, f], out[j, f] = x, y
+            for m in range(2, size):
+                out[uint64(members[first + uint64(m)]), f] = pool[at + uint64(m)]
+            out_ts[f], out_sign[f] = ts, sign
+            found += 1
+        if s == 0:
+            rest -= 1
+        s = following
+        if has_left:
+            remove(caches, c, pool, b, int64(at))
+            caches[c, SWEPT] += 1
+    work[NEXT], work[LEFT] = s, rest
+    return found
+
+
+@helper
+def _by_last_step(  # type: ignore[no-untyped-def]
+    p, turn, turns, placed, nodes, chosen, levels, state, out, out_ts, out_sign, found
+):
+    """Put out the slots chosen with each one that the last step, which has no further checks, finds from levels on."""
+    n, limit = len(chosen), len(out_ts)
+    ts, sign = turns[turn + uint64(T_TS)], turns[turn + uint64(T_KIND)]
+    j = uint64(placed[p + uint64(STEP_TARGET)])
+    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
+    bounds = turn + uint64(T_BOUNDS) + uint64(2) * j
+    low, high = turns[bounds], turns[bounds + uint64(1)]
+    tag, s = levels[uint64(2 * (n - 2))], levels[uint64(2 * (n - 2) + 1)]
+    inspected = int64(0)
+    while s >= low:
+        k = uint64(base + 2 * (s & mask))
+        inspected += 1
+        if nodes[k] == tag and s < high:
+            if found == limit:
+                state[STATUS] = FULL
+                break
+            f = uint64(found)
+            for m in range(n):
+                out[uint64(m), f] = chosen[uint64(m)]
+            out[j, f] = s
+            out_ts[f], out_sign[f] = ts, sign
+            found += 1
+        s = nodes[k + uint64(1)]
+    levels[uint64(2 * (n - 2) + 1)] = s
+    state[INSPECTED] += inspected
+    return found
+
+
+@helper
+def _next_match(  # type: ignore[no-untyped-def]
+    p, depth, turn, turns, placed, checks, inputs, keys, nodes, marks, stamps, chosen, levels, state
+):
+    """Choose the next slot that the step at placed[p] finds from levels[depth] on; False where there is none."""
+    is_cancelling = turns[turn + uint64(T_KIND)] == CANCELS
+    j = uint64(placed[p + uint64(STEP_TARGET)])
+    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
+    bounds = turn + uint64(T_BOUNDS) + uint64(2) * j
+    low, high = turns[bounds], turns[bounds + uint64(1)]
+    tag, s = levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)]
+    joins = False
+    inspected = int64(0)
+    while s >= low and not joins:
+        k = uint64(base + 2 * (s & mask))
+        inspected += 1
+        if nodes[k] == tag and s < high:
+            chosen[j] = s
+            joins = True
+            for e in range(placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]):
+                x, y = checks[e, 0], checks[e, 2]
+                at_x = keys[checks[e, 1], NODES] + 2 * (chosen[x] & inputs[x, MASK])
+                at_y = keys[checks[e, 3], NODES] + 2 * (chosen[y] & inputs[y, MASK])
+                joins &= nodes[at_x] == nodes[at_y]
+            if joins and is_cancelling:
+                mark = marks[uint64(inputs[j, MARKS] + (s & mask))]
+                joins = stamps[j, mark & (STAMPS - 1)] == state[SERIAL]
+        s = nodes[k + uint64(1)]
+    levels[uint64(2 * depth + 1)] = s
+    state[INSPECTED] += inspected
+    return joins
+
+
+@helper
+def _by_steps(  # type: ignore[no-untyped-def]
+    i, level, turn, turns, placed, checks, inputs, keys, nodes, heads, marks, stamps, chosen, levels, state, work,
+    out, out_ts, out_sign, found,
+):  # fmt: skip
+    """Put out what the steps of pipeline i from `level` on make of the slots chosen, depth first."""
+    n = len(chosen)
+    last, limit, is_cancelling = n - 2, len(out_ts), turns[turn + uint64(T_KIND)] == CANCELS
+    depth = work[AT_DEPTH]
+    while depth >= level and state[STATUS] != FULL:
+        p = uint64((i * (n - 1) + depth) * PLACED_WORDS)
+        has_checks = placed[p + uint64(STEP_CHECK)] < placed[p + uint64(STEP_CHECKS_END)]
+        if depth == last and not has_checks and not is_cancelling:
+            found = _by_last_step(p, turn, turns, placed, nodes, chosen, levels, state, out, out_ts, out_sign, found)
+            depth -= int64(state[STATUS] != FULL)
+        elif depth == last and found == limit:
+            state[STATUS] = FULL
+        elif not _next_match(
+            p, depth, turn, turns, placed, checks, inputs, keys, nodes, marks, stamps, chosen, levels, state
+        ):
+            depth -= 1
+        elif depth < last:
+            depth += 1
+            _begin_step(i, depth, placed, nodes, heads, chosen, levels, int64(-1))
+        else:
+            for m in range(n):
+                out[uint64(m), uint64(found)] = chosen[uint64(m)]
+            out_ts[uint64(found)] = turns[turn + uint64(T_TS)]
+            out_sign[uint64(found)] = 1 if turns[turn + uint64(T_KIND)] == 1 else -1
+            found += 1
+    work[AT_DEPTH] = depth
+    return found
+
+
+@helper
+def _begin_turn(turn, turns, inputs, marks, stamps, state, work, out, out_sign, found):  # type: ignore[no-untyped-def]
+    """Begin an instant, stamp its insertions, or put its deletions in front; whether the turn has rows to put out."""
+    kind = turns[turn + uint64(T_KIND)]
+    if turns[turn + uint64(T_TS)] != work[ANSWERED]:
+        work[ANSWERED], state[FIRST] = turns[turn + uint64(T_TS)], found
+    if kind == STAMPS_ALL:
+        work[IS_STAMPED], work[LEAVER] = int64(found > state[FIRST]), -1
+        if found > state[FIRST]:
+            stamp(inputs, marks, stamps, state, out, found)
+    elif kind == SETTLES and work[IS_STAMPED] != 0:
+        work[IS_STAMPED] = 0
+        if found > state[MIDDLE]:
+            deletions_first(out, out_sign, state[FIRST], state[MIDDLE], found)
+            state[DELETED] += found - state[MIDDLE]
+    return kind == 1 or kind == -1 or (kind == CANCELS and work[IS_STAMPED] != 0)
+
+
+@helper
+def put_out(  # type: ignore[no-untyped-def]
+    capacity, turns, lists, rows, entries, finals, placed, checks, inputs, keys, nodes, heads, marks, stamps, chosen,
+    levels, state, work, caches, members, pool, out, out_ts, out_sign, found,
+):  # fmt: skip
+    """Put out the turns from work[TURN] on; returns how many tuples stand in `out`. state[STATUS] is FULL where it has
+    no room for more.
+    """
+    words = T_BOUNDS + 2 * len(inputs)
+    t = work[TURN]
+    while t < work[TURNS] and state[STATUS] != FULL:
+        turn = uint64(t * words)
+        i = turns[turn + uint64(T_INPUT)]
+        level, c = finals[i * FINAL_WORDS + LEVEL], finals[i * FINAL_WORDS + ENTRY]
+        if turns[turn + uint64(T_KIND)] == CANCELS:
+            level = int64(0)
+        goes_on = _begin_turn(turn, turns, inputs, marks, stamps, state, work, out, out_sign, found)
+        while goes_on:
+            if work[IS_ACTIVE] == 0 and not _begin_row(
+                turn, t, i, c, level, capacity, turns, lists, rows, entries, placed, inputs, keys, nodes, heads, marks,
+                stamps, chosen, levels, state, work, caches, pool,
+            ):  # fmt: skip
+                break
+            if work[BUCKET] >= 0:
+                found = _from_entry(
+                    work[BUCKET], c, turn, turns, chosen, state, work, caches, members, pool, out, out_ts, out_sign,
+                    found,
+                )  # fmt: skip
+            else:
+                found = _by_steps(
+                    i, level, turn, turns, placed, checks, inputs, keys, nodes, heads, marks, stamps, chosen, levels,
+                    state, work, out, out_ts, out_sign, found,
+                )  # fmt: skip
+            goes_on = state[STATUS] != FULL
+            work[IS_ACTIVE] = int64(not goes_on)
+        if state[STATUS] != FULL:
+            t += 1
+    work[TURN] = t
+    return found

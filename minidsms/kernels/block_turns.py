@@ -1,0 +1,167 @@
+"""A block of elements as turns: which elements a join with caches takes up next, and what they meet.
+
+A *turn* is elements of one input at one instant, insertions or deletions. What they meet are the slots of each input
+between two bounds; from one turn to the next only the bounds of the first's input move. See `kernels.block_mjoin`.
+
+Invariant: low bounds never fall from a turn of insertions or deletions to the next.
+"""
+
+from __future__ import annotations
+
+# A name to a line would be a fifth of the file.
+# isort: off
+# fmt: off
+from minidsms.machine_code import helper, int64, uint64
+from minidsms.kernels.join_instants import CANCEL, DELETE, INSERT, START, next_arrivals, next_runs
+from minidsms.kernels.join_program import (
+    ARRIVALS, BLOCK, CANCELS, FIRST_MET, HIGHS, IS_ACTIVE, IS_OPEN, LEAVER, LOWS, OP, ROOM, ROW, ROWS, SETTLES, SIDE,
+    STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT, T_KIND, T_TS,
+)
+from minidsms.kernels.mjoin import (
+    HAS_NULLS, HI, INPUT, INSTANT, KEY, LEAVING, LO, MASK, MISSING, NODES, OLD_HI, OLD_LO, PASSED, PHASE, PROBE_LO,
+    SLOT, STATUS, UNLINKED,
+)
+from minidsms.kernels.window_index import link_slots
+# fmt: on
+# isort: on
+
+
+@helper
+def _begin_bounds(inputs, stops, bounds, phase, i):  # type: ignore[no-untyped-def]
+    """What elements of input i meet in this phase of the instant, as bounds[LOWS] and bounds[HIGHS]."""
+    for j in range(len(inputs)):
+        bounds[LOWS, j], bounds[HIGHS, j] = inputs[j, LO], inputs[j, OLD_HI]
+        if phase == START:
+            bounds[HIGHS, j] = inputs[j, HI]
+        elif phase == INSERT and j < i:
+            bounds[HIGHS, j] = stops[j]
+        elif phase != INSERT and j >= i:
+            bounds[LOWS, j] = inputs[j, OLD_LO]
+
+
+@helper
+def _next_instant(runs, instants, inputs, stops, state, bounds, netted, of_streams):  # type: ignore[no-untyped-def]
+    """Take up the next instant; returns the phase it begins with, START where none waits."""
+    if of_streams != 0:
+        phase = next_arrivals(instants, inputs, stops, state)
+    else:
+        phase = next_runs(runs, inputs, stops, state, netted)
+    if phase == INSERT:
+        for j in range(len(inputs)):
+            bounds[LOWS, j] = inputs[j, LO]
+    return phase
+
+
+@helper
+def _take_turns(runs, instants, inputs, stops, state, work, turns, bounds, netted, of_streams):  # type: ignore[no-untyped-def]
+    """Cut the elements that come next, at most work[ROOM], into turns; returns how many turns there are."""
+    n = len(inputs)
+    words = T_BOUNDS + 2 * n
+    room, phase, i, done = work[ROOM], state[PHASE], state[INPUT], state[SLOT]
+    t = int64(0)
+    for j in range(n):
+        bounds[ARRIVALS, j] = inputs[j, HI]
+    _begin_bounds(inputs, stops, bounds, phase, max(i, 0))
+    while room > 0 and t + words <= len(turns):
+        if phase == START:
+            phase = _next_instant(runs, instants, inputs, stops, state, bounds, netted, of_streams)
+            if phase == START or state[STATUS] == MISSING:
+                break
+            i, done = int64(0), int64(-1)
+        if t == 0:
+            for j in range(n):
+                bounds[FIRST_MET, j] = inputs[j, OLD_LO]
+        # What input i does in this phase; where the block has no room for all of it, the rest comes in the next.
+        kind, begin, end, whole = int64(SETTLES), int64(0), int64(1), int64(1)
+        if phase == INSERT:
+            kind, begin, whole = int64(1), inputs[i, HI], stops[i]
+            end = min(whole, begin + room)
+            inputs[i, HI] = end
+            room -= end - begin
+        elif phase == DELETE:
+            kind, begin, whole = int64(-1), max(inputs[i, OLD_LO], done), inputs[i, LO]
+            end = done = min(whole, begin + room)
+            room -= end - begin
+        else:
+            # Insertions are stamped, what may cancel them of each input is joined, and deletions are put in front.
+            if i < 0:
+                kind = int64(STAMPS_ALL)
+            elif i < n:
+                kind, begin, end = int64(CANCELS), inputs[i, OLD_LO], inputs[i, LO]
+                whole = end
+        if begin < end:
+            at = uint64(t)
+            turns[at + uint64(T_INPUT)], turns[at + uint64(T_KIND)] = max(i, 0) % n, kind
+            turns[at + uint64(T_BEGIN)], turns[at + uint64(T_END)] = begin, end
+            turns[at + uint64(T_TS)] = state[INSTANT]
+            at += uint64(T_BOUNDS)
+            for j in range(n):
+                turns[at], turns[at + uint64(1)] = bounds[LOWS, j], bounds[HIGHS, j]
+                at += uint64(2)
+            t += words
+        if end == whole:
+            if phase == INSERT:
+                bounds[HIGHS, i] = end
+            elif 0 <= i < n:
+                bounds[LOWS, i] = inputs[i, LO]
+            i, done = i + 1, int64(-1)
+            if phase == DELETE and i == n:
+                phase, i = int64(INSERT), int64(0)
+            elif phase == INSERT and i == n and netted != 0 and state[LEAVING] > 0:
+                phase, i = int64(CANCEL), int64(-1)
+                for j in range(n):
+                    bounds[LOWS, j], bounds[HIGHS, j] = inputs[j, OLD_LO], inputs[j, OLD_HI]
+            elif phase == INSERT and i == n:
+                phase = int64(START)
+            elif i > n:
+                phase = int64(START)
+                for j in range(n):
+                    bounds[HIGHS, j] = inputs[j, HI]
+    state[PHASE], state[INPUT], state[SLOT] = phase, i, done
+    return t // words
+
+
+@helper
+def _begin_lists(capacity, turns, count, inputs, keys, nodes, lists, rows):  # type: ignore[no-untyped-def]
+    """Write the elements of the turns into the lists of their inputs."""
+    n = len(inputs)
+    width = n + 1
+    for l in range(n + 1):
+        rows[l, ROWS] = rows[l, SIDE] = rows[l, ROW] = 0
+    for t in range(count):
+        turn = t * (T_BOUNDS + 2 * n)
+        kind, i = turns[turn + T_KIND], turns[turn + T_INPUT]
+        if kind == 1 or kind == -1:
+            base, mask, has_nulls = keys[inputs[i, KEY], NODES], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
+            made = rows[i, ROWS]
+            at = uint64((i * capacity + made) * width)
+            for slot in range(turns[turn + T_BEGIN], turns[turn + T_END]):
+                if not has_nulls or nodes[uint64(base + 2 * (slot & mask) + 1)] != UNLINKED:
+                    lists[at], lists[at + uint64(1 + i)] = t, slot
+                    made += 1
+                    at += uint64(width)
+            rows[i, ROWS] = made
+
+
+@helper
+def open_block(  # type: ignore[no-untyped-def]
+    runs, instants, inputs, keys, nodes, heads, stops, state, work, turns, bounds, capacity, lists, rows, netted,
+    of_streams,
+):  # fmt: skip
+    """Take up a block: its turns, its arrivals in the index, its elements in lists. False where nothing waits.
+
+    bounds: (BOUND_WORDS, n).
+    """
+    n = len(inputs)
+    count = _take_turns(runs, instants, inputs, stops, state, work, turns, bounds, netted, of_streams)
+    for i in range(n):
+        link_slots(inputs, keys, nodes, heads, i, bounds[ARRIVALS, i], inputs[i, HI])
+        if count > 0:
+            inputs[i, PROBE_LO] = bounds[FIRST_MET, i]
+    _begin_lists(capacity, turns, count, inputs, keys, nodes, lists, rows)
+    work[IS_OPEN] = 1 if count > 0 else 0
+    work[OP] = work[TURN] = work[IS_ACTIVE] = state[PASSED] = 0
+    work[TURNS] = count
+    work[LEAVER] = -1
+    work[BLOCK] += 1
+    return count > 0
