@@ -22,8 +22,8 @@ def horizon(root: Node) -> int | None:
                 if not _is_over_stream(node.input):
                     return None
             case MultiJoin():
-                specs = node.specs or ()
-                if specs and not all(_is_over_stream(w) for w in node.windows):
+                specs = tuple(spec for spec in node.specs or () if spec is not None)
+                if any(s is not None and not _is_over_stream(w) for s, w in zip(node.specs or (), node.windows)):
                     return None
             case GroupBy(start=None):
                 continue

@@ -169,7 +169,7 @@ def describe_node(node: Node) -> str:
         case MultiJoin():
             names = [window.schema.names for window in node.windows]
             specs = zip(node.specs or (), node.windows)
-            of = ", ".join(f"[{window_text(spec, stream)}]" for spec, stream in specs)
+            of = ", ".join("changes" if spec is None else f"[{window_text(spec, stream)}]" for spec, stream in specs)
             on = equalities_text(node.equalities, names, input_names(node.names))
             reduced = f" reduced ({node.mode})" if isinstance(node, ReducedJoin) else ""
             kind = f"{len(names)}-way Join{reduced} on {on}" if on else f"{len(names)}-way Product"

@@ -159,14 +159,15 @@ class MultiJoin(Node):
 
     columns: the (input, column) of each column of the schema.  shown: the columns that stand unchanged in the rows of
     the ISTREAM above, where nothing else reads them; else None.  specs: where given, `windows` are the streams, and
-    the join itself lets their rows go as these windows do.  names: what FROM calls each window, or "".
+    the join itself lets their rows go as these windows do; None for a relation, whose changes it follows.  names: what
+    FROM calls each window, or "".
     """
 
     windows: tuple[Node, ...]
     equalities: tuple[Equality, ...]
     columns: tuple[tuple[int, int], ...]
     shown: tuple[int, ...] | None = None
-    specs: tuple[bound.WindowSpec, ...] | None = None
+    specs: tuple[bound.WindowSpec | None, ...] | None = None
     names: tuple[str, ...] = ()
 
     @property
@@ -176,7 +177,7 @@ class MultiJoin(Node):
 
 @dataclass(frozen=True, eq=False)
 class ReducedJoin(MultiJoin):
-    """An n-way join over streams that keeps rows of its own, and only those it needs (`plan.state_reduction`).
+    """A join over streams and relations that keeps rows of its own, and only those it needs (`plan.state_reduction`).
 
     edges: the equalities as a tree, with the keys among them.  passes: of each stream, the column that says which rows
     pass its filter, or None.  mode: 'swj' or 'k-mon'.  trust: what `SET k_mon` says.  unique: where no two rows of the

@@ -49,7 +49,7 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
     from minidsms.operators.mjoin import MJoin
 
     names = input_names(node.names)
-    ranges = None if node.specs is None else [spec.range_ for spec in node.specs]
+    ranges = None if node.specs is None else [spec.range_ for spec in node.specs if spec is not None]
     arguments = (queues, node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
     asked = join_plan_of(node, streamon)
     join: MJoin

@@ -1,8 +1,10 @@
 """Which joins keep only the rows that can still matter: `SET state_reduction = 'swj' | 'k-mon'`.
 
-An n-way join of windows becomes one over the streams themselves that holds rows of its own (`operators.k_mon_join`).
+A join of windows becomes one over the streams themselves that holds rows of its own (`operators.k_mon_join`).
 Filters become a column that says which rows pass: a window of ROWS counts the others, too, and of a row that does not
-pass others may learn that they wait in vain (Babu 2005, sections 6.1.5 and 6.3.1).
+pass others may learn that they wait in vain (Babu 2005, sections 6.1.5 and 6.3.1). What is not a window whose rows
+leave in the order they came is a relation to the join, which follows its changes: declared ones, derived ones, and
+windows that slide or are partitioned.
 
 This comes after the rewrite rules, which do not know settings and keys.
 """
@@ -10,6 +12,7 @@ This comes after the rewrite rules, which do not know settings and keys.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minidsms.cql import bound
@@ -19,6 +22,7 @@ from minidsms.cql.functions import can_fail
 from minidsms.elements import Field, Schema, Type
 from minidsms.expressions import print_expression
 from minidsms.plan.active_partitions import keep_active_partitions
+from minidsms.plan.keys import Key, key_among, keys_of, shown_by
 from minidsms.plan.logical import (
     MultiJoin,
     ReducedJoin,
@@ -26,12 +30,14 @@ from minidsms.plan.logical import (
     column_refs,
     conjunction,
     nodes,
+    reader_counts,
     replace_inputs,
     substitute,
 )
 from minidsms.plan.planner import LogicalPlan
+from minidsms.plan.rules.merge_joins import merged, name_of, shown_by_istream
 from minidsms.settings import Settings
-from minidsms.streamon.k_mon.join_graph import orientation, tree_of
+from minidsms.streamon.k_mon.join_graph import Edge, orientation, tree_of
 
 _MOST_COLUMNS = 62
 """Columns of an answer whose NULLs one word tells of."""
@@ -46,20 +52,19 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
     notes: list[str] = []
     if mode == "k-mon":
         start, notes = keep_active_partitions(start)
+    start = _merged(start, catalog, mode)
     done: dict[int, Node] = {}
     for node in nodes(start):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin):
             reduced = _reduced(new, catalog, mode, settings["k_mon"])
             if isinstance(reduced, str):
-                notes.append(
-                    f"Not reduced: the join of {', '.join(_names(new))} keeps all rows of its windows: {reduced}"
-                )
+                notes.append(_not_reduced(new, reduced))
             else:
                 new = reduced
                 notes += _left_out(reduced, settings)
         elif isinstance(new, bound.Join) and new.join is JoinKind.INNER:
-            notes.append(f"Not reduced: a join keeps all rows of its inputs: {_why_not_merged(new)}")
+            notes.append(_why_not_merged(new, catalog, mode))
         done[id(node)] = new
     root = done[id(start)]
     assert isinstance(root, Stop)
@@ -69,31 +74,112 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
 
 @dataclass(frozen=True)
 class _Input:
-    """A stream, its window, the columns of the join's input over it, and which rows pass."""
+    """A stream and its window, or a relation (no window); the columns of the join's input over it, and which rows
+    pass.
+    """
 
     stream: Node
-    spec: bound.WindowSpec
+    spec: bound.WindowSpec | None
     columns: tuple[Expr, ...]
     passing: tuple[Expr, ...] = ()
+
+
+def _merged(root: Node, catalog: Catalog, mode: str) -> Node:
+    """The plan with those binary joins as n-way ones that can be reduced; other rules prefer them binary."""
+    readers = reader_counts(root)
+    done: dict[int, Node] = {}
+    found: set[int] = set()
+    for node in nodes(root):
+        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        if isinstance(new, bound.Join) and new.join is JoinKind.INNER:
+            join = _pair(new)
+            if join is not None and not isinstance(_tree(join, catalog, mode), str):
+                new = merged(new, (False, False))
+                found.add(id(new))
+        elif (
+            isinstance(new, bound.Project | bound.Filter)
+            and id(new.input) in found
+            and readers[id(node.inputs[0])] == 1
+        ):
+            new = merged(new, (True,))
+            if not isinstance(new, bound.Project):
+                found.add(id(new))
+        done[id(node)] = new
+    if not found:
+        return root
+    root = done[id(root)]
+    shown = shown_by_istream(root)
+    done = {}
+    for node in nodes(root):
+        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        if isinstance(new, MultiJoin) and new.specs is None:
+            new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)), shown=shown.get(id(node)))
+        done[id(node)] = new
+    return done[id(root)]
+
+
+def _pair(join: bound.Join) -> MultiJoin | None:
+    """A binary join as an n-way one; None where no equality connects its inputs."""
+    made = merged(join, (False, False))
+    below = made.input if isinstance(made, bound.Filter) else made
+    if not isinstance(below, MultiJoin) or not below.equalities:
+        return None
+    return dataclasses.replace(below, names=tuple(map(name_of, below.windows)))
+
+
+def _tree(
+    join: MultiJoin, catalog: Catalog, mode: str
+) -> tuple[list[_Input], list[Key | None], tuple[Edge, ...]] | str:
+    """What the join reads, keys of that, and its equalities as a tree; or why it stays as it is."""
+    specs = join.specs or [None] * len(join.windows)
+    inputs = [_input(window, spec) for window, spec in zip(join.windows, specs)]
+    if all(each.spec is None for each in inputs):
+        return f"{_relations(join, inputs)}, and no other input is a window, whose rows could go"
+    joined: list[list[int]] = [[] for _ in inputs]
+    for ends in join.equalities:
+        for i, c in ends:
+            joined[i].append(c)
+    keys = [key_among(shown_by(keys_of(e.stream, catalog), e.columns), joined[i]) for i, e in enumerate(inputs)]
+    edges = tree_of(len(inputs), join.equalities, keys)
+    if isinstance(edges, str) or mode == "swj":
+        return edges if isinstance(edges, str) else (inputs, keys, edges)
+    for edge in edges:
+        left, right = (inputs[i].spec is not None for i in edge.ends)
+        if (left and right) or (left and edge.right_key) or (right and edge.left_key):
+            return inputs, keys, edges
+    return f"{_relations(join, inputs)}, of which no key lies within the columns by which a window is joined"
+
+
+def _relations(join: MultiJoin, inputs: Sequence[_Input]) -> str:
+    """Which inputs are relations, and why, in words."""
+
+    def kind(node: Node) -> str:
+        match node:
+            case bound.BaseRelation():
+                return "a relation"
+            case bound.Window(spec=spec) if spec.kind is WindowKind.PARTITION:
+                return "a PARTITION BY window"
+            case bound.Window():
+                return "a window that slides"
+            case _:
+                return "derived"
+
+    found = [f"{name} is {kind(each.stream)}" for name, each in zip(_names(join), inputs) if each.spec is None]
+    return ", ".join(found)
 
 
 def _reduced(join: MultiJoin, catalog: Catalog, mode: str, trust: str) -> ReducedJoin | str:
     """The join over streams, or why it stays as it is."""
     if len(join.columns) > _MOST_COLUMNS:
         return f"its answer has more than {_MOST_COLUMNS} columns"
-    inputs: list[_Input] = []
-    for i, window in enumerate(join.windows):
-        found = _input(window, None if join.specs is None else join.specs[i])
-        if isinstance(found, str):
-            return found
-        inputs.append(found)
-    keys = [_key(each, catalog) for each in inputs]
-    edges = tree_of(len(inputs), join.equalities, keys)
-    if isinstance(edges, str):
-        return edges
+    tree = _tree(join, catalog, mode)
+    if isinstance(tree, str):
+        return tree
+    inputs, keys, edges = tree
     unique: tuple[tuple[int, tuple[int, ...]], ...] = ()
     if mode == "k-mon" and join.shown is not None:
-        roots = {r: keys[r] or frozenset() for r in orientation(len(inputs), edges)[1]}
+        # A relation's row comes again when it is updated.
+        roots = {r: (inputs[r].spec and keys[r]) or frozenset() for r in orientation(len(inputs), edges)[1]}
         shown = {join.columns[c] for c in join.shown}
         if all(key and {(r, c) for c in key} <= shown for r, key in roots.items()):
             unique = tuple((r, tuple(sorted(key))) for r, key in roots.items())
@@ -130,70 +216,37 @@ def _names(join: MultiJoin) -> list[str]:
     return [name or f"input {i + 1}" for i, name in enumerate(names)]
 
 
-def _why_not_merged(join: bound.Join) -> str:
-    """Why the join is none of windows whose rows leave in the order they came."""
-    for side in join.inputs:
-        below = side
-        while isinstance(below, bound.Filter | bound.Project):
-            below = below.inputs[0]
-        match below:
-            case bound.BaseRelation():
-                return f"{below.name} is a relation, whose rows leave when they are deleted"
-            case bound.Window(spec=spec) if spec.kind is WindowKind.PARTITION:
-                return "rows of a PARTITION BY window leave in no fixed order"
-            case bound.Window() | MultiJoin():
-                continue
-            case _:
-                return "it reads a derived relation"
-    return "no equality connects its inputs"
+def _not_reduced(join: MultiJoin, reason: str) -> str:
+    return f"Not reduced: the join of {', '.join(_names(join))} keeps all rows of its inputs: {reason}"
+
+
+def _why_not_merged(join: bound.Join, catalog: Catalog, mode: str) -> str:
+    """Why a binary join is none that can be reduced, in words."""
+    pair = _pair(join)
+    if pair is None:
+        return "Not reduced: a join keeps all rows of its inputs: no equality connects its inputs"
+    tree = _tree(pair, catalog, mode)
+    assert isinstance(tree, str)
+    return _not_reduced(pair, tree)
 
 
 # ------------------------------------------------------------------------------------------------------------ inputs
 
 
-def _input(node: Node, spec: bound.WindowSpec | None) -> _Input | str:
-    """What stands below a window, filtered and projected. spec: where given, the node is the stream itself."""
-    if isinstance(node, bound.Filter):
-        if can_fail(node.condition):
-            return _as_it_stands(node, spec, "a filter that can fail stands above its window")
+def _input(node: Node, spec: bound.WindowSpec | None) -> _Input:
+    """What stands below a window, filtered and projected; or a relation. spec: where given, the node is the stream."""
+    if isinstance(node, bound.Filter) and not can_fail(node.condition):
         below = _input(node.input, spec)
-        if isinstance(below, str):
-            return below
         return dataclasses.replace(below, passing=(*below.passing, substitute(node.condition, below.columns)))
-    if isinstance(node, bound.Project):
-        if any(can_fail(e) for e in node.exprs):
-            return _as_it_stands(node, spec, "an expression that can fail stands above its window")
+    if isinstance(node, bound.Project) and not any(can_fail(e) for e in node.exprs):
         below = _input(node.input, spec)
-        if isinstance(below, str):
-            return below
         return dataclasses.replace(below, columns=tuple(substitute(e, below.columns) for e in node.exprs))
-    if spec is not None or not isinstance(node, bound.Window):
-        return _as_it_stands(node, spec, "an input is no window")
-    if node.spec.slide is not None:
-        return "a window slides"
-    if node.spec.kind is WindowKind.PARTITION:
-        return "a window is partitioned"
-    if node.spec.kind is WindowKind.ROWS:
-        return _Input(node.input, node.spec, column_refs(node.input.schema))
-    return _input(node.input, node.spec)  # filters commute with a RANGE (docs/semantics W8)
-
-
-def _as_it_stands(node: Node, spec: bound.WindowSpec | None, reason: str) -> _Input | str:
-    return reason if spec is None else _Input(node, spec, column_refs(node.schema))
-
-
-def _key(each: _Input, catalog: Catalog) -> frozenset[int] | None:
-    """The columns of the input that are the declared key of its stream; None where there is none, or not all of it."""
-    node, columns = each.stream, each.columns
-    while isinstance(node, bound.Filter | bound.Project):
-        if isinstance(node, bound.Project):
-            columns = tuple(substitute(e, node.exprs) for e in columns)
-        node = node.inputs[0]
-    if not isinstance(node, bound.BaseStream):
-        return None
-    key = catalog.streams[node.name.lower()].key
-    places = {e.index: i for i, e in reversed(list(enumerate(columns))) if isinstance(e, bound.ColumnRef)}
-    return frozenset(places[c] for c in key) if key and all(c in places for c in key) else None
+    if spec is None and isinstance(node, bound.Window) and node.spec.slide is None:
+        if node.spec.kind is WindowKind.ROWS:
+            return _Input(node.input, node.spec, column_refs(node.input.schema))
+        if node.spec.kind is not WindowKind.PARTITION:
+            return _input(node.input, node.spec)  # filters commute with a RANGE (docs/semantics W8)
+    return _Input(node, spec, column_refs(node.schema))
 
 
 def _source(each: _Input) -> tuple[str, tuple[str, ...]]:

@@ -22,7 +22,6 @@ from minidsms.elements import Field, Schema
 from minidsms.testing.definition import answer, relation_at
 from minidsms.testing.feeds import Push, Step
 from minidsms.testing.generators import Case
-from minidsms.testing.grammar import RELATIONS
 from minidsms.testing.history import Change, Failure, Row, Value
 from minidsms.testing.switching import Before, in_turn, switching
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create_all
@@ -194,7 +193,7 @@ def _feed(db: Any, step: Step) -> None:
         return
     rows = [row for _, _, row in step.rows]
     ts = [ts for ts, _, _ in step.rows]
-    if step.name in RELATIONS:
+    if step.name.lower() in db.catalog.relations:
         db.push(step.name, rows, ts=ts, sign=[sign for _, sign, _ in step.rows])
     else:
         db.push(step.name, rows, ts=ts)

@@ -39,6 +39,7 @@ class Case:
         """What the query sees of the feed (docs/semantics T6, T7). read: the streams it reads, None for all."""
         history = History(functions=USER_FUNCTIONS, aggregates=USER_AGGREGATES)
         inputs = {name: Progress(slack) for name, slack in self.slack().items()}
+        relations = self.relations()
         heartbeat: int | None = None
         for i, step in enumerate(self.feed):
             if i == self.registered and i > 0:
@@ -48,7 +49,7 @@ class Case:
                     inputs[name].advance(step.ts)
                 if step.stream is None:
                     heartbeat = step.ts if heartbeat is None else max(heartbeat, step.ts)
-            elif step.name in RELATIONS:
+            elif step.name in relations:
                 history.relations.setdefault(step.name.lower(), []).extend(step.rows)
             else:
                 taken = [(ts, row) for ts, _, row in step.rows if inputs[step.name].admits(ts)]
@@ -66,6 +67,11 @@ class Case:
             for d in self.declarations
         )
         return {m[1]: Slack(int(m[2] or 0), m[3] is not None) for m in found if m is not None}
+
+    def relations(self) -> set[str]:
+        """The names of the declared relations."""
+        found = (re.match(r"CREATE RELATION (\w+) ", declaration) for declaration in self.declarations)
+        return {m[1] for m in found if m is not None}
 
     def closed(self) -> int:
         """The last closed instant: every feed ends with a heartbeat on all streams."""

@@ -44,14 +44,14 @@ def merge_joins(root: Node) -> Node:
     done: dict[int, Node] = {}
     for node in nodes(root):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
-        done[id(node)] = _merge(new, [readers[id(child)] == 1 for child in node.inputs])
+        done[id(node)] = merged(new, [readers[id(child)] == 1 for child in node.inputs])
     root = _parted(done[id(root)])
-    shown = _shown(root)
+    shown = shown_by_istream(root)
     done = {}
     for node in nodes(root):
         new = replace_inputs(node, [done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin):
-            new = dataclasses.replace(new, names=tuple(map(_name, new.windows)))
+            new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)))
             if id(node) in shown:
                 new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
         done[id(node)] = new
@@ -71,7 +71,11 @@ class _Part:
     rest: list[Expr]
 
 
-def _merge(node: Node, is_alone: Sequence[bool]) -> Node:
+def merged(node: Node, is_alone: Sequence[bool]) -> Node:
+    """An inner join as an n-way one, with what stands below; a projection over one chooses its columns.
+
+    is_alone: of each input, whether nothing else reads it.
+    """
     if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
         left, right = (_part(child, alone) for child, alone in zip(node.inputs, is_alone))
         return _joined(node, left, right)
@@ -98,7 +102,7 @@ def _is_fifo(node: Node) -> bool:
     return isinstance(node, bound.Window) and node.spec.kind is not WindowKind.PARTITION
 
 
-def _name(node: Node) -> str:
+def name_of(node: Node) -> str:
     """What FROM calls the window, or the declared name of a relation; else ""."""
     while isinstance(node, bound.Filter | bound.Project):
         node = node.input
@@ -206,7 +210,7 @@ def _binary(join: MultiJoin) -> Node:
 # ----------------------------------------------------------------------------------------------------------- netting
 
 
-def _shown(root: Node) -> dict[int, tuple[int, ...]]:
+def shown_by_istream(root: Node) -> dict[int, tuple[int, ...]]:
     """For each join that only an ISTREAM reads, by id: its columns that stand unchanged in the stream's rows.
 
     Such a join may leave out deletions that cancel nothing: whatever is deleted was inserted once, and the filters and

@@ -20,6 +20,7 @@ def db() -> Iterator[Connection]:
         connection.execute("CREATE STREAM S (a INTEGER, v INTEGER)")
         connection.execute("CREATE STREAM T (a INTEGER, w TEXT) KEY (a)")
         connection.execute("CREATE RELATION R (a INTEGER) KEY (a)")
+        connection.execute("CREATE RELATION Q (a INTEGER)")
         yield connection
 
 
@@ -93,9 +94,23 @@ def test_a_row_that_went_still_counts_against_its_key(db: Connection) -> None:
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("SELECT S.a FROM S [RANGE 10 SLIDE 5], T [RANGE 5] WHERE S.a = T.a", "a window slides"),
-        ("SELECT S.a FROM S [PARTITION BY v ROWS 1], T [RANGE 5] WHERE S.a = T.a", "PARTITION BY"),
-        ("SELECT S.a FROM S [RANGE 10], R WHERE S.a = R.a", "R is a relation"),
+        (
+            "SELECT S.a FROM S [ROWS 10 SLIDE 5], T [RANGE 5] WHERE S.a = T.a",
+            "S is a window that slides, of which no key",
+        ),
+        (
+            "SELECT S.a FROM S [PARTITION BY v ROWS 1], T [RANGE 5] WHERE S.a = T.a",
+            "S is a PARTITION BY window, of which",
+        ),
+        (
+            "SELECT v FROM S [PARTITION BY v ROWS 1], R WHERE S.a = R.a",
+            "R is a relation, and no other input is a window",
+        ),
+        ("SELECT S.a FROM S [RANGE 10], Q WHERE S.a = Q.a", "Q is a relation, of which no key lies"),
+        (
+            "SELECT v FROM S [RANGE 9], (SELECT w, MAX(a) AS a FROM T [RANGE 9] GROUP BY w) G WHERE S.a = G.a",
+            "derived, of",
+        ),
         ("SELECT S.a FROM S [RANGE 10], T [RANGE 5] WHERE S.a < T.a", "no equality connects"),
         ("SELECT S.a FROM S, T, T AS U WHERE S.a = T.a AND T.w = U.w AND S.v = U.a", "the joins form a cycle"),
     ],
