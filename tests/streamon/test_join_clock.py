@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minidsms.streamon import join_clock
-from minidsms.streamon.join_clock import SAMPLED, SMALL, JoinClock
+from minidsms.streamon.join_clock import CALM, SAMPLED, SMALL, JoinClock
 
 
 @pytest.fixture(autouse=True)
@@ -28,3 +28,11 @@ def test_of_small_parts_one_stands_for_many() -> None:
         clock.start(1)
         clock.stop()
     assert clock.ns == 3 * SAMPLED * 5
+
+
+def test_while_nobody_waits_for_the_time_one_part_in_some_stands_for_the_others() -> None:
+    clock = JoinClock()
+    for _ in range(3 * CALM):
+        clock.start(SMALL, is_calm=True)
+        clock.stop()
+    assert clock.ns == 3 * CALM * 5

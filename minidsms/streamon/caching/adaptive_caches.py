@@ -17,7 +17,7 @@ from minidsms.streamon.caching.miss_probability import WINDOW
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.caching.sampler import PipelineSampler, SampledJoin
 from minidsms.streamon.framework import Adaptation, Proposal
-from minidsms.streamon.join_watch import JoinWatch
+from minidsms.streamon.join_watch import LONGEST_REST, JoinWatch
 from minidsms.streamon.stream_monitor import StreaMon
 
 WORTH_ELEMENTS = 32_768
@@ -78,6 +78,8 @@ class AdaptiveCaches:
         self._stands_aside = False
         self._credit_ns = float(CREDIT_NS)
         self._looked_at = 0
+        # Settings are followed after so many elements at most.
+        self._most_rest = LONGEST_REST if self._measures_time else self._pause
         join.allot(Memory(self._budget))
 
     @property
@@ -128,11 +130,12 @@ class AdaptiveCaches:
         if not self.adaptation.is_free:
             self._rest()
         elif self._selection is not None:
-            if self._is_affordable() and self._selection.is_due(self._looked_at):
-                self._looked_at = self.executor.elements
+            elements = self.executor.elements
+            if self._is_affordable() and elements >= self._looked_at + self._selection.pause:
+                self._looked_at = elements
                 self._look(part, instant)
-            if self._selection.is_profiling and self._is_affordable():
-                self.due_at = 0
+            if self._is_affordable():
+                self.due_at = min(self._looked_at + self._selection.pause, elements + self._most_rest)
         elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
             self._begin(part)
 

@@ -1,14 +1,13 @@
 """The Re-optimizer of caches: keeps the best set of candidates in use as conditions change (Babu 2005, section 5.5.5).
 
-A candidate is used, profiled or unused (figure 5.9). All begin profiled; when W observations of each have been made,
-the offline choice says which are used. After an interval I the unused are profiled again, and of the used those that
-hide the probe stream of an unused subset. If no benefit or cost has changed by a fifth, the choice stands. A used
-cache whose net benefit becomes negative is given up at once.
+A candidate is used, profiled or unused (figure 5.9). All begin profiled, but for those that could not pay even if they
+never missed; when W observations of each have been made, the offline choice says which are used. After an interval I
+the unused are profiled again, and of the used those that hide the probe stream of an unused subset. If no benefit or
+cost has changed by a fifth, the choice stands. A used cache whose net benefit becomes negative is given up at once.
 
-Kept cheap: a candidate that would not pay even if it never missed is not profiled, nor does a used cache step aside for
-a subset that could not do better. Caches under which the join has become dearer are given up (`trial.py`). Each
-interval that changed nothing makes the next one twice as long, up to LONGEST, unless what the pipelines spend, which is
-always known, has shifted.
+Kept cheap: a used cache does not step aside for a subset that could not do better. Caches under which the join has
+become dearer are given up (`trial.py`). Each interval that changed nothing makes the next one twice as long, up to
+LONGEST, unless what the pipelines spend, which is always known, has shifted.
 
 Invariant: what it proposes is legal for the executor's present orders; new orders make all new candidates profiled.
 """
@@ -45,6 +44,7 @@ LEAST_GAIN = 0.05
 """Of the join's cost, what another set of caches must save: less is noise."""
 LOOKS = 2
 """At the pipelines, in an interval between two choices while no cache is used."""
+NEVER = 2**62
 LONGEST = 16
 """Intervals between two choices while nothing changes."""
 SHIFT = 0.5
@@ -116,18 +116,15 @@ class CacheSelection:
         return self._executor.plan.orders == self._orders
 
     @property
-    def is_profiling(self) -> bool:
-        """Every part is to be looked at."""
-        return self._is_profiling
-
-    def is_due(self, looked_at: int) -> bool:
-        """Something may be found where nothing was looked at since so many elements of the join: seldom where no cache
-        is used, and none has been worth it for long.
+    def pause(self) -> int:
+        """Elements of the join before something may be found again: many where no cache is used, and none has been
+        worth it for long; for ever where there is no candidate.
         """
-        if not self.states and self.knows_orders:
-            return False
-        rests = not self._is_profiling and not self._used and self.knows_orders
-        return not rests or self._executor.elements >= looked_at + self._interval // LOOKS
+        if not self.knows_orders:
+            return 0
+        if not self.states:
+            return NEVER
+        return 0 if self._is_profiling else self.options.interval if self._used else self._interval // LOOKS
 
     # ------------------------------------------------------------------------------------------------ the decision
 

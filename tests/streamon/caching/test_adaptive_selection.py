@@ -86,6 +86,15 @@ def test_what_would_not_pay_if_it_never_missed_is_not_profiled_again() -> None:
     assert running.used == ()
 
 
+def test_what_could_not_pay_is_profiled_no_more_as_soon_as_pipelines_are_known() -> None:
+    running = Running(three_way(0.0, rates=(10, 10, 0.4)))
+    assert running.join.profiled == {RS_FOR_T}
+    running.run(2_000)
+    assert running.join.profiled == frozenset()
+    assert running.selection.states == {RS_FOR_T: State.UNUSED}
+    assert running.selection.pause > 0
+
+
 def test_a_used_cache_is_given_up_as_soon_as_it_costs_more_than_it_saves() -> None:
     running = Running(three_way(0.2))
     running.run(3 * INTERVAL)

@@ -85,3 +85,19 @@ def test_nothing_is_estimated_before_a_stretch_is_whole() -> None:
     estimate.observe(as_keys(np.arange(500)))
     assert estimate.estimate is None
     assert not estimate.is_ready
+
+
+def test_changes_whose_key_nobody_asked_for_are_ignored() -> None:
+    estimate = MissProbability(stretch=64)
+    assert estimate.ignored is None
+    probes = np.arange(640, dtype=np.int64)[:, None] % 4
+    estimate.observe(probes)
+    estimate.observe_changes(np.array([[1], [2], [100], [101]] * 50, np.int64))
+    assert estimate.ignored == pytest.approx(0.5, abs=0.01)
+
+
+def test_where_probes_bring_ever_new_keys_no_change_is_sure_to_be_ignored() -> None:
+    estimate = MissProbability(stretch=64)
+    estimate.observe(np.arange(640, dtype=np.int64)[:, None])
+    estimate.observe_changes(np.arange(10_000, 10_200, dtype=np.int64)[:, None])
+    assert estimate.ignored == pytest.approx(0.0, abs=0.02)

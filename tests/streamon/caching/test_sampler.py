@@ -84,3 +84,16 @@ def test_rows_that_came_later_or_have_left_are_not_met() -> None:
     db.push("T", [(1,), (1,)], ts=[3, 10])
     db.advance(20)
     assert sampler.pipeline_figures()[T].processed == (2, 2, 0)
+
+
+def test_changes_of_what_a_cache_stands_for_are_sampled_by_its_key() -> None:
+    rows = some_rows()
+    join, part = joined(QUERIES["rows"], rows)
+    sampler = PipelineSampler(join, join.watch, measures_time=False)
+    spec = CacheSpec(T, (S, R))
+    sampler.profile(frozenset((spec,)))
+    sampler.joined(part)
+    changed = Counter(key for keys in sampler.change_samples()[spec] for (key,) in keys.tolist())
+    pairs = Counter(s[1] for r in rows["R"] for s in rows["S"] if r[0] == s[0])
+    assert changed == Counter({key: 2 * count for key, count in pairs.items()})  # by rows of R, and by those of S
+    assert sampler.change_samples() == {}
