@@ -29,9 +29,12 @@ window; its runs."""
 SIDE, SIDES_END, COUNT, LEAVES_AT_ONCE, MASK_AT, END = range(13, 19)
 """Its sides in `of_stream`; rows inserted so far; whether a row that yields a result is not kept; the place of the mask
 of its NULLs (-1: none); the slot after its last row, inserted or not."""
-WORDS_AT, EQUAL, EQUAL_HEADS, EQUAL_SHIFT, FIGURES = range(19, 24)
+WORDS_AT, EQUAL, EQUAL_HEADS, EQUAL_SHIFT = range(19, 23)
 """The place of the first of its words; where its rows leave as changes say: the place of the next older slot of those
 that may be equal (else -1), and their buckets."""
+LEAVING, BEFORE, CAP, FIGURES = range(23, 27)
+"""The first slot that leaves at the instant; the end of its rows before the instant's insertions; walks see slots below
+CAP."""
 
 UNBOUNDED, RANGE, ROWS, CHANGES = 0, 1, 2, 3
 """Clocks. By CHANGES rows leave when deletions say so, equal ones in any order."""
@@ -42,9 +45,10 @@ the stream agree in them (so declared), the place of the counter C_v of the othe
 the next younger slot of the bucket, where rows leave from its middle (else -1)."""
 
 PHASE, INPUT, SLOT, DEPTH, INSTANT, UNTIL, FIRST, MIDDLE, WAITING, PRODUCED, TOP, INSPECTED, STATUS, OTHER, \
-    STATE_WORDS = range(15)  # fmt: skip
+    LEAVES_LATER, STATE_WORDS = range(16)  # fmt: skip
 """Of the whole: where a call stopped; FIRST, MIDDLE: where the instant and its insertions begin in `out`; WAITING: a
-row to be linked when its pipeline is done; TOP: free places for results; OTHER: the row whose key a row has, too."""
+row to be linked when its pipeline is done; TOP: free places for results; OTHER: the row whose key a row has, too;
+LEAVES_LATER: what leaves at the instant is probed after what comes, if at all: MIDDLE is where its deletions begin."""
 
 DONE, FULL, GROW, VIOLATED = 0, 1, 2, 3
 """The runs are joined; `out` is full; there is no place for a result: call again; two rows have one key: call again to
@@ -225,11 +229,13 @@ def _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_n
 
 
 @helper(inline=True)
-def _begin(runs, figures, cells, instant, deletions):  # type: ignore[no-untyped-def]
-    """Take every stream's run of the instant; what has left before it, or leaves unseen, goes.
+def _begin(runs, figures, cells, instant, deletions, may_leave_later):  # type: ignore[no-untyped-def]
+    """Take every stream's run of the instant; what has left before it, or leaves unseen, goes. Returns whether rows
+    leave that are to be probed later.
 
     Rows that windows of ROWS never show, because the instant has more, are passed over.
     """
+    leave_later = False
     for j in range(len(figures)):
         figures[j, STOP] = figures[j, HI]
         if figures[j, RUN] < figures[j, RUNS_END] and runs[figures[j, RUN], 0] == instant:
@@ -242,10 +248,15 @@ def _begin(runs, figures, cells, instant, deletions):  # type: ignore[no-untyped
             past = instant - figures[j, LENGTH] - int64(deletions == PROBED)
             while low < high and cells[base + low * stride] <= past:
                 low += 1
+            figures[j, LEAVING] = low
+            if may_leave_later:
+                while low < high and cells[base + low * stride] <= past + 1:
+                    low += 1
         elif figures[j, CLOCK] == ROWS:
             figures[j, BOUND] = figures[j, TOTAL] - figures[j, LENGTH]
             number = figures[j, NUMBER]
-            if deletions != PROBED:
+            figures[j, LEAVING] = low
+            if deletions != PROBED or may_leave_later:
                 while low < high and cells[base + low * stride + number] < figures[j, BOUND]:
                     low += 1
             while high < figures[j, STOP] and cells[base + high * stride + number] < figures[j, BOUND]:
@@ -253,7 +264,34 @@ def _begin(runs, figures, cells, instant, deletions):  # type: ignore[no-untyped
                 high += 1
             if low == figures[j, HI]:
                 low = high
+        else:
+            figures[j, LEAVING] = low
+        leave_later |= may_leave_later and figures[j, LEAVING] < low
+        figures[j, BEFORE] = figures[j, HI]
         figures[j, LO], figures[j, HI] = low, high
+    return leave_later
+
+
+@helper(inline=True)
+def _look_back(figures):  # type: ignore[no-untyped-def]
+    """See the streams as they were before the instant: what leaves stands there, and what has come does not."""
+    for j in range(len(figures)):
+        figures[j, LO], figures[j, CAP] = figures[j, LEAVING], figures[j, BEFORE]
+
+
+@helper
+def _put_first(out, out_sign, first, middle, end):  # type: ignore[no-untyped-def]
+    """Exchange the rows [first, middle) and [middle, end), which are of one instant and each of one sign."""
+    for part in range(3):  # each reversed, and then both
+        for c in range(out.shape[1]):
+            a = middle if part == 1 else first
+            b = middle if part == 0 else end
+            while a < b - 1:
+                b -= 1
+                out[a, c], out[b, c] = out[b, c], out[a, c]
+                a += 1
+    for x in range(first, end):
+        out_sign[x] = -1 if x < first + end - middle else 1
 
 
 @helper(inline=True)
@@ -397,12 +435,13 @@ def _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth): 
         own, j = sides[s, STREAM], sides[t, STREAM]
         source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
         base, stride, low, following = figures[j, BASE], figures[j, STRIDE], figures[j, LO], sides[t, NEXT]
+        cap = figures[j, CAP]
         x = walks[0, depth]
         is_found = False
         while x >= low:
             at = base + x * stride
             inspected += 1
-            if _equal(cells, source, s, at, t, parts, sides):
+            if x < cap and _equal(cells, source, s, at, t, parts, sides):
                 is_found = True
                 walks[1, j] = x
                 walks[0, depth] = cells[at + following]
@@ -438,7 +477,8 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     steps: (n, n - 1): the side by which each step of a stream's pipeline leaves for the other side's stream.
     outs: (w, 4): stream, word, place of its mask and bit in it of each column put out; out: (m, w + 1), the mask last.
     walks: (2, n): slot to look at next per depth, and the slot chosen of each stream.
-    is_netted: the consumer is ISTREAM: deletions count only where something is inserted.
+    is_netted: the consumer is ISTREAM: deletions count only where something is inserted; they are looked for then, and
+    the whole instant stands in `out`: of what stands there when it is full, that from state[FIRST] on is to be kept.
     results, free, heap_keys, heap_slots, sizes: results kept, their free places, their heaps.
     `out` is in ts order, deletions first; state[STATUS] says how the call ended.
     O(elements + results + slots inspected), and the logarithm of the results kept for each of them.
@@ -446,6 +486,9 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     n, limit = len(figures), len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     status = DONE
+    may_leave_later = is_netted and deletions == PROBED
+    for j in range(n):
+        may_leave_later = may_leave_later and figures[j, CLOCK] != CHANGES
     while status == DONE:
         while depth >= 0:
             # Asked before a row is looked for, so that none is passed over.
@@ -478,8 +521,9 @@ def k_mon_join(  # type: ignore[no-untyped-def]
                 break
             state[INSTANT] = instant
             state[FIRST] = found
-            _begin(runs, figures, cells, instant, deletions)
-            phase, i = int64(_DELETE), int64(0)
+            leave_later = _begin(runs, figures, cells, instant, deletions, may_leave_later)
+            state[LEAVES_LATER] = int64(leave_later)
+            phase, i = int64(_INSERT if leave_later else _DELETE), int64(0)
         elif phase == _DELETE:
             if deletions == KEPT:
                 found = _take_ended(
@@ -499,6 +543,10 @@ def k_mon_join(  # type: ignore[no-untyped-def]
                 figures[i, LO] += 1
                 if cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
                     depth = int64(0)
+            elif state[LEAVES_LATER] != 0:
+                _put_first(out, out_sign, state[FIRST], state[MIDDLE], found)
+                figures[:, CAP] = _NEVER
+                phase = int64(_START)
             else:
                 state[MIDDLE] = found
                 phase, i = int64(_INSERT), int64(0)
@@ -512,8 +560,12 @@ def k_mon_join(  # type: ignore[no-untyped-def]
                 if twin >= 0:
                     state[OTHER] = twin
                     status = VIOLATED
+            elif state[LEAVES_LATER] != 0 and found > state[FIRST]:
+                _look_back(figures)
+                state[MIDDLE] = found
+                phase, i = int64(_DELETE), int64(0)
             else:
-                if is_netted and found == state[MIDDLE] and state[FIRST] >= 0:
+                if is_netted and state[LEAVES_LATER] == 0 and found == state[MIDDLE] and state[FIRST] >= 0:
                     found = state[FIRST]  # nothing for them to cancel
                 phase = int64(_START)
         if depth == 0:

@@ -258,6 +258,27 @@ def pack(figures, packed, cells, into, verdicts, begin):  # type: ignore[no-unty
     return total
 
 
+@kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int32[::1])")
+def slide(figures, of_stream, sides, cells, heads):  # type: ignore[no-untyped-def]
+    """Move the rows that stand in their windows to the front of their room; who points before them points nowhere."""
+    for i in range(len(figures)):
+        base, stride, low, high = figures[i, BASE], figures[i, STRIDE], figures[i, LO], figures[i, HI]
+        if low > 0:
+            for w in range((high - low) * stride):
+                cells[base + w] = cells[base + low * stride + w]
+            for y in range(figures[i, SIDE], figures[i, SIDES_END]):
+                s = of_stream[y]
+                following = base + sides[s, NEXT]
+                for slot in range(high - low):
+                    at = base + slot * stride
+                    if cells[at + 1] != UNLINKED:
+                        cells[following + slot * stride] = max(cells[following + slot * stride] - low, int64(-1))
+                first = sides[s, HEADS]
+                for b in range(first, first + (int64(1) << (64 - sides[s, SHIFT]))):
+                    heads[b] = max(int64(heads[b]) - low, int64(-1))
+            figures[i, LO], figures[i, HI] = 0, high - low
+
+
 @kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int32[::1], uint8[::1], int64[::1], int32[::1])")
 def pack_in_place(figures, of_stream, sides, cells, heads, verdicts, begin, forward):  # type: ignore[no-untyped-def]
     """Move the rows that stay together where they stand, and let their chains pass over those that go.

@@ -41,7 +41,9 @@ from minidsms.kernels.k_mon_join import (
     INSTANT,
     KEPT,
     LEAVES_AT_ONCE,
+    LEAVES_LATER,
     MASK_AT,
+    MIDDLE,
     NO_DELETIONS,
     OTHER,
     PROBED,
@@ -220,7 +222,13 @@ class KMonJoin(Operator):
             status = int(state[STATUS])
             if status == GROW:
                 results.grow()
-            elif found:
+            elif status == FULL and state[LEAVES_LATER]:
+                begun = int(state[FIRST])
+                if begun:
+                    yield self._output(begun)
+                self._keep_instant(begun, found)
+                found -= begun
+            elif found and not (status == VIOLATED and state[LEAVES_LATER]):
                 yield self._output(found)
                 found = 0
                 state[FIRST] = -1
@@ -229,8 +237,21 @@ class KMonJoin(Operator):
             if status == VIOLATED:
                 self._violated()
                 if self.failure is not None:
+                    if state[LEAVES_LATER] and state[FIRST] > 0:
+                        yield self._output(int(state[FIRST]))
                     return
+        if len(self._buffers[1]) > _TUPLES:
+            self._buffers = _buffers(_TUPLES, len(self.outputs_of))
         self._closed = max(self._closed, until)
+
+    def _keep_instant(self, first: int, found: int) -> None:
+        """The buffer is full, and what stands there from `first` on is of an instant that is not complete."""
+        held = found - first
+        out, ts, sign = _buffers(max(_TUPLES, 2 * held), len(self.outputs_of))
+        old_out, old_ts, old_sign = self._buffers
+        out[:held], ts[:held], sign[:held] = old_out[first:found], old_ts[first:found], old_sign[first:found]
+        self._buffers = out, ts, sign
+        self._state[[FIRST, MIDDLE]] -= first
 
     def _arrive(self, part: Sequence[Batch | None]) -> None:
         """Write a part's rows behind those held."""

@@ -22,6 +22,7 @@ from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.k_mon_join import (
     BASE,
+    CAP,
     CHANGES,
     CLOCK,
     CLUSTER,
@@ -93,6 +94,7 @@ class KMonRows:
         self.edges = tuple(edges)
         self.windows = list(windows)
         self.figures = np.zeros((n, FIGURES), np.int64)
+        self.figures[:, CAP] = 2**63 - 1
         self.sides = np.zeros((2 * len(edges), SIDE_WORDS), np.int64)
         self.sides[:, CLUSTER] = self.sides[:, PREVIOUS] = -1
         self.columns: list[tuple[int, ...]] = []
@@ -247,26 +249,33 @@ class KMonRows:
         Called when the kernel is done: no rows wait to be taken in.
         """
         begin = self.begins()
+        high = self.figures[:, HI].tolist()
         if verdicts is None:
-            verdicts = np.full(int(self.figures[:, HI].sum()), reduction.KEPT, np.uint8)
-            for i, first in enumerate(begin):
-                verdicts[first : first + int(self.figures[i, LO])] = reduction.DROPPED
-                if self.figures[i, CLOCK] == CHANGES:
-                    high = int(self.figures[i, HI])
-                    verdicts[first : first + high][self.view(i, 0, high)[:, 1] == UNLINKED] = reduction.DROPPED
-        staying = [
-            int(np.count_nonzero(verdicts[first : first + int(self.figures[i, HI])] == reduction.KEPT))
-            for i, first in enumerate(begin)
-        ]
+            staying = [self.held(i) for i in range(len(high))]
+        else:
+            staying = [
+                int(np.count_nonzero(verdicts[first : first + end] == reduction.KEPT))
+                for first, end in zip(begin.tolist(), high)
+            ]
         rooms = self._rooms(staying, needs)
         if wider is None and self._fit(staying, needs, rooms):
-            forward = np.empty(int(self.figures[:, HI].max()), np.int32)
-            reduction.pack_in_place(
-                self.figures, self.of_stream, self.sides, self.cells, self.heads, verdicts, begin, forward
-            )
+            if verdicts is None:
+                reduction.slide(self.figures, self.of_stream, self.sides, self.cells, self.heads)
+            else:
+                forward = np.empty(max(high), np.int32)
+                reduction.pack_in_place(
+                    self.figures, self.of_stream, self.sides, self.cells, self.heads, verdicts, begin, forward
+                )
             self.figures[:, END] = self.figures[:, HI]
             self._packed = self.figures[:, END].tolist()
             return
+        if verdicts is None:
+            verdicts = np.full(sum(high), reduction.KEPT, np.uint8)
+            for i, first in enumerate(begin.tolist()):
+                verdicts[first : first + int(self.figures[i, LO])] = reduction.DROPPED
+                if self.figures[i, CLOCK] == CHANGES:
+                    is_gone = self.view(i, 0, high[i])[:, 1] == UNLINKED
+                    verdicts[first : first + high[i]][is_gone] = reduction.DROPPED
         old_figures, old_cells = self.figures.copy(), self.cells
         if wider is not None:
             self.figures[wider, STRIDE] += 1
