@@ -9,7 +9,6 @@ import numpy as np
 from experiments.k_mon import cost, linear_road, memory, monitoring, network, plots
 from experiments.k_mon.running import Run
 from experiments.pages import Pages
-from minidsms.streamon.k_mon.contracts import Kind
 
 PAGES = Pages("k_mon")
 QUICKER = 10
@@ -109,13 +108,15 @@ def report_cost(quicker: int) -> str:
     rows = [
         (
             name,
-            f"{one.join_ns:,.0f}",
-            *(f"{one.monitors_ns[kind]:,.1f}" for kind in Kind),
+            pushed,
+            one.join_ns,
+            one.monitors_ns,
             f"{100 * one.share:.1f} %",
+            "" if one.without_ns is None else one.join_ns / one.without_ns,
         )
-        for name, one in cost.shares(quicker).items()
+        for (name, pushed), one in cost.shares(quicker).items()
     ]
-    titles = ["streams", "join, ns per row", *(kind.value for kind in Kind), "all of the join's monitors"]
+    titles = ["streams", "rows at a time", "join, ns per row", "of it for monitors", "share", "with / without monitors"]
     return PAGES.write(
         "cost", "k-Mon: what monitoring takes", [PAGES.section("What monitoring takes", table(titles, rows))]
     )

@@ -88,7 +88,8 @@ def test_of_packets_of_three_links_few_are_kept() -> None:
     assert held < int(found["SWJ"].plan.split("rows of b ")[1].split(";")[0].replace(",", "")) / 5
 
 
-def test_monitoring_is_measured_apart() -> None:
-    found = cost.shares(30, repeats=1)
-    assert set(found) == {"RIDS(0)", "RIDS(5000)", "OAC(5000)", "none"}
-    assert all(0 < one.share < 1 for one in found.values())
+def test_what_a_join_does_for_its_monitors_is_measured_apart() -> None:
+    found = cost.shares(60, repeats=1, pushes=(1000, 1))
+    assert set(found) == {(name, n) for name in ("RIDS(0)", "RIDS(5000)", "OAC(5000)", "none") for n in (1000, 1)}
+    assert all(0 < one.monitors_ns < one.join_ns for one in found.values())
+    assert [name for (name, _), one in found.items() if one.without_ns is not None] == ["none", "none"]

@@ -57,8 +57,11 @@ class KConstraint:
 
     @property
     def edge(self) -> str | None:
-        """parent -> child, of a constraint on a join."""
-        return None if self.parent is None else f"{self.parent} -> {self.stream}"
+        """parent and its window -> child, of a constraint on a join."""
+        if self.parent is None:
+            return None
+        window = "" if self.window is None else f" [{'RANGE' if self.window[0] else 'ROWS'} {self.window[1]}]"
+        return f"{self.parent}{window} -> {self.stream}"
 
     def __str__(self) -> str:
         if self.parent is not None:
@@ -109,6 +112,11 @@ class Monitor(Protocol):
     @property
     def k(self) -> int | None:
         """k_u, the value to use now; None is infinity, also where it lies above the threshold."""
+
+    @property
+    def attention(self) -> str:
+        """How it looks now: at "all" rows, at those of one key in some ("1 in 8"), or at none: it is "resting", since
+        the constraint is kept, or has been "given up" until it is tried again."""
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """The rows of one slice. arrivals: of the constraint's stream.  parents: RIDS only: of the parent stream, in

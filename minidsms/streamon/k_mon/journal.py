@@ -73,6 +73,17 @@ class Journal:
         if end > self._cells.shape[1]:
             self._make(max(_LEAST, 1 << (end - 1).bit_length()))
         cells = self._cells
+        if end == at + 1:
+            # By far the most frequent where slices are small at all.
+            cells[0, at] = batch.ts[0]
+            cells[1, at] = first if batch.seq is None else batch.seq[0]
+            for place, c in enumerate(self._columns):
+                column = batch.column(c)
+                cells[2 + place, at] = column.words()[0]
+                if column.valid is not None:
+                    self._valid[place, at] = column.valid[0]
+            self._n = end
+            return
         cells[0, at:end] = batch.ts
         cells[1, at:end] = batch.seq if batch.seq is not None else np.arange(first, first + len(batch))
         for place, c in enumerate(self._columns):

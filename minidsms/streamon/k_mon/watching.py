@@ -93,6 +93,9 @@ class Watching:
         """Of those awake, when they wanted to sleep, and whether k was of no use or 0, when that was last looked at."""
         self._marked: set[int] = set()
         """The inputs whose instants are marked."""
+        self._unmarked: list[int] = []
+        """Those of which rows are counted only: `_left_out` so many since that was last noted."""
+        self._left_out = [0] * n
         self._journals = [Journal() for _ in schemas]
         self._shown: list[tuple[int, ...] | None] = [None] * n
         """Of each input, the columns that are looked at; None: its rows are not."""
@@ -193,6 +196,7 @@ class Watching:
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The marks; what monitors know is the connection's."""
         self.tell()
+        self._note_left_out()
         return {f"instants{i}": mark.array() for i, mark in self._instants.items()}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -224,32 +228,44 @@ class Watching:
             self.tell()
             self._are_marked_always = True
             self._look()
-        following, is_woken = self._next, False
+        following, wake, is_woken = self._next, self._wake, False
         for i, batch in enumerate(part):
-            if batch is not None and len(batch):
-                following[i] = 1 + (firsts[i] + len(batch) - 1 if batch.seq is None else int(batch.seq[-1]))
-                is_woken |= following[i] > self._wake[i]
+            if batch is not None:
+                following[i] = firsts[i] + len(batch) if batch.seq is None else int(batch.seq[-1]) + 1
+                is_woken |= following[i] > wake[i]
         if is_woken:
             self.tell()
             self._look()
-        journals = self._journals
-        is_large = any(
-            batch is not None and self._shown[i] is not None and len(journals[i]) + len(batch) >= MOST
-            for i, batch in enumerate(part)
-        )
-        if is_large:
+        self._take_down(part, firsts)
+
+    def _take_down(self, part: Sequence[Batch | None], firsts: Sequence[int]) -> None:
+        """Keep what monitors are to be shown of a part, or show it."""
+        journals, shown = self._journals, self._shown
+        if any(
+            b is not None and c is not None and len(journal) + len(b) >= MOST
+            for b, c, journal in zip(part, shown, journals)
+        ):
             self.tell()
-        for i, instants in self._instants.items():
-            batch = part[i]
-            if batch is not None and i not in self._marked:
-                instants.skip(len(batch))
-        if is_large:
-            shown = zip(part, firsts, self._shown)
-            self._show([None if b is None or c is None else told(b, first, c) for b, first, c in shown])
+            shown = self._shown
+            self._count_unmarked(part)
+            self._show([None if b is None or c is None else told(b, n, c) for b, n, c in zip(part, firsts, shown)])
             return
+        self._count_unmarked(part)
         for i, batch in enumerate(part):
-            if batch is not None and self._shown[i] is not None:
+            if batch is not None and shown[i] is not None:
                 journals[i].add(batch, firsts[i])
+
+    def _count_unmarked(self, part: Sequence[Batch | None]) -> None:
+        for i in self._unmarked:
+            batch = part[i]
+            if batch is not None:
+                self._left_out[i] += len(batch)
+
+    def _note_left_out(self) -> None:
+        for i in self._unmarked:
+            if i in self._instants:
+                self._instants[i].skip(self._left_out[i])
+            self._left_out[i] = 0
 
     def tell(self) -> None:
         """Show the monitors all that has come."""
@@ -284,6 +300,7 @@ class Watching:
     def _look(self) -> None:
         """Who is awake now, and what need they be shown? The journals are empty."""
         n = len(self._schemas)
+        self._note_left_out()
         self._awake = []
         wake = [NEVER] * n
         columns: list[set[int] | None] = [None] * n
@@ -302,6 +319,7 @@ class Watching:
                 columns[j] = {*(columns[j] or ()), *those}
         for i in self._marked:
             columns[i] = columns[i] or set()
+        self._unmarked = [i for i in self._instants if i not in self._marked]
         self._wake = wake
         self._said = [(each.monitor.asleep_until, not each.monitor.k) for each in self._awake]
         self._shown = [None if c is None else tuple(sorted(c)) for c in columns]
@@ -454,6 +472,7 @@ class OfKey:
     def __init__(self, constraint: KConstraint) -> None:
         self.constraint = constraint
         self.k = 0
+        self.attention = "none"
 
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         """Nothing is to be learnt."""

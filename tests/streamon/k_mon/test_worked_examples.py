@@ -33,6 +33,8 @@ class Held:
     def observe(self, arrivals: Arrivals, parents: Arrivals | None = None) -> None:
         self._values += arrivals.values.tolist()
 
+    attention = "all"
+
     @property
     def asleep_until(self) -> int:
         return 0

@@ -120,6 +120,14 @@ class Estimate(SharedByCopies):
         left = int(self.state[words.ASLEEP] - self.state[words.ARRIVED])
         return self.unseen.next + left if left > 0 else 0
 
+    @property
+    def attention(self) -> str:
+        """How it looks at rows now."""
+        if self.state[words.ARRIVED] < self.state[words.ASLEEP]:
+            return "given up" if self.state[words.DORMANT] else "resting"
+        shift = int(self.state[words.SHIFT])
+        return f"1 in {1 << shift}" if shift else "all"
+
     def _new(self, arrivals: Arrivals) -> Arrivals:
         """The rows that nobody has shown yet. Those that were left out before are counted by their numbers."""
         state = self.state

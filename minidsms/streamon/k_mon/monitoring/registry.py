@@ -24,7 +24,7 @@ class SettingValues(Protocol):
     def __getitem__(self, name: str) -> Any: ...
 
 
-COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "broken", "used by", "saves bytes")
+COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "looked at", "broken", "used by", "saves bytes")
 
 
 class _Counted(Monitor, Protocol):
@@ -86,10 +86,10 @@ class ConstraintRegistry:
 
     def table(
         self, queries: Mapping[int, Sequence[str]] | None = None
-    ) -> list[tuple[str, str, str, str | None, int | None, int, str, int]]:
+    ) -> list[tuple[str, str, str, str | None, int | None, str, int, str, int]]:
         """A row for each constraint, see COLUMNS; by stream, attribute and kind. k is None where it is not used.
 
-        broken: how often k has had to be given up.
+        looked at: see `Monitor.attention`.  broken: how often k has had to be given up.
 
         queries: by the id of a user the names of the queries that it works for; one without is called by its own.
         """
@@ -105,8 +105,11 @@ class ConstraintRegistry:
             )
             saved = sum(user.saved_nbytes(constraint) for user in watched.users)
             attributes = ", ".join(constraint.attributes)
-            kind, k, broken = constraint.kind.value, watched.monitor.k, watched.monitor.increases
-            rows.append((constraint.stream, attributes, kind, constraint.edge, k, broken, ", ".join(users), saved))
+            monitor = watched.monitor
+            rows.append(
+                (constraint.stream, attributes, constraint.kind.value, constraint.edge, monitor.k, monitor.attention,
+                 monitor.increases, ", ".join(users), saved)
+            )  # fmt: skip
         return sorted(rows, key=lambda row: (row[0], row[1], row[2], row[3] or ""))
 
 
@@ -119,6 +122,11 @@ class Unwatched:
     @property
     def k(self) -> None:
         """Infinite."""
+
+    @property
+    def attention(self) -> str:
+        """None."""
+        return "none"
 
     @property
     def nbytes(self) -> int:

@@ -63,6 +63,14 @@ class UniqueMonitor(SharedByCopies):
                 self.state[words.IS_KEY] = 1
 
     @property
+    def attention(self) -> str:
+        """How it looks at rows now."""
+        state = self.state
+        if state[words.ARRIVED] < state[words.ASLEEP]:
+            return "resting" if state[words.IS_KEY] else "given up"
+        return f"1 in {1 << _SHARE_BITS}" if state[words.ARRIVED] >= state[words.WINDOW] else "all"
+
+    @property
     def asleep_until(self) -> int:
         """The number of the first row that it is to be shown; those before may be left out."""
         left = int(self.state[words.ASLEEP] - self.state[words.ARRIVED])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_a_constraint_is_watched_until_its_last_user_leaves() -> None:
     for user in (first, second, first):
         registry.watch(CA, user)
     registry.leave(CA, first)
-    assert [row[6] for row in registry.table()] == ["q2"]
+    assert [row[7] for row in registry.table()] == ["q2"]
     registry.leave(CA, second)
     assert registry.table() == []
     registry.leave(CA, second)
@@ -77,8 +77,27 @@ def test_show_constraints_lists_stream_kind_k_users_and_what_is_saved() -> None:
         assert held - db.memory.nbytes == monitors - constraints.nbytes > 0
         constraints.kinds = frozenset()
         assert constraints.watch(OAP, Join("q3")).k is None
-    assert table.columns == ("stream", "attribute", "constraint", "edge", "k", "broken", "used by", "saves bytes")
+    assert table.columns[4:] == ("k", "looked at", "broken", "used by", "saves bytes")
     assert list(table) == [
-        ("s", "a", "CA", None, 0, 0, "q1", 0),
-        ("t", "a", "RIDS", "s -> t", None, 0, "q1, q2", 123),
+        ("s", "a", "CA", None, 0, "all", 0, "q1", 0),
+        ("t", "a", "RIDS", "s -> t", None, "all", 0, "q1, q2", 123),
     ]
+
+
+def test_joins_of_different_windows_are_told_apart() -> None:
+    registry, user = ConstraintRegistry(), Join("q1")
+    for window in (None, (True, 600), (False, 50)):
+        registry.watch(replace(RIDS, window=window), user)
+    assert [row[3] for row in registry.table()] == ["s -> t", "s [RANGE 600] -> t", "s [ROWS 50] -> t"]
+
+
+def test_what_is_not_looked_at_says_why() -> None:
+    registry, user = ConstraintRegistry(), Join("q1")
+    kept, broken = registry.watch(RIDS, user), registry.watch(CA, user)
+    for each in (kept, broken):
+        each.need(user, 400, True)
+    random = np.random.default_rng(1)
+    for at in range(0, 10_000, 100):
+        kept.observe(arrivals(at, list(range(at, at + 100))), arrivals(at, []))
+        broken.observe(arrivals(at, random.integers(0, 3000, 100).tolist()))
+    assert {row[2]: row[4:6] for row in registry.table()} == {"CA": (None, "given up"), "RIDS": (0, "resting")}
