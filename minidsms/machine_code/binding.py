@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from minidsms.compile_time import COMPILED
 from minidsms.machine_code import environment, store
 from minidsms.machine_code.store import ObjectCode
 
@@ -68,7 +70,10 @@ class _Waiting:
     def __call__(self, *arguments: object) -> object:
         if self.bound is None:
             with _lock:
+                began, thread_began = time.perf_counter_ns(), time.thread_time_ns()
                 self.bound = self.bound or self._compiled()
+                COMPILED.wall_ns += time.perf_counter_ns() - began
+                COMPILED.thread_ns += time.thread_time_ns() - thread_began
         return self.bound(*arguments)
 
     def _compiled(self) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minidsms.compile_time import COMPILED
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
 from minidsms.queues import Queue
 
@@ -213,7 +214,7 @@ class Operator:
         """
         counters, consumed = self.counters, 0
         untimed = counters.untimed
-        start = 0 if untimed else perf_counter_ns()
+        start = 0 if untimed else perf_counter_ns() - COMPILED.wall_ns
         if self._emission is None:
             inputs = self.inputs
             until = inputs[0].progress if len(inputs) == 1 else self.available()
@@ -240,14 +241,14 @@ class Operator:
                 return 0
             counters.elements_in += consumed
             if untimed and consumed >= SMALL:
-                start = perf_counter_ns()
+                start = perf_counter_ns() - COMPILED.wall_ns
             self._emission = iter(self.process(batches, until))
         elif untimed:
-            start = perf_counter_ns()
+            start = perf_counter_ns() - COMPILED.wall_ns
         self._emit(self._emission)
         if start:
             stands_for_others = not untimed and consumed < SMALL and not self.times_every_run
-            counters.time(perf_counter_ns() - start, stands_for_others)
+            counters.time(max(0, perf_counter_ns() - COMPILED.wall_ns - start), stands_for_others)
         else:
             counters.untimed = untimed - 1
         return consumed

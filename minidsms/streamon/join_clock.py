@@ -1,4 +1,4 @@
-"""The processor time that a join takes, without what looks after its plan.
+"""The processor time that a join takes, without what looks after its plan, or makes machine code.
 
 Asking for it costs some microseconds where processor and caches have done something else since, as much as joining
 some elements: of small parts one in SAMPLED is timed, of others while nobody needs the time one in CALM, and counts for
@@ -8,6 +8,8 @@ as many. Invariant: `ns` never falls.
 from __future__ import annotations
 
 import time
+
+from minidsms.compile_time import COMPILED
 
 SMALL = 256
 """Elements of a part that is timed always."""
@@ -34,9 +36,9 @@ class JoinClock:
             self._calm_parts += 1
             self._times = 0 if self._calm_parts % CALM else CALM
         if self._times:
-            self._begun = time.thread_time_ns()
+            self._begun = time.thread_time_ns() - COMPILED.thread_ns
 
     def stop(self) -> None:
         """They have been, or some of them."""
         if self._times:
-            self.ns += self._times * (time.thread_time_ns() - self._begun)
+            self.ns += self._times * max(0, time.thread_time_ns() - COMPILED.thread_ns - self._begun)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minidsms.machine_code import helper, int64, kernel
+from minidsms import compile_time
+from minidsms.machine_code import binding, helper, int64, kernel
+from minidsms.machine_code.definition import definition_of
 
 _WEIGHT = 1000
 
@@ -170,3 +172,20 @@ def test_others_run_while_a_kernel_does() -> None:
         time.sleep(0.0001)
         turns += 1
     assert turns > 20, "each turn gives the interpreter's lock away, and gets it back before the kernel has ended"
+
+
+def test_the_time_that_a_kernel_takes_to_be_compiled_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slowly(self: binding._Waiting) -> Any:
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+        return lambda x: x
+
+    monkeypatch.setattr(binding._Waiting, "_compiled", slowly)
+    known = definition_of(total)
+    assert known is not None
+    waiting = binding._Waiting(known)
+    thread, wall, compiled = compile_time.thread_ns(), compile_time.wall_ns(), compile_time.COMPILED.thread_ns
+    assert waiting(7) == waiting(7) == 7
+    assert compile_time.COMPILED.thread_ns - compiled >= 20_000_000
+    assert compile_time.thread_ns() - thread < 20_000_000 and compile_time.wall_ns() - wall < 20_000_000

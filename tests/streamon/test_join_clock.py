@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from minidsms.compile_time import CompileTime
 from minidsms.streamon import join_clock
 from minidsms.streamon.join_clock import CALM, SAMPLED, SMALL, JoinClock
 
@@ -36,3 +37,16 @@ def test_while_nobody_waits_for_the_time_one_part_in_some_stands_for_the_others(
         clock.start(SMALL, is_calm=True)
         clock.stop()
     assert clock.ns == 3 * CALM * 5
+
+
+def test_the_time_in_which_machine_code_is_made_is_not_that_of_the_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join_clock, "COMPILED", compiled := CompileTime())
+    clock = JoinClock()
+    clock.start(SMALL)
+    compiled.thread_ns += 3
+    clock.stop()
+    assert clock.ns == 5 - 3
+    clock.start(SMALL)
+    compiled.thread_ns += 1000  # by another thread
+    clock.stop()
+    assert clock.ns == 5 - 3

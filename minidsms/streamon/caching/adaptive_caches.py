@@ -6,9 +6,9 @@ queries run altogether. A join that has no candidate under its orders is not loo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
 from minidsms.streamon.caching.adaptive_selection import CacheSelection, SelectionOptions, State
 from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan, Memory
@@ -141,17 +141,17 @@ class AdaptiveCaches:
 
     def _begin(self, part: Sequence[Batch | None]) -> None:
         """See what the pipelines do, and profile the caches that could pay then."""
-        began = time.thread_time_ns()
+        began = thread_ns()
         self._sampler.joined(part)
         self.profiler.observe()
         self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
         self.adaptation.reoptimizer = self._selection
-        self._adapting_ns += time.thread_time_ns() - began
+        self._adapting_ns += thread_ns() - began
 
     def _look(self, part: Sequence[Batch | None], instant: int) -> None:
         """Sample the part, and ask for caches where enough has passed for an answer."""
         assert self._selection is not None
-        began = time.thread_time_ns()
+        began = thread_ns()
         self._sampler.joined(part)
         if self._stands_aside == self._join.uses_orders:
             self._stands_aside = not self._join.uses_orders
@@ -163,7 +163,7 @@ class AdaptiveCaches:
                     self._watch.wake()
             else:
                 self.adaptation.reconsider(instant)
-        self._adapting_ns += time.thread_time_ns() - began
+        self._adapting_ns += thread_ns() - began
 
     def _is_affordable(self) -> bool:
         """Choosing caches has taken its share of the join's time at most. Where time is not measured, it always is."""

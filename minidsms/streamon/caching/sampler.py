@@ -11,12 +11,12 @@ are walked now and then, as much as takes SHARE of the join's time.  Babu 2005, 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch, Int64Array
 from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
 from minidsms.kernels.mjoin import IS_BAG, KEY, MASK
@@ -129,7 +129,7 @@ class PipelineSampler:
         share = PROFILING_SHARE if self._profiled else SHARE
         if self._measures_time and self.spent_ns > share * self._watch.joining_ns:
             return
-        began = time.thread_time_ns()
+        began = thread_ns()
         orders = self._join.plan.orders
         if orders != self._orders:
             self._orders = orders
@@ -148,7 +148,7 @@ class PipelineSampler:
                     keys = self._keys(i, arrived[i][-ROWS:], steps, checks, at, parts, CHANGED)
                     if len(keys):
                         self._changes.setdefault(spec, []).append(keys)
-        self.spent_ns += time.thread_time_ns() - began
+        self.spent_ns += thread_ns() - began
 
     def _arrived(self, i: int, batch: Batch | None) -> Int64Array:
         """The slots of a part's insertions, oldest first, as far as they still have their words."""

@@ -7,12 +7,12 @@ join graph is connected: a Cartesian product costs what it costs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
+from minidsms.compile_time import wall_ns
 from minidsms.elements import Batch
 from minidsms.operators.join_graph import Orders
 from minidsms.streamon.framework import Adaptation
@@ -114,7 +114,7 @@ class AdaptiveOrders:
 
     def _adapt(self, part: Sequence[Batch | None], instant: int) -> None:
         """Profile what is due, and take the orders that follow."""
-        start = time.perf_counter_ns()
+        start = wall_ns()
         arrived = [_insertions(batch) for batch in part]
         self._arrived += arrived
         profiled: list[int] = []
@@ -147,7 +147,7 @@ class AdaptiveOrders:
             after = self.executor.plan
             for i in profiled:
                 self._schedules[i].profiled(before[i] != after[i])
-            self.executor.profiling_ns += time.perf_counter_ns() - start
+            self.executor.profiling_ns += wall_ns() - start
 
     def _cost(self) -> float:
         """What an element of the join has taken so far, where time is measured."""

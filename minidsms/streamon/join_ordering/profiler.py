@@ -8,12 +8,12 @@ Invariant: nothing of the join is changed by it.  Babu 2005, sections 4.3.1, 5.2
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from minidsms.compile_time import thread_ns
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels.join_existence import join_existence
 from minidsms.operators.join_graph import JoinGraph
@@ -130,9 +130,9 @@ class JoinOrderProfiler:
 
 def _time(arguments: tuple[Any, ...]) -> int:
     """Nanoseconds that asking takes, of this thread: the processor is rarely alone."""
-    start = time.thread_time_ns()
+    start = thread_ns()
     join_existence(*arguments)
-    return time.thread_time_ns() - start
+    return thread_ns() - start
 
 
 def as_wanted(drops: BoolArray, wanted: Wanted, order: Order) -> BoolArray:

@@ -8,11 +8,11 @@ of more than six inputs, or of some that nothing links, keep the tree they begin
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
 
+from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
 from minidsms.operators.join_tree import MOST_SEARCHED, Tree
 from minidsms.operators.xjoin import XJoin
@@ -124,7 +124,7 @@ class AdaptiveTrees:
 
     def _measure(self, instant: int) -> None:
         """Measure the windows, and take the tree that follows. Later and later as long as nothing changes."""
-        start = time.thread_time_ns()
+        start = thread_ns()
         self.profiler.note(np.array(self.entered, np.int64))
         self.profiler.measure()
         self._has_looked, self._has_news = True, False
@@ -137,7 +137,7 @@ class AdaptiveTrees:
         else:
             self._interval = min(2 * self._interval, LONGEST * INTERVAL)
             self.reoptimizer.start_over()
-        self.executor.profiling_ns += time.thread_time_ns() - start
+        self.executor.profiling_ns += thread_ns() - start
 
     def _saved_by_caches(self) -> float:
         """Of what the pipelines of the flat tree cost."""

@@ -6,9 +6,9 @@ altogether. Until then, and for a single filter, the order is the one written.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from minidsms.compile_time import wall_ns
 from minidsms.elements import Int64Array
 from minidsms.expressions.filter_tests import compiler_is_loaded
 from minidsms.expressions.filters import TupleFilter
@@ -66,10 +66,10 @@ class FilterPipeline:
         if schedule is not None and self._profiler is not None:
             sampled = schedule.due(entering, self._is_affordable)
             if sampled is not None:
-                start = time.perf_counter_ns()
+                start = wall_ns()
                 self._profiler.profile(frame, rows, sampled, use_kernels)
                 schedule.profiled(self.adaptation.reconsider(instant))
-                self.profiling_ns += time.perf_counter_ns() - start
+                self.profiling_ns += wall_ns() - start
         result = self.executor.run(frame, rows, use_kernels)
         self.adaptation.passed(entering, instant)
         if schedule is not None and self._drop_rates.have_changed(self.executor.plan, self.executor.reached):
