@@ -19,6 +19,7 @@ from minidsms.plan.formats import FORMATS
 from minidsms.plan.held_back import held_back
 from minidsms.plan.input_names import input_names
 from minidsms.plan.logical import (
+    Entering,
     FirstArrival,
     GroupBy,
     MultiJoin,
@@ -196,6 +197,8 @@ def describe_node(node: Node) -> str:
             return node.op.value.title() + (" at every tick" if node.ticks else "")
         case WindowEvents():
             return f"Instants of [{window_text(node.spec, node.input)}]"
+        case Entering():
+            return "Entering"
         case FirstArrival():
             return "First Arrival"
         case Stop():

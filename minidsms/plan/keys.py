@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, WindowKind
 from minidsms.cql.catalog import Catalog
-from minidsms.plan.logical import GroupBy, SemiJoin
+from minidsms.plan.logical import Entering, GroupBy, SemiJoin
 
 Key = frozenset[int]
 """Columns, by number."""
@@ -30,7 +30,7 @@ def keys_of(node: Node, catalog: Catalog) -> list[Key]:
             return _declared(catalog.relations[node.name.lower()].key)
         case bound.Window(spec=spec) if spec.kind is WindowKind.PARTITION and spec.rows == 1:
             return [frozenset(spec.keys), *keys_of(node.input, catalog)]
-        case bound.Window() | bound.Filter():
+        case bound.Window() | bound.Filter() | Entering():
             return keys_of(node.input, catalog)
         case SemiJoin():
             return keys_of(node.left, catalog)

@@ -194,6 +194,17 @@ class ReducedJoin(MultiJoin):
 
 
 @dataclass(frozen=True, eq=False)
+class Entering(Node):
+    """A window's rows as they enter it: a stream (see `operators.entering`)."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
 class KeepArrival(Node):
     """A window's rows with their arrival numbers as a last column (see `operators.arrival`)."""
 

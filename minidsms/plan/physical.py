@@ -34,6 +34,7 @@ from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.logical import (
+    Entering,
     FirstArrival,
     GroupBy,
     KeepArrival,
@@ -303,6 +304,10 @@ class PhysicalPlanner:
                 return self._set_operation(node)
             case ToStream():
                 return self._to_stream(node)
+            case Entering():
+                from minidsms.operators.entering import Entering as EnteringOperator
+
+                return EnteringOperator(self._queue(node.input))
             case KeepArrival():
                 return arrival.KeepArrival(self._queue(node.input), self._operator(node.input).is_fifo)
             case RestoreArrival():

@@ -19,6 +19,7 @@ from minidsms.cql.functions import can_fail
 from minidsms.elements import Schema
 from minidsms.operators.operator import Operator
 from minidsms.plan.logical import (
+    Entering,
     FirstArrival,
     GroupBy,
     KeepArrival,
@@ -72,7 +73,7 @@ def shape_of(node: Node) -> Hashable | None:
             return "set operation", node.op, node.all
         case ToStream():
             return "to stream", node.op, node.ticks, node.ordered
-        case KeepArrival() | RestoreArrival() | FirstArrival():
+        case Entering() | KeepArrival() | RestoreArrival() | FirstArrival():
             return type(node).__name__
         case _:
             return None

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind
+from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind, WindowSpec
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
 from minidsms.elements import Field, Schema, Type
@@ -24,6 +24,7 @@ from minidsms.expressions import print_expression
 from minidsms.plan.active_partitions import keep_active_partitions
 from minidsms.plan.keys import Key, key_among, keys_of, shown_by
 from minidsms.plan.logical import (
+    Entering,
     MultiJoin,
     ReducedJoin,
     Stop,
@@ -79,7 +80,7 @@ class _Input:
     """
 
     stream: Node
-    spec: bound.WindowSpec | None
+    spec: WindowSpec | None
     columns: tuple[Expr, ...]
     passing: tuple[Expr, ...] = ()
 
@@ -233,7 +234,7 @@ def _why_not_merged(join: bound.Join, catalog: Catalog, mode: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ inputs
 
 
-def _input(node: Node, spec: bound.WindowSpec | None) -> _Input:
+def _input(node: Node, spec: WindowSpec | None) -> _Input:
     """What stands below a window, filtered and projected; or a relation. spec: where given, the node is the stream."""
     if isinstance(node, bound.Filter) and not can_fail(node.condition):
         below = _input(node.input, spec)
@@ -246,7 +247,24 @@ def _input(node: Node, spec: bound.WindowSpec | None) -> _Input:
             return _Input(node.input, node.spec, column_refs(node.input.schema))
         if node.spec.kind is not WindowKind.PARTITION:
             return _input(node.input, node.spec)  # filters commute with a RANGE (docs/semantics W8)
+    if spec is None and isinstance(node, bound.Window) and node.spec.kind is WindowKind.RANGE:
+        return _sliding(node)
     return _Input(node, spec, column_refs(node.schema))
+
+
+def _sliding(node: bound.Window) -> _Input:
+    """A range that slides is a plain one over the stream of its rows at the multiples of L, if L divides its length:
+    a row that comes in at b leaves at b + T (docs/semantics W6). Those that wait for b stand in a window as short as
+    can be.
+    """
+    range_, slide = node.spec.range_ or 0, node.spec.slide
+    assert slide is not None
+    if not range_ or range_ % slide:
+        return _Input(node, None, column_refs(node.schema))
+    below = _input(node.input, WindowSpec(WindowKind.RANGE, range_))
+    stream = below.stream
+    short = bound.Window(stream.schema, stream, WindowSpec(WindowKind.RANGE, slide, slide=slide), node.name)
+    return dataclasses.replace(below, stream=Entering(stream.schema, short))
 
 
 def _source(each: _Input) -> tuple[str, tuple[str, ...]]:
@@ -264,10 +282,14 @@ def _source(each: _Input) -> tuple[str, tuple[str, ...]]:
             filters.append(node.condition)
         node = node.inputs[0]
     names = tuple(e.name.lower() if isinstance(e, bound.ColumnRef) else print_expression(e) for e in columns)
+    entering = ""
+    if isinstance(node, Entering) and isinstance(node.input, bound.Window):
+        # Its rows come later than they do to others, and so have other distances.
+        entering, node = f" slide {node.input.spec.slide}", node.input.input
     if not isinstance(node, bound.BaseStream):
         return "", names
     dropped = "".join(f" where {print_expression(f)}" for f in filters)
-    return node.name.lower() + dropped, names
+    return node.name.lower() + entering + dropped, names
 
 
 def _stream(each: _Input, condition: Expr | None) -> Node:
