@@ -76,7 +76,6 @@ class JoinWatch:
         self._streamon = streamon
         self._clock = clock
         self._due_at = 0
-        self._calm_until = 0
         self._tick_at = TICK
         self._ticks = 0
         self._counted = [0] * n
@@ -89,7 +88,7 @@ class JoinWatch:
 
     def wake(self) -> None:
         """Something was found that others should know: ask everybody after the next part."""
-        self._due_at = self._calm_until = 0
+        self._due_at = 0
         for each in self.adapting:
             each.due_at = 0
 
@@ -101,7 +100,7 @@ class JoinWatch:
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
         if self._clock is not None:
-            self._clock.start(elements, self.elements < self._calm_until)
+            self._clock.start(elements)
         if self._streamon.forcing is None:
             return elements if self._due_at > self.elements else min(elements, BUSY)
         return min((each.adaptation.limit(elements) for each in self.adapting), default=elements)
@@ -126,13 +125,12 @@ class JoinWatch:
             self._tick_at = elements + TICK
             self._look_at_signals()
         is_forced = self._streamon.forcing is not None
-        due_at = elements + LONGEST_REST
+        due_at = self._tick_at
         for each in self.adapting:
             if is_forced or elements >= each.due_at:
                 each.look(part, min(int(batch.ts[0]) for batch in part if batch is not None))
             due_at = min(due_at, each.due_at)
-        self._calm_until = due_at
-        self._due_at = min(due_at, self._tick_at)
+        self._due_at = due_at
 
     def _look_at_signals(self) -> None:
         arrived = list(self.arrived)

@@ -6,7 +6,7 @@ import pytest
 
 from minidsms.compile_time import CompileTime
 from minidsms.streamon import join_clock
-from minidsms.streamon.join_clock import CALM, SAMPLED, SMALL, JoinClock
+from minidsms.streamon.join_clock import SAMPLED, SMALL, JoinClock
 
 
 @pytest.fixture(autouse=True)
@@ -29,14 +29,6 @@ def test_of_small_parts_one_stands_for_many() -> None:
         clock.start(1)
         clock.stop()
     assert clock.ns == 3 * SAMPLED * 5
-
-
-def test_while_nobody_waits_for_the_time_one_part_in_some_stands_for_the_others() -> None:
-    clock = JoinClock()
-    for _ in range(3 * CALM):
-        clock.start(SMALL, is_calm=True)
-        clock.stop()
-    assert clock.ns == 3 * CALM * 5
 
 
 def test_the_time_in_which_machine_code_is_made_is_not_that_of_the_join(monkeypatch: pytest.MonkeyPatch) -> None:

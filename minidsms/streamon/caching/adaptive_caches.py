@@ -28,8 +28,7 @@ SHARE = 0.01
 PROMISED = 0.1
 """... and of the time that the caches profiled would save at best, this share more ..."""
 CREDIT_NS = 1_000_000
-"""... beyond this much, for the first choice, and again whenever the inputs begin to bring other shares of the elements
-..."""
+"""... beyond this much whenever the inputs begin to bring other shares of the elements ..."""
 URGENT_SHARE = 0.04
 """... unless that happens so often that it would take more than this share besides."""
 
@@ -76,7 +75,7 @@ class AdaptiveCaches:
         self._adapting_ns = 0
         self._pause = self._options.interval
         self._stands_aside = False
-        self._credit_ns = float(CREDIT_NS)
+        self._credit_ns = 0.0
         self._looked_at = 0
         # Settings are followed after so many elements at most.
         self._most_rest = LONGEST_REST if self._measures_time else self._pause

@@ -25,6 +25,10 @@ from minidsms.streamon.stream_monitor import StreaMon
 
 WORTH_ELEMENTS = 32_768
 """Elements before the first look."""
+FIRST_NS = (0, 0, 0, 700_000, 900_000, 2_500_000, 10_000_000)
+"""What the first look takes, about, by the number of inputs ..."""
+PROMISED = 0.1
+"""... which is to be no more than this share of the time that the best tree could have saved so far."""
 INTERVAL = 10_000
 """Elements between two looks (I of Babu 2005, section 5.5.5)."""
 CHANGE = 0.5
@@ -117,10 +121,19 @@ class AdaptiveTrees:
         if self._has_looked and abs(self._saved_by_caches() - self._known_saving) > NEW_SAVING:
             self._has_news = True
         if not self._has_looked or not executor.measures_time:
-            return elements >= (INTERVAL if self._has_looked else WORTH_ELEMENTS)
+            return elements >= (INTERVAL if self._has_looked else WORTH_ELEMENTS) and self._is_promising()
         if self._has_news:
             return elements >= ENOUGH and executor.profiling_ns < URGENT_SHARE * executor.spent()[0]
         return elements >= self._interval and executor.profiling_ns < SHARE * executor.spent()[0]
+
+    def _is_promising(self) -> bool:
+        """A first look is worth its time: no tree saves what every plan does with elements and tuples."""
+        if self._has_looked or not self.executor.measures_time:
+            return True
+        ns, elements = self.executor.spent()
+        _, _, taken, put_out = self._join.work()
+        least = self.reoptimizer.unit.element + self.reoptimizer.unit.tuple * put_out / max(1, taken)
+        return PROMISED * (ns - least * elements) >= FIRST_NS[self._join.graph.n]
 
     def _measure(self, instant: int) -> None:
         """Measure the windows, and take the tree that follows. Later and later as long as nothing changes."""

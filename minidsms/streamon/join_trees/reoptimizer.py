@@ -40,8 +40,8 @@ class Kind(Enum):
 
 class TreeReoptimizer:
     """deletes: elements that leave are joined too.  enters: the inputs are streams with ranges, and only what enters
-    them is joined.  expected: what plans are thought to cost, by kind; measured: what the present one did; both when
-    last looked at.
+    them is joined.  unit: what steps cost.  expected: what plans are thought to cost, by kind; measured: what the
+    present one did; both when last looked at.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TreeReoptimizer:
         self._executor = executor
         self._saving = saving
         self._has_caches = has_caches
-        self._enters = enters
+        self.unit = ALIKE if not executor.measures_time else ENTERING if enters else MEASURED
         self._profiler = profiler
         self._deletes = deletes
         self._banned: dict[tuple[Tree, Kind], tuple[int, int]] = {}
@@ -98,9 +98,10 @@ class TreeReoptimizer:
         executor, profiler = self._executor, self._profiler
         join = executor.join
         orders: Orders = join.orders
-        unit = ALIKE if not executor.measures_time else ENTERING if self._enters else MEASURED
-        costs = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, unit)
-        of_pipelines = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, unit, self._saving())
+        costs = TreeCosts(join.graph, profiler.sizes.of, profiler.rates, self._deletes, self.unit)
+        of_pipelines = TreeCosts(
+            join.graph, profiler.sizes.of, profiler.rates, self._deletes, self.unit, self._saving()
+        )
         pipelines = flat(join.graph.n)
         best_tree, best_cost = costs.best(orders, executor.binary, keeps=True)
         models = {
