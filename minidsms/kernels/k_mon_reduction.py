@@ -26,11 +26,13 @@ from minidsms.kernels.k_mon_join import (
     CLOCK,
     CLUSTER,
     COUNT,
+    END,
     HEADS,
     HI,
     LENGTH,
     LO,
     NEXT,
+    NUMBER,
     PART,
     PARTS_END,
     RANGE,
@@ -315,6 +317,55 @@ def pack_in_place(figures, of_stream, sides, cells, heads, verdicts, begin, forw
                         cells[base + held * stride + w] = cells[base + slot * stride + w]
                 held += 1
         figures[i, LO], figures[i, HI] = 0, held
+
+
+@kernel(f"void({_INT}, int64[::1], int64[::1], {_INT}, int64[::1], int32[::1], int64, {_INT}, int64[::1], int32[::1])")
+def insert_rows(figures, of_stream, parts, sides, cells, heads, i, back, slots, forward):  # type: ignore[no-untyped-def]
+    """Put rows among those of stream i, in the order of their clocks, and into their buckets; there is room.
+
+    back: (m, stride), in that order.  slots: (m,) where they will stand is written here.  forward: room for a word for
+    each row of the stream: where it will stand, if it moves.
+    O(rows behind the first of them), and the buckets of the stream.
+    """
+    base, stride, low, high = figures[i, BASE], figures[i, STRIDE], figures[i, LO], figures[i, HI]
+    clock = max(figures[i, NUMBER], int64(0))
+    left = len(back)
+    first = figures[i, END]  # of those that move
+    while left > 0:
+        slot = first - 1
+        if slot >= low and (slot >= high or cells[base + slot * stride + clock] > back[left - 1, clock]):
+            for w in range(stride):
+                cells[base + (slot + left) * stride + w] = cells[base + slot * stride + w]
+            forward[slot] = slot + left
+            first = slot
+        else:
+            left -= 1
+            slots[left] = slot + 1 + left
+            for w in range(stride):
+                cells[base + slots[left] * stride + w] = back[left, w]
+    figures[i, HI] += len(back)
+    figures[i, END] += len(back)
+    for y in range(figures[i, SIDE], figures[i, SIDES_END]):
+        s = of_stream[y]
+        following = sides[s, NEXT]
+        for slot in range(first, high):
+            at = base + int64(forward[slot]) * stride
+            if cells[at + 1] != UNLINKED and cells[at + following] >= first:
+                cells[at + following] = forward[cells[at + following]]
+        begin = sides[s, HEADS]
+        for b in range(begin, begin + (int64(1) << (64 - sides[s, SHIFT]))):
+            if heads[b] >= first:
+                heads[b] = forward[heads[b]]
+        for x in range(len(back)):
+            b = begin + bucket(_hash(cells, base + slots[x] * stride, parts, sides, s), sides[s, SHIFT])
+            younger, older = int64(-1), int64(heads[b])
+            while older > slots[x]:
+                younger, older = older, cells[base + older * stride + following]
+            cells[base + slots[x] * stride + following] = older
+            if younger < 0:
+                heads[b] = slots[x]
+            else:
+                cells[base + younger * stride + following] = slots[x]
 
 
 @kernel(f"void({_INT}, int64[::1], int64)")

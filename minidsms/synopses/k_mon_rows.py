@@ -309,25 +309,31 @@ class KMonRows:
 
         back: (m, STRIDE) of each stream; rows from before there was a mask of NULLs lack it.
         """
-        n = len(back)
-        waiting = [self.view(i, int(self.figures[i, HI]), int(self.figures[i, END])).copy() for i in range(n)]
+        if any(rows is not None and self.room(i) < len(rows) for i, rows in enumerate(back)):
+            self._move_waiting([0 if rows is None else len(rows) for rows in back])
+        for i, rows in enumerate(back):
+            if rows is None:
+                continue
+            wide = np.zeros((len(rows), int(self.figures[i, STRIDE])), np.int64)
+            wide[:, : rows.shape[1]] = rows
+            wide = wide[np.argsort(wide[:, max(int(self.figures[i, NUMBER]), 0)], kind="stable")]
+            reduction.insert_rows(
+                self.figures, self.of_stream, self.parts, self.sides, self.cells, self.heads, i, wide,
+                np.empty(len(rows), np.int64), np.empty(int(self.figures[i, END]), np.int32),
+            )  # fmt: skip
+            self._packed[i] += len(rows)
+
+    def _move_waiting(self, needs: Sequence[int]) -> None:
+        """Make room for so many rows of each stream while others wait to be taken in."""
+        ends = self.figures[:, [HI, END]].tolist()
+        waiting = [self.view(i, high, end).copy() for i, (high, end) in enumerate(ends)]
         self.figures[:, END] = self.figures[:, HI]
         # The room that is left is for rows about to come, and stays.
-        self.make_room([self.room(i) + (0 if rows is None else len(rows)) for i, rows in enumerate(back)])
-        for i, rows in enumerate(back):
+        self.make_room([self.room(i) + need for i, need in enumerate(needs)])
+        for i, rows in enumerate(waiting):
             high = int(self.figures[i, HI])
-            if rows is not None:
-                high += len(rows)
-                held = self.view(i, 0, high)
-                held[-len(rows) :] = 0
-                held[-len(rows) :, : rows.shape[1]] = rows
-                clock = held[:, max(int(self.figures[i, NUMBER]), 0)]
-                held[:] = held[np.argsort(clock, kind="stable")]
-            end = high + len(waiting[i])
-            self.figures[i, [HI, END]] = high, end
-            self.view(i, high, end)[:] = waiting[i]
-        self.heads[:] = -1
-        kernels.link_all(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
+            self.figures[i, END] = high + len(rows)
+            self.view(i, high, high + len(rows))[:] = rows
 
     def begins(self) -> Int64Array:
         """Where each stream's rows begin in an array with a place for every row."""
