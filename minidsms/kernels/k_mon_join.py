@@ -577,6 +577,40 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     return found
 
 
+@kernel(
+    f"void({_INT}, {_INT}, int64[::1], {_INT}, int64[::1], int32[::1], {_INT}, {_INT}, int64[::1], int64, {_INT},"
+    f" int64[::1], {_INT}, {_INT}, int64[::1], {_INT}, int64[::1], int8[::1])"
+)
+def keep_results(  # type: ignore[no-untyped-def]
+    figures, sides, parts, steps, cells, heads, outs, walks, state, i, results, free, heap_keys, heap_slots, sizes,
+    out, out_ts, out_sign,
+):  # fmt: skip
+    """Keep all results that hold now; each has a row of stream i. out: a row of room.
+
+    state[STATUS] is GROW when there is no place for one more: call again. Between two instants only.
+    """
+    slot, depth = state[SLOT], state[DEPTH]
+    status = DONE
+    while status == DONE and (depth >= 0 or slot < figures[i, HI]):
+        if depth < 0:
+            at = figures[i, BASE] + slot * figures[i, STRIDE]
+            if cells[at + 1] != UNLINKED:
+                s = steps[i, 0]
+                walks[1, i] = slot
+                walks[0, 0] = heads[_bucket(cells, at, parts, sides, s, s ^ 1)]
+                depth = int64(0)
+        elif state[TOP] == 0:
+            status = GROW
+        else:
+            depth, _ = _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth)
+            if depth >= 0:
+                _put_out(figures, cells, outs, walks, state, 1, out, out_ts, out_sign, 0)
+                _keep_result(figures, cells, walks, state, results, free, heap_keys, heap_slots, sizes, out[0])
+        if depth < 0:
+            slot += 1
+    state[SLOT], state[DEPTH], state[STATUS] = slot, depth, status
+
+
 @kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1])")
 def link_all(figures, of_stream, sides, parts, cells, heads):  # type: ignore[no-untyped-def]
     """Fill empty buckets with the rows of all windows."""

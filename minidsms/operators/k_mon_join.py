@@ -17,7 +17,7 @@ Invariant: what is held, and the results that hold, decide every answer to come.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -168,6 +168,10 @@ class KMonJoin(Operator):
             self.reduction.may_adapt = may_adapt
             if not is_lossy:
                 self.reduction.forced = forced
+        self._follows_keys = (
+            self.deletions == PROBED and self.reduction is not None and not (has_changes or self.unique)
+        )
+        """How deletions come depends on keys that are found."""
         self.notices: list[str] = []
         """What has turned out about the inputs that their declarations deny."""
         self._told_of: set[int] = set()
@@ -347,9 +351,41 @@ class KMonJoin(Operator):
             self.reduction.collect(until, needs)
             if self.reduction.trouble not in ("", self._told_trouble):
                 self._tell_trouble(self.reduction.trouble)
+            if self._follows_keys:
+                self._follow_keys()
         else:
             reduction.expire(self.rows.figures, self.rows.cells, until)
             self.rows.make_room(needs)
+
+    def _follow_keys(self) -> None:
+        """Where keys that were found leave one root, keep the results that hold, no more of them than its rows, and let
+        go the rows that they were made of; else keep those rows. What has gone for good forbids the way back.
+        """
+        assert self.reduction is not None
+        keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
+        edges = [replace(e, left_key=keys[2 * n], right_key=keys[2 * n + 1]) for n, e in enumerate(self.edges)]
+        roots = orientation(len(self.inputs), edges)[1]
+        if len(roots) == 1 and self.deletions == PROBED:
+            self._keep_results(roots[0])
+            self.deletions, self.reduction.keeps_full = KEPT, False
+        elif len(roots) > 1 and self.deletions == KEPT and not self.trusts_keys:
+            self.reduction.bring_back()
+            self.results = KeptResults(len(self.outputs_of), self.rows.heaps)
+            self.deletions, self.reduction.keeps_full = PROBED, True
+
+    def _keep_results(self, root: int) -> None:
+        """Keep those that hold now; their rows are all in memory."""
+        rows, results, state = self.rows, self.results, self._state
+        state[SLOT], state[STATUS] = rows.figures[root, kernels.LO], GROW
+        while state[STATUS] == GROW:
+            state[TOP] = results.top
+            kernels.keep_results(
+                rows.figures, rows.sides, rows.parts, self._steps, rows.cells, rows.heads, self._outs, self._walks,
+                state, root, results.rows, results.free, results.keys, results.places, results.sizes, *self._buffers,
+            )  # fmt: skip
+            results.top = int(state[TOP])
+            if state[STATUS] == GROW:
+                results.grow()
 
     def _tell_trouble(self, trouble: str) -> None:
         """Rows that are not needed stay all the same."""

@@ -34,7 +34,7 @@ class Spill:
 
     def __init__(self, sides: Sequence[int], clock_at: Sequence[int], texts: Sequence[Sequence[int]]) -> None:
         self._texts = [list(places) for places in texts]
-        self._clock_at = list(clock_at)
+        self.clock_at = list(clock_at)
         self._file = SpillFile()
         self._logs = [RowLog(self._file) for _ in sides]
         self._indexes = [[SpillIndex(self._file) for _ in range(n)] for n in sides]
@@ -72,7 +72,7 @@ class Spill:
             return
         log = self._logs[i]
         self.written += len(rows)
-        first = log.append(rows, int(rows[:, self._clock_at[i]].max()))
+        first = log.append(rows, int(rows[:, self.clock_at[i]].max()))
         for n, index in enumerate(self._indexes[i]):
             at = np.flatnonzero((closed >> n) & 1)
             index.add(keys[n, at], at + first, log.first)
@@ -90,7 +90,7 @@ class Spill:
             return None
         gone.update(numbers.tolist())
         rows = stacked(log.read(numbers))
-        rows = rows[rows[:, self._clock_at[i]] >= present]
+        rows = rows[rows[:, self.clock_at[i]] >= present]
         self.returned += len(rows)
         return rows if len(rows) else None
 

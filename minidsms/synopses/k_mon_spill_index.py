@@ -99,7 +99,7 @@ class SpillIndex:
         if count > len(into):
             into = np.empty(count, np.int64)
             find_rows(self._bits, self._bounds, self._runs, words, self._young, self._held, keys, first, into)
-        return np.unique(into[:count])
+        return np.unique(into[:count]) if count else _NONE
 
     def entries(self, first: int) -> Int64Array:
         """(2, m): keys and numbers of the rows from `first` on."""

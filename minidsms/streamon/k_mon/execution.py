@@ -285,6 +285,10 @@ class StateReduction:
         self.refute(found)
         return found
 
+    def bring_back(self) -> None:
+        """All that can be found again comes back; no rows wait to be taken in."""
+        self.returning.merge(self.returning.all(self._present))
+
     def refute(self, found: Found) -> None:
         """Tell the monitors what turned out to be wrong."""
         if self.watching is not None:

@@ -235,7 +235,20 @@ class Returning:
             if count <= len(slots):
                 break
             slots = np.empty(count, np.int64)
+        if not count:
+            return rows.view(i, 0, 0)
         return rows.view(i, 0, int(rows.figures[i, HI]))[np.unique(slots[:count])]
+
+    def all(self, present: Callable[[int], int]) -> Found:
+        """All rows that are out of memory and in their windows; nothing is out of memory then. See `find`."""
+        found = Found([[] for _ in self._sides])
+        for i, own in enumerate(found.rows):
+            rows = self.spill.all(i)
+            if rows is not None:
+                own.append(rows[rows[:, self.spill.clock_at[i]] >= present(i), 1:])
+                self.spill.returned += len(own[0])
+        self.spill.close()
+        return found
 
     def merge(self, found: Found) -> None:
         """Hold what came back among the others; no rows wait to be taken in."""
