@@ -1,4 +1,4 @@
-"""A key that is found, and declared by nobody, lets rows go whose results hold; where it breaks they are there again."""
+"""A key that is found, and declared by nobody, lets rows of results go; where it breaks they are there again."""
 
 from __future__ import annotations
 
