@@ -130,11 +130,11 @@ class AdaptiveCaches:
             self._rest()
         elif self._selection is not None:
             elements = self.executor.elements
-            if self._is_affordable() and elements >= self._looked_at + self._selection.pause:
+            if elements >= self._looked_at + self._selection.pause and not self._waits():
                 self._looked_at = elements
                 self._look(part, instant)
-            if self._is_affordable():
-                self.due_at = min(self._looked_at + self._selection.pause, elements + self._most_rest)
+            due_at = max(self._looked_at + self._selection.pause, elements + self._waits())
+            self.due_at = min(due_at, elements + self._most_rest)
         elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
             self._begin(part)
 
@@ -164,12 +164,17 @@ class AdaptiveCaches:
                 self.adaptation.reconsider(instant)
         self._adapting_ns += thread_ns() - began
 
-    def _is_affordable(self) -> bool:
-        """Choosing caches has taken its share of the join's time at most. Where time is not measured, it always is."""
-        if not self._measures_time:
-            return True
+    def _waits(self) -> int:
+        """Elements until choosing caches has taken its share of the join's time at most. Where time is not measured,
+        nothing is waited for.
+        """
+        joining_ns, elements = self.executor.spent()
+        if not self._measures_time or not joining_ns:
+            return 0
         promise = 0.0 if self._selection is None else self._selection.promise
-        return self._adapting_ns < self._credit_ns + (SHARE + PROMISED * promise) * self.executor.joining_ns
+        share = SHARE + PROMISED * promise
+        missing = (self._adapting_ns - self._credit_ns) / share - joining_ns
+        return max(0, int(missing * elements / joining_ns))
 
     def _rest(self) -> None:
         """The plan must stay as it is: nothing is profiled until it is free again."""
