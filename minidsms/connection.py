@@ -93,6 +93,9 @@ class Connection(Archiving, ReadsSources):
         self._networks: dict[str, Network] = {}
         self.streamon = StreaMon(self.settings)
         self.streamon.warn = self.warnings.append
+        self.streamon.queries_of = lambda operator: [
+            query.name for query in self.queries.values() if any(each is operator for each in query.network.operators)
+        ]
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
         self.reading = SourceList(self.tick_ns)
         self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()))

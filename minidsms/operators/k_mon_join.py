@@ -112,7 +112,7 @@ class KMonJoin(Operator):
         is_lossy: bool = False, trusts_keys: bool = False, names: Sequence[str] | None = None,
         sources: Sequence[Source] | None = None, monitors: Monitors | None = None,
         may_adapt: Callable[[], bool] | None = None, texts: TextDictionary | None = None,
-        tell: Callable[[int, str], None] | None = None, warn: Callable[[str], None] | None = None,
+        tell: Callable[[KMonJoin, int, str], None] | None = None, warn: Callable[[str], None] | None = None,
         forced: Random | None = None, collects_always: bool = False,
     ) -> None:  # fmt: skip
         """for_istream: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
@@ -349,6 +349,7 @@ class KMonJoin(Operator):
         needs = [0] * len(self.inputs) if needs is None else needs
         if self.reduction is not None:
             self.reduction.collect(until, needs)
+            self._doubt(until)
             if self.reduction.trouble not in ("", self._told_trouble):
                 self._tell_trouble(self.reduction.trouble)
             if self._follows_keys:
@@ -459,13 +460,24 @@ class KMonJoin(Operator):
 
     def _tell(self, instant: int, i: int, text: str) -> None:
         """A declared key of an input is violated."""
-        message = f"KEY of {self.names[i]} is violated: {text}"
+        message = f"KEY of {self.names[i]}{_window_text(self.windows[i])} is violated: {text}"
         if self.trusts_keys and not self.is_lossy and self.windows[i].clock != CHANGES:
             self.fail(instant, f"{message}; declare the stream without it, or SET k_mon = 'exact'")
             return
         self.notices.append(message)
         if self.tell is not None:
-            self.tell(instant, message)
+            self.tell(self, instant, message)
+
+    def _doubt(self, instant: int) -> None:
+        """Whoever watches declared keys has seen that some are none, by rows of which nothing is held."""
+        assert self.reduction is not None
+        violated, sides = self.reduction.violated, self.rows.sides
+        for s in self.reduction.doubted - violated:
+            i = int(sides[s, kernels.STREAM])
+            is_known = any(sides[t, kernels.STREAM] == i for t in violated)
+            violated.add(s)
+            if not is_known:
+                self._tell(instant, i, "a value of it has come a second time, after its first row had left the window")
 
     def _row_text(self, i: int, row: Int64Array, names: Sequence[str]) -> list[str]:
         return [self._text(i, c, self.rows.column(i, row, c), 0, names) for c in self.rows.columns[i]]
@@ -536,6 +548,10 @@ class KMonJoin(Operator):
         """Ask no monitor any more, and give up files."""
         if self.reduction is not None:
             self.reduction.close()
+
+
+def _window_text(window: Window) -> str:
+    return {RANGE: f" [RANGE {window.length}]", ROWS: f" [ROWS {window.length}]"}.get(window.clock, "")
 
 
 def windows_of(specs: Sequence[WindowSpec | None]) -> list[Window]:

@@ -38,7 +38,7 @@ def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon,
         monitors=streamon.constraints if streamon.is_adaptive else None,
         may_adapt=lambda: streamon.is_adaptive,
         texts=texts,
-        tell=lambda instant, text: streamon.note_violation(instant, operator, text),
+        tell=lambda join, instant, text: streamon.note_violation(instant, join, operator, text),
         warn=streamon.warn,
         forced=None if forcing is None else Random(forcing.seed),
     )

@@ -6,7 +6,7 @@ running queries too: their plans stay what they are.  Babu 2005, section 3.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from minidsms.elements import MIN_INSTANT
@@ -28,8 +28,9 @@ class SettingValues(Protocol):
 class StreaMon:
     """plan_log: of all queries.  forcing: None but in tests (`minidsms.testing.forced_switching`).
 
-    constraints: those that queries watch.  warn: is given what authors of declarations should know.  instant:
-    the last one at which a plan was looked at.  decisions_kept: per place.
+    constraints: those that queries watch.  warn: is given what authors of declarations should know.  queries_of: the
+    names of the queries that an operator works for.  instant: the last one at which a plan was looked at.
+    decisions_kept: per place.
     """
 
     decisions_kept = 10_000
@@ -41,13 +42,16 @@ class StreaMon:
         self.forcing: ForcedSwitching | None = None
         self.instant = MIN_INSTANT
         self.warn: Callable[[str], Any] = _nobody
+        self.queries_of: Callable[[object], Sequence[str]] = lambda operator: ()
 
-    def note_violation(self, instant: int, operator: str, text: str) -> None:
-        """The data violate a declaration on which an operator relied; it goes on without. text: which, and by what
-        rows.
+    def note_violation(self, instant: int, operator: object, name: str, text: str) -> None:
+        """The data violate a declaration on which an operator relied; it goes on without. name: the operator's.  text:
+        which, and by what rows.
         """
-        self.warn(text)
-        self.plan_log.add(instant, ("", operator, "k-Mon"), text, ("the key is relied on", "the key is watched"))
+        queries = self.queries_of(operator)
+        self.warn(f"{', '.join(queries)}: {text}" if queries else text)
+        where = queries[0] if queries else "", name, "k-Mon"
+        self.plan_log.add(instant, where, text, ("the key is relied on", "the key is watched"))
 
     @property
     def is_adaptive(self) -> bool:

@@ -76,6 +76,8 @@ class StateReduction:
         """Of each side, whether it is one of a relation; constant."""
         self.violated: set[int] = set()
         """The sides of declared keys of which two rows have been seen to agree."""
+        self.doubted: set[int] = set()
+        """Those of declared keys that are none as far as is watched, and are not trusted all the same."""
         self._unique = unique or {}
         self.returning = Returning(rows, self._unique)
         self.spill = self.returning.spill
@@ -171,6 +173,8 @@ class StateReduction:
                 found = self.watching.keys(forced)
                 if self.trusts_keys:
                     found = [a or bool(b) for a, b in zip(found, keys)]
+                elif forced is None:
+                    self.doubted = {s for s, is_key in enumerate(found) if self.declared[s] and not is_key}
                 keys = found
                 self.watching.take_keys(keys)
                 if self.watching.reckon(self.rows.figures, until):

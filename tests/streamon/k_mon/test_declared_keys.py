@@ -21,6 +21,7 @@ def db() -> Iterator[Connection]:
         connection.execute("CREATE STREAM T (a INTEGER, w TEXT) KEY (a)")
         connection.execute("CREATE RELATION R (a INTEGER) KEY (a)")
         connection.execute("CREATE RELATION Q (a INTEGER)")
+        connection.execute("CREATE RELATION U (a INTEGER, x INTEGER) KEY (a)")
         yield connection
 
 
@@ -38,10 +39,10 @@ def test_rows_that_violate_a_key_are_named_and_the_answer_is_that_of_the_join(db
     assert [(change.ts, change.row) for change in sorted(q.fetch())] == [
         (2, (1, 10, "x")), (3, (1, 10, "y")), (4, (1, 20, "x")), (4, (1, 20, "y")),
     ]  # fmt: skip
-    told = "KEY of T is violated: the rows (a 1; w 'x') at 1 and (a 1; w 'y') at 3 have the same"
-    assert violations(db) == [told]
+    told = "KEY of T [RANGE 100] is violated: the rows (a 1; w 'x') at 1 and (a 1; w 'y') at 3 have the same"
+    assert violations(db) == [f"{q.name}: {told}"]
     assert told in q.explain(analyze=True)
-    assert [d.reason for d in db.streamon.plan_log] == [told]
+    assert [(d.query, d.reason) for d in db.streamon.plan_log] == [(q.name, told)]
 
 
 def test_a_key_that_comes_again_after_its_first_row_has_left_is_seen(db: Connection) -> None:
@@ -52,7 +53,36 @@ def test_a_key_that_comes_again_after_its_first_row_has_left_is_seen(db: Connect
     db.push("T", (50, "again"), ts=4000)
     db.advance(4001)
     assert q.fetch()[3000:] == [(4000, 1, (50, 7, "again"))]
-    assert violations(db) == ["KEY of T is violated: the row (a 50; w 'again') at 4000 has that of an earlier one"]
+    told = "KEY of T [RANGE 2000] is violated: the row (a 50; w 'again') at 4000 has that of an earlier one"
+    assert violations(db) == [f"{q.name}: {told}"]
+
+
+def test_a_key_that_comes_again_when_nothing_rests_on_it_any_more_is_seen_by_who_watches_it(db: Connection) -> None:
+    q = db.query("SELECT ISTREAM(S.a, v, w) FROM S [RANGE 10], T [RANGE 10] WHERE S.a = T.a")
+    r = db.query("SELECT S.a, w FROM S [RANGE 9], T [RANGE 10] WHERE S.a = T.a")
+    for n in range(2000):
+        db.push("T", (n if n != 300 else 100, "x"), ts=n)
+        db.push("S", (n, 7), ts=n)
+    told = (
+        "KEY of T [RANGE 10] is violated: a value of it has come a second time, after its first row had left the window"
+    )
+    assert sorted(violations(db)) == [f"{q.name}: {told}", f"{r.name}: {told}"]
+
+
+def test_a_row_of_a_relation_may_be_updated_and_two_of_one_key_may_not_stand(db: Connection) -> None:
+    q = db.query("SELECT ISTREAM(S.a, v, x) FROM S [RANGE 100], U WHERE S.a = U.a")
+    db.push("U", (1, 5), ts=1)
+    db.push("S", (1, 10), ts=2)
+    db.push("U", [(1, 5), (1, 6)], ts=3, sign=[-1, 1])
+    db.push("S", (1, 20), ts=4)
+    db.advance(5)
+    assert [(c.ts, c.row) for c in q.fetch()] == [(2, (1, 10, 5)), (3, (1, 10, 6)), (4, (1, 20, 6))]
+    assert not violations(db)
+    db.push("U", (1, 7), ts=6)
+    db.advance(7)
+    assert sorted(c.row for c in q.fetch()) == [(1, 10, 7), (1, 20, 7)]
+    told = "KEY of U is violated: the rows (a 1; x 6) at 3 and (a 1; x 7) at 6 have the same"
+    assert violations(db) == [f"{q.name}: {told}"]
 
 
 def test_long_texts_of_rows_that_violate_a_key_are_cut(db: Connection) -> None:
@@ -74,7 +104,9 @@ def test_trusted_keys_fail_the_query_that_they_mislead(db: Connection) -> None:
     db.push("T", (1, "y"), ts=3)
     db.advance(10)
     assert [change.row for change in q.fetch()] == [(1, 10, "x")]
-    with pytest.raises(minidsms.QueryError, match=r"KEY of T is violated.*\(a 1; w 'x'\) at 1 and \(a 1; w 'y'\) at 3"):
+    with pytest.raises(
+        minidsms.QueryError, match=r"KEY of T \[RANGE 100\] is violated.*\(a 1; w 'x'\) at 1 and \(a 1; w 'y'\) at 3"
+    ):
         q.fetch()
 
 
@@ -123,16 +155,16 @@ def test_explain_says_why_a_join_is_not_reduced(db: Connection, query: str, reas
 
 
 def test_explain_says_what_a_reduced_join_does_without(db: Connection) -> None:
-    db.execute("CREATE STREAM U (a INTEGER, x INTEGER) KEY (a)")
-    query = "SELECT ISTREAM(w, x) FROM S [RANGE 9], T [RANGE 9], U [RANGE 9] WHERE S.a = T.a AND S.v = U.a"
+    db.execute("CREATE STREAM V (a INTEGER, x INTEGER) KEY (a)")
+    query = "SELECT ISTREAM(w, x) FROM S [RANGE 9], T [RANGE 9], V [RANGE 9] WHERE S.a = T.a AND S.v = V.a"
     plan = db.query(query).explain()
-    assert "No orders that adapt: the join of S, T, U visits children first" in plan
+    assert "No orders that adapt: the join of S, T, V visits children first" in plan
     assert "No caches" not in plan
     assert "No join_plan" not in plan
     db.execute("SET caching = prefix; SET join_plan = auto")
     plan = db.query(query).explain()
-    assert "No caches: the join of S, T, U" in plan
-    assert "No join_plan: the join of S, T, U" in plan
+    assert "No caches: the join of S, T, V" in plan
+    assert "No join_plan: the join of S, T, V" in plan
 
 
 def test_a_key_that_nobody_declared_is_found_relied_on_and_given_up_when_it_breaks(db: Connection) -> None:
