@@ -9,7 +9,7 @@ Invariant: a row stands here, or in memory; whoever asks by a key under which it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,14 +94,14 @@ class Spill:
         self.returned += len(rows)
         return rows if len(rows) else None
 
-    def all(self, i: int) -> Int64Array | None:
-        """The rows of a stream, which stay, or None."""
-        if not self.held(i):
-            return None
-        rows = stacked([np.array(piece) for piece in self._logs[i].all()])
-        stays = np.ones(len(rows), np.bool_)
-        stays[[n - self._logs[i].first for n in self._gone[i]]] = False
-        return rows[stays]
+    def first_words(self, i: int) -> Iterator[Int64Array]:
+        """The first word of each row of a stream, in pieces; only a piece at a time is in memory."""
+        gone = np.array(sorted(self._gone[i]), np.int64) - self._logs[i].first
+        begin = 0
+        for rows in self._logs[i].all():
+            low, high = np.searchsorted(gone, (begin, begin + len(rows)))
+            yield np.delete(rows[:, 0], gone[low:high] - begin)
+            begin += len(rows)
 
     def expire(self, i: int, present: int) -> None:
         """Give up the rows of a stream whose clocks lie below `present`, where they stand together."""

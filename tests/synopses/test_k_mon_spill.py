@@ -35,6 +35,8 @@ def test_rows_are_found_by_the_sides_that_were_closed_and_by_no_others(
         twin = [row for row in twin if row not in expected]
         shown = [] if found is None else sorted(map(tuple, found.tolist()))
         assert shown == sorted(row[:3] for row in expected if row[0] >= present)
+        words = [int(word) for piece in spill.first_words(0) for word in piece]
+        assert sorted(words) == sorted(row[0] for row in twin)
         spill.expire(0, present)
         now += rng.randrange(5)
     assert spill.nbytes > 0

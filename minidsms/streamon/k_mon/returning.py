@@ -140,17 +140,16 @@ class Returning:
         of those to come.
         """
         i, way = self._way(s)
-        rows = self.spill.all(i)
-        if rows is None:
-            return 0
-        masks = rows[:, 0]
-        is_closed = (masks >> way) & 1 == 1
-        is_met = (masks >> (MET + way)) & 1 == 1
-        if kind is Kind.KEY:
-            is_closed &= is_met
-        elif kind in (Kind.RIDS, Kind.OAC):
-            is_closed &= ~is_met
-        return int(np.count_nonzero(is_closed))
+        count = 0
+        for masks in self.spill.first_words(i):
+            is_closed = (masks >> way) & 1 == 1
+            is_met = (masks >> (MET + way)) & 1 == 1
+            if kind is Kind.KEY:
+                is_closed &= is_met
+            elif kind in (Kind.RIDS, Kind.OAC):
+                is_closed &= ~is_met
+            count += int(np.count_nonzero(is_closed))
+        return count
 
     # ------------------------------------------------------------------------------------------------ coming back
 
