@@ -23,10 +23,12 @@ from minidsms.streamon.stream_monitor import StreaMon
 WORTH_ELEMENTS = 32_768
 """Elements from which loading what profiles pays."""
 
+BEGIN_NS = 200_000
+"""What finding the candidates and judging their best cases takes, about, by the square of half the inputs."""
 SHARE = 0.01
 """Of the time spent joining, what sampling and choosing may take ..."""
 PROMISED = 0.1
-"""... and of the time that the caches profiled would save at best, this share more ..."""
+"""... and of the time that caches would save at best, this share more ..."""
 CREDIT_NS = 1_000_000
 """... beyond this much whenever the inputs begin to bring other shares of the elements ..."""
 URGENT_SHARE = 0.04
@@ -135,8 +137,15 @@ class AdaptiveCaches:
                 self._look(part, instant)
             due_at = max(self._looked_at + self._selection.pause, elements + self._waits())
             self.due_at = min(due_at, elements + self._most_rest)
-        elif not self._measures_time or self.executor.elements >= WORTH_ELEMENTS:
+        elif not self._measures_time or (self.executor.elements >= WORTH_ELEMENTS and self._is_promising()):
             self._begin(part)
+
+    def _is_promising(self) -> bool:
+        """Looking for candidates would take no more than its share of what caches could have saved so far."""
+        joining_ns, elements = self.executor.spent()
+        _, _, _, put_out = self._join.work()
+        at_best = joining_ns - self.profiler.step_costs.least(elements, put_out)
+        return PROMISED * at_best >= BEGIN_NS * (self._join.graph.n / 2) ** 2
 
     def _begin(self, part: Sequence[Batch | None]) -> None:
         """See what the pipelines do, and profile the caches that could pay then."""

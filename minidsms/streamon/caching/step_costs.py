@@ -24,6 +24,7 @@ class StepUnits:
     update: of storing a row that changes in its entry, reference: more for each input of it, ignored: of finding that
     there is no entry. element: what an element costs more where there are caches at all: it goes through lists.
     one_by_one: the factor by which all costs more where elements are not joined block by block: with reduced caches.
+    always, result: of an element and of a tuple of the answer under every plan, as `join_trees.costs` has them.
     """
 
     window: float
@@ -36,11 +37,13 @@ class StepUnits:
     ignored: float
     element: float
     one_by_one: float
+    always: float
+    result: float
 
 
-JOINING = StepUnits(8.0, 3.0, 10.0, 2.0, 2.0, 20.0, 1.0, 3.0, 12.0, 1.3)
+JOINING = StepUnits(8.0, 3.0, 10.0, 2.0, 2.0, 20.0, 1.0, 3.0, 12.0, 1.3, 37.1, 3.2)
 """Where rows that leave are elements too: of an update each, half cost next to nothing, for entries are swept later."""
-ENTERING = StepUnits(3.5, 2.5, 10.0, 2.0, 2.0, 40.0, 1.0, 6.0, 60.0, 2.2)
+ENTERING = StepUnits(3.5, 2.5, 10.0, 2.0, 2.0, 40.0, 1.0, 6.0, 60.0, 2.2, 33.4, 15.5)
 """Where only what enters streams with ranges is joined: the MJoin probes block by block there, too."""
 
 
@@ -56,6 +59,11 @@ class StepCosts:
         if unit is None or not caches:
             return cost
         return unit.element + cost * (unit.one_by_one if any(spec.reduced_by for spec in caches) else 1.0)
+
+    def least(self, elements: int, results: int) -> float:
+        """What a join takes for so many elements and tuples of its answer whatever caches it has."""
+        unit = self._unit
+        return 0.0 if unit is None else unit.always * elements + unit.result * results
 
     def window(self, rows: float) -> float:
         """Of probing a window of which so many rows join."""
