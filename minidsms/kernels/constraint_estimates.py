@@ -109,6 +109,17 @@ def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     state[SEEN] = 0
 
 
+@kernel("void(int64[::1], int64[::1], int64)")
+def refute(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+    """A row has come at arrival n that k_u excluded, by how much is not known: it is taken for twice as late."""
+    k = state[K]
+    give_up(state, settings, n)
+    if settings[MAY_SAMPLE]:
+        # A window that has shown nothing else ends with the present block.
+        state[HIGHEST] = max(state[HIGHEST], 2 * k + 1)
+        state[FROM] = min(n, state[NEXT]) - settings[WINDOW]
+
+
 @kernel("void(int64[::1], int64[::1])")
 def forget(state: np.ndarray, settings: np.ndarray) -> None:
     """What has been found while nobody looked all the time is not to be relied on: k_u is found anew."""
@@ -142,9 +153,11 @@ def _doze(state: np.ndarray, settings: np.ndarray, n: int) -> None:
 
 @helper("boolean(int64[::1], int64[::1], int64)")
 def _is_settled(state: np.ndarray, settings: np.ndarray, n: int | np.int64) -> bool:
-    """k_u has been finite for long; for longer where it has had to be given up again and again."""
+    """k_u has been finite for long, for longer where it has had to be given up again and again, and for so long that
+    the greatest distance of use would have been seen.
+    """
     patience = _REST_PATIENCE if state[TROUBLES] < _MOST_CALM_TROUBLES else 4 * _REST_PATIENCE
-    return bool(n - state[SINCE] >= patience * settings[WINDOW])
+    return bool(n - state[SINCE] >= max(patience * settings[WINDOW], _REST_PATIENCE * settings[LIMIT]))
 
 
 @helper("void(int64[::1], int64[::1], int64)")
@@ -222,7 +235,7 @@ def judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, hi
     is_long = n - state[SINCE] >= PATIENCE * window
     if state[K] != INFINITE:
         is_calm = state[K] == 0 or state[SEEN] * window >= (_CALM_DISTANCES << _CALM_SHIFT) * (n - state[SINCE])
-        is_calm &= is_long and _is_settled(state, settings, n)
+        is_calm &= is_long and (state[TROUBLES] < _MOST_CALM_TROUBLES or n - state[SINCE] >= 2 * PATIENCE * window)
         if settings[MAY_SAMPLE] and is_calm and state[FLOOR] == 0:
             state[FLOOR] = _CALM_SHIFT
             state[SHIFT] = max(state[SHIFT], _CALM_SHIFT)
