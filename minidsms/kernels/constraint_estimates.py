@@ -117,7 +117,7 @@ def refute(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     if settings[MAY_SAMPLE]:
         # A window that has shown nothing else ends with the present block.
         state[HIGHEST] = max(state[HIGHEST], 2 * k + 1)
-        state[FROM] = min(n, state[NEXT]) - settings[WINDOW]
+        state[FROM] = n - settings[WINDOW]
 
 
 @kernel("void(int64[::1], int64[::1])")
@@ -207,6 +207,9 @@ def judge(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int, hi
         # What lies further back than k_e was forgotten: such a distance is seen again only when so many rows have come.
         state[FROM] = n + max(np.int64(0), unseen)
         state[SINCE] = n if highest > settings[LIMIT] else state[FROM]
+        if settings[MAY_SAMPLE] and highest <= settings[LIMIT] and state[TROUBLES] < _MOST_CALM_TROUBLES:
+            # A window ends with the present block: whoever uses k would notice it if more was amiss.
+            state[FROM], state[SINCE] = n - window, n
     if n < state[NEXT]:
         return
     peaks[n // settings[BLOCK] % peaks.shape[0]] = highest

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Int64Array, Type
+from minidsms.elements import BoolArray, Int64Array, Type
 from minidsms.kernels.k_mon_join import (
     BASE,
     CHANGES,
@@ -25,6 +25,7 @@ from minidsms.kernels.k_mon_join import (
     HI,
     LO,
     NUMBER,
+    RANGE,
     SIDE,
     SIDES_END,
     STREAM,
@@ -178,7 +179,8 @@ class Returning:
                 if is_root:
                     found.repeated_roots.setdefault(i, int(self.keys_of(i, way, rows)[0]))
                 elif is_arrival:
-                    self._note_broken(found, i, way, rows, masks)
+                    stays = self._stays(i, rows, present(i))
+                    self._note_broken(found, i, way, rows[stays], masks[stays])
                 asked += self._beside(i, rows, -1)
             held = self._held(i, way, theirs, keys[i])
             if len(held):
@@ -254,8 +256,18 @@ class Returning:
         if any(found.rows):
             self.rows.merge([stacked(rows) if rows else None for rows in found.rows])
 
+    def _stays(self, i: int, rows: Int64Array, present: int) -> BoolArray:
+        """Rows of a stream that are not about to leave their window, where such have come back as well: a row that
+        comes when they leave breaks no constraint.
+        """
+        if not self._unique or self.rows.figures[i, CLOCK] != RANGE:
+            return np.ones(len(rows), np.bool_)
+        return np.asarray(rows[:, 0] > present)
+
     def _note_broken(self, found: Found, i: int, way: int, rows: Int64Array, masks: Int64Array) -> None:
         """Rows of stream i that went are met by a way that was closed for them: what was wrong?"""
+        if not len(rows):
+            return
         t = self._sides[i][way]
         met = (masks >> (MET + way)) & 1 == 1
         # A relation's row that was met may have been deleted since; two that stand together are seen to.

@@ -8,9 +8,9 @@ tell of greater ones a share p, smaller where it lies far back, as long as it ma
 The margin is not the thesis'. Without it, whatever the distances are drawn from, the next one is the greatest of W + 1
 with a chance of 1 / (W + 1): where all distances are seen, k_u would be infinite half of the time.
 
-Whoever uses k and finds a row that it excluded tells that k is greater, not how much: it is taken for twice as great
-and one more, and where all users notice such rows, for W arrivals after a first eighth of W. So a constraint of a slow
-stream is not lost for long.
+Where all who use k notice a row that it excluded, it is infinite only for the rest of an eighth of W, unless it has had
+to be given up again and again; then it is what was seen. By how much such a row is too late is not known: it is taken
+for twice as late. So a constraint of a slow stream is not lost for long.
 
 Where k_u has to be given up again and again, W shows too few distances to tell. Then the greatest is remembered for
 longer, which is not the thesis' either.

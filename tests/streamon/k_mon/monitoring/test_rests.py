@@ -41,20 +41,20 @@ def shown(monitor: Any, first: int, end: int, distance: int) -> tuple[int, set[i
 @pytest.mark.parametrize("make, distance", [(RidsMonitor, 20), (RidsMonitor, 1), (ClusteredMonitor, 0)])
 def test_a_constraint_that_is_kept_is_looked_at_seldom_and_its_k_stands(make: Any, distance: int) -> None:
     monitor = make(RIDS if make is RidsMonitor else CA, SETTINGS)
-    monitor.need("join", 10_000, True)
+    monitor.need("join", 200, True)
     _, ks = shown(monitor, 0, 2000, distance)
     assert monitor.k == distance
     seen, ks = shown(monitor, 2000, 100_000, distance)
     assert ks == {distance}
     assert seen < 12_000
     busy = make(RIDS if make is RidsMonitor else CA, SETTINGS)
-    busy.need("join", 10_000, False)
+    busy.need("join", 200, False)
     assert shown(busy, 0, 20_000, distance)[0] == 20_000, "where nobody else notices a break it is looked at always"
 
 
 def test_a_k_that_has_fallen_is_found_after_the_next_rest() -> None:
     monitor = RidsMonitor(RIDS, SETTINGS)
-    monitor.need("join", 10_000, True)
+    monitor.need("join", 200, True)
     shown(monitor, 0, 10_000, 40)
     assert monitor.k == 40
     most = 16 * (40 + 2 * 100)
@@ -63,40 +63,57 @@ def test_a_k_that_has_fallen_is_found_after_the_next_rest() -> None:
     assert monitor.k == 3
 
 
-def test_a_k_that_is_refuted_while_nobody_looks_is_infinite_at_once_and_looked_at_again() -> None:
+def resting(distance: int) -> tuple[RidsMonitor, int]:
+    """A monitor that rests, and the next row."""
     monitor = RidsMonitor(RIDS, SETTINGS)
-    monitor.need("join", 10_000, True)
+    monitor.need("join", 200, True)
     end = 5000
-    shown(monitor, 0, end, 2)
+    shown(monitor, 0, end, distance)
     while monitor.asleep_until <= end + STEP:
-        shown(monitor, end, end + STEP, 2)
+        shown(monitor, end, end + STEP, distance)
         end += STEP
+    return monitor, end
+
+
+def test_a_k_that_is_refuted_while_nobody_looks_is_infinite_at_once_and_then_twice_as_great() -> None:
+    monitor, end = resting(12)
     monitor.refuted()
     assert monitor.k is None
     assert monitor.asleep_until <= end
-    seen, _ = shown(monitor, end, end + 400, 30)
-    assert seen == 400
-    assert monitor.k == 30
+    seen, _ = shown(monitor, end, end + STEP, 12)
+    assert seen == STEP
+    assert monitor.k == 25, "for a window: until more is known"
+    shown(monitor, end + STEP, end + 400, 12)
+    assert monitor.k == 12
+
+
+def test_where_a_break_is_noticed_k_is_what_was_seen_an_eighth_of_a_window_later() -> None:
+    for notices, soon in ((True, 30), (False, None)):
+        monitor = RidsMonitor(RIDS, SETTINGS)
+        monitor.need("join", 200, notices)
+        shown(monitor, 0, 600, 12)
+        assert monitor.k == 12
+        shown(monitor, 600, 650, 30)
+        assert monitor.k == soon
 
 
 def test_who_would_not_notice_a_break_begins_with_no_k_that_was_not_looked_at() -> None:
     monitor = RidsMonitor(RIDS, SETTINGS)
-    monitor.need("exact", 10_000, True)
+    monitor.need("exact", 200, True)
     shown(monitor, 0, 5000, 2)
     assert monitor.k == 2
-    monitor.need("lossy", 10_000, False)
+    monitor.need("lossy", 200, False)
     assert monitor.k is None
     assert shown(monitor, 5000, 5600, 2)[0] == 600
     assert monitor.k == 2
     monitor.leave("lossy")
-    shown(monitor, 5600, 8000, 2)
-    assert monitor.asleep_until > 8000
+    assert shown(monitor, 5600, 9000, 2)[0] < 2000
 
 
 def test_rows_that_were_left_out_while_it_slept_count_as_arrivals() -> None:
     shown_all, shown_few = RidsMonitor(RIDS, SETTINGS), RidsMonitor(RIDS, SETTINGS)
     for monitor in (shown_all, shown_few):
-        monitor.need("join", 10_000, True)
+        monitor.need("join", 200, True)
     for at in range(0, 30_000, STEP):
         numbers = list(range(at, at + STEP))
         for monitor in (shown_all, shown_few):
