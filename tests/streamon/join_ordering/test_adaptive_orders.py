@@ -74,6 +74,9 @@ def test_auto_caches_the_join_that_a_fast_input_would_compute_again_and_again() 
         taken = q.decisions()[-1]
         assert (taken.technique, taken.new_plan) == ("caching", "R: S, T | S: R, T | T: [S, R]")
         assert "- cache [S, R] for T   [used" in q.explain(analyze=True)
+        for back in q.decisions()[:-1]:
+            if back.new_plan == "(R, S, T)":
+                assert back.instant == taken.instant, "pipelines that take over from a tree have their caches at once"
 
 
 def test_auto_keeps_that_join_whole_where_caches_have_no_memory() -> None:
