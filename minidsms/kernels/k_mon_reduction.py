@@ -179,18 +179,25 @@ def send_messages(  # type: ignore[no-untyped-def]
         base, stride = figures[i, BASE], figures[i, STRIDE]
         other, other_stride, low = figures[j, BASE], figures[j, STRIDE], figures[j, LO]
         begin, end = figures[j, SIDE], figures[j, SIDES_END]
-        following = sides[t, NEXT]
+        is_leaf = end - begin == 1
+        following, heads_at, shift = sides[t, NEXT], sides[t, HEADS], sides[t, SHIFT]
+        mine, theirs = parts[sides[s, PART]], parts[sides[t, PART]]
+        is_single = sides[s, PARTS_END] - sides[s, PART] == 1
         for slot in range(figures[i, LO], figures[i, HI]):
             at = base + slot * stride
             bits, fewer = int64(0), int64(0)
             if cells[at + 1] != UNLINKED:
-                h = _hash(cells, at, parts, sides, s)
-                x = int64(heads[sides[t, HEADS] + bucket(h, sides[t, SHIFT])])
+                word = cells[at + mine]
+                x = int64(heads[heads_at + bucket(word if is_single else _hash(cells, at, parts, sides, s), shift)])
                 is_known = False
                 while x >= 0:
                     row = other + x * other_stride
-                    if _equal(cells, at, s, row, t, parts, sides):
+                    if cells[row + theirs] == word and (is_single or _equal(cells, at, s, row, t, parts, sides)):
                         is_known = True
+                        if x >= low and is_leaf:
+                            # Nobody stands beyond it, and no other tells more.
+                            bits, fewer = int64(STANDS | MATCH | FULL), int64(STANDS | MATCH | FULL)
+                            break
                         if x >= low:
                             bits |= STANDS | _ways(messages, first, of_stream, begin, end, t, x)
                             if is_limited:

@@ -34,7 +34,7 @@ class Spill:
 
     def __init__(self, sides: Sequence[int], clock_at: Sequence[int], texts: Sequence[Sequence[int]]) -> None:
         self._texts = [list(places) for places in texts]
-        self.clock_at = list(clock_at)
+        self._clock_at = list(clock_at)
         self._file = SpillFile()
         self._logs = [RowLog(self._file) for _ in sides]
         self._indexes = [[SpillIndex(self._file) for _ in range(n)] for n in sides]
@@ -72,7 +72,7 @@ class Spill:
             return
         log = self._logs[i]
         self.written += len(rows)
-        first = log.append(rows, int(rows[:, self.clock_at[i]].max()))
+        first = log.append(rows, int(rows[:, self._clock_at[i]].max()))
         for n, index in enumerate(self._indexes[i]):
             at = np.flatnonzero((closed >> n) & 1)
             index.add(keys[n, at], at + first, log.first)
@@ -90,9 +90,24 @@ class Spill:
             return None
         gone.update(numbers.tolist())
         rows = stacked(log.read(numbers))
-        rows = rows[rows[:, self.clock_at[i]] >= present]
+        rows = rows[rows[:, self._clock_at[i]] >= present]
         self.returned += len(rows)
         return rows if len(rows) else None
+
+    def take_all(self, present: Sequence[int]) -> list[Int64Array | None]:
+        """Take back all rows of each stream that are still in its window; none are here then. present: see `find`."""
+        taken: list[Int64Array | None] = []
+        for i, log in enumerate(self._logs):
+            rows: Int64Array | None = None
+            if self.held(i):
+                stays = np.ones(log.end - log.first, np.bool_)
+                stays[[n - log.first for n in self._gone[i]]] = False
+                rows = stacked(log.all())[stays]
+                rows = rows[rows[:, self._clock_at[i]] >= present[i]]
+                self.returned += len(rows)
+            taken.append(rows)
+        self.close()
+        return taken
 
     def first_words(self, i: int) -> Iterator[Int64Array]:
         """The first word of each row of a stream, in pieces; only a piece at a time is in memory."""

@@ -110,30 +110,42 @@ class StateReduction:
         reduction.expire(rows.figures, rows.cells, until)
         before, spilled = len(rows), self.spill.written
         self._ask(until)
-        verdicts = self._for_good() if self.trusts_keys else None
-        if verdicts is None or are_any(self.limits) or (rows.sides[:, UNIQUE] != self._trusted()).any():
-            verdicts = self._for_now(verdicts)
+        is_limited = are_any(self.limits)
+        if not self.trusts_keys:
+            verdicts = self._for_now(None, *self._send_messages(is_limited))
+        elif (rows.sides[:, UNIQUE] == self._trusted()).all():
+            sent = self._send_messages(is_limited)
+            verdicts = self._for_good(sent[0], sent[2])
+            if is_limited:
+                verdicts = self._for_now(verdicts, *sent)
+        else:
+            verdicts = self._for_now(self._by_trusted_keys(), *self._send_messages(is_limited))
         rows.make_room(needs, verdicts)
         self.dropped += before - len(rows) - (self.spill.written - spilled)
         self._forget(until)
 
-    def _for_good(self) -> Verdicts:
-        """The verdicts that follow from declared keys alone."""
+    def _by_trusted_keys(self) -> Verdicts:
+        """The verdicts that follow from declared keys alone, where others were found, too."""
         sides = self.rows.sides
         keys = sides[:, UNIQUE].copy()
         sides[:, UNIQUE] = self._trusted()
-        messages, _, first = self._send_messages(False)
-        verdicts = self._judge(messages, first)
-        self._bury_dead(verdicts)
+        by_keys, _, first = self._send_messages(False)
+        verdicts = self._for_good(by_keys, first)
         sides[:, UNIQUE] = keys
         return verdicts
 
-    def _for_now(self, for_good: Verdicts | None) -> Verdicts:
+    def _for_good(self, by_keys: Verdicts, first: Int64Array) -> Verdicts:
+        """The verdicts that follow from trusted keys. by_keys: what each row has by each side, from first[side] on."""
+        verdicts = self._judge(by_keys, first)
+        self._bury_dead(verdicts)
+        return verdicts
+
+    def _for_now(
+        self, for_good: Verdicts | None, by_keys: Verdicts, messages: Verdicts, first: Int64Array
+    ) -> Verdicts:  # fmt: skip
         """The verdicts that follow from all that is believed; those who go only for it can be found again, or are
-        counted. for_good: what goes without.
+        counted. for_good: what goes without.  by_keys, messages, first: what each row has by each side.
         """
-        is_limited = are_any(self.limits)
-        by_keys, messages, first = self._send_messages(is_limited)
         verdicts = self._judge(messages, first)
         going = (self._is_held() if for_good is None else for_good == reduction.KEPT) & (verdicts != reduction.KEPT)
         is_room = self.is_lossy or self._reserve(going)
@@ -141,7 +153,7 @@ class StateReduction:
             verdicts[going] = reduction.KEPT
             going[:] = False
         elif for_good is None:
-            self._bury_dead(self._judge(by_keys, first) if is_limited else verdicts)
+            self._bury_dead(verdicts if by_keys is messages else self._judge(by_keys, first))
         if going.any():
             self._let_go(going, messages, first)
             if self.is_lossy:

@@ -242,14 +242,8 @@ class Returning:
 
     def all(self, present: Callable[[int], int]) -> Found:
         """All rows that are out of memory and in their windows; nothing is out of memory then. See `find`."""
-        found = Found([[] for _ in self._sides])
-        for i, own in enumerate(found.rows):
-            rows = self.spill.all(i)
-            if rows is not None:
-                own.append(rows[rows[:, self.spill.clock_at[i]] >= present(i), 1:])
-                self.spill.returned += len(own[0])
-        self.spill.close()
-        return found
+        taken = self.spill.take_all([present(i) for i in range(len(self._sides))])
+        return Found([[] if rows is None or not len(rows) else [rows[:, 1:]] for rows in taken])
 
     def merge(self, found: Found) -> None:
         """Hold what came back among the others; no rows wait to be taken in."""
