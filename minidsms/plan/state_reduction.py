@@ -36,7 +36,7 @@ from minidsms.plan.logical import (
     substitute,
 )
 from minidsms.plan.planner import LogicalPlan
-from minidsms.plan.rules.merge_joins import merged, name_of, shown_by_istream
+from minidsms.plan.rules.merge_joins import merged, name_of, shown_by_istream, stream_below
 from minidsms.settings import Settings
 from minidsms.streamon.k_mon.join_graph import Edge, orientation, tree_of
 
@@ -242,6 +242,10 @@ def _input(node: Node, spec: WindowSpec | None) -> _Input:
     if isinstance(node, bound.Project) and not any(can_fail(e) for e in node.exprs):
         below = _input(node.input, spec)
         return dataclasses.replace(below, columns=tuple(substitute(e, below.columns) for e in node.exprs))
+    if spec is None and isinstance(node, bound.Filter | bound.Project):
+        # It can fail, and so looks at every row of the window, as it does at every row of the stream.
+        taken = stream_below(node)
+        return _Input(node, None, column_refs(node.schema)) if taken is None else _input(*taken)
     if spec is None and isinstance(node, bound.Window) and node.spec.slide is None:
         if node.spec.kind is WindowKind.ROWS:
             return _Input(node.input, node.spec, column_refs(node.input.schema))

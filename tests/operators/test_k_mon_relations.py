@@ -53,9 +53,12 @@ def stream(rng: random.Random, size: int, repeats: bool) -> list[Element]:
     return items
 
 
-def relation(rng: random.Random, size: int, breaks: float) -> list[Element]:
-    """Insertions, deletions and updates. breaks: the share of insertions whose key may stand in another row."""
+def relation(rng: random.Random, size: int, breaks: float, once: bool = False) -> list[Element]:
+    """Insertions, deletions and updates. breaks: the share of insertions whose key may stand in another row.  once: no
+    key comes again.
+    """
     present: list[Row] = []
+    used: set[Any] = set()
     items: list[Element] = []
     ts = 0
     while len(items) < size:
@@ -65,14 +68,15 @@ def relation(rng: random.Random, size: int, breaks: float) -> list[Element]:
         taken = {row[0] for row in left}
         new: list[Row] = []
         for row in out:
-            if rng.random() < 0.6 and row[0] is not None and row[0] not in taken:  # an update
+            if rng.random() < 0.6 and row[0] is not None and row[0] not in taken and not once:  # an update
                 new.append((row[0], *row_of(rng, row[0])[1:]))
                 taken.add(row[0])
         for _ in range(rng.randrange(3)):
             k = rng.randrange(max(1, len(items) // 2), 2 + len(items)) if rng.random() < 0.7 else rng.randrange(size)
-            if k not in taken or rng.random() < breaks:
+            if (k not in taken and k not in used) or rng.random() < breaks:
                 new.append(row_of(rng, k))
                 taken.add(k)
+                used |= {k} if once else set()
         stay = Counter(out) & Counter(new)
         out, new = list((Counter(out) - stay).elements()), list((Counter(new) - stay).elements())
         items += [(ts, -1, row) for row in out] + [(ts, 1, row) for row in new]
@@ -196,3 +200,41 @@ def test_what_istream_shows_follows_relations(graph: str, window: str) -> None:
 def test_answers_follow_relations_whose_keys_are_none(graph: str, window: str) -> None:
     check(graph, window, 5, for_istream=False, breaks=0.3)
     check(graph, window, 6, for_istream=True, breaks=0.3)
+
+
+def stands_for_good(edges: Sequence[Edge], windows: Sequence[Window], seed: int) -> list[list[Element]]:
+    """Inputs in which no key comes twice."""
+    rng = random.Random(seed)
+    return [
+        relation(rng, 40, 0.0 if i in keyed(edges) else 1.0, once=i in keyed(edges))
+        if windows[i].clock == CHANGES
+        else stream(rng, 24, i not in keyed(edges))
+        for i in range(inputs_of(edges))
+    ]
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_nothing_is_lost_where_no_key_of_a_relation_comes_again(graph: str, window: str) -> None:
+    edges, windows = GRAPHS[graph], WINDOWS[window]
+    for seed in (7, 8):
+        filters = FILTERS[seed % 2][: inputs_of(edges)]
+        items = stands_for_good(edges, windows, seed)
+        expected = twin(items, edges, windows, filters)
+        join = operator(edges, windows, filters, collects_always=True, is_lossy=True)
+        assert feed(join, items, range(1, 120), until=max(expected, default=1)) == expected
+        assert join.reduction is not None
+        assert join.reduction.may_be_lost == 0
+
+
+def test_what_an_update_comes_too_late_for_is_counted_where_loss_was_asked_for() -> None:
+    edges, windows = GRAPHS["two"], [Window(RANGE, 100), R]
+    join = operator(
+        edges, windows, [False] * 2, collects_always=True, is_lossy=True, for_istream=True, unique={0: (1,)}
+    )
+    facts = [(2, 1, (1, 10, 0.0, True)), (6, 1, (1, 11, 0.0, True))]
+    versions = [(1, 1, (1, 0, 0.5, True)), (4, -1, (1, 0, 0.5, True)), (4, 1, (1, 0, 1.0, True))]
+    found = feed(join, [facts, versions], range(1, 10))
+    assert entering(found) == {2: {(1, 0.0, 1, 0.5): 1}, 6: {(1, 0.0, 1, 1.0): 1}}
+    assert join.reduction is not None
+    assert (join.reduction.discarded, join.reduction.may_be_lost) == (2, 1)

@@ -240,17 +240,17 @@ def _over_streams(join: MultiJoin) -> MultiJoin:
     Only what enters is put out then, so that no window need put out what leaves: the join sees it by the instants of
     the rows it holds. Filters and projections commute with range windows (docs/semantics W8).
     """
-    taken = [_stream(window) for window in join.windows]
+    taken = [stream_below(window) for window in join.windows]
     parts = [part for part in taken if part is not None]
     if len(parts) < len(taken):
         return join
     return dataclasses.replace(join, windows=tuple(s for s, _ in parts), specs=tuple(spec for _, spec in parts))
 
 
-def _stream(node: Node) -> tuple[Node, bound.WindowSpec] | None:
+def stream_below(node: Node) -> tuple[Node, bound.WindowSpec] | None:
     """The stream below a range window, with the filters and projections above the window, and what the window is."""
     if isinstance(node, bound.Filter | bound.Project):
-        below = _stream(node.input)
+        below = stream_below(node.input)
         return None if below is None else (dataclasses.replace(node, input=below[0]), below[1])
     if not isinstance(node, bound.Window) or node.spec.slide is not None or not _is_base(node.input):
         return None

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from minidsms.kernels.k_mon_reduction import NO, UNKNOWN, YES
+from minidsms.kernels.k_mon_join import CHANGES, UNBOUNDED
+from minidsms.kernels.k_mon_reduction import GONE, NO, UNKNOWN, YES
 from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.streamon.k_mon.contracts import Kind
 from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.streamon.k_mon.watching import Source
+from minidsms.synopses.k_mon_rows import Window
 from tests.operators.harness import Row, feed
 from tests.operators.test_k_mon_join import FILTERS, GRAPHS, WINDOWS, inputs_of, operator, streams
+from tests.operators.test_k_mon_relations import inputs, present
 from tests.streamon.k_mon.test_worked_examples import Holding
 
 SINGLE = [name for name in GRAPHS if name not in ("roots", "half")]
@@ -87,6 +91,37 @@ def test_every_row_is_in_the_component_that_the_definition_says(graph: str, seed
                 if "one-one" not in graph:
                     (c,) = (pair[s % 2] for pair in edges[s // 2].columns)
                     assert dead_keys(join, s) == {r[c] for r, of in expected if of == NO and r[c] is not None}
+    assert seen[YES] and seen[UNKNOWN]
+
+
+@pytest.mark.parametrize("graph", ["two", "chain", "star", "bush"])
+@pytest.mark.parametrize("seed", range(3))
+def test_components_follow_a_relation_as_it_changes(graph: str, seed: int) -> None:
+    edges, windows = GRAPHS[graph], [Window(UNBOUNDED), *[Window(CHANGES)] * 3]
+    filters = FILTERS[seed % 2][: inputs_of(edges)]
+    items = inputs(edges, windows, 40 + seed, 0.0, ())
+    join = operator(edges, windows, filters, collects_always=True)
+    down = set(join.down)
+    seen = [0] * 3
+    for at in sorted({ts for elements in items for ts, _, _ in elements}):
+        feed(join, [[e for e in elements if e[0] == at] for elements in items], until=at)
+        rows = [present(elements, window, at, False) for elements, window in zip(items, windows)]
+        for k in range(len(items)):
+            places = join.rows.places[k]
+            joined = sorted({pair[x] for e in edges for x in (0, 1) if e.ends[x] == k for pair in e.columns})
+            found = Counter(
+                (tuple(int(row[places[c]]) for c in joined), int(of))
+                for row, of in zip(*join.components(k))
+                if of != GONE
+            )
+            expected = Counter(
+                (tuple(r[c] for c in joined), component(rows, edges, filters, down, k, r))
+                for r in rows[k]
+                if all(r[c] is not None for c in joined) and (r[3] or not filters[k])
+            )
+            assert found <= expected if k == 0 else found == expected, (at, k)
+            for (_, of), n in found.items():
+                seen[of] += n
     assert seen[YES] and seen[UNKNOWN]
 
 

@@ -154,6 +154,18 @@ def test_explain_says_why_a_join_is_not_reduced(db: Connection, query: str, reas
     assert reason in plan
 
 
+@pytest.mark.parametrize("mode", ["off", "swj", "k-mon"])
+def test_an_expression_that_fails_does_so_at_the_same_instant_whatever_is_kept(db: Connection, mode: str) -> None:
+    db.execute(f"SET state_reduction = '{mode}'")
+    q = db.query("SELECT P.a, w FROM (SELECT a, v + 1 AS x FROM S [RANGE 10]) P, T [RANGE 5] WHERE P.x = T.a")
+    assert {"off": "MJoin", "swj": "SWJ", "k-mon": "KMonJoin"}[mode] in q.explain(), q.explain()
+    db.push("T", (1, "x"), ts=1)
+    db.push("S", [(1, 2), (1, 3), (2, 2**63 - 1)], ts=[2, 3, 4])
+    db.advance(4)
+    with pytest.raises(minidsms.QueryError, match="at instant 4: v"):
+        q.fetch()
+
+
 def test_explain_says_what_a_reduced_join_does_without(db: Connection) -> None:
     db.execute("CREATE STREAM V (a INTEGER, x INTEGER) KEY (a)")
     query = "SELECT ISTREAM(w, x) FROM S [RANGE 9], T [RANGE 9], V [RANGE 9] WHERE S.a = T.a AND S.v = V.a"
