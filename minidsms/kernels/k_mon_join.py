@@ -17,7 +17,7 @@ Babu 2005, sections 6.3 and 6.3.2; docs/design, point 3.
 
 from __future__ import annotations
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.kernels.k_mon_instants import put_first, sift_up, take_least
 from minidsms.kernels.k_mon_keys import key_of
 from minidsms.kernels.mixing import bucket, mixed
 from minidsms.machine_code import helper, int64, kernel
@@ -163,55 +163,6 @@ def _take_out(cells, heads, figures, of_stream, parts, sides, i):  # type: ignor
 
 
 @helper(inline=True)
-def _sift_up(keys, slots, size, key, slot):  # type: ignore[no-untyped-def]
-    at = size
-    while at > 0 and keys[(at - 1) >> 1] > key:
-        keys[at], slots[at] = keys[(at - 1) >> 1], slots[(at - 1) >> 1]
-        at = (at - 1) >> 1
-    keys[at], slots[at] = key, slot
-
-
-@helper(inline=True)
-def _take_least(keys, slots, size):  # type: ignore[no-untyped-def]
-    """Take the least out of a heap of `size`; returns its slot."""
-    least = slots[0]
-    key, slot = keys[size - 1], slots[size - 1]
-    at = 0
-    child = 1
-    while child < size - 1:
-        if child + 1 < size - 1 and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= key:
-            break
-        keys[at], slots[at] = keys[child], slots[child]
-        at = child
-        child = 2 * at + 1
-    keys[at], slots[at] = key, slot
-    return least
-
-
-@kernel("int64(int64[::1], boolean[::1], boolean, int64, int64, int64[:, ::1], int64)")
-def take_runs(ts: Int64Array, kept: BoolArray, every: bool, total: int, slot: int, runs: Int64Array, at: int) -> int:
-    """Write (instant, arrivals up to it, slot after its rows) into runs[at:]; returns where they end.
-
-    kept: which arrivals have slots, from `slot` on.  every: instants without such rows count, too.  total: arrivals
-    before these.
-    """
-    n = len(ts)
-    i = 0
-    while i < n:
-        instant = ts[i]
-        before = slot
-        while i < n and ts[i] == instant:
-            slot += int64(kept[i])
-            i += 1
-        if every or slot > before:
-            runs[at, 0], runs[at, 1], runs[at, 2] = instant, total + i, slot
-            at += 1
-    return at
-
-
-@helper(inline=True)
 def _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_netted):  # type: ignore[no-untyped-def]
     """The next instant at which something happens; _NEVER: none up to UNTIL."""
     n = len(figures)
@@ -279,21 +230,6 @@ def _look_back(figures):  # type: ignore[no-untyped-def]
         figures[j, LO], figures[j, CAP] = figures[j, LEAVING], figures[j, BEFORE]
 
 
-@helper
-def _put_first(out, out_sign, first, middle, end):  # type: ignore[no-untyped-def]
-    """Exchange the rows [first, middle) and [middle, end), which are of one instant and each of one sign."""
-    for part in range(3):  # each reversed, and then both
-        for c in range(out.shape[1]):
-            a = middle if part == 1 else first
-            b = middle if part == 0 else end
-            while a < b - 1:
-                b -= 1
-                out[a, c], out[b, c] = out[b, c], out[a, c]
-                a += 1
-    for x in range(first, end):
-        out_sign[x] = -1 if x < first + end - middle else 1
-
-
 @helper(inline=True)
 def _put_out(figures, cells, outs, walks, state, sign, out, out_ts, out_sign, found):  # type: ignore[no-untyped-def]
     """Write the rows chosen side by side into row `found` of the output."""
@@ -326,11 +262,11 @@ def _keep_result(figures, cells, walks, state, results, free, heap_keys, heap_sl
         elif figures[m, CLOCK] == ROWS:
             h = figures[m, HEAP]
             number = cells[row + figures[m, NUMBER]]
-            _sift_up(heap_keys[h], heap_slots[h], sizes[h], number, r)
+            sift_up(heap_keys[h], heap_slots[h], sizes[h], number, r)
             sizes[h] += 1
             results[r, REFERENCES] += 1
     if end < _NEVER:
-        _sift_up(heap_keys[0], heap_slots[0], sizes[0], end, r)
+        sift_up(heap_keys[0], heap_slots[0], sizes[0], end, r)
         sizes[0] += 1
         results[r, REFERENCES] += 1
     if results[r, REFERENCES] == 0:
@@ -350,7 +286,7 @@ def _take_ended(figures, state, results, free, heap_keys, heap_slots, sizes, out
                 past = figures[m, BOUND] - 1
         while sizes[h] > 0 and heap_keys[h, 0] <= past and found < len(out_ts):
             is_now = h > 0 or heap_keys[0, 0] == state[INSTANT]
-            r = _take_least(heap_keys[h], heap_slots[h], sizes[h])
+            r = take_least(heap_keys[h], heap_slots[h], sizes[h])
             sizes[h] -= 1
             results[r, REFERENCES] -= 1
             if results[r, IS_ALIVE] != 0:
@@ -460,6 +396,41 @@ def _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth): 
     return depth, inspected
 
 
+@helper(inline=True)
+def _put_out_results(  # type: ignore[no-untyped-def]
+    figures, sides, parts, cells, heads, steps, outs, walks, state, deletions, results, free, heap_keys, heap_slots,
+    sizes, out, out_ts, out_sign, phase, i, depth, found,
+):  # fmt: skip
+    """Put out what is left of the results of a row of stream i; returns whether there was room for all, the depth, and
+    what stands in `out`."""
+    status = DONE
+    sign = 1 if phase == _INSERT else -1
+    while depth >= 0:
+        # Asked before a row is looked for, so that none is passed over.
+        if found == len(out_ts) or (deletions == KEPT and state[TOP] == 0):
+            status = FULL if found == len(out_ts) else GROW
+            break
+        depth, inspected = _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth)
+        state[INSPECTED] += inspected
+        if depth >= 0:
+            _put_out(figures, cells, outs, walks, state, sign, out, out_ts, out_sign, found)
+            state[PRODUCED] = 1
+            if deletions == KEPT:
+                _keep_result(figures, cells, walks, state, results, free, heap_keys, heap_slots, sizes, out[found])
+            found += 1
+    return status, depth, found
+
+
+@helper(inline=True)
+def _settle(figures, of_stream, sides, parts, cells, heads, state, i):  # type: ignore[no-untyped-def]
+    """The pipeline of the row of stream i that waits is done: it stays if it has yielded nothing."""
+    if state[PRODUCED] != 0:
+        cells[figures[i, BASE] + state[WAITING] * figures[i, STRIDE] + 1] = UNLINKED
+    else:
+        _link(cells, heads, figures, of_stream, parts, sides, i, state[WAITING])
+    state[WAITING] = -1
+
+
 _INT = "int64[:, ::1]"
 
 
@@ -490,31 +461,14 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     for j in range(n):
         may_leave_later = may_leave_later and figures[j, CLOCK] != CHANGES
     while status == DONE:
-        while depth >= 0:
-            # Asked before a row is looked for, so that none is passed over.
-            if found == limit or (deletions == KEPT and state[TOP] == 0):
-                status = FULL if found == limit else GROW
-                break
-            depth, inspected = _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth)
-            state[INSPECTED] += inspected
-            if depth >= 0:
-                _put_out(
-                    figures, cells, outs, walks, state, 1 if phase == _INSERT else -1, out, out_ts, out_sign, found
-                )
-                state[PRODUCED] = 1
-                if deletions == KEPT:
-                    _keep_result(
-                        figures, cells, walks, state, results, free, heap_keys, heap_slots, sizes, out[found]
-                    )  # fmt: skip
-                found += 1
+        status, depth, found = _put_out_results(
+            figures, sides, parts, cells, heads, steps, outs, walks, state, deletions, results, free, heap_keys,
+            heap_slots, sizes, out, out_ts, out_sign, phase, i, depth, found,
+        )  # fmt: skip
         if status != DONE:
             break
         if state[WAITING] >= 0:
-            if state[PRODUCED] != 0:
-                cells[figures[i, BASE] + state[WAITING] * figures[i, STRIDE] + 1] = UNLINKED
-            else:
-                _link(cells, heads, figures, of_stream, parts, sides, i, state[WAITING])
-            state[WAITING] = -1
+            _settle(figures, of_stream, sides, parts, cells, heads, state, i)
         if phase == _START:
             instant = _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_netted)
             if instant == _NEVER:
@@ -544,7 +498,7 @@ def k_mon_join(  # type: ignore[no-untyped-def]
                 if cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] != UNLINKED:
                     depth = int64(0)
             elif state[LEAVES_LATER] != 0:
-                _put_first(out, out_sign, state[FIRST], state[MIDDLE], found)
+                put_first(out, out_sign, state[FIRST], state[MIDDLE], found)
                 figures[:, CAP] = _NEVER
                 phase = int64(_START)
             else:

@@ -20,6 +20,7 @@ from minidsms.elements import BoolArray, Column, Int64Array, Schema, Type
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.arrays import normal
+from minidsms.kernels.k_mon_instants import take_runs
 from minidsms.kernels.k_mon_join import (
     BASE,
     CAP,
@@ -232,7 +233,7 @@ class KMonRows:
         figures[RUN] = at
         first = int(figures[END]) - int(np.count_nonzero(kept))
         every = bool(figures[CLOCK] == ROWS)
-        end = int(kernels.take_runs(ts, kept, every, int(figures[TOTAL]), first, runs, at))
+        end = int(take_runs(ts, kept, every, int(figures[TOTAL]), first, runs, at))
         figures[RUNS_END] = end
         return end
 
