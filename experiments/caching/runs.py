@@ -156,12 +156,11 @@ def caching_of(query: Query) -> Adaptation[JoinPlan]:
 def compare(
     feed_of: Callable[[], Feed], plans: Sequence[Plan], warm_up: float = 0.3, repeats: int = 3
 ) -> list[Measured]:
-    """Every plan on the feed, by turns; of so many runs the one in which the join took least."""
-    best: list[Measured] = []
-    for _ in range(repeats):
-        found = turns(feed_of(), plans, warm_up)
-        best = found if not best else [min(pair, key=lambda m: m.join_ns) for pair in zip(best, found)]
-    return best
+    """Every plan on the feed, by turns; of so many times the one in which the joins took least, all together: blocks of
+    one time may be compared, those of different times saw a different machine.
+    """
+    times = [turns(feed_of(), plans, warm_up) for _ in range(repeats)]
+    return min(times, key=lambda found: sum(measured.join_ns for measured in found))
 
 
 def turns(feed: Feed, plans: Sequence[Plan], warm_up: float, size: int = 1_000) -> list[Measured]:

@@ -29,7 +29,7 @@ SHARE = 0.01
 """Of the time spent joining, what sampling and choosing may take ..."""
 PROMISED = 0.1
 """... and of the time that caches would save at best, this share more ..."""
-CREDIT_NS = 1_000_000
+CREDIT_NS = 500_000
 """... beyond this much whenever the inputs begin to bring other shares of the elements ..."""
 URGENT_SHARE = 0.04
 """... unless that happens so often that it would take more than this share besides."""
@@ -112,7 +112,10 @@ class AdaptiveCaches:
         self._adapt(part, instant)
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
-        """See `Adapting.notice`: choose as if for the first time."""
+        """See `Adapting.notice`: with other shares choose as if for the first time."""
+        if work_changed_by and self._selection is not None:
+            self._selection.hurry()
+            self.due_at = 0
         most = 2 * CREDIT_NS + URGENT_SHARE * self.executor.joining_ns
         if shares_have_shifted and self._selection is not None and self._credit_ns < most:
             self._credit_ns = min(self._credit_ns + CREDIT_NS, most)

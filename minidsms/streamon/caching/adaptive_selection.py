@@ -184,6 +184,11 @@ class CacheSelection:
             self.states[spec] = State.PROFILED
         self._begin_profiling()
 
+    def hurry(self) -> None:
+        """An element makes other work than it used to: what did not pay may now."""
+        self._interval = self.options.interval
+        self._look_at = 0
+
     def adopt(self, plan: JoinPlan) -> None:
         """This plan runs now."""
         if set(plan.caches) - set(self._used):
