@@ -11,6 +11,7 @@ import pytest
 
 from minidsms.kernels.k_mon_join import CHANGES, RANGE, ROWS, UNBOUNDED
 from minidsms.operators.k_mon_join import KMonJoin
+from minidsms.streamon.k_mon import updates
 from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.k_mon.watching import Source
@@ -186,6 +187,16 @@ def test_answers_follow_relations_at_every_instant(graph: str, window: str, monk
     for seed in (1, 2):
         monkeypatch.setattr(k_mon_spill_index, "_YOUNG", 3 if seed % 2 else 2048)
         check(graph, window, seed, for_istream=False)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_answers_are_the_same_while_relations_change_too_often_to_let_rows_go(
+    graph: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updates, "_ENOUGH", 2)
+    monkeypatch.setattr(updates, "_FIRST_REST", 2)
+    for seed in (11, 12, 13):
+        check(graph, "children", seed, for_istream=seed % 2 == 1)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)

@@ -43,6 +43,7 @@ from minidsms.kernels.k_mon_reduction import BELOW, CLUSTERED, ORDER, UNORDERED
 from minidsms.streamon.k_mon.contracts import KConstraint
 from minidsms.streamon.k_mon.join_graph import Edge, message_order
 from minidsms.streamon.k_mon.returning import Found, Returning, Verdicts
+from minidsms.streamon.k_mon.updates import Updates
 from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words
 from minidsms.synopses.k_mon_dead_keys import DeadKeys
 from minidsms.synopses.k_mon_lost import LostKeys
@@ -74,6 +75,7 @@ class StateReduction:
         """Of each side, whether its columns hold a declared key; constant."""
         self._of_changes: BoolArray = rows.figures[rows.sides[:, STREAM], CLOCK] == CHANGES
         """Of each side, whether it is one of a relation; constant."""
+        self._updates = Updates(np.flatnonzero(self._of_changes).tolist())
         self.violated: set[int] = set()
         """The sides of declared keys of which two rows have been seen to agree."""
         self.doubted: set[int] = set()
@@ -193,6 +195,8 @@ class StateReduction:
                     self.rows.least_room = self.watching.room(self.rows.figures)
                 self.limits = self.watching.limits(self.rows.figures[:, COUNT], forced)
         self.rows.sides[:, UNIQUE] = keys
+        if self.forced is None and (self.may_adapt is None or self.may_adapt()):
+            self.rows.sides[self._updates.open_sides(self.spill.written), UNIQUE] = 0
         self._asked = [self._is_asked(s) for s in range(len(self.rows.sides))]
 
     def _held_keys(self) -> BoolArray:
@@ -299,6 +303,8 @@ class StateReduction:
         found = self.returning.find(waiting, self._present)
         self.returning.merge(found)
         self.refute(found)
+        for side, returned in found.updated.items():
+            self._updates.came_back(side, returned)
         return found
 
     def bring_back(self) -> None:

@@ -48,13 +48,15 @@ class Found:
     """What came back. rows: of each stream.  broken: the sides by which rows came that constraints excluded.
 
     repeated: the sides in whose columns two rows of a stream agree, with the hash of one such key.  repeated_roots: the
-    streams of which two rows agree in the columns of `Returning.unique`, with the same.
+    streams of which two rows agree in the columns of `Returning.unique`, with the same.  updated: the sides of
+    relations, with how many rows came back that had met another row of one of the keys that come.
     """
 
     rows: list[list[Int64Array]]
     broken: set[int] = field(default_factory=set)
     repeated: dict[int, int] = field(default_factory=dict)
     repeated_roots: dict[int, int] = field(default_factory=dict)
+    updated: dict[int, int] = field(default_factory=dict)
 
 
 class Returning:
@@ -264,8 +266,10 @@ class Returning:
             return
         t = self._sides[i][way]
         met = (masks >> (MET + way)) & 1 == 1
-        # A relation's row that was met may have been deleted since; two that stand together are seen to.
-        if met.any() and self.rows.figures[self.rows.sides[t ^ 1, STREAM], CLOCK] != CHANGES:
+        if self.rows.figures[self.rows.sides[t ^ 1, STREAM], CLOCK] == CHANGES:
+            # The row that was met may have been deleted since; two that stand together are seen to.
+            found.updated[t ^ 1] = found.updated.get(t ^ 1, 0) + len(rows)
+        elif met.any():
             found.repeated.setdefault(t ^ 1, int(self.keys_of(i, way, rows[met])[0]))
         if not met.all() or not self.rows.sides[t ^ 1, UNIQUE]:
             found.broken.add(t)
