@@ -354,6 +354,8 @@ class KMonJoin(Operator):
                 self._tell_trouble(self.reduction.trouble)
             if self._follows_keys:
                 self._follow_keys()
+                if any(self.rows.room(i) < need for i, need in enumerate(needs)):
+                    self.rows.make_room(needs)  # what has come back has taken it
         else:
             reduction.expire(self.rows.figures, self.rows.cells, until)
             self.rows.make_room(needs)

@@ -209,6 +209,7 @@ class KMonRows:
         leaving: which of them are deletions; None: none.
         """
         n = len(ts)
+        assert n <= self.room(i), "rows would be written over those of another stream"
         nulls = [(k, c.valid) for k, c in enumerate(columns) if c.valid is not None]
         first = int(self.figures[i, END])
         rows = self.view(i, first, first + n)
