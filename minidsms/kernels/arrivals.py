@@ -1,12 +1,12 @@
 """Rows of streams with ranges in the slots of a join's windows: they come, and leave when their time has passed.
 
-The slots are those of `kernels.mjoin`; `instants` says of each when its row came.
+The slots are those of `kernels.join_layout`; `instants` says of each when its row came.
 """
 
 from __future__ import annotations
 
 from minidsms.elements import MAX_INSTANT
-from minidsms.kernels.mjoin import HI, LEAVES, LENGTH, LINKED, LO, MARKS, MASK, NO_RANGE, STOP
+from minidsms.kernels.join_layout import HI, LEAVES, LENGTH, LINKED, LO, MARKS, MASK, NO_RANGE, STOP
 from minidsms.machine_code import int32, int64, kernel, uint64
 
 

@@ -1,15 +1,15 @@
 """Rows in slots with a free list, found again by what they hold: an input of an n-way join that is a bag.
 
 `row_nodes[slot]` is (hash of the row, next slot of its bucket), next being FREE where the slot holds no row. Equal rows
-are interchangeable, so a deletion takes the first that is equal. The index by key is that of `kernels.mjoin`, which
+are interchangeable, so a deletion takes the first that is equal. The index by key is that of `join_layout`, which
 links and unlinks these slots instant by instant; here the elements of a batch only get their slots.
 """
 
 from __future__ import annotations
 
 from minidsms.elements import Int64Array
+from minidsms.kernels.join_layout import UNLINKED
 from minidsms.kernels.mixing import mixed
-from minidsms.kernels.mjoin import UNLINKED
 from minidsms.machine_code import int64, kernel
 
 FREE = -2
@@ -91,7 +91,7 @@ def take_key_words(words, column, mask_word, bit, slots, nodes, base):  # type: 
 
 @kernel("void(int64[::1], int64, int64[::1], int64[::1])")
 def combine_keys_of(nodes: Int64Array, base: int, parts: Int64Array, slots: Int64Array) -> None:
-    """`kernels.mjoin.combine_keys` of slots that stand in no order."""
+    """`kernels.window_index.combine_keys` of slots that stand in no order."""
     for slot in slots:
         h = int64(1)
         following = int64(-1)

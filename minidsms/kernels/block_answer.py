@@ -16,15 +16,14 @@ from minidsms.kernels.join_cache_layout import (
     CHUNK_HEAD, FILL, INLINE, INLINE_AT, MEMBERS, PLACED_WORDS, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK,
     STEP_CHECKS_END, STEP_TARGET, SWEPT, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
 )
-from minidsms.kernels.join_instants import deletions_first, stamp
+from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.join_program import (
     ANSWERED, AT_DEPTH, BUCKET, CANCELS, ENTRY, FINAL_WORDS, IS_ACTIVE, IS_STAMPED, LEAVER, LEFT, LEVEL, NEXT, ROW,
     ROWS, SETTLES, SIDE, STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT, T_KIND, T_TS,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.mjoin import (
-    DELETED, FIRST, FULL, INSPECTED, KEY, MARKS, MASK, MIDDLE, NODES, SERIAL, STAMPS, STATUS, UNLINKED,
-)
+from minidsms.kernels.window_index import checks_hold
+from minidsms.kernels.join_layout import DELETED, FIRST, FULL, INSPECTED, KEY, MASK, MIDDLE, NODES, STATUS, UNLINKED
 # fmt: on
 # isort: on
 
@@ -33,9 +32,9 @@ from minidsms.kernels.mjoin import (
 def _next_leaver(turn, i, turns, inputs, keys, nodes, marks, stamps, state, work):  # type: ignore[no-untyped-def]
     """The next slot of the turn that leaves and may cancel what is stamped; -1 where there is none."""
     slot, end = max(work[LEAVER], turns[turn + T_BEGIN]), turns[turn + T_END]
-    start, mask, base = inputs[i, MARKS], inputs[i, MASK], keys[inputs[i, KEY], NODES]
+    mask, base = inputs[i, MASK], keys[inputs[i, KEY], NODES]
     while slot < end and (
-        stamps[i, marks[start + (slot & mask)] & (STAMPS - 1)] != state[SERIAL]
+        not is_stamped(inputs, keys, nodes, marks, stamps, state, i, slot)
         or nodes[base + 2 * (slot & mask) + 1] == UNLINKED
     ):
         slot += 1
@@ -193,15 +192,12 @@ def _next_match(  # type: ignore[no-untyped-def]
         inspected += 1
         if nodes[k] == tag and s < high:
             chosen[j] = s
-            joins = True
-            for e in range(placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]):
-                x, y = checks[e, 0], checks[e, 2]
-                at_x = keys[checks[e, 1], NODES] + 2 * (chosen[x] & inputs[x, MASK])
-                at_y = keys[checks[e, 3], NODES] + 2 * (chosen[y] & inputs[y, MASK])
-                joins &= nodes[at_x] == nodes[at_y]
+            joins = checks_hold(
+                inputs, keys, nodes, checks, chosen, placed[p + uint64(STEP_CHECK)],
+                placed[p + uint64(STEP_CHECKS_END)],
+            )  # fmt: skip
             if joins and is_cancelling:
-                mark = marks[uint64(inputs[j, MARKS] + (s & mask))]
-                joins = stamps[j, mark & (STAMPS - 1)] == state[SERIAL]
+                joins = is_stamped(inputs, keys, nodes, marks, stamps, state, j, s)
         s = nodes[k + uint64(1)]
     levels[uint64(2 * depth + 1)] = s
     state[INSPECTED] += inspected
@@ -243,7 +239,7 @@ def _by_steps(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _begin_turn(turn, turns, inputs, marks, stamps, state, work, out, out_sign, found):  # type: ignore[no-untyped-def]
+def _begin_turn(turn, turns, inputs, keys, nodes, marks, stamps, state, work, out, out_sign, found):  # type: ignore[no-untyped-def]
     """Begin an instant, stamp its insertions, or put its deletions in front; whether the turn has rows to put out."""
     kind = turns[turn + uint64(T_KIND)]
     if turns[turn + uint64(T_TS)] != work[ANSWERED]:
@@ -251,7 +247,8 @@ def _begin_turn(turn, turns, inputs, marks, stamps, state, work, out, out_sign, 
     if kind == STAMPS_ALL:
         work[IS_STAMPED], work[LEAVER] = int64(found > state[FIRST]), -1
         if found > state[FIRST]:
-            stamp(inputs, marks, stamps, state, out, found)
+            stamp(inputs, keys, nodes, marks, stamps, state, out, state[FIRST], found)
+            state[MIDDLE] = found
     elif kind == SETTLES and work[IS_STAMPED] != 0:
         work[IS_STAMPED] = 0
         if found > state[MIDDLE]:
@@ -276,7 +273,7 @@ def put_out(  # type: ignore[no-untyped-def]
         level, c = finals[i * FINAL_WORDS + LEVEL], finals[i * FINAL_WORDS + ENTRY]
         if turns[turn + uint64(T_KIND)] == CANCELS:
             level = int64(0)
-        goes_on = _begin_turn(turn, turns, inputs, marks, stamps, state, work, out, out_sign, found)
+        goes_on = _begin_turn(turn, turns, inputs, keys, nodes, marks, stamps, state, work, out, out_sign, found)
         while goes_on:
             if work[IS_ACTIVE] == 0 and not _begin_row(
                 turn, t, i, c, level, capacity, turns, lists, rows, entries, placed, inputs, keys, nodes, heads, marks,

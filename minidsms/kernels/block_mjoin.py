@@ -10,13 +10,14 @@ they are joined. Work goes operation by operation (`kernels.join_program`), each
   3. the answer is put out, turn by turn: from entries, or by the last steps of a pipeline, depth first.
 
 Invariant: between blocks the tuples of an entry whose slots are all there are its segment's join for its key; others
-are swept when there are too many of them. Babu 2005, section 5.4; the index is that of `kernels.mjoin`.
+are swept when there are too many of them. Babu 2005, section 5.4; the index is that of `kernels.join_layout`.
 """
 
 from __future__ import annotations
 
 from minidsms.kernels.block_answer import put_out
 from minidsms.kernels.block_turns import open_block
+from minidsms.kernels.join_layout import DONE, HI, LO, PASSED, STATUS
 from minidsms.kernels.join_operations import operate
 from minidsms.kernels.join_program import (
     ARRIVALS,
@@ -29,7 +30,6 @@ from minidsms.kernels.join_program import (
     OP_WORDS,
     ROOM,
 )
-from minidsms.kernels.mjoin import DONE, HI, LO, PASSED, STATUS
 from minidsms.machine_code import helper, int64, kernel
 
 

@@ -12,14 +12,15 @@ from __future__ import annotations
 # isort: off
 # fmt: off
 from minidsms.machine_code import helper, int64, uint64
-from minidsms.kernels.join_instants import CANCEL, DELETE, INSERT, START, next_arrivals, next_runs
+from minidsms.kernels.join_layout import CANCEL, DELETE, INSERT, START
+from minidsms.kernels.join_instants import next_arrivals, next_runs
 from minidsms.kernels.join_program import (
     ARRIVALS, BLOCK, CANCELS, FIRST_MET, HIGHS, IS_ACTIVE, IS_OPEN, LEAVER, LOWS, OP, ROOM, ROW, ROWS, SETTLES, SIDE,
     STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT, T_KIND, T_TS,
 )
-from minidsms.kernels.mjoin import (
-    HAS_NULLS, HI, INPUT, INSTANT, KEY, LEAVING, LO, MASK, MISSING, NODES, OLD_HI, OLD_LO, PASSED, PHASE, PROBE_LO,
-    SLOT, STATUS, UNLINKED,
+from minidsms.kernels.join_layout import (
+    HAS_NULLS, HI, INPUT, INSTANT, KEY, LEAVING, LINKED, LO, MASK, MISSING, NODES, OLD_HI, OLD_LO, PASSED, PHASE,
+    PROBE_LO, SLOT, STATUS, UNLINKED,
 )
 from minidsms.kernels.window_index import link_slots
 # fmt: on
@@ -156,6 +157,7 @@ def open_block(  # type: ignore[no-untyped-def]
     count = _take_turns(runs, instants, inputs, stops, state, work, turns, bounds, netted, of_streams)
     for i in range(n):
         link_slots(inputs, keys, nodes, heads, i, bounds[ARRIVALS, i], inputs[i, HI])
+        inputs[i, LINKED] = inputs[i, HI]
         if count > 0:
             inputs[i, PROBE_LO] = bounds[FIRST_MET, i]
     _begin_lists(capacity, turns, count, inputs, keys, nodes, lists, rows)

@@ -1,6 +1,6 @@
 """Joining n windows with caches in the pipelines: CacheLookup and CacheUpdate as loops over arrays.
 
-The windows and their index are those of `kernels.mjoin`; how caches stand in arrays says `kernels.join_cache_layout`.
+The windows and their index are those of `join_layout`; how caches stand in arrays says `kernels.join_cache_layout`.
 A pipeline's step may begin a CacheLookup: on a hit the tuples of its segment come from the entry, on a miss they are
 computed and collected into a new one. Behind other steps stand CacheUpdates, which take what has been joined so far,
 the change of a segment, into the entries that are there.
@@ -18,24 +18,22 @@ from __future__ import annotations
 # isort: off
 # fmt: off
 from minidsms.kernels.mixing import bucket
+from minidsms.kernels.window_index import checks_hold
+from minidsms.kernels.join_instants import next_element
+from minidsms.kernels.join_stamps import is_stamped
 from minidsms.machine_code import helper, int64, kernel, uint64
 from minidsms.kernels.join_cache_entries import append, drop, find, note_miss, remove, sweep, take_table_page
-from minidsms.kernels.join_instants import (
-    CANCEL, DELETE, INSERT, START, deletions_first, next_arrivals, next_runs, stamp,
-)
+from minidsms.kernels.join_layout import CANCEL, DELETE, INSERT
 from minidsms.kernels.join_cache_layout import (
-    AFTER, BUCKETS, BUCKET_HEAD, CACHE_WORDS, CHUNK_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER,
-    ENTRIES, FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS, IS_REDUCED, IS_SIMPLE,
-    KEY_WORDS, LEAST_SWEEP, LEVEL_WORDS, LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS,
-    PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PENDING, PLACED_WORDS, PROBES, REST, SIZE, SOURCE,
-    SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_TARGET, STRIDE, SWEEP_AT, SWEPT, TABLE,
-    TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, UP, UPDATE, UPDATES_END,
-    WITNESS, WITNESSES,
+    AFTER, BUCKETS, BUCKET_HEAD, CACHE_WORDS, CHUNK_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER, ENTRIES,
+    FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS, IS_REDUCED, IS_SIMPLE, KEY_WORDS, LEAST_SWEEP, LEVEL_WORDS,
+    LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PENDING,
+    PLACED_WORDS, PROBES, REST, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_TARGET,
+    STRIDE, SWEEP_AT, SWEPT, TABLE, TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, UP, UPDATE,
+    UPDATES_END, WITNESS, WITNESSES,
 )
-from minidsms.kernels.mjoin import (
-    BACKS, DELETED, DEPTH, DONE, FIRST, FULL, HAS_NULLS, HEADS, HI, INPUT, INSPECTED, INSTANT, IS_BAG, KEY,
-    KEYS_END, LEAVING, LO, MARKS, MASK, MIDDLE, MISSING, NODES, OLD_HI, OLD_LO, PHASE, PROBE_HI,
-    PROBE_LO, SERIAL, SHIFT, SLOT, STAMPS, STATUS, UNLINKED,
+from minidsms.kernels.join_layout import (
+    DEPTH, DONE, FULL, INPUT, INSPECTED, INSTANT, PHASE, PROBE_HI, PROBE_LO, SLOT, STATUS,
 )
 # fmt: on
 # isort: on
@@ -112,21 +110,6 @@ def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def
     if at >= 0:
         caches[c, DELETES] += 1
         remove(caches, c, pool, b, at)
-
-
-@helper
-def _unlink(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-untyped-def]
-    """Take a slot of bag i, which stands in its buckets, out of them."""
-    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
-        newer, older = backs[back + slot], nodes[k + 1]
-        if older >= 0:
-            backs[back + older] = newer
-        if newer >= 0:
-            nodes[keys[x, NODES] + 2 * newer + 1] = older
-        else:
-            heads[keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])] = older
-        backs[back + slot] = UNLINKED
 
 
 # --------------------------------------------------------------------------------------------- the join
@@ -271,16 +254,10 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                     inspected += 1
                     if nodes[k] == tag and s < high:
                         chosen[j] = s
-                        is_found = True
-                        for e in range(begin, end):
-                            x, y = checks[e, 0], checks[e, 2]
-                            at_x = keys[checks[e, 1], NODES] + 2 * (chosen[x] & inputs[x, MASK])
-                            at_y = keys[checks[e, 3], NODES] + 2 * (chosen[y] & inputs[y, MASK])
-                            is_found &= nodes[at_x] == nodes[at_y]
+                        is_found = checks_hold(inputs, keys, nodes, checks, chosen, begin, end)
                         if is_found and phase == CANCEL and following == last:
                             for m in range(n):
-                                mark = marks[inputs[m, MARKS] + (chosen[m] & inputs[m, MASK])]
-                                is_found &= stamps[m, mark & (STAMPS - 1)] == state[SERIAL]
+                                is_found &= is_stamped(inputs, keys, nodes, marks, stamps, state, m, chosen[m])
                         if is_found:
                             if following == last and found == limit:
                                 state[STATUS] = FULL
@@ -366,76 +343,17 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
             levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
             levels[level + uint64(REST)] = rest
             break
-        # The next element of the instant, or the next phase.
-        begins = False
-        if phase == INSERT:
-            while i < n and inputs[i, HI] >= stops[i]:
-                i += 1
-            if i < n:
-                slot = inputs[i, HI]
-                inputs[i, HI] = slot + 1
-                is_bag = inputs[i, IS_BAG] != 0
-                own = places[slot] if is_bag else slot
-                at = 2 * (own & inputs[i, MASK])
-                begins = True
-                if inputs[i, HAS_NULLS] != 0:
-                    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                        begins &= nodes[keys[x, NODES] + at + 1] != UNLINKED
-                for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                    k = uint64(keys[uint64(x), NODES] + at)
-                    if begins:
-                        e = uint64(keys[uint64(x), HEADS] + bucket(nodes[k], keys[uint64(x), SHIFT]))
-                        if is_bag:
-                            if heads[e] >= 0:
-                                backs[keys[x, BACKS] + heads[e]] = own
-                            backs[keys[x, BACKS] + own] = -1
-                        nodes[k + uint64(1)] = heads[e]
-                        heads[e] = own
-                    else:
-                        nodes[k + uint64(1)] = UNLINKED
-            elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
-                stamp(inputs, marks, stamps, state, out, found)
-                for j in range(n):
-                    inputs[j, PROBE_LO], inputs[j, PROBE_HI] = inputs[j, OLD_LO], inputs[j, OLD_HI]
-                phase, i, slot = int64(CANCEL), int64(0), inputs[0, OLD_LO] - 1
-            else:
-                phase = int64(START)
-        elif phase != START:
-            slot += 1
-            while i < n and slot >= inputs[i, LO]:
-                if inputs[i, IS_BAG] == 0:
-                    inputs[i, PROBE_LO] = inputs[i, LO]
-                i += 1
-                if i < n:
-                    slot = inputs[i, OLD_LO]
-            if i < n:
-                own = places[slot] if inputs[i, IS_BAG] != 0 else slot
-                at = own & inputs[i, MASK]
-                begins = nodes[keys[inputs[i, KEY], NODES] + 2 * at + 1] != UNLINKED
-                if begins and inputs[i, IS_BAG] != 0:
-                    _unlink(inputs, keys, nodes, heads, backs, i, own)
-                if phase == CANCEL:
-                    begins &= stamps[i, marks[inputs[i, MARKS] + at] & (STAMPS - 1)] == state[SERIAL]
-            elif phase == DELETE:
-                phase, i = int64(INSERT), int64(0)
-            else:
-                if found > state[MIDDLE]:
-                    deletions_first(out, out_sign, state[FIRST], state[MIDDLE], found)
-                    state[DELETED] += found - state[MIDDLE]
-                phase = int64(START)
-        if begins:
-            chosen[i] = own
-            levels[UP] = -1
-            depth, enters = int64(0), True
-        elif phase == START:
-            if of_streams != 0:
-                phase = next_arrivals(instants, inputs, stops, state)
-            else:
-                phase = next_runs(runs, inputs, stops, state, netted)
-            if phase == START or state[STATUS] == MISSING:
-                break
-            i, slot = int64(0), inputs[0, OLD_LO] - 1
-            state[FIRST] = found
+        state[PHASE], state[INPUT], state[SLOT] = phase, i, slot
+        own = next_element(
+            runs, instants, inputs, keys, nodes, heads, places, backs, marks, stamps, stops, state, netted, of_streams,
+            out, out_sign, found,
+        )  # fmt: skip
+        phase, i, slot = state[PHASE], state[INPUT], state[SLOT]
+        if own < 0:
+            break
+        chosen[i] = own
+        levels[UP] = -1
+        depth, enters = int64(0), True
     state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
     state[INSPECTED] += inspected
     return found

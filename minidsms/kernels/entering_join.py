@@ -1,6 +1,6 @@
 """Joining n streams with ranges where the consumer is ISTREAM: what enters, instant by instant.
 
-The index is that of `kernels.mjoin`, but no deletion is ever an element: `instants` of a slot say when its row came,
+The index is that of `join_layout`, but no deletion is ever an element: `instants` of a slot say when its row came,
 and so whether it is there. Work goes by *blocks*, some whole instants of all inputs:
   1. every element of the block is linked, key by key;
   2. *drop probing*: of each input, step after step of its pipeline that asks for the element's own key, the elements
@@ -16,9 +16,8 @@ Rows that leave at an instant with insertions are probed only to cancel these (d
 
 from __future__ import annotations
 
-from minidsms.elements import MAX_INSTANT, Int8Array, Int64Array
-from minidsms.kernels.mixing import bucket
-from minidsms.kernels.mjoin import (
+from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.join_layout import (
     ASKED,
     CHECK,
     CHECKS_END,
@@ -35,9 +34,7 @@ from minidsms.kernels.mjoin import (
     HI,
     INSPECTED,
     INSTANT,
-    IS_SHOWN,
     KEY,
-    KEYS_END,
     LENGTH,
     LINKED,
     LO,
@@ -47,10 +44,8 @@ from minidsms.kernels.mjoin import (
     NODES,
     PASSED,
     PROBED,
-    SERIAL,
     SHIFT,
     SIZE,
-    STAMPS,
     STATUS,
     STEP_WORDS,
     STOP,
@@ -60,6 +55,9 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
+from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
+from minidsms.kernels.mixing import bucket
+from minidsms.kernels.window_index import checks_hold, link_slots
 from minidsms.machine_code import helper, int64, kernel, uint64
 
 (
@@ -78,21 +76,6 @@ _ENOUGH = 64
 """Elements after which a step that drops less than a quarter of them behind another one is not asked so any more."""
 
 
-@helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")
-def _deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
-    """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
-    for j in range(len(out)):
-        row = out[j]
-        for a, b in ((first, middle), (middle, end), (first, end)):
-            x, y = a, b - 1
-            while x < y:
-                row[x], row[y] = row[y], row[x]
-                x += 1
-                y -= 1
-    for p in range(first, end):
-        sign[p] = -1 if p < first + end - middle else 1
-
-
 @kernel("void(int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[::1])")
 def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
     """Write the steps with the places of their nodes and heads, which hold until the index is laid out anew."""
@@ -109,30 +92,6 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
             step[TRIED] = step[DROPPED] = 0
             at += PLACED_WORDS
-
-
-@helper("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)")
-def _link(inputs, keys, nodes, heads, i, stop):  # type: ignore[no-untyped-def]
-    """Put the slots of input i up to `stop` at the head of their buckets; one with a NULL key stands in none."""
-    first, mask, has_nulls = inputs[i, LINKED], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
-    if has_nulls:
-        for slot in range(first, stop):
-            at = 2 * (slot & mask) + 1
-            linked = True
-            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                linked &= nodes[keys[x, NODES] + at] != UNLINKED
-            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-                if not linked:
-                    nodes[keys[x, NODES] + at] = UNLINKED
-    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
-        base, buckets, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
-        for slot in range(first, stop):
-            k = uint64(base + 2 * (slot & mask))
-            if not has_nulls or nodes[k + uint64(1)] != UNLINKED:
-                b = uint64(buckets + bucket(nodes[k], shift))
-                nodes[k + uint64(1)] = heads[b]
-                heads[b] = slot
-    inputs[i, LINKED] = max(first, stop)
 
 
 @helper(
@@ -275,24 +234,6 @@ def _survivors(  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-def]
-    """Where a slot of input j is stamped: by its mark, or where there are none by the keys that the answer shows.
-
-    Rows that show the same are stamped in the same place.
-    """
-    at = slot & inputs[j, MASK]
-    h = uint64(1)
-    if len(marks) > 0:
-        h = uint64(marks[inputs[j, MARKS] + at])
-    else:
-        for x in range(inputs[j, KEY], inputs[j, KEYS_END]):
-            if keys[x, IS_SHOWN] != 0:
-                h = (h ^ uint64(nodes[uint64(keys[x, NODES] + 2 * at)])) * uint64(0x9E3779B97F4A7C15)
-                h ^= h >> uint64(32)
-    return int64(h & uint64(STAMPS - 1))
-
-
-@helper(inline=True)
 def _leaves(  # type: ignore[no-untyped-def]
     instants, inputs, gone, instant
 ):
@@ -353,10 +294,7 @@ def _generate(  # type: ignore[no-untyped-def]
                     i += 1
             if not begins and found > first and _leaves(instants, inputs, gone, instant) > 0:
                 cancels, middle = True, found
-                state[SERIAL] += 1
-                for j in range(n):
-                    for at in range(first, found):
-                        stamps[j, _stamp_of(inputs, keys, nodes, marks, j, out[j, at])] = state[SERIAL]
+                stamp(inputs, keys, nodes, marks, stamps, state, out, first, found)
                 i, slot = int64(0), gone[0, 0] - 1
             if not begins and not cancels:
                 first = found
@@ -373,7 +311,7 @@ def _generate(  # type: ignore[no-untyped-def]
             while i < n and not begins:
                 slot += 1
                 if slot < gone[1, i]:
-                    begins = stamps[i, _stamp_of(inputs, keys, nodes, marks, i, slot)] == state[SERIAL]
+                    begins = is_stamped(inputs, keys, nodes, marks, stamps, state, i, slot)
                     begins &= nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
                 else:
                     i += 1
@@ -381,7 +319,7 @@ def _generate(  # type: ignore[no-untyped-def]
                         slot = gone[0, i] - 1
             if not begins:
                 if found > middle:
-                    _deletions_first(out, out_sign, first, middle, found)
+                    deletions_first(out, out_sign, first, middle, found)
                     state[DELETED] += found - middle
                 cancels = False
                 continue
@@ -455,14 +393,12 @@ def _generate(  # type: ignore[no-untyped-def]
                             s = int64(-1)
                             break
                         walks[CHOSEN, j] = s
-                        equal = True
-                        for c in range(placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]):
-                            a, b = checks[c, 0], checks[c, 2]
-                            at_a = keys[checks[c, 1], NODES] + 2 * (walks[CHOSEN, a] & inputs[a, MASK])
-                            at_b = keys[checks[c, 3], NODES] + 2 * (walks[CHOSEN, b] & inputs[b, MASK])
-                            equal &= nodes[at_a] == nodes[at_b]
+                        check, checks_end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
+                        equal = check == checks_end or checks_hold(
+                            inputs, keys, nodes, checks, walks[CHOSEN], check, checks_end
+                        )
                         if equal and cancels:
-                            equal = stamps[j, _stamp_of(inputs, keys, nodes, marks, j, s)] == state[SERIAL]
+                            equal = is_stamped(inputs, keys, nodes, marks, stamps, state, j, s)
                         if equal and depth < last:
                             is_chosen = True
                             s = nodes[k + uint64(1)]
@@ -549,7 +485,8 @@ def join_entering(  # type: ignore[no-untyped-def]
         for j in range(n):
             if inputs[j, SURVIVOR] > inputs[j, HI]:
                 least = min(least, instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])])
-            _link(inputs, keys, nodes, heads, j, inputs[j, SURVIVOR])
+            link_slots(inputs, keys, nodes, heads, j, inputs[j, LINKED], inputs[j, SURVIVOR])
+            inputs[j, LINKED] = max(inputs[j, LINKED], inputs[j, SURVIVOR])
         for j in range(n):
             gone[1, j] = inputs[j, LO]
         _leaves(instants, inputs, gone, least)

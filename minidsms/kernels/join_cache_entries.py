@@ -34,7 +34,7 @@ from minidsms.kernels.join_cache_layout import (
     TUPLES,
     WANTED,
 )
-from minidsms.kernels.mjoin import PROBE_LO
+from minidsms.kernels.join_layout import PROBE_LO
 from minidsms.machine_code import helper, int64, kernel, uint64
 
 

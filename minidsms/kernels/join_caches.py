@@ -40,18 +40,7 @@ from minidsms.kernels.join_cache_layout import (
     TARGET_SHIFT,
     TUPLES,
 )
-from minidsms.kernels.mjoin import (
-    CHECK,
-    CHECKS_END,
-    FROM,
-    FROM_KEY,
-    HEADS,
-    MASK,
-    NODES,
-    PROBED,
-    SHIFT,
-    TARGET,
-)
+from minidsms.kernels.join_layout import CHECK, CHECKS_END, FROM, FROM_KEY, HEADS, MASK, NODES, PROBED, SHIFT, TARGET
 from minidsms.machine_code import helper, int64, kernel, uint64
 
 

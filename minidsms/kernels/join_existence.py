@@ -1,14 +1,13 @@
 """Does a row join with anything along a path of windows, and with how much? What the profilers of join plans ask.
 
-Over the index of `kernels.mjoin`: a path is a pipeline cut short, whose steps are walked depth first, to ask for
+Over the index of `kernels.join_layout`: a path is a pipeline cut short, whose steps are walked depth first, to ask for
 existence until the first tuple that reaches its end. Rows that have left may be asked too, as long as their slots are
 not taken again.
 """
 
 from __future__ import annotations
 
-from minidsms.kernels.mixing import bucket
-from minidsms.kernels.mjoin import (
+from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
     CHOSEN,
@@ -27,6 +26,7 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
+from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import helper, int64, kernel
 
 

@@ -1,17 +1,26 @@
-"""Joins with caches, instant by instant: which elements come next, and which deletions cancel what was put out.
+"""Joins of n windows, instant by instant: which elements come next.
 
-Streams with ranges say by the instants of their slots when rows come and leave, other windows by their runs
-(`kernels.mjoin`).
+Streams with ranges say by the instants of their slots when rows come and leave, other windows by their runs. The
+deletions of an instant come before its insertions; where the consumer is ISTREAM (netted), insertions come first, and
+then only what leaves and may cancel one of them (`join_stamps`).
+
+Invariant: an element that is being joined stands in its buckets if it comes, and in none if it leaves a bag.
 """
 
 from __future__ import annotations
 
-from minidsms.elements import MAX_INSTANT, Int8Array, Int16Array, Int64Array
-from minidsms.kernels.mjoin import (
+from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.join_layout import (
+    CANCEL,
+    DELETE,
+    DELETED,
     FIRST,
     HI,
+    INPUT,
+    INSERT,
     INSTANT,
     IS_BAG,
+    KEY,
     LEAVING,
     LENGTH,
     LINKED,
@@ -20,8 +29,11 @@ from minidsms.kernels.mjoin import (
     MASK,
     MIDDLE,
     MISSING,
+    NO_LIMIT,
+    NODES,
     OLD_HI,
     OLD_LO,
+    PHASE,
     PROBE_HI,
     PROBE_LO,
     RUN,
@@ -29,37 +41,18 @@ from minidsms.kernels.mjoin import (
     RUN_INSERTIONS,
     RUN_TS,
     RUNS_END,
-    SERIAL,
-    STAMPS,
+    SLOT,
+    START,
     STATUS,
     STOP,
+    UNLINKED,
 )
+from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
+from minidsms.kernels.window_index import link_slot, unlink_slot
 from minidsms.machine_code import helper, int64, uint64
 
-START, DELETE, INSERT, CANCEL = 0, 1, 2, 3
-"""Phases of an instant: it is taken up; then deletions and insertions, or where netted insertions and those deletions
-that may cancel one."""
 
-NO_LIMIT = 2**62
-"""More than any slot."""
-
-
-@helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")
-def deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
-    """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
-    for j in range(len(out)):
-        row = out[j]
-        for a, b in ((first, middle), (middle, end), (first, end)):
-            x, y = a, b - 1
-            while x < y:
-                row[x], row[y] = row[y], row[x]
-                x += 1
-                y -= 1
-    for p in range(first, end):
-        sign[p] = -1 if p < first + end - middle else 1
-
-
-@helper
+@helper(inline=True)
 def next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-def]
     """Take every input's run of the next instant; returns the phase it begins with, START when there is none."""
     n = len(inputs)
@@ -99,7 +92,7 @@ def next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-de
     return phase
 
 
-@helper
+@helper(inline=True)
 def next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-def]
     """As `next_runs`, of streams with ranges: each lo moves past the rows that have left, OLD_LO stands before those
     of this very instant.
@@ -130,14 +123,68 @@ def next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-de
     return int64(INSERT if instant < MAX_INSTANT else START)
 
 
-@helper
-def stamp(
-    inputs: Int64Array, marks: Int16Array, stamps: Int64Array, state: Int64Array, out: Int64Array, found: int
-) -> None:
-    """Stamp the marks of the instant's insertions, which stand in `out` from state[FIRST] on."""
-    state[SERIAL] += 1
-    state[MIDDLE] = found
-    for j in range(len(inputs)):
-        start, mask = inputs[j, MARKS], inputs[j, MASK]
-        for p in range(state[FIRST], found):
-            stamps[j, marks[start + (out[j, p] & mask)] & (STAMPS - 1)] = state[SERIAL]
+@helper(inline=True)
+def next_element(  # type: ignore[no-untyped-def]
+    runs, instants, inputs, keys, nodes, heads, places, backs, marks, stamps, stops, state, netted, of_streams, out,
+    out_sign, found,
+):  # fmt: skip
+    """The slot of the element of input state[INPUT] that comes next in state[PHASE]; -1 where none waits.
+
+    Elements with a NULL key, and what leaves and can cancel nothing, are passed over. stops: (n,), where the insertions
+    of the instant stop.
+    """
+    n = len(inputs)
+    phase, i, slot = state[PHASE], state[INPUT], state[SLOT]
+    own = int64(-1)
+    waits = True
+    while own < 0 and waits:
+        if phase == INSERT:
+            while i < n and inputs[i, HI] >= stops[i]:
+                i += 1
+            if i < n:
+                slot = inputs[i, HI]
+                inputs[i, HI] = slot + 1
+                at = places[slot] if inputs[i, IS_BAG] != 0 else slot
+                if link_slot(inputs, keys, nodes, heads, backs, i, at):
+                    own = at
+            elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
+                stamp(inputs, keys, nodes, marks, stamps, state, out, state[FIRST], found)
+                state[MIDDLE] = found
+                for j in range(n):
+                    inputs[j, PROBE_LO], inputs[j, PROBE_HI] = inputs[j, OLD_LO], inputs[j, OLD_HI]
+                phase, i, slot = int64(CANCEL), int64(0), inputs[0, OLD_LO] - 1
+            else:
+                phase = int64(START)
+        elif phase != START:
+            slot += 1
+            while i < n and slot >= inputs[i, LO]:
+                if inputs[i, IS_BAG] == 0:
+                    inputs[i, PROBE_LO] = inputs[i, LO]
+                i += 1
+                if i < n:
+                    slot = inputs[i, OLD_LO]
+            if i < n:
+                at = places[slot] if inputs[i, IS_BAG] != 0 else slot
+                if nodes[keys[inputs[i, KEY], NODES] + 2 * (at & inputs[i, MASK]) + 1] != UNLINKED:
+                    if inputs[i, IS_BAG] != 0:
+                        unlink_slot(inputs, keys, nodes, heads, backs, i, at)
+                    if phase == DELETE or is_stamped(inputs, keys, nodes, marks, stamps, state, i, at):
+                        own = at
+            elif phase == DELETE:
+                phase, i = int64(INSERT), int64(0)
+            else:
+                if found > state[MIDDLE]:
+                    deletions_first(out, out_sign, state[FIRST], state[MIDDLE], found)
+                    state[DELETED] += found - state[MIDDLE]
+                phase = int64(START)
+        if phase == START:
+            if of_streams != 0:
+                phase = next_arrivals(instants, inputs, stops, state)
+            else:
+                phase = next_runs(runs, inputs, stops, state, netted)
+            waits = phase != START and state[STATUS] != MISSING
+            if waits:
+                i, slot = int64(0), inputs[0, OLD_LO] - 1
+                state[FIRST] = found
+    state[PHASE], state[INPUT], state[SLOT] = phase, i, slot
+    return own

@@ -14,26 +14,20 @@ from __future__ import annotations
 # isort: off
 # fmt: off
 from minidsms.machine_code import helper, int64, uint64
-from minidsms.kernels.join_cache_entries import (
-    append, bucket_of, drop, mixed, note_miss, sweep, take_table_page,
-)
+from minidsms.kernels.join_cache_entries import append, bucket_of, drop, mixed, note_miss, sweep, take_table_page
 from minidsms.kernels.join_cache_layout import (
     BUCKETS, BUCKET_HEAD, CHUNK_HEAD, CREATED, CREATES, ENTRIES, FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS,
     KEY_WORDS, LEAST_SWEEP, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PINNED,
     PLACED_WORDS, PROBES, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_TARGET, STRIDE,
     SWEEP_AT, TABLE, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
 )
-from minidsms.kernels.join_instants import (
-    NO_LIMIT,
-)
+from minidsms.kernels.join_layout import NO_LIMIT
 from minidsms.kernels.join_program import (
-    AFTER, BLOCK, CACHE, COMPLETE, COMPUTE, EXPAND, FIRST_MET, KIND, LOOKUP, PARTS,
-    PIPELINE, ROWS, SIDE, SPREAD, STEP, T_BOUNDS, T_KIND, UPDATE,
+    AFTER, BLOCK, CACHE, COMPLETE, COMPUTE, EXPAND, FIRST_MET, KIND, LOOKUP, PARTS, PIPELINE, ROWS, SIDE, SPREAD,
+    STEP, T_BOUNDS, T_KIND, UPDATE,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.mjoin import (
-    INSPECTED, MASK, NODES, PASSED,
-)
+from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED
 # fmt: on
 # isort: on
 

@@ -1,14 +1,13 @@
 """What rows of an input would meet in their pipeline: tuples at each step, and the keys with which a cache is probed.
 
-Over the index of `kernels.mjoin`; nothing in it is changed, and no result is made. A row is walked through its pipeline
+Over the index of `join_layout`; nothing in it is changed, and no result is made. A row is walked through its pipeline
 depth first, as if it came now: where rows stay for a range, it joins those that had come and not left at its own
 instant, else those that are held. Every match is walked: a pipeline that drops rows earlier does no more than this.
 """
 
 from __future__ import annotations
 
-from minidsms.kernels.mixing import bucket
-from minidsms.kernels.mjoin import (
+from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
     FROM,
@@ -26,6 +25,7 @@ from minidsms.kernels.mjoin import (
     TARGET,
     UNLINKED,
 )
+from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import int64, kernel, uint64
 
 ASKED, FOUND, INSPECTED, SAMPLE_WORDS = range(4)

@@ -17,6 +17,7 @@ import numpy as np
 from minidsms.elements import MAX_INSTANT, Batch, Schema
 from minidsms.kernels.join_cache_layout import LEVEL_WORDS, PART_WORDS, PLACED_WORDS
 from minidsms.kernels.join_caches import place
+from minidsms.kernels.join_layout import DONE, FIRST, MISSING, STATUS
 from minidsms.kernels.join_program import (
     ANSWERED,
     BOUND_WORDS,
@@ -27,7 +28,6 @@ from minidsms.kernels.join_program import (
     T_BOUNDS,
     WORK_WORDS,
 )
-from minidsms.kernels.mjoin import DONE, FIRST, MISSING, STATUS
 from minidsms.operators.equal_columns import Equality
 from minidsms.operators.join_cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
 from minidsms.operators.join_cache_program import Program
@@ -47,8 +47,6 @@ class CachedMJoin(MJoin):
     budget: bytes of the caches' pages.  buckets: of every cache, for tests.  deletes_at_once: where deletions are
     elements, caches are kept free of them by the deletions' own pipelines, not by the lookups.
     """
-
-    _may_stamp_by_keys = False
 
     def __init__(
         self,
@@ -76,7 +74,6 @@ class CachedMJoin(MJoin):
         self._renumberings = 0
         self._chosen = np.zeros(n, np.int64)
         self._levels = np.zeros(n * LEVEL_WORDS, np.int64)
-        self._stops = np.zeros(n, np.int64)
         self._cached_placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._key = np.zeros(2 * max(1, len(equalities)), np.int64)
         self._work = np.zeros(WORK_WORDS, np.int64)

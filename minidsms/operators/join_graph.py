@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels.mjoin import STEP_WORDS
+from minidsms.kernels.join_layout import STEP_WORDS
 from minidsms.operators.equal_columns import EqualColumns, Equality, classes_of
 
 Key = tuple[int, ...]

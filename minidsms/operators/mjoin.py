@@ -18,7 +18,7 @@ import numpy as np
 
 from minidsms.elements import MAX_INSTANT, Batch, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels.entering_join import CROWDED, PLACED_WORDS, join_entering, place_steps
-from minidsms.kernels.mjoin import (
+from minidsms.kernels.join_layout import (
     DELETED,
     DEPTH,
     DONE,
@@ -32,8 +32,8 @@ from minidsms.kernels.mjoin import (
     STAMPS,
     STATE_WORDS,
     STATUS,
-    mjoin,
 )
+from minidsms.kernels.mjoin import mjoin
 from minidsms.operators.equal_columns import Equality, equalities_text
 from minidsms.operators.join_graph import JoinGraph, Orders
 from minidsms.operators.operator import Description, Operator
@@ -75,8 +75,6 @@ class MJoin(Operator):
     times_every_run = True
     names: Sequence[str] = ()
     """Of the inputs, for plans in words; set by the planner."""
-    _may_stamp_by_keys = True
-    """No kernel that a subclass runs needs marks where this class does without."""
 
     def __init__(
         self,
@@ -105,7 +103,7 @@ class MJoin(Operator):
         if shown is not None and self.leaves_out:
             marked = [sorted({c for j in shown for k, c in [self.outputs_of[j]] if k == i}) for i in range(n)]
         keyed = self.graph.equal_to(self.outputs_of[j] for j in shown or ())
-        if ranges is not None and marked is not None and self._may_stamp_by_keys:
+        if marked is not None:
             of_keys = [any((i, *key) in keyed for key in self.graph.keys[i]) for i in range(n)]
             if all(has_one or not columns for has_one, columns in zip(of_keys, marked)):
                 marked = None  # what the answer shows of the keys tells rows apart well enough
@@ -115,6 +113,7 @@ class MJoin(Operator):
         self.reorder(self.graph.default_orders())
         self._stamps = np.zeros((n if self.leaves_out else 0, STAMPS), np.int64)
         self._walks = np.zeros((4, n), np.int64)
+        self._stops = np.zeros(n, np.int64)
         self._placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._state = np.zeros(STATE_WORDS, np.int64)
         self._state[DEPTH] = -1
@@ -176,9 +175,9 @@ class MJoin(Operator):
         found, status = 0, -1
         while status != DONE:
             found = mjoin(
-                index.runs, index.inputs, index.keys, self._steps, self._checks, index.nodes, index.heads,
-                index.places, index.backs, index.marks, self._stamps, self._walks, state, self.leaves_out,
-                *self._buffers, found,
+                index.runs, index.instants, index.inputs, index.keys, self._steps, self._checks, index.nodes,
+                index.heads, index.places, index.backs, index.marks, self._stamps, self._walks, self._stops, state,
+                self.leaves_out, *self._buffers, found,
             )  # fmt: skip
             status = int(state[STATUS])
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels.mjoin import CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET
+from minidsms.kernels.join_layout import CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET
 from minidsms.kernels.tree_join import KEPT, TREE_STEP_WORDS
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.operators.join_tree import Tree, kept_nodes, leaves

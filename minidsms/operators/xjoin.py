@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minidsms.elements import Batch, Int64Array
-from minidsms.kernels.mjoin import (
-    DELETED,
+from minidsms.kernels.join_layout import (
     DEPTH,
     DONE,
     FIRST,
@@ -126,7 +125,6 @@ class XJoin(MJoin):
                 continue
             complete = int(state[FIRST]) if status != DONE and self.leaves_out else found
             if complete:
-                self._sort_instants(complete)
                 yield self._output(complete)
             found = self._keep(complete, found) if status != DONE else 0
 
@@ -141,13 +139,6 @@ class XJoin(MJoin):
                 self.leaves_out, self.ranges is not None, *self._buffers, found,
             )
         )  # fmt: skip
-
-    def _sort_instants(self, found: int) -> None:
-        """Put the deletions of an instant before its insertions, where the kernel has found any later."""
-        if self.leaves_out and self._state[DELETED]:
-            slots, ts, sign = self._buffers
-            order = np.lexsort((sign[:found], ts[:found]))
-            slots[:, :found], ts[:found], sign[:found] = slots[:, order], ts[order], sign[order]
 
     def _begin_subresults(self) -> None:
         """Make the subresults of the tree, from the rows that are there."""

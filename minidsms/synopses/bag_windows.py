@@ -15,7 +15,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema, Type
 from minidsms.kernels.hashing import hash_rows, normal_signs
-from minidsms.kernels.mjoin import HAS_NULLS, KEY, NODES
+from minidsms.kernels.join_layout import HAS_NULLS, KEY, NODES
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:

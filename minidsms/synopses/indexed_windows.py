@@ -33,10 +33,10 @@ from minidsms.elements import (
     row_words,
 )
 from minidsms.kernels import arrivals
-from minidsms.kernels import mjoin as kernels
+from minidsms.kernels import window_index as kernels
 from minidsms.kernels.addresses import VALID
 from minidsms.kernels.gathering import gather_rows
-from minidsms.kernels.mjoin import (
+from minidsms.kernels.join_layout import (
     BACKS,
     HAS_NULLS,
     HEADS,

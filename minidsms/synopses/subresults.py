@@ -17,7 +17,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels import tree_join as kernels
-from minidsms.kernels.mjoin import IS_BAG, LO, MASK, NODES, OLD_LO
+from minidsms.kernels.join_layout import IS_BAG, LO, MASK, NODES, OLD_LO
 from minidsms.kernels.tree_join import (
     BAG,
     CELLS,

@@ -26,7 +26,7 @@ from minidsms.kernels.join_cache_layout import (
     TABLE_PAGES,
     TUPLES,
 )
-from minidsms.kernels.mjoin import BACKS, HI, IS_BAG, KEY, LO, MASK, NODES, UNLINKED
+from minidsms.kernels.join_layout import BACKS, HI, IS_BAG, KEY, LO, MASK, NODES, UNLINKED
 from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.operators.mjoin import Equality
 from minidsms.streamon.caching.contracts import CacheFigures

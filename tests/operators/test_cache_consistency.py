@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from minidsms.elements import MAX_INSTANT, Schema
-from minidsms.kernels.mjoin import HI, IS_BAG, LO
+from minidsms.kernels.join_layout import HI, IS_BAG, LO
 from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.operators.equal_columns import Equality
 from minidsms.queues import Queue

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minidsms.elements import Column, Field, Schema, Type
-from minidsms.kernels.mjoin import HI, LO
+from minidsms.kernels.join_layout import HI, LO
 from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.stream_store import StreamStore
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch, Int64Array
+from minidsms.kernels.join_layout import IS_BAG, KEY, MASK
 from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
-from minidsms.kernels.mjoin import IS_BAG, KEY, MASK
 from minidsms.operators.join_graph import JoinGraph
 from minidsms.streamon.caching.contracts import (
     Attribute,

@@ -1,0 +1,69 @@
+"""How the windows of an n-way join stand in arrays, and how far a join over them is.
+
+Every input is a ring of slots numbered by arrival, [lo, hi). A *key* is a column of an input that the condition speaks
+of (or several columns' hash); `nodes` holds (tag, next) for each key and slot: the tag is the column's word, next the
+older slot of its bucket. A probe walks a bucket from its newest slot and ends at the first below `lo`, so deletion is
+lo += 1 and nothing else (docs/design, point 3). All inputs' nodes stand in one flat array, all bucket heads in
+another.
+
+An input whose rows leave in any order is a *bag*: its slots are used again, and `places` has the slots of a batch's
+elements in their order (`kernels.bag_window`). A slot is linked and unlinked as its element is processed; `backs` has
+for each key and slot the newer slot of the bucket, so that unlinking needs no walk. So everything in a bucket is there.
+
+Where the consumer is ISTREAM, deletions matter only if they cancel an insertion of their instant (docs/semantics S1).
+`marks` of a slot hash the row's columns that the answer shows; where keys tell as much there are none (`join_stamps`).
+"""
+
+from __future__ import annotations
+
+LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
+"""Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
+marks and instants begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join
+now."""
+LENGTH, LEAVES, LINKED, SURVIVOR, SURVIVORS = range(14, 19)
+"""Of an input that is a stream with a range: the range (NO_RANGE: none); when the row at LO leaves (MAX_INSTANT: never;
+known between slices); up to where its slots are linked; and which of the elements that drop probing left comes next,
+of how many."""
+IS_BAG, INPUT_WORDS = range(19, 21)
+"""Of an input: its rows leave in any order. Then LO, HI and the like are no slots, but positions in `places`."""
+
+NO_RANGE = -1
+"""The window is unbounded: as an unsigned number, the longest of ranges."""
+
+NODES, HEADS, SHIFT, BACKS, IS_SHOWN, KEY_WORDS = range(6)
+"""Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift;
+whether it is a column that the answer shows, or that is equal to one."""
+
+TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, STEP_WORDS = range(8)
+"""Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
+the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose."""
+
+TAG, FOLLOWING, CHOSEN, FOUND = range(4)
+"""Rows of `walks`: of each step its tag, the slot to look at next, and the first that matches; of each input the slot
+chosen."""
+
+PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS = range(12)
+"""Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first
+deletion; LEAVING: slots that leave at the instant; SERIAL: of the instant's stamps; DELETED: deletions in `out`."""
+SIZE, NEEDED, PASSED, STATE_WORDS = range(12, 16)
+"""Of a join of streams with ranges: elements of an input in a block, room that an instant needs, and rows that probes
+of the block passed over because they come later."""
+
+RUN_TS, RUN_DELETIONS, RUN_INSERTIONS, RUN_WORDS = range(4)
+"""Of a run: an instant at which an input changes, and how many slots leave and enter."""
+
+DONE, FULL, MISSING = 0, 1, 2
+"""The runs are joined; `out` is full: call again; more slots leave than are held."""
+
+START, DELETE, INSERT, CANCEL = 0, 1, 2, 3
+"""Phases of an instant: its runs are taken; then deletions and insertions, or where netted insertions and those
+deletions that may cancel one."""
+
+UNLINKED = -2
+"""As a node's next: the row has a NULL key and stands in no bucket. As a backward link: the slot stands in none."""
+
+STAMPS = 1024
+"""Places for marks, per input; a power of two."""
+
+NO_LIMIT = 2**62
+"""More than any slot."""

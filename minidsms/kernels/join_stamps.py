@@ -1,0 +1,57 @@
+"""Which deletions of an instant may cancel an insertion of it, where the consumer is ISTREAM.
+
+The slots of the tuples that an instant inserts are *stamped*; only what leaves at that instant and stands at a stamp
+can show the same (docs/semantics S1). Rows that show the same have the same place, by their mark, or where there are no
+marks by the keys that the answer shows or that are equal to what it shows.
+"""
+
+from __future__ import annotations
+
+from minidsms.elements import Int8Array, Int64Array
+from minidsms.kernels.join_layout import IS_SHOWN, KEY, KEYS_END, MARKS, MASK, NODES, SERIAL, STAMPS
+from minidsms.machine_code import helper, int64, uint64
+
+
+@helper(inline=True)
+def stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-def]
+    """Where a slot of input j is stamped."""
+    at = slot & inputs[j, MASK]
+    h = uint64(1)
+    if len(marks) > 0:
+        h = uint64(marks[inputs[j, MARKS] + at])
+    else:
+        for x in range(inputs[j, KEY], inputs[j, KEYS_END]):
+            if keys[x, IS_SHOWN] != 0:
+                h = (h ^ uint64(nodes[uint64(keys[x, NODES] + 2 * at)])) * uint64(0x9E3779B97F4A7C15)
+                h ^= h >> uint64(32)
+    return int64(h & uint64(STAMPS - 1))
+
+
+@helper(inline=True)
+def is_stamped(inputs, keys, nodes, marks, stamps, state, j, slot):  # type: ignore[no-untyped-def]
+    """A tuple inserted at this instant has at input j what this slot shows, or seems to."""
+    return stamps[j, stamp_of(inputs, keys, nodes, marks, j, slot)] == state[SERIAL]
+
+
+@helper
+def stamp(inputs, keys, nodes, marks, stamps, state, out, first, found):  # type: ignore[no-untyped-def]
+    """Stamp the slots of the instant's insertions, out[:, first:found]."""
+    state[SERIAL] += 1
+    for j in range(len(inputs)):
+        for p in range(first, found):
+            stamps[j, stamp_of(inputs, keys, nodes, marks, j, out[j, p])] = state[SERIAL]
+
+
+@helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")
+def deletions_first(out: Int64Array, sign: Int8Array, first: int, middle: int, end: int) -> None:
+    """Swap [first, middle), insertions, with [middle, end), deletions, each in some order (rotation by reversals)."""
+    for j in range(len(out)):
+        row = out[j]
+        for a, b in ((first, middle), (middle, end), (first, end)):
+            x, y = a, b - 1
+            while x < y:
+                row[x], row[y] = row[y], row[x]
+                x += 1
+                y -= 1
+    for p in range(first, end):
+        sign[p] = -1 if p < first + end - middle else 1
