@@ -17,29 +17,60 @@ from __future__ import annotations
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
-from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold
-from minidsms.kernels.join_instants import next_element
-from minidsms.kernels.join_stamps import is_stamped
 from minidsms.machine_code import helper, int64, kernel, uint64
-from minidsms.kernels.join_cache_entries import append, drop, find, note_miss, remove, sweep, take_table_page
-from minidsms.kernels.join_layout import CANCEL, DELETE, INSERT
+from minidsms.kernels.join_cache_entries import (
+    append, bucket_of, drop, find, mixed, note_miss, remove, sweep, take_table_page,
+)
 from minidsms.kernels.join_cache_layout import (
-    AFTER, BUCKETS, BUCKET_HEAD, CACHE_WORDS, CHUNK_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER, ENTRIES,
+    AFTER, BUCKETS, BUCKET_HEAD, CHUNK_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER, ENTRIES,
     FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS, IS_REDUCED, IS_SIMPLE, KEY_WORDS, LEAST_SWEEP, LEVEL_WORDS,
     LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PENDING,
     PLACED_WORDS, PROBES, REST, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_TARGET,
     STRIDE, SWEEP_AT, SWEPT, TABLE, TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, UP, UPDATE,
     UPDATES_END, WITNESS, WITNESSES,
 )
+from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
-    DEPTH, DONE, FULL, INPUT, INSPECTED, INSTANT, PHASE, PROBE_HI, PROBE_LO, SLOT, STATUS,
+    CANCEL, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, PHASE, PROBE_HI, PROBE_LO, STATUS,
 )
+from minidsms.kernels.join_stamps import is_stamped
+from minidsms.kernels.mixing import bucket
+from minidsms.kernels.window_index import checks_hold
 # fmt: on
 # isort: on
 
 
-# ------------------------------------------------------------------------------------------------- caches
+# ------------------------------------------------------------------------------------------------- entries
+
+
+@helper
+def _hash(caches, c, q, chosen, parts, nodes, key):  # type: ignore[no-untyped-def]
+    """Write the key of the slots chosen, whose parts begin at q, into `key`; its hash."""
+    h = uint64(0)
+    part = uint64(q)
+    for w in range(caches[c, KEY_WORDS]):
+        slot = chosen[uint64(parts[part + uint64(PART_INPUT)])]
+        word = nodes[uint64(parts[part + uint64(PART_NODES)] + 2 * (slot & parts[part + uint64(PART_MASK)]))]
+        key[uint64(w)] = word
+        h = mixed(h, word)
+        part += uint64(PART_WORDS)
+    return h
+
+
+@helper
+def _entry_of(caches, c, tables, entry, place, pool, key):  # type: ignore[no-untyped-def]
+    """The bucket that has the key, of the two from `place` on in the page of tables[entry]; -1 where neither has."""
+    b = int64(-1)
+    page = tables[uint64(entry)]
+    other = place ^ caches[c, STRIDE] if caches[c, BUCKETS] > 1 else place
+    for at in (place, other):
+        if b < 0 and page >= 0:
+            is_hit = pool[uint64(page + at)] >= 0
+            for w in range(caches[c, KEY_WORDS]):
+                is_hit &= pool[uint64(page + at + BUCKET_HEAD + w)] == key[uint64(w)]
+            if is_hit:
+                b = page + at
+    return b
 
 
 @helper
@@ -112,248 +143,209 @@ def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def
         remove(caches, c, pool, b, at)
 
 
-# --------------------------------------------------------------------------------------------- the join
+# ------------------------------------------------------------------------------------------------- the pipeline
+
+
+@helper
+def _look_up(  # type: ignore[no-untyped-def]
+    i, p, c, level, phase, inputs, placed, nodes, chosen, levels, caches, ghosts, members, parts, tables, pool, owners,
+    free, key,
+):  # fmt: skip
+    """CacheLookup: let the level go on with the tuples of the entry of the slots chosen; where there is none, begin one
+    and return False.
+    """
+    h = _hash(caches, c, placed[p + uint64(LOOKUP_PARTS)], chosen, parts, nodes, key)
+    place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
+    entry, place = caches[c, TABLE] + (place >> PAGE_BITS), place & (PAGE - 1)
+    b = _entry_of(caches, c, tables, entry, place, pool, key)
+    begin = placed[p + uint64(WITNESS)]
+    is_hit = b >= 0 and (begin < 0 or _has_witness(caches, c, members, inputs, pool, b, i, begin))
+    caches[c, PROBES] += 1
+    if is_hit:
+        caches[c, HITS] += 1
+        levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = b, pool[uint64(b + 1)]
+        levels[level + uint64(REST)] = min(pool[uint64(b)], caches[c, INLINE])
+    else:
+        if b < 0 and phase == INSERT:
+            note_miss(caches, c, ghosts, h)
+        b = _begin_entry(caches, c, tables, entry, place, b, pool, owners, free, key)
+    if begin >= 0 and b >= 0:
+        _witness(caches, c, members, chosen, pool, b, i, begin)
+    return is_hit
+
+
+@helper
+def _begin_step(p, level, placed, nodes, heads, chosen, levels):  # type: ignore[no-untyped-def]
+    """Let the level go on with the bucket of the window that the step probes."""
+    slot = chosen[uint64(placed[p + uint64(SOURCE)])]
+    tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (slot & placed[p + uint64(SOURCE_MASK)]))]
+    head = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
+    levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, heads[uint64(head)]
+    levels[level + uint64(REST)] = -1
+
+
+@helper
+def _next_of_entry(c, level, inputs, chosen, levels, caches, members, pool):  # type: ignore[no-untyped-def]
+    """Choose the next live tuple of the entry, False where there is none; dead ones are swept."""
+    size, first = caches[c, SIZE], caches[c, MEMBERS]
+    b, s, rest = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)], levels[level + uint64(REST)]
+    lives = False
+    while not lives and (s != 0 or rest > 0):
+        if s != 0:
+            at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size
+            s = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
+        else:
+            rest -= 1
+            at = b + caches[c, INLINE_AT] + rest * size
+        lives = True
+        for m in range(size):
+            j = uint64(members[uint64(first + m)])
+            chosen[j] = pool[uint64(at + m)]
+            lives &= chosen[j] >= inputs[j, PROBE_LO]
+        if not lives:
+            remove(caches, c, pool, b, at)
+            caches[c, SWEPT] += 1
+    levels[level + uint64(CURSOR)], levels[level + uint64(REST)] = s, rest
+    return lives
+
+
+@helper
+def _next_of_window(  # type: ignore[no-untyped-def]
+    p, level, is_cancelling, inputs, keys, placed, checks, nodes, marks, stamps, chosen, levels, state
+):
+    """Choose the next slot of the bucket that matches, False where there is none. is_cancelling: the tuple is whole,
+    and wanted only if it may cancel another.
+    """
+    j = uint64(placed[p + uint64(STEP_TARGET)])
+    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
+    low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
+    begin, end = placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
+    tag, s = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)]
+    matches = False
+    inspected = int64(0)
+    while s >= low and not matches:
+        k = uint64(base + 2 * (s & mask))
+        inspected += 1
+        if nodes[k] == tag and s < high:
+            chosen[j] = s
+            matches = begin == end or checks_hold(inputs, keys, nodes, checks, chosen, begin, end)
+            if matches and is_cancelling:
+                for m in range(len(chosen)):
+                    matches &= is_stamped(inputs, keys, nodes, marks, stamps, state, m, chosen[m])
+        s = nodes[k + uint64(1)]
+    levels[level + uint64(CURSOR)] = s
+    state[INSPECTED] += inspected
+    return matches
+
+
+@helper
+def _update(  # type: ignore[no-untyped-def]
+    p, is_computed, phase, inputs, placed, nodes, chosen, caches, members, parts, updates, tables, pool, owners, free,
+    key,
+):  # fmt: skip
+    """Behind a segment's last step: what a miss has computed goes into the entry begun, and what has been joined so far
+    into those of the caches whose segments it changes (CacheUpdate).
+    """
+    c = placed[p + uint64(COLLECT)]
+    if c >= 0 and is_computed:
+        caches[c, CREATED] += 1
+        if caches[c, PENDING] >= 0 and not append(
+            caches, c, members, chosen, pool, owners, free, caches[c, PENDING]
+        ):  # fmt: skip
+            caches[c, PENDING] = -1
+    for u in range(placed[p + uint64(UPDATE)], placed[p + uint64(UPDATES_END)]):
+        c = updates[u, 0]
+        if phase == INSERT or caches[c, EAGER] != 0:
+            h = _hash(caches, c, updates[u, 1], chosen, parts, nodes, key)
+            place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
+            entry = caches[c, TABLE] + (place >> PAGE_BITS)
+            b = _entry_of(caches, c, tables, entry, place & (PAGE - 1), pool, key)
+            if b < 0:
+                caches[c, IGNORED] += 1
+            elif phase == DELETE:
+                _delete(caches, c, members, chosen, pool, b)
+            else:
+                _insert(caches, c, members, inputs, chosen, pool, owners, free, b)
 
 
 @kernel(
     "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1],"
     " int64[::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64, int64, int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1],"
+    " int64, int64, int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1],"
     " int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)"
 )
 def cached_mjoin(  # type: ignore[no-untyped-def]
     runs, instants, inputs, keys, placed, checks, nodes, heads, places, backs, marks, stamps, chosen, levels, stops,
-    state, netted, of_streams, caches, rows, ghosts, members, parts, updates, tables, pool, owners, free, key,
+    state, netted, of_streams, caches, ghosts, members, parts, updates, tables, pool, owners, free, key,
     out, out_ts, out_sign, found,
 ):  # fmt: skip
     """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by their `instants`.
 
     placed: see `kernels.join_caches.place`.  chosen, stops: (n,) of each input the slot chosen and where the insertions
-    of the instant end.  levels: (n * LEVEL_WORDS,).  caches: (m, CACHE_WORDS); rows: the same, flat.  members: the
+    of the instant end.  levels: (n * LEVEL_WORDS,).  caches: (m, CACHE_WORDS).  members: the
     caches' segments one after the other.  parts: of keys, PART_WORDS each.  updates: (u, 2): cache, where the parts of
     its key begin.  owners: of each page of the pool, 2 * cache + kind.  free: how many pages nobody has, and which.
     key: room for one.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
-    # What is read at every element stands here in full, with unsigned places, which are not tested for being negative.
     n = len(inputs)
-    last = n - 1
-    limit = len(out_ts)
-    phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
-    enters = False
-    own = int64(0)
-    inspected = int64(0)
-    tag, s, rest = int64(0), int64(0), int64(-1)
-    if depth >= 0:
-        level = uint64(depth * LEVEL_WORDS)
-        tag, s, rest = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)], levels[level + uint64(REST)]
+    last, limit = n - 1, len(out_ts)
+    depth, enters = state[DEPTH], False
     state[STATUS] = DONE
     while True:
-        # The pipeline of the element `slot` of input i, as far as the buffer has room. tag, s, rest: of this depth.
-        sign = 1 if phase == INSERT else -1
-        instant = state[INSTANT]
+        # The pipeline of the element, as far as the buffer has room. `enters`: this depth has not begun.
+        i, phase = state[INPUT], state[PHASE]
         while depth >= 0:
-            p = uint64((i * last + depth) * PLACED_WORDS)
+            p, level = uint64((i * last + depth) * PLACED_WORDS), uint64(depth * LEVEL_WORDS)
             c = placed[p + uint64(LOOKUP)] if phase != CANCEL else int64(-1)
-            row = uint64(c * CACHE_WORDS)
             if enters:
                 enters = False
-                rest = int64(-1)
-                if c >= 0:
-                    words = rows[row + uint64(KEY_WORDS)]
-                    q = uint64(placed[p + uint64(LOOKUP_PARTS)])
-                    h = uint64(0)
-                    for w in range(words):
-                        s = chosen[uint64(parts[q + uint64(PART_INPUT)])]
-                        k = uint64(parts[q + uint64(PART_NODES)] + 2 * (s & parts[q + uint64(PART_MASK)]))
-                        key[uint64(w)] = nodes[k]
-                        h = (h ^ uint64(nodes[k])) * uint64(0xFF51AFD7ED558CCD)
-                        h ^= h >> uint64(32)
-                        q += uint64(PART_WORDS)
-                    h *= uint64(0x9E3779B97F4A7C15)
-                    at = (int64(h >> uint64(32)) & (rows[row + uint64(BUCKETS)] - 1)) * rows[row + uint64(STRIDE)]
-                    entry = rows[row + uint64(TABLE)] + (at >> PAGE_BITS)
-                    page = tables[uint64(entry)]
-                    at &= PAGE - 1
-                    partner = rows[row + uint64(STRIDE)] if rows[row + uint64(BUCKETS)] > 1 else int64(0)
-                    begin = placed[p + uint64(WITNESS)]
-                    rows[row + uint64(PROBES)] += 1
-                    tag = int64(-1)
-                    # Both buckets; `at` is the first again where neither has the key.
-                    for _ in range(2 if page >= 0 else 0):
-                        is_hit = pool[uint64(page + at)] >= 0
-                        for w in range(words):
-                            is_hit &= pool[uint64(page + at + BUCKET_HEAD + w)] == key[uint64(w)]
-                        if is_hit:
-                            tag = page + at
-                            break
-                        at ^= partner
-                    is_hit = tag >= 0
-                    if is_hit and begin >= 0:
-                        is_hit = _has_witness(caches, c, members, inputs, pool, tag, i, begin)
-                    if is_hit:
-                        rows[row + uint64(HITS)] += 1
-                        s = pool[uint64(tag + 1)]
-                        rest = min(pool[uint64(tag)], rows[row + uint64(INLINE)])
-                    else:
-                        if tag < 0 and phase == INSERT:
-                            note_miss(caches, c, ghosts, h)
-                        tag = _begin_entry(caches, c, tables, entry, at, tag, pool, owners, free, key)
-                    if begin >= 0 and tag >= 0:
-                        _witness(caches, c, members, chosen, pool, tag, i, begin)
-                if rest < 0:
-                    s = chosen[uint64(placed[p + uint64(SOURCE)])]
-                    tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (s & placed[p + uint64(SOURCE_MASK)]))]
-                    s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)]))]
-            is_found = False
-            if rest >= 0:
-                # The next live tuple of the entry; dead ones are swept.
-                following = placed[p + uint64(AFTER)]
-                q = uint64((i * last + following - 1) * PLACED_WORDS)
-                is_simple = following == last and placed[q + uint64(UPDATE)] == placed[q + uint64(UPDATES_END)]
-                size = rows[row + uint64(SIZE)]
-                begin = rows[row + uint64(MEMBERS)]
-                while s != 0 or rest > 0:
-                    if s != 0:
-                        at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size
-                    else:
-                        at = tag + rows[row + uint64(INLINE_AT)] + (rest - 1) * size
-                    is_found = True
-                    for m in range(size):
-                        j = uint64(members[uint64(begin + m)])
-                        chosen[j] = pool[uint64(at + m)]
-                        is_found &= chosen[j] >= inputs[j, PROBE_LO]
-                    if is_found and following == last and found == limit:
-                        state[STATUS] = FULL
-                        break
-                    if s == 0:
-                        rest -= 1
-                    else:
-                        s = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
-                    if not is_found:
-                        remove(caches, c, pool, tag, at)
-                        rows[row + uint64(SWEPT)] += 1
-                    elif is_simple:
-                        is_found = False
-                        for m in range(n):
-                            out[uint64(m), uint64(found)] = chosen[uint64(m)]
-                        out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
-                        found += 1
-                    else:
-                        break
-            else:
-                # The next slot of the bucket that matches.
-                following = depth + 1
-                is_simple = following == last and placed[p + uint64(IS_SIMPLE)] != 0
-                j = uint64(placed[p + uint64(STEP_TARGET)])
-                base, jmask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-                low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
-                begin, end = placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
-                while s >= low:
-                    k = uint64(base + 2 * (s & jmask))
-                    inspected += 1
-                    if nodes[k] == tag and s < high:
-                        chosen[j] = s
-                        is_found = checks_hold(inputs, keys, nodes, checks, chosen, begin, end)
-                        if is_found and phase == CANCEL and following == last:
-                            for m in range(n):
-                                is_found &= is_stamped(inputs, keys, nodes, marks, stamps, state, m, chosen[m])
-                        if is_found:
-                            if following == last and found == limit:
-                                state[STATUS] = FULL
-                                break
-                            if not is_simple:
-                                s = nodes[k + uint64(1)]
-                                break
-                            is_found = False
-                            for m in range(n):
-                                out[uint64(m), uint64(found)] = chosen[uint64(m)]
-                            out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
-                            found += 1
-                    s = nodes[k + uint64(1)]
-            if state[STATUS] == FULL:
+                if c < 0 or not _look_up(
+                    i, p, c, level, phase, inputs, placed, nodes, chosen, levels, caches, ghosts, members, parts,
+                    tables, pool, owners, free, key,
+                ):  # fmt: skip
+                    _begin_step(p, level, placed, nodes, heads, chosen, levels)
+            is_computed = levels[level + uint64(REST)] < 0
+            following = depth + 1 if is_computed else placed[p + uint64(AFTER)]
+            if following == last and found == limit:
+                state[STATUS] = FULL
                 break
+            if is_computed:
+                is_found = _next_of_window(
+                    p, level, phase == CANCEL and following == last, inputs, keys, placed, checks, nodes, marks,
+                    stamps, chosen, levels, state,
+                )  # fmt: skip
+            else:
+                is_found = _next_of_entry(c, level, inputs, chosen, levels, caches, members, pool)
             if not is_found:
-                if c >= 0 and rest < 0:
-                    rows[row + uint64(PENDING)] = -1
-                depth = levels[uint64(depth * LEVEL_WORDS + UP)]
-                level = uint64(depth * LEVEL_WORDS)
-                if depth >= 0:
-                    tag, s = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)]
-                    rest = levels[level + uint64(REST)]
+                if c >= 0 and is_computed:
+                    caches[c, PENDING] = -1
+                depth = levels[level + uint64(UP)]
                 continue
-            # What stands behind the segment's last step: CacheUpdates.
             p = uint64((i * last + following - 1) * PLACED_WORDS)
             if placed[p + uint64(IS_SIMPLE)] == 0 and phase != CANCEL:
-                c = placed[p + uint64(COLLECT)]
-                if c >= 0 and rest < 0:
-                    rows[uint64(c * CACHE_WORDS + CREATED)] += 1
-                    if caches[c, PENDING] >= 0 and not append(
-                        caches, c, members, chosen, pool, owners, free, caches[c, PENDING]
-                    ):
-                        caches[c, PENDING] = -1
-                for u in range(placed[p + uint64(UPDATE)], placed[p + uint64(UPDATES_END)]):
-                    c = updates[u, 0]
-                    row = uint64(c * CACHE_WORDS)
-                    if phase == DELETE and rows[row + uint64(EAGER)] == 0:
-                        continue
-                    words = rows[row + uint64(KEY_WORDS)]
-                    q = uint64(updates[u, 1])
-                    h = uint64(0)
-                    for w in range(words):
-                        x = chosen[uint64(parts[q + uint64(PART_INPUT)])]
-                        k = uint64(parts[q + uint64(PART_NODES)] + 2 * (x & parts[q + uint64(PART_MASK)]))
-                        key[uint64(w)] = nodes[k]
-                        h = (h ^ uint64(nodes[k])) * uint64(0xFF51AFD7ED558CCD)
-                        h ^= h >> uint64(32)
-                        q += uint64(PART_WORDS)
-                    h *= uint64(0x9E3779B97F4A7C15)
-                    at = (int64(h >> uint64(32)) & (rows[row + uint64(BUCKETS)] - 1)) * rows[row + uint64(STRIDE)]
-                    page = tables[uint64(rows[row + uint64(TABLE)] + (at >> PAGE_BITS))]
-                    at &= PAGE - 1
-                    partner = rows[row + uint64(STRIDE)] if rows[row + uint64(BUCKETS)] > 1 else int64(0)
-                    is_hit = False
-                    for _ in range(2 if page >= 0 else 0):
-                        is_hit = pool[uint64(page + at)] >= 0
-                        for w in range(words):
-                            is_hit &= pool[uint64(page + at + BUCKET_HEAD + w)] == key[uint64(w)]
-                        if is_hit:
-                            break
-                        at ^= partner
-                    b = page + at
-                    if not is_hit:
-                        rows[row + uint64(IGNORED)] += 1
-                    elif phase == DELETE:
-                        _delete(caches, c, members, chosen, pool, b)
-                    else:
-                        _insert(caches, c, members, inputs, chosen, pool, owners, free, b)
+                _update(
+                    p, is_computed, phase, inputs, placed, nodes, chosen, caches, members, parts, updates, tables, pool,
+                    owners, free, key,
+                )  # fmt: skip
             if following < last:
-                level = uint64(depth * LEVEL_WORDS)
-                levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
-                levels[level + uint64(REST)] = rest
                 levels[uint64(following * LEVEL_WORDS + UP)] = depth
                 depth, enters = following, True
             else:
                 for m in range(n):
                     out[uint64(m), uint64(found)] = chosen[uint64(m)]
-                out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
+                out_ts[uint64(found)], out_sign[uint64(found)] = state[INSTANT], 1 if phase == INSERT else -1
                 found += 1
         if state[STATUS] == FULL:
-            level = uint64(depth * LEVEL_WORDS)
-            levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
-            levels[level + uint64(REST)] = rest
             break
-        state[PHASE], state[INPUT], state[SLOT] = phase, i, slot
         own = next_element(
             runs, instants, inputs, keys, nodes, heads, places, backs, marks, stamps, stops, state, netted, of_streams,
             out, out_sign, found,
         )  # fmt: skip
-        phase, i, slot = state[PHASE], state[INPUT], state[SLOT]
         if own < 0:
             break
-        chosen[i] = own
+        chosen[state[INPUT]] = own
         levels[UP] = -1
         depth, enters = int64(0), True
-    state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
-    state[INSPECTED] += inspected
+    state[DEPTH] = depth
     return found

@@ -193,7 +193,7 @@ class CachedMJoin(MJoin):
         return cached_mjoin(  # type: ignore[no-any-return]
             index.runs, index.instants, index.inputs, index.keys, self._cached_placed, self._checks, index.nodes,
             index.heads, index.places, index.backs, index.marks, self._stamps, self._chosen, self._levels,
-            self._stops, self._state, self.leaves_out, self.ranges is not None, caches.rows, caches.rows.reshape(-1),
+            self._stops, self._state, self.leaves_out, self.ranges is not None, caches.rows,
             caches.ghosts, caches.members, self._parts_placed, plan.updates, caches.tables, caches.pool, caches.owners,
             caches.free, self._key, *self._buffers, found,
         )  # fmt: skip
