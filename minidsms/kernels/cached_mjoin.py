@@ -148,12 +148,9 @@ def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def
 
 @helper
 def _look_up(  # type: ignore[no-untyped-def]
-    i, p, c, level, phase, inputs, placed, nodes, chosen, levels, caches, ghosts, members, parts, tables, pool, owners,
-    free, key,
-):  # fmt: skip
-    """CacheLookup: let the level go on with the tuples of the entry of the slots chosen; where there is none, begin one
-    and return False.
-    """
+    i, p, c, phase, inputs, placed, nodes, chosen, caches, ghosts, members, parts, tables, pool, owners, free, key
+):
+    """CacheLookup: the bucket with the entry of the slots chosen; -1 where there is none, then one is begun."""
     h = _hash(caches, c, placed[p + uint64(LOOKUP_PARTS)], chosen, parts, nodes, key)
     place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
     entry, place = caches[c, TABLE] + (place >> PAGE_BITS), place & (PAGE - 1)
@@ -163,79 +160,13 @@ def _look_up(  # type: ignore[no-untyped-def]
     caches[c, PROBES] += 1
     if is_hit:
         caches[c, HITS] += 1
-        levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = b, pool[uint64(b + 1)]
-        levels[level + uint64(REST)] = min(pool[uint64(b)], caches[c, INLINE])
     else:
         if b < 0 and phase == INSERT:
             note_miss(caches, c, ghosts, h)
         b = _begin_entry(caches, c, tables, entry, place, b, pool, owners, free, key)
     if begin >= 0 and b >= 0:
         _witness(caches, c, members, chosen, pool, b, i, begin)
-    return is_hit
-
-
-@helper
-def _begin_step(p, level, placed, nodes, heads, chosen, levels):  # type: ignore[no-untyped-def]
-    """Let the level go on with the bucket of the window that the step probes."""
-    slot = chosen[uint64(placed[p + uint64(SOURCE)])]
-    tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (slot & placed[p + uint64(SOURCE_MASK)]))]
-    head = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-    levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, heads[uint64(head)]
-    levels[level + uint64(REST)] = -1
-
-
-@helper
-def _next_of_entry(c, level, inputs, chosen, levels, caches, members, pool):  # type: ignore[no-untyped-def]
-    """Choose the next live tuple of the entry, False where there is none; dead ones are swept."""
-    size, first = caches[c, SIZE], caches[c, MEMBERS]
-    b, s, rest = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)], levels[level + uint64(REST)]
-    lives = False
-    while not lives and (s != 0 or rest > 0):
-        if s != 0:
-            at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size
-            s = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
-        else:
-            rest -= 1
-            at = b + caches[c, INLINE_AT] + rest * size
-        lives = True
-        for m in range(size):
-            j = uint64(members[uint64(first + m)])
-            chosen[j] = pool[uint64(at + m)]
-            lives &= chosen[j] >= inputs[j, PROBE_LO]
-        if not lives:
-            remove(caches, c, pool, b, at)
-            caches[c, SWEPT] += 1
-    levels[level + uint64(CURSOR)], levels[level + uint64(REST)] = s, rest
-    return lives
-
-
-@helper
-def _next_of_window(  # type: ignore[no-untyped-def]
-    p, level, is_cancelling, inputs, keys, placed, checks, nodes, marks, stamps, chosen, levels, state
-):
-    """Choose the next slot of the bucket that matches, False where there is none. is_cancelling: the tuple is whole,
-    and wanted only if it may cancel another.
-    """
-    j = uint64(placed[p + uint64(STEP_TARGET)])
-    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-    low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
-    begin, end = placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
-    tag, s = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)]
-    matches = False
-    inspected = int64(0)
-    while s >= low and not matches:
-        k = uint64(base + 2 * (s & mask))
-        inspected += 1
-        if nodes[k] == tag and s < high:
-            chosen[j] = s
-            matches = begin == end or checks_hold(inputs, keys, nodes, checks, chosen, begin, end)
-            if matches and is_cancelling:
-                for m in range(len(chosen)):
-                    matches &= is_stamped(inputs, keys, nodes, marks, stamps, state, m, chosen[m])
-        s = nodes[k + uint64(1)]
-    levels[level + uint64(CURSOR)] = s
-    state[INSPECTED] += inspected
-    return matches
+    return b if is_hit else int64(-1)
 
 
 @helper
@@ -288,55 +219,138 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
     key: room for one.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
+    # One loop: parted into functions by the kind of step it took a tenth longer.
     n = len(inputs)
-    last, limit = n - 1, len(out_ts)
+    last = n - 1
+    limit = len(out_ts)
     depth, enters = state[DEPTH], False
+    inspected = int64(0)
+    tag, s, rest = int64(0), int64(0), int64(-1)
+    if depth >= 0:
+        level = uint64(depth * LEVEL_WORDS)
+        tag, s, rest = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)], levels[level + uint64(REST)]
     state[STATUS] = DONE
     while True:
-        # The pipeline of the element, as far as the buffer has room. `enters`: this depth has not begun.
+        # The pipeline of the element, as far as the buffer has room. tag, s, rest: of this depth.
         i, phase = state[INPUT], state[PHASE]
+        sign = 1 if phase == INSERT else -1
+        instant = state[INSTANT]
         while depth >= 0:
-            p, level = uint64((i * last + depth) * PLACED_WORDS), uint64(depth * LEVEL_WORDS)
+            p = uint64((i * last + depth) * PLACED_WORDS)
             c = placed[p + uint64(LOOKUP)] if phase != CANCEL else int64(-1)
             if enters:
                 enters = False
-                if c < 0 or not _look_up(
-                    i, p, c, level, phase, inputs, placed, nodes, chosen, levels, caches, ghosts, members, parts,
-                    tables, pool, owners, free, key,
-                ):  # fmt: skip
-                    _begin_step(p, level, placed, nodes, heads, chosen, levels)
-            is_computed = levels[level + uint64(REST)] < 0
-            following = depth + 1 if is_computed else placed[p + uint64(AFTER)]
-            if following == last and found == limit:
-                state[STATUS] = FULL
-                break
-            if is_computed:
-                is_found = _next_of_window(
-                    p, level, phase == CANCEL and following == last, inputs, keys, placed, checks, nodes, marks,
-                    stamps, chosen, levels, state,
-                )  # fmt: skip
+                rest = int64(-1)
+                if c >= 0:
+                    tag = _look_up(
+                        i, p, c, phase, inputs, placed, nodes, chosen, caches, ghosts, members, parts, tables, pool,
+                        owners, free, key,
+                    )  # fmt: skip
+                    if tag >= 0:
+                        s, rest = pool[uint64(tag + 1)], min(pool[uint64(tag)], caches[c, INLINE])
+                if rest < 0:
+                    s = chosen[uint64(placed[p + uint64(SOURCE)])]
+                    tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (s & placed[p + uint64(SOURCE_MASK)]))]
+                    s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)]))]
+            is_found = False
+            if rest >= 0:
+                # The next live tuple of the entry; dead ones are swept.
+                following = placed[p + uint64(AFTER)]
+                q = uint64((i * last + following - 1) * PLACED_WORDS)
+                is_simple = following == last and placed[q + uint64(UPDATE)] == placed[q + uint64(UPDATES_END)]
+                size = caches[c, SIZE]
+                begin = caches[c, MEMBERS]
+                while s != 0 or rest > 0:
+                    if s != 0:
+                        at = (s & ~FILL) + CHUNK_HEAD + ((s & FILL) - 1) * size
+                    else:
+                        at = tag + caches[c, INLINE_AT] + (rest - 1) * size
+                    is_found = True
+                    for m in range(size):
+                        j = uint64(members[uint64(begin + m)])
+                        chosen[j] = pool[uint64(at + m)]
+                        is_found &= chosen[j] >= inputs[j, PROBE_LO]
+                    if is_found and following == last and found == limit:
+                        state[STATUS] = FULL
+                        break
+                    if s == 0:
+                        rest -= 1
+                    else:
+                        s = s - 1 if s & FILL > 1 else pool[uint64(s & ~FILL)]
+                    if not is_found:
+                        remove(caches, c, pool, tag, at)
+                        caches[c, SWEPT] += 1
+                    elif is_simple:
+                        is_found = False
+                        for m in range(n):
+                            out[uint64(m), uint64(found)] = chosen[uint64(m)]
+                        out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
+                        found += 1
+                    else:
+                        break
             else:
-                is_found = _next_of_entry(c, level, inputs, chosen, levels, caches, members, pool)
+                # The next slot of the bucket that matches.
+                following = depth + 1
+                is_simple = following == last and placed[p + uint64(IS_SIMPLE)] != 0
+                j = uint64(placed[p + uint64(STEP_TARGET)])
+                base, jmask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
+                low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
+                begin, end = placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
+                while s >= low:
+                    k = uint64(base + 2 * (s & jmask))
+                    inspected += 1
+                    if nodes[k] == tag and s < high:
+                        chosen[j] = s
+                        is_found = checks_hold(inputs, keys, nodes, checks, chosen, begin, end)
+                        if is_found and phase == CANCEL and following == last:
+                            for m in range(n):
+                                is_found &= is_stamped(inputs, keys, nodes, marks, stamps, state, m, chosen[m])
+                        if is_found:
+                            if following == last and found == limit:
+                                state[STATUS] = FULL
+                                break
+                            if not is_simple:
+                                s = nodes[k + uint64(1)]
+                                break
+                            is_found = False
+                            for m in range(n):
+                                out[uint64(m), uint64(found)] = chosen[uint64(m)]
+                            out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
+                            found += 1
+                    s = nodes[k + uint64(1)]
+            if state[STATUS] == FULL:
+                break
             if not is_found:
-                if c >= 0 and is_computed:
+                if c >= 0 and rest < 0:
                     caches[c, PENDING] = -1
-                depth = levels[level + uint64(UP)]
+                depth = levels[uint64(depth * LEVEL_WORDS + UP)]
+                level = uint64(depth * LEVEL_WORDS)
+                if depth >= 0:
+                    tag, s = levels[level + uint64(TAG)], levels[level + uint64(CURSOR)]
+                    rest = levels[level + uint64(REST)]
                 continue
+            # What stands behind the segment's last step: CacheUpdates.
             p = uint64((i * last + following - 1) * PLACED_WORDS)
             if placed[p + uint64(IS_SIMPLE)] == 0 and phase != CANCEL:
                 _update(
-                    p, is_computed, phase, inputs, placed, nodes, chosen, caches, members, parts, updates, tables, pool,
+                    p, rest < 0, phase, inputs, placed, nodes, chosen, caches, members, parts, updates, tables, pool,
                     owners, free, key,
                 )  # fmt: skip
             if following < last:
+                level = uint64(depth * LEVEL_WORDS)
+                levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
+                levels[level + uint64(REST)] = rest
                 levels[uint64(following * LEVEL_WORDS + UP)] = depth
                 depth, enters = following, True
             else:
                 for m in range(n):
                     out[uint64(m), uint64(found)] = chosen[uint64(m)]
-                out_ts[uint64(found)], out_sign[uint64(found)] = state[INSTANT], 1 if phase == INSERT else -1
+                out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
                 found += 1
         if state[STATUS] == FULL:
+            level = uint64(depth * LEVEL_WORDS)
+            levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
+            levels[level + uint64(REST)] = rest
             break
         own = next_element(
             runs, instants, inputs, keys, nodes, heads, places, backs, marks, stamps, stops, state, netted, of_streams,
@@ -348,4 +362,5 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
         levels[UP] = -1
         depth, enters = int64(0), True
     state[DEPTH] = depth
+    state[INSPECTED] += inspected
     return found
