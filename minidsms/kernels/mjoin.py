@@ -66,7 +66,7 @@ def mjoin(  # type: ignore[no-untyped-def]
     out: (n, m) slots per input, with out_ts and out_sign: in ts order, deletions first; `found` are there already.
     O(elements + tuples + slots inspected).
     """
-    # One loop: parted into drop probing and output generation it took a tenth longer.
+    # One loop: parted into drop probing and output generation it took a tenth longer and more.
     n = len(inputs)
     last = n - 2
     limit = len(out_ts)
