@@ -212,3 +212,12 @@ def test_an_entry_that_lacks_a_tuple_or_has_one_too_many_is_found_inconsistent(i
     del fed.present[i][:]
     with pytest.raises(AssertionError, match="inconsistent"):
         fed.check()
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_plans_are_drawn_with_whole_caches_and_with_reduced_ones(name: str) -> None:
+    join = Fed(GRAPHS[name], None).join
+    drawn = [join.random_plan(random.Random(seed)) for seed in range(200)]
+    whole = [plan for plan in drawn if plan.caches and not any(spec.reduced_by for spec in plan.caches)]
+    reduced = [plan for plan in drawn if any(spec.reduced_by for spec in plan.caches)]
+    assert len(whole) > 40 and len(reduced) > 40
