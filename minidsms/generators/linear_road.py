@@ -3,8 +3,8 @@
 A hundred segments of a mile, two directions. `cars` cars are on the road at any time; each reports its position every
 30 seconds (`position`), drives a number of segments and leaves, and another takes its place. `accidents` of a thousand
 reports are of cars that stand still from then on for five minutes. Positions are feet. What follows from the reports of
-the same cars are streams of their own: `entry` and `exit`, a row for each car, which leaves five seconds after its last
-report; `crossing`, a row for each segment that a car comes into, with the toll that the `crowd` there costs it;
+the same cars are streams of their own: `entry` and `exit`, a row for each car, the latter at its last report, which is from
+the exit lane; `crossing`, a row for each segment that a car comes into, with the toll that the `crowd` there costs it;
 `accident`, a row for a car whose last four reports are of one position, the first time.
 """
 
@@ -24,7 +24,6 @@ _SEGMENTS = 100
 _REPORT_S = 30
 _STAND_REPORTS = 10
 _STOPPED_REPORTS = 4
-_LEAVES_AFTER_S = 5
 
 
 @dataclass(frozen=True)
@@ -108,19 +107,18 @@ def positions(given: Parameters) -> Iterator[dict[str, Any]]:
 
 
 def _of_cars(
-    which: Callable[[_Round], BoolArray], later_s: int = 0
+    which: Callable[[_Round], BoolArray],
 ) -> Callable[[Parameters], Iterator[dict[str, Any]]]:
-    """A stream of some of the reports, so many seconds after them."""
+    """A stream of some of the reports."""
 
     def rows(given: Parameters) -> Iterator[dict[str, Any]]:
-        later = later_s * 1_000_000_000 // given.tick_ns
         for each in _rounds(given):
             chosen = which(each) & each.is_event
             yield {
                 "car": each.car[chosen],
                 "dir": each.direction[chosen],
                 "seg": each.segment[chosen],
-                "at": each.at[chosen] + later,
+                "at": each.at[chosen],
             }
 
     return rows
@@ -177,7 +175,7 @@ GENERATOR = Generator(
             positions,
         ),
         "entry": (_PLACE, _of_cars(lambda each: each.is_first)),
-        "exit": (_PLACE, _of_cars(lambda each: each.is_last, _LEAVES_AFTER_S)),
+        "exit": (_PLACE, _of_cars(lambda each: each.is_last)),
         "accident": (_PLACE, accidents),
         "crossing": (
             {"car": "INTEGER", "dir": "INTEGER", "seg": "INTEGER", "toll": "INTEGER", "at": "TIMESTAMP"},

@@ -109,14 +109,15 @@ def give_up(state: np.ndarray, settings: np.ndarray, n: int) -> None:
     state[SEEN] = 0
 
 
-@kernel("void(int64[::1], int64[::1], int64)")
-def refute(state: np.ndarray, settings: np.ndarray, n: int) -> None:
+@kernel("void(int64[::1], int64[::1], int64[::1], int64)")
+def refute(state: np.ndarray, peaks: np.ndarray, settings: np.ndarray, n: int) -> None:
     """A row has come at arrival n that k_u excluded, by how much is not known: it is taken for twice as late."""
-    k = state[K]
+    taken = 2 * state[K] + 1
     give_up(state, settings, n)
-    if settings[MAY_SAMPLE]:
+    if settings[MAY_SAMPLE] and taken <= settings[LIMIT]:
         # A window that has shown nothing else ends with the present block.
-        state[HIGHEST] = max(state[HIGHEST], 2 * k + 1)
+        before = (n // settings[BLOCK] - 1) % peaks.shape[0]
+        peaks[before] = max(peaks[before], taken)
         state[FROM] = n - settings[WINDOW]
 
 

@@ -112,7 +112,7 @@ def test_entries_exits_crossings_and_accidents_are_those_of_the_reports() -> Non
         places = [(r[4], r[5] // 5280) for r in own]
         assert entered[car][1:] == (*places[0], own[0][6])
         assert (car in left) == (own[-1][3] == 4)
-        assert car not in left or left[car][1:] == (*places[-1], own[-1][6] + 5000)
+        assert car not in left or left[car][1:] == (*places[-1], own[-1][6])
         expected = [r[6] for r, place, old in zip(own, places, [None, *places]) if place != old]
         assert [r[6] for r in own if (car, r[6]) in crossed] == expected
         four = [r for i, r in enumerate(own) if i >= 3 and len({q[5] for q in own[i - 3 : i + 1]}) == 1]

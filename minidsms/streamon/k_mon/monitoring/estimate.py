@@ -180,7 +180,7 @@ class Estimate(SharedByCopies):
     def refuted(self) -> None:
         """A row has come that k_u excluded. Where all who use k notice that, it is more than twice as great soon."""
         if self.k is not None:
-            words.refute(self.state, self.words, self.arrived)
+            words.refute(self.state, self.peaks, self.words, self.arrived)
 
 
 class Unseen:
