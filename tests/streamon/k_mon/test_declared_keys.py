@@ -248,6 +248,24 @@ def test_queries_that_part_go_on_alike(db: Connection) -> None:
     assert q.network is not r.network
 
 
+def test_queries_over_a_relation_that_part_go_on_alike(db: Connection) -> None:
+    text = "SELECT ISTREAM(T.a, x) FROM T [RANGE 400], U WHERE T.a = U.a AND x > 0"
+    q, r = db.query(text), db.query(text)
+    for n in range(1500):
+        db.push("U", [(n, n % 3)], ts=n)
+        db.push("T", (n, "x"), ts=n)
+        if n > 300 and n % 10 == 0:
+            old = n - 300
+            db.push("U", [(old, old % 3), (old, 5)], ts=n, sign=[-1, 1])
+        if n == 1100:
+            db.execute("SET sharing = off")
+    db.advance(1500)
+    answers = q.fetch()
+    assert answers == r.fetch()
+    assert q.network is not r.network
+    assert len(answers) == 1000 + 119
+
+
 def test_what_has_gone_leaves_no_files(db: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     q = db.query(JOIN)
