@@ -3,9 +3,9 @@
 A hundred segments of a mile, two directions. `cars` cars are on the road at any time; each reports its position every
 30 seconds (`position`), drives a number of segments and leaves, and another takes its place. `accidents` of a thousand
 reports are of cars that stand still from then on for five minutes. Positions are feet. What follows from the reports of
-the same cars are streams of their own: `entry` and `exit`, a row for each car, the latter at its last report, which is from
-the exit lane; `crossing`, a row for each segment that a car comes into, with the toll that the `crowd` there costs it;
-`accident`, a row for a car whose last four reports are of one position, the first time.
+the same cars are streams of their own: `entry` and `exit`, a row for each car at its first report and at its last,
+which is from the exit lane; `crossing`, a row for each segment that a car comes into, with the toll that the `crowd`
+there costs it; `accident`, a row for a car whose last four reports are of one position, the first time.
 """
 
 from __future__ import annotations
