@@ -5,7 +5,7 @@ and the number of the row that has it, stand in *runs*, tables of buckets: the e
 bucket by bucket, and their numbers. The youngest entries stand in `young`, in no order, and belong to the last
 generation.
 
-So a key that is in none costs a cache line for each generation, and one in a hundred a look into a table.
+So a key that is in none costs a cache line for each generation, and one in forty a look into a table.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ _MOST_YOUNG = 4 * _YOUNG
 _SHARE = 4
 """A generation is one of so many, where what comes in makes up for what leaves."""
 _MOST_GENERATIONS = 8
+_MOST_RUNS = 4
+"""Tables of a generation that is complete, lest whoever passes its filter looks into many."""
 _BITS_PER_KEY = 8
 _BUCKET = 4
 """Entries in a bucket, on average."""
@@ -132,7 +134,7 @@ class SpillIndex:
                 return
         filters = self._filters()
         with suppress(OSError):
-            if self._generations and len(self._generations[-1].runs) > 1:
+            if self._generations and len(self._generations[-1].runs) > _MOST_RUNS:
                 self._generations[-1:] = [self._together(self._generations[-1:], first)]
             while len(self._generations) > _MOST_GENERATIONS:
                 sizes = [g.held for g in self._generations]
