@@ -118,9 +118,13 @@ class Watching:
             for s, mine in enumerate(self._attributes)
             if self._is_watched[s]
         }
+        self._judged: set[int] = set()
+        """The sides of which a monitor says whether they are keys. (To ask for its protocol each time is slow.)"""
         for s, each in self._keys.items():
-            if declared[s] and isinstance(each.monitor, KeyMonitor):
-                each.monitor.declare()
+            if isinstance(each.monitor, KeyMonitor):
+                self._judged.add(s)
+                if declared[s]:
+                    each.monitor.declare()
         self._dependent: list[_Watched] = []
         self._known: list[bool] | None = None
         self.take_keys(self.keys())
@@ -141,7 +145,7 @@ class Watching:
             return self.declared[s] and s not in self._refuted
         if forced is not None:
             return forced(each.constraint) is not None
-        return each.monitor.k is not None if isinstance(each.monitor, KeyMonitor) else self.declared[s]
+        return each.monitor.k is not None if s in self._judged else self.declared[s]
 
     def take_keys(self, keys: Sequence[bool]) -> None:
         """Watch what these keys make useful, and nothing else."""
