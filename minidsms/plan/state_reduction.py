@@ -63,7 +63,7 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
                 notes.append(_not_reduced(new, reduced))
             else:
                 new = reduced
-                notes += _left_out(reduced, settings)
+                notes += [*_left_out(reduced, settings), *_held_for_results(reduced)]
         elif isinstance(new, bound.Join) and new.join is JoinKind.INNER:
             notes.append(_why_not_merged(new, catalog, mode))
         done[id(node)] = new
@@ -210,6 +210,19 @@ def _left_out(join: ReducedJoin, settings: Settings) -> list[str]:
     if settings["caching"] != "off":
         notes.append(f"No caches: the join of {names} keeps too few rows to spare any")
     return notes
+
+
+def _held_for_results(join: ReducedJoin) -> list[str]:
+    """What a join with relations keeps although nothing to come can join it, and how to need less."""
+    if join.mode != "k-mon" or join.unique or all(spec is not None for spec in join.specs or ()):
+        return []
+    names, specs = _names(join), join.specs or ()
+    changing = ", ".join(name for name, spec in zip(names, specs) if spec is None)
+    roots = [names[r] for r in orientation(len(names), join.edges)[1]]
+    return [
+        f"Rows stay while results hold that they are part of, which end when {changing} changes: they could go if an "
+        f"ISTREAM showed the KEY of {' and '.join(roots)}"
+    ]
 
 
 def _names(join: MultiJoin) -> list[str]:

@@ -179,6 +179,20 @@ def test_explain_says_what_a_reduced_join_does_without(db: Connection) -> None:
     assert "No join_plan: the join of S, T, V" in plan
 
 
+@pytest.mark.parametrize(
+    ("shown", "key", "is_told"),
+    [("ISTREAM(O.id)", " KEY (id)", False), ("ISTREAM(O.id)", "", True), ("O.id", " KEY (id)", True)],
+)
+def test_explain_says_when_a_relation_lets_no_row_of_a_result_go(
+    db: Connection, shown: str, key: str, is_told: bool
+) -> None:
+    db.execute(f"CREATE STREAM O (id INTEGER, article INTEGER){key}")
+    db.execute("CREATE RELATION Articles (article INTEGER, price INTEGER) KEY (article)")
+    plan = db.query(f"SELECT {shown} FROM O [RANGE 10000], Articles WHERE O.article = Articles.article").explain()
+    note = "end when Articles changes: they could go if an ISTREAM showed the KEY of O"
+    assert (note in plan) is is_told, plan
+
+
 def test_a_key_that_nobody_declared_is_found_relied_on_and_given_up_when_it_breaks(db: Connection) -> None:
     db.execute("CREATE STREAM K (a INTEGER, x INTEGER)")
     q = db.query("SELECT ISTREAM(S.a, v, x) FROM S [RANGE 100000], K [RANGE 100000] WHERE S.a = K.a AND x % 2 = 0")
