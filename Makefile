@@ -5,11 +5,12 @@ JOBS ?= 2
 MATRIX ?= --companies 100
 SOAK ?= --cases 20000
 SWITCHES ?= --switches 50000
+REDUCTIONS ?= --cases 300
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test check soak soak-spark switches matrix bench bench-peers tables clean
+.PHONY: help env demo test check soak soak-spark switches reductions matrix bench bench-peers tables clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -17,6 +18,7 @@ help:
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S')"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
+	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
 	@echo "make soak-spark  generated cases on Spark against the definition (an hour)"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
@@ -56,6 +58,9 @@ soak: env
 
 switches: env
 	@$(BIN)/python -m minidsms.testing.switched_joins $(SWITCHES)
+
+reductions: env
+	@$(BIN)/python -m minidsms.testing.reduced_joins $(REDUCTIONS)
 
 soak-spark: env
 	@$(BIN)/python -m minidsms.testing.spark_answers --cases 300
