@@ -1,11 +1,11 @@
 """Reduced joins of thousands of rows against whole ones: `python -m minidsms.testing.reduced_joins`.
 
 Each generated join (`large_joins`) runs with `SET state_reduction = 'off'`, and again under reductions of the seed's
-choice: 'swj', or 'k-mon', which looks for constraints more or less boldly. In mid-stream an equal query runs beside it
-and is dropped, sharing is switched, plans and constraints are shown. What comes out, netted by instant and row, and the
-snapshot at the end must be equal. The definition would take hours for cases of this size; `make soak` has it for small
-ones. A difference, or a call that raises, is told with the command that shows it again, and the exit status is 1;
-should the process crash, the seed that ran stands last on stderr.
+choice: 'swj', or 'k-mon', which looks for constraints more or less boldly. In mid-stream an equal query is registered
+beside it, maybe dropped, sharing is switched, plans and constraints are shown. What comes out, netted by instant and
+row, and the snapshot at the end must be equal. The definition would take hours for cases of this size; `make soak` has
+it for small ones. A difference, or a call that raises, is told with the command that shows it again, and the exit
+status is 1; should the process crash, the seed that ran stands last on stderr.
 
 Invariant: what runs depends on the seed and --rows alone.  docs/semantics T5; Babu 2005, chapter 6.
 """
@@ -20,7 +20,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -111,39 +111,47 @@ def _run(tally: Tally, seed: int, rows: int | None) -> None:
     rng = Random(f"{seed} reduced")
     size = rng.choice(ROWS)
     case = large_join(seed, rows or size)
-    # An equal query beside it, which goes amid the feed, or none.
-    dropped = {1: rng.randrange(1, len(case.feed))} if rng.random() < 0.3 else {}
+    cases, dropped = _beside(rng, case)
     chosen = rng.sample(sorted(REDUCTIONS), RUNS)
     tally.cases += 1
-    _, whole, story = _answer(case, dropped, seed, {"state_reduction": "off"})
-    if whole is None:
+    _, whole, story = _answers(cases, dropped, seed, {"state_reduction": "off"})
+    if story:
         tally.differences.append(_story(case, "off", story, seed, rows))
         return
-    if len(whole.changes) > MOST:
+    if len(whole[0].changes) > MOST:
         tally.left_out += 1
         return
-    tally.answered += bool(whole.changes)
+    tally.answered += bool(whole[0].changes)
     for name in chosen:
-        watch, answer, story = _answer(case, dropped, seed, REDUCTIONS[name])
+        watch, answers, story = _answers(cases, dropped, seed, REDUCTIONS[name])
         counts = tally.counts[name]
         counts.runs += 1
         counts.reduced += watch.is_reduced
         counts.returned += watch.returned > 0
-        difference = story if answer is None else difference_of(whole, answer)
+        difference = story or next(filter(None, map(difference_of, whole, answers)), "")
         if difference:
             tally.differences.append(_story(case, name, difference, seed, rows))
 
 
-def _answer(
-    case: Case, dropped: dict[int, int], seed: int, options: dict[str, Any]
-) -> tuple[_Watch, Answer | None, str]:
-    """What the query says under options, or None and the words of what was raised."""
+def _beside(rng: Random, case: Case) -> tuple[list[Case], dict[int, int]]:
+    """The case, and now and then an equal query that comes in mid-stream; when that is dropped, if at all."""
+    if rng.random() < 0.6:
+        return [case], {}
+    first = rng.randrange(len(case.feed) - 1)
+    dropped = {1: rng.randrange(first + 1, len(case.feed))} if rng.random() < 0.6 else {}
+    return [case, replace(case, registered=first)], dropped
+
+
+def _answers(
+    cases: Sequence[Case], dropped: dict[int, int], seed: int, options: dict[str, Any]
+) -> tuple[_Watch, list[Answer], str]:
+    """What the queries say under options, and the words of what was raised."""
     watch = _Watch(seed)
     try:
-        answers = run_together([case] * (1 + len(dropped)), dropped, before=watch.at_end(len(case.feed)), **options)
+        answers = run_together(cases, dropped, before=watch.at_end(len(cases[0].feed)), **options)
     except Exception:  # no case may raise, whatever it is
-        return watch, None, traceback.format_exc()
-    return watch, answers[0], ""
+        return watch, [], traceback.format_exc()
+    return watch, answers, ""
 
 
 def difference_of(whole: Answer, reduced: Answer) -> str:
