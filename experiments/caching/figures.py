@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from experiments.caching.streams import (
     bursty_lossy,
     fast_input,
     four_way,
+    long_segment,
     many_keys,
     n_way,
     three_way,
@@ -64,6 +66,31 @@ def update_ratio(scale: float, repeats: int) -> Points:
 def join_cost(scale: float, repeats: int) -> Points:
     """Figures 5.19 and 5.20: over the rows of S that a row of T meets and R drops."""
     return _points((0, 2, 5, 10, 20), lambda k: three_way(_rounds(scale, 7 + k), 5, dropped=int(k)), CACHED, repeats)
+
+
+RSU_FOR_T = CacheSpec(3, (2, 1, 0))
+"""The join of R, S and U, looked up by T."""
+
+
+def goal(scale: float, repeats: int) -> Points:
+    """Hits of 0.8 and five rows met by a row of T, of two windows and of three, small and large, as a relation and as
+    an ISTREAM of RANGE windows.
+    """
+    found: Points = {}
+    for windows, spec in ((2, RS_FOR_T), (3, RSU_FOR_T)):
+        for window in (WINDOW, 10 * WINDOW):
+            rounds = _rounds(scale, 5 * (windows + 1) + 5, window)
+            feed = three_way(rounds, 5, 5, window=window) if windows == 2 else long_segment(rounds, window=window)
+            for name, made in (("", feed), (", ISTREAM", _as_istream(feed, window))):
+                at = f"{windows} windows of {5 * window:,} rows{name}"
+                found[at] = compare(lambda made=made: made, (MJOIN, forced(spec)), 0.5, repeats)  # type: ignore[misc]
+    return found
+
+
+def _as_istream(feed: Feed, window: int) -> Feed:
+    """What comes into the join of windows that are as long in time."""
+    text = re.sub(r"\[ROWS \d+\]", f"[RANGE {window}]", feed.query)
+    return replace(feed, query=f"ISTREAM ({text})")
 
 
 def number_of_joins(scale: float, repeats: int) -> Points:

@@ -79,6 +79,31 @@ def three_way(
     return Feed(_three_way_query(sizes), (("R", ("A",)), ("S", ("A", "B")), ("T", ("B",))), block, rounds)
 
 
+def long_segment(rounds: int, multiplicity: int = 5, met: int = 5, window: int = WINDOW) -> Feed:
+    """R(A), S(A, C), U(C, B), T(B), R.A = S.A, S.C = U.C, U.B = T.B: as `three_way`, with a stretch of three windows,
+    of which a row of T meets so many rows.
+    """
+
+    def block(first: int, last: int) -> Block:
+        values = np.arange(first, last, dtype=np.int64)
+        own = np.repeat(values << BITS, met) + np.tile(np.arange(met), len(values))
+        ts, t_b = np.repeat(values, met), np.repeat(values, multiplicity)
+        return {
+            "R": ({"A": own}, ts),
+            "S": ({"A": own, "C": own}, ts),
+            "U": ({"C": own, "B": ts}, ts),
+            "T": ({"B": t_b}, t_b.copy()),
+        }
+
+    rows = window * met
+    query = (
+        f"SELECT R.A, T.B FROM R [ROWS {rows}], S [ROWS {rows}], U [ROWS {rows}], T [ROWS {window * multiplicity}]"
+        " WHERE R.A = S.A AND S.C = U.C AND U.B = T.B"
+    )
+    streams = (("R", ("A",)), ("S", ("A", "C")), ("U", ("C", "B")), ("T", ("B",)))
+    return Feed(query, streams, block, rounds)
+
+
 def bursty(rounds: int, burst_at: int, factor: int = 20, multiplicity: int = 5, window: int = WINDOW) -> Feed:
     """The three-way join over one domain, an eighth larger than the windows, over and over; from a round on R comes
     `factor` times as fast through it (figure 5.22).
