@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from minidsms.compile_time import wall_ns
+from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
 from minidsms.operators.join_graph import Orders
 from minidsms.streamon.framework import Adaptation
@@ -29,7 +29,9 @@ from minidsms.synopses.indexed_windows import WindowIndex
 WORTH_TUPLES = 32_768
 """Elements from which loading the algorithms pays."""
 SHARE = 0.01
-"""Of the time spent joining, what profiling takes where nothing has changed."""
+"""Of the time spent joining, what profiling takes where nothing has changed ..."""
+URGENT_SHARE = 0.04
+"""... and of the time of the pipelines with a choice, this share more where they are not known yet or not any more."""
 LEAST_SAVED = 0.01
 """A share of what an element of the join takes that other orders must save."""
 
@@ -114,7 +116,7 @@ class AdaptiveOrders:
 
     def _adapt(self, part: Sequence[Batch | None], instant: int) -> None:
         """Profile what is due, and take the orders that follow."""
-        start = wall_ns()
+        start = thread_ns()
         arrived = [_insertions(batch) for batch in part]
         self._arrived += arrived
         profiled: list[int] = []
@@ -147,7 +149,20 @@ class AdaptiveOrders:
             after = self.executor.plan
             for i in profiled:
                 self._schedules[i].profiled(before[i] != after[i])
-            self.executor.profiling_ns += wall_ns() - start
+            self.executor.profiling_ns += thread_ns() - start
+            self.due_at += self._waits()
+
+    def _waits(self) -> int:
+        """Elements until profiling has taken its share at most, whatever is urgent: bursts of small parts take a look
+        each, and orders save no more than what the pipelines take that have a choice. Where time is not measured, or
+        the rate was given, nothing is waited for.
+        """
+        units, elements = self.executor.spent()
+        if not self._options.measures_time or self._options.rate is not None or units <= 0:
+            return 0
+        share = SHARE + URGENT_SHARE * sum(self.reoptimizer.weights.values())
+        missing = self.executor.profiling_ns / share - units
+        return max(0, int(missing * elements / units))
 
     def _cost(self) -> float:
         """What an element of the join has taken so far, where time is measured."""

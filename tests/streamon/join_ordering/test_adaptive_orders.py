@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minidsms
+from minidsms.streamon.framework import adaptations_of
+from minidsms.streamon.join_ordering import adaptive_orders
+from minidsms.streamon.join_ordering.executor import OrderExecutor
+from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
 
 STAR = "SELECT ISTREAM(R.a) FROM R [RANGE 100], S [RANGE 100], T [RANGE 100] WHERE R.a = S.a AND R.b = T.b"
 CHAIN = "SELECT T.b FROM R [RANGE 900], S [RANGE 900], T [RANGE 900] WHERE R.a = S.a AND S.b = T.b"
@@ -49,6 +54,25 @@ def test_pinned_orders_stay_and_static_ones_are_not_profiled() -> None:
                 q.pin_plan()
             push(db, 0, 8_000, {"S": (10, 10), "T": (10, 10), "R": (10, 200)}, {"S": 5, "T": 5, "R": 1})
             assert q.decisions() == []
+
+
+def test_a_profile_that_took_long_is_waited_out_even_where_a_window_of_profiles_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = count(0, 1_000_000)
+    monkeypatch.setattr(adaptive_orders, "thread_ns", lambda: next(looks))  # each seems to take a millisecond,
+    monkeypatch.setattr(OrderExecutor, "spent", lambda _: (5e6, 40_000))  # and joining five
+    with minidsms.connect() as db:
+        for name in "RST":
+            db.execute(f"CREATE STREAM {name} (a INTEGER, b INTEGER)")
+        q = db.query(STAR)
+        (orders,) = (a for a in adaptations_of(q.network.operators) if a.technique == "join ordering")
+        assert isinstance(orders.profiler, JoinOrderProfiler)
+        profiled = []
+        for first in range(0, 30_000, 1_000):
+            push(db, first, 1_000, {"S": (10, 10), "T": (10, 10), "R": (10, 20)}, {"S": 5, "T": 5, "R": 1})
+            profiled.append(orders.profiler.profiled)
+        assert profiled[0] == 0 < profiled[-1] and len(set(profiled)) == 2
 
 
 def test_a_join_of_two_has_no_order_and_the_ends_of_a_chain_are_not_profiled() -> None:
