@@ -377,8 +377,7 @@ class WindowIndex:
         for i, (window, batch) in enumerate(zip(self.windows, batches)):
             figures = self.inputs[i]
             figures[RUN] = figures[RUNS_END] = at
-            if window.is_bag:
-                figures[HI] = sum(map(len, places))
+            first = sum(map(len, places))
             if batch is not None:
                 signs = _NO_SIGNS if batch.sign is None else _plain(batch.sign)
                 rows = kernels.take_runs(_plain(batch.ts), signs, batch.sign is not None, self.runs, figures)
@@ -388,6 +387,8 @@ class WindowIndex:
                     window.admit(batch)
                     most[i] = int(rows)
                 at = int(figures[RUNS_END])
+            if window.is_bag:
+                figures[HI] = first  # after it has been admitted: a bag that shrinks forgets its figures
         self.fit(most)
         self.places = np.concatenate([_NO_TS, *places])
 

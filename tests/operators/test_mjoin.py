@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minidsms
 from minidsms.elements import MAX_INSTANT, Batch, Schema, Type
 from minidsms.operators import mjoin
 from minidsms.operators.equal_columns import Equality
@@ -259,6 +260,23 @@ def test_inputs_without_any_equality_give_every_combination() -> None:
     for cuts in ((), range(1, 60)):
         op = MJoin([queue(S) for _ in range(3)], [], columns, Schema(tuple(S[c] for _, c in columns)), fifo=fifo)
         assert feed(op, items, cuts) == twin(items, [], columns)
+
+
+def test_a_relation_that_shrinks_beside_another_that_changes_gives_its_own_rows() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER, b INTEGER)")
+        db.execute("CREATE RELATION A (a INTEGER)")
+        db.execute("CREATE RELATION B (b INTEGER)")
+        query = db.query("SELECT ISTREAM(S.a, S.b) FROM S [NOW], A, B WHERE S.a = A.a AND S.b = B.b")
+        many = [(1000 + i,) for i in range(2000)]
+        db.push("B", many, ts=0)
+        db.push("B", many, ts=1, sign=[-1] * len(many))
+        for i in range(20):  # B gets smaller arrays meanwhile
+            db.push("A", [(i,), (100 + i,)], ts=2 + i)
+            db.push("B", (i,), ts=2 + i)
+            db.push("S", (i, i), ts=2 + i)
+            db.advance(2 + i)
+        assert [change.row for change in query.fetch()] == [(i, i) for i in range(20)]
 
 
 def test_relations_grow_and_shrink_and_keep_their_rows() -> None:
