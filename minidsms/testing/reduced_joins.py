@@ -1,7 +1,8 @@
 """Reduced joins of thousands of rows against whole ones: `python -m minidsms.testing.reduced_joins`.
 
 Each generated join (`large_joins`) runs with `SET state_reduction = 'off'`, and again under reductions of the seed's
-choice: 'swj', or 'k-mon', which looks for constraints more or less boldly. In mid-stream an equal query is registered
+choice: 'swj', or 'k-mon', which looks for constraints more or less boldly; and with whole windows again, but in other
+slices, as an XJoin, or with caches. In mid-stream an equal query is registered
 beside it, maybe dropped, sharing is switched, plans and constraints are shown. What comes out, netted by instant and
 row, and the snapshot at the end must be equal. The definition would take hours for cases of this size; `make soak` has
 it for small ones. A difference, or a call that raises, is told with the command that shows it again, and the exit
@@ -38,8 +39,17 @@ REDUCTIONS: dict[str, dict[str, Any]] = {
     "k-mon, small slices": {"state_reduction": "k-mon", "k_mon_window": 100, "batch_size": 37},
     "k-mon, medium slices": {"state_reduction": "k-mon", "k_mon_window": 100, "batch_size": 300},
 }
+WHOLE: dict[str, dict[str, Any]] = {
+    "off, small slices": {"state_reduction": "off", "batch_size": 37},
+    "off, medium slices": {"state_reduction": "off", "batch_size": 300},
+    "off, xjoin": {"state_reduction": "off", "join_plan": "xjoin"},
+    "off, auto": {"state_reduction": "off", "join_plan": "auto", "batch_size": 1000},
+    "off, prefix caches": {"state_reduction": "off", "caching": "prefix"},
+    "off, global caches": {"state_reduction": "off", "caching": "global", "batch_size": 500},
+}
+"""Other ways to run joins that keep whole windows: what all reductions share with the first run is tried by these."""
 RUNS = 2
-"""Of the reductions, for each case."""
+"""Of the reductions, for each case, and one of the other ways."""
 ROWS = (1500, 4000, 8000)
 """How many rows a stream may get."""
 MOST = 2_000_000
@@ -65,7 +75,7 @@ class Tally:
     cases: int = 0
     answered: int = 0
     left_out: int = 0
-    counts: dict[str, Count] = field(default_factory=lambda: {name: Count() for name in REDUCTIONS})
+    counts: dict[str, Count] = field(default_factory=lambda: {name: Count() for name in (*REDUCTIONS, *WHOLE)})
     differences: list[str] = field(default_factory=list)
 
 
@@ -112,7 +122,8 @@ def _run(tally: Tally, seed: int, rows: int | None) -> None:
     size = rng.choice(ROWS)
     case = large_join(seed, rows or size)
     cases, dropped = _beside(rng, case)
-    chosen = rng.sample(sorted(REDUCTIONS), RUNS)
+    chosen = [*rng.sample(sorted(REDUCTIONS), RUNS), rng.choice(sorted(WHOLE))]
+    ways = {**REDUCTIONS, **WHOLE}
     tally.cases += 1
     _, whole, story = _answers(cases, dropped, seed, {"state_reduction": "off"})
     if story:
@@ -123,7 +134,7 @@ def _run(tally: Tally, seed: int, rows: int | None) -> None:
         return
     tally.answered += bool(whole[0].changes)
     for name in chosen:
-        watch, answers, story = _answers(cases, dropped, seed, REDUCTIONS[name])
+        watch, answers, story = _answers(cases, dropped, seed, ways[name])
         counts = tally.counts[name]
         counts.runs += 1
         counts.reduced += watch.is_reduced
@@ -195,7 +206,7 @@ def _story(case: Case, name: str, difference: str, seed: int, rows: int | None) 
     """All that it takes to see it again."""
     again = f"python -m minidsms.testing.reduced_joins --cases 1 --seed {seed}" + (f" --rows {rows}" if rows else "")
     statements = "\n".join(f"{text};" for text in (*case.declarations, case.query))
-    return f"{difference}\n\n{name}: {REDUCTIONS.get(name, {})}\n{statements}\n\nagain: {again}"
+    return f"{difference}\n\n{name}: {REDUCTIONS.get(name, WHOLE.get(name, {}))}\n{statements}\n\nagain: {again}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -225,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _tell(tally: Tally, seconds: float) -> None:
     print(f"\nseeds {tally.seed} to {tally.seed + tally.cases - 1}: {tally.cases} cases, {seconds:.0f} s")
     print(f"{tally.answered} with an answer, {tally.left_out} left out: more than {MOST:,} changes")
-    print(f"{'reduction':24}{'runs':>8}{'reduced':>10}{'rows came back':>16}")
+    print(f"{'way':24}{'runs':>8}{'reduced':>10}{'rows came back':>16}")
     for name, counts in tally.counts.items():
         print(f"{name:24}{counts.runs:8,}{counts.reduced:10,}{counts.returned:16,}")
     for story in tally.differences:
