@@ -16,7 +16,8 @@ from experiments.caching.figures import RS_FOR_T, TS_FOR_R
 from experiments.caching.runs import Plan, Run
 from experiments.caching.streams import Feed, bursty_lossy, four_way, many_keys, three_way
 from minidsms.elements import Batch
-from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, JoinPlan, key_parts, members_of, position
+from minidsms.joins.figures import CacheFigures
+from minidsms.joins.plan import CacheSpec, JoinPlan, key_parts, members_of, position
 from minidsms.streamon.caching.sampler import PipelineSampler
 from minidsms.streamon.caching.step_costs import StepCosts
 

@@ -20,8 +20,8 @@ from experiments.caching.streams import (
     n_way,
     three_way,
 )
+from minidsms.joins.plan import CacheSpec
 from minidsms.settings import SETTINGS
-from minidsms.streamon.caching.contracts import CacheSpec
 
 R, S, T = 0, 1, 2
 RS_FOR_T = CacheSpec(T, (S, R))

@@ -15,9 +15,9 @@ from typing import Any
 
 import minidsms
 from experiments.caching.streams import Block, Feed
+from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.operators.operator import Operator
 from minidsms.query import Query
-from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan
 from minidsms.streamon.framework import Adaptation, adaptations_of
 
 

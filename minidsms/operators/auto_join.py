@@ -9,10 +9,10 @@ Invariant: a join that keeps subresults has no caches: its elements do not take 
 
 from __future__ import annotations
 
+from minidsms.joins.plan import JoinPlan
+from minidsms.joins.tree import Tree, flat
 from minidsms.operators.cached_mjoin import CachedMJoin
-from minidsms.operators.join_tree import Tree, flat
 from minidsms.operators.xjoin import XJoin
-from minidsms.streamon.caching.contracts import JoinPlan
 from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.indexed_windows import IndexedWindow
 from minidsms.synopses.join_caches import JoinCaches

@@ -15,6 +15,11 @@ from random import Random
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT, Batch, Schema
+from minidsms.joins.cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
+from minidsms.joins.cache_program import Program
+from minidsms.joins.equal_columns import Equality
+from minidsms.joins.figures import CacheFigures, Memory
+from minidsms.joins.plan import CacheSpec, JoinPlan, Orders
 from minidsms.kernels.join_cache_layout import LEVEL_WORDS, PART_WORDS, PLACED_WORDS
 from minidsms.kernels.join_caches import place
 from minidsms.kernels.join_layout import DONE, FIRST, MISSING, STATUS
@@ -28,14 +33,9 @@ from minidsms.kernels.join_program import (
     T_BOUNDS,
     WORK_WORDS,
 )
-from minidsms.operators.equal_columns import Equality
-from minidsms.operators.join_cache_plan import CompiledPlan, compiled, problem_with, random_plan, shapes_of
-from minidsms.operators.join_cache_program import Program
-from minidsms.operators.join_graph import Orders
 from minidsms.operators.mjoin import MJoin
 from minidsms.operators.operator import Description
 from minidsms.queues import Queue
-from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, JoinPlan, Memory
 from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.indexed_windows import IndexedWindow
 from minidsms.synopses.join_caches import JoinCaches, StoreShape

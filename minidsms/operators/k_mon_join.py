@@ -27,6 +27,7 @@ from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type
 from minidsms.expressions.failures import short
+from minidsms.joins.directed_graph import Edge, orientation, pipelines
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import (
@@ -64,7 +65,6 @@ from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.streamon.k_mon.contracts import KConstraint, Monitors
 from minidsms.streamon.k_mon.execution import StateReduction
-from minidsms.streamon.k_mon.join_graph import Edge, orientation, pipelines
 from minidsms.streamon.k_mon.returning import Found, Verdicts
 from minidsms.streamon.k_mon.watching import Source, Watching
 from minidsms.synopses.k_mon_results import KeptResults

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT, Batch, Column, Int8Array, Int64Array, Schema
+from minidsms.joins.equal_columns import Equality, equalities_text
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import Orders
 from minidsms.kernels.entering_join import CROWDED, PLACED_WORDS, join_entering, place_steps
 from minidsms.kernels.join_layout import (
     DELETED,
@@ -34,8 +37,6 @@ from minidsms.kernels.join_layout import (
     STATUS,
 )
 from minidsms.kernels.mjoin import mjoin
-from minidsms.operators.equal_columns import Equality, equalities_text
-from minidsms.operators.join_graph import JoinGraph, Orders
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.bag_windows import BagWindow

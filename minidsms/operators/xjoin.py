@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minidsms.elements import Batch, Int64Array
+from minidsms.joins.tree import Tree, flat, is_legal, leaves, tree_text
+from minidsms.joins.tree_pipelines import TreePipelines
 from minidsms.kernels.join_layout import (
     DEPTH,
     DONE,
@@ -32,10 +34,8 @@ from minidsms.kernels.join_layout import (
     STATUS,
 )
 from minidsms.kernels.tree_join import CROWDED, FILL, FILLED, TREE_STATE_WORDS, tree_join
-from minidsms.operators.join_tree import Tree, flat, is_legal, leaves, tree_text
 from minidsms.operators.mjoin import MJoin
 from minidsms.operators.operator import Description
-from minidsms.operators.tree_pipelines import TreePipelines
 from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.indexed_windows import IndexedWindow
 from minidsms.synopses.subresults import Subresult, Subresults

@@ -13,7 +13,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
 from minidsms.expressions import print_expression
-from minidsms.operators.equal_columns import equalities_text
+from minidsms.joins.equal_columns import equalities_text
 from minidsms.operators.operator import Operator
 from minidsms.plan.formats import FORMATS
 from minidsms.plan.held_back import held_back

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.elements import Schema
-from minidsms.streamon.k_mon.join_graph import Edge
+from minidsms.joins.directed_graph import Edge
 
 NO_COLUMNS = Schema(())
 

@@ -98,7 +98,7 @@ def _adapt(join: MJoin, asked: Hashable, streamon: StreaMon) -> None:
 
 def _with_tree(arguments: tuple[Any, ...], asked: Hashable, names: tuple[str, ...]) -> XJoin:
     """An XJoin with the tree asked for, or one to begin with. CqlError where the join cannot have it."""
-    from minidsms.operators.join_tree import left_deep
+    from minidsms.joins.tree import left_deep
     from minidsms.operators.xjoin import XJoin
 
     join = XJoin(*arguments)
@@ -117,7 +117,7 @@ def _with_tree(arguments: tuple[Any, ...], asked: Hashable, names: tuple[str, ..
 
 def _checked(tree: Tree, join: XJoin, names: Sequence[str]) -> Tree:
     """The tree in normal form; CqlError where it takes a Cartesian product that can be avoided."""
-    from minidsms.operators.join_tree import normal, tree_text, unlinked
+    from minidsms.joins.tree import normal, tree_text, unlinked
 
     apart = unlinked(tree, join.graph)
     if apart is not None:

@@ -21,6 +21,7 @@ from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
 from minidsms.elements import Field, Schema, Type
 from minidsms.expressions import print_expression
+from minidsms.joins.directed_graph import Edge, orientation, tree_of
 from minidsms.plan.active_partitions import keep_active_partitions
 from minidsms.plan.keys import Key, key_among, keys_of, shown_by
 from minidsms.plan.logical import (
@@ -38,7 +39,6 @@ from minidsms.plan.logical import (
 from minidsms.plan.planner import LogicalPlan
 from minidsms.plan.rules.merge_joins import merged, name_of, shown_by_istream, stream_below
 from minidsms.settings import Settings
-from minidsms.streamon.k_mon.join_graph import Edge, orientation, tree_of
 
 _MOST_COLUMNS = 62
 """Columns of an answer whose NULLs one word tells of."""

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.joins.figures import CacheFigures
+from minidsms.joins.plan import SharedKey
 from minidsms.kernels import join_caches as kernels
 from minidsms.kernels.join_cache_entries import sweep_page
 from minidsms.kernels.join_cache_layout import (
@@ -60,7 +62,6 @@ from minidsms.kernels.join_cache_layout import (
     WANTED,
     WITNESSES,
 )
-from minidsms.streamon.caching.contracts import CacheFigures, SharedKey
 
 PAGE_BYTES = 8 * PAGE
 _FIRST_BUCKETS = 512

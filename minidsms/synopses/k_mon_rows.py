@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Column, Int64Array, Schema, Type
+from minidsms.joins.directed_graph import Edge
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.arrays import normal
@@ -59,7 +60,6 @@ from minidsms.kernels.k_mon_join import (
     WORDS_AT,
 )
 from minidsms.kernels.k_mon_keys import keys_of_rows
-from minidsms.streamon.k_mon.join_graph import Edge
 
 _LEAST_ROOM = 512
 """Rows that a stream has room for, at least: a part of a slice."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Batch, Schema
+from minidsms.joins.figures import CacheFigures
 from minidsms.kernels.join_cache_layout import (
     CHUNK,
     ENTRIES,
@@ -29,7 +30,6 @@ from minidsms.kernels.join_cache_layout import (
 from minidsms.kernels.join_layout import BACKS, HI, IS_BAG, KEY, LO, MASK, NODES, UNLINKED
 from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.operators.mjoin import Equality
-from minidsms.streamon.caching.contracts import CacheFigures
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
 from tests.operators.harness import queue
 from tests.operators.test_mjoin import S, every_column, inputs_of

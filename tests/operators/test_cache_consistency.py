@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from minidsms.elements import MAX_INSTANT, Schema
+from minidsms.joins.equal_columns import Equality
 from minidsms.kernels.join_layout import HI, IS_BAG, LO
 from minidsms.operators.cached_mjoin import CachedMJoin
-from minidsms.operators.equal_columns import Equality
 from minidsms.queues import Queue
 from minidsms.synopses.join_caches import PAGE_BYTES, StoreShape
 from tests.operators.harness import Element, Netted, Row, batch, elements, netted, queue, random_relation

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from minidsms.elements import Schema, Type
+from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.kernels.join_program import MOST_ROOM
 from minidsms.operators import mjoin
 from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.operators.mjoin import Equality
-from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan
 from minidsms.synopses.join_caches import PAGE_BYTES
 from tests.operators.cached_joins import CheckedMJoin, operator, total
 from tests.operators.harness import Element, Netted, feed, queue, random_relation, run_in_order

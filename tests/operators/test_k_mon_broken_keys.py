@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from minidsms.joins.directed_graph import Edge
 from minidsms.operators.k_mon_join import KMonJoin
-from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.k_mon.watching import Source
 from minidsms.synopses import k_mon_spill_index

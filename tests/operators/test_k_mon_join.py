@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from minidsms.elements import Schema, Type
+from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import RANGE, ROWS, UNBOUNDED
 from minidsms.operators import k_mon_join
 from minidsms.operators.k_mon_join import KMonJoin
-from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.k_mon.watching import Source
 from minidsms.synopses import k_mon_spill_index

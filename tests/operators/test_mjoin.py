@@ -12,9 +12,10 @@ import pytest
 
 import minidsms
 from minidsms.elements import MAX_INSTANT, Batch, Schema, Type
+from minidsms.joins.equal_columns import Equality
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import Orders
 from minidsms.operators import mjoin
-from minidsms.operators.equal_columns import Equality
-from minidsms.operators.join_graph import JoinGraph, Orders
 from minidsms.operators.mjoin import MJoin
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore

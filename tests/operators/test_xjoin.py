@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from minidsms.elements import MAX_INSTANT, Schema
+from minidsms.joins.tree import Tree, all_trees, flat
 from minidsms.operators import mjoin, xjoin
-from minidsms.operators.join_tree import Tree, all_trees, flat
 from minidsms.operators.mjoin import Equality
 from minidsms.operators.xjoin import XJoin
 from minidsms.queues import Queue

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.elements import Schema, Type
+from minidsms.joins.figures import CacheFigures, Memory
+from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.operators.cached_mjoin import CachedMJoin
-from minidsms.streamon.caching.contracts import CacheFigures, CacheSpec, JoinPlan, Memory
 from minidsms.synopses.join_caches import PAGE_BYTES
 from tests.operators.cached_joins import check_pool
 from tests.operators.harness import Element, feed, queue

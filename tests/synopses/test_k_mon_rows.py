@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.elements import Schema, Type
+from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import ROWS, STRIDE
-from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.synopses.k_mon_rows import KMonRows, Window
 
 S = Schema.of(("a", Type.INTEGER), ("b", Type.INTEGER))

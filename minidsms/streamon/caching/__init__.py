@@ -1,6 +1,6 @@
 """A-Caching: which subresults of an n-way join are cached, and where (Babu 2005, sections 5.4 to 5.7).
 
-    contracts.py            plans of a join: the pipelines' orders and the caches in them; what is counted
+    contracts.py            what is asked of the join
     candidates.py           which caches given orders allow, prefix-consistent and globally consistent
     costs.py, step_costs.py benefit and cost of a cache, from the statistics of its pipeline
     miss_probability.py     how often a cache that is not used would miss
@@ -12,5 +12,5 @@
     trial.py                whether new caches have helped
     adaptive_caches.py      all of it, for one join
 
-The join that runs the caches is `operators.cached_mjoin`.
+Plans are values of `joins.plan`; the join that runs the caches is `operators.cached_mjoin`.
 """

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
+from minidsms.joins.figures import Memory
+from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.streamon.caching.adaptive_selection import CacheSelection, SelectionOptions, State
-from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan, Memory
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.miss_probability import WINDOW
 from minidsms.streamon.caching.profiler import CacheProfiler

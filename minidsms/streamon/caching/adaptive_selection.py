@@ -18,17 +18,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from minidsms.joins.figures import Memory
+from minidsms.joins.plan import CacheSpec, JoinPlan, Orders, SharedKey, group, key_parts, shared_key
 from minidsms.streamon.caching.candidates import QUOTA, global_candidates, prefix_candidates
-from minidsms.streamon.caching.contracts import (
-    CacheSpec,
-    JoinPlan,
-    Memory,
-    Orders,
-    SharedKey,
-    group,
-    key_parts,
-    shared_key,
-)
 from minidsms.streamon.caching.costs import CacheValue, expected_bytes, priority, value_of
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.offline_selection import Priced, Problem, select

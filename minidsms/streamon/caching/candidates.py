@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from minidsms.streamon.caching.contracts import CacheSpec, Equality, Orders
+from minidsms.joins.equal_columns import Equality
+from minidsms.joins.plan import CacheSpec, Orders
 
 QUOTA = 6
 """m: caches considered when globally consistent ones are (Babu 2005, section 5.7)."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minidsms.streamon.caching.contracts import CacheSpec, Orders, position
+from minidsms.joins.plan import CacheSpec, Orders, position
 
 
 @dataclass(frozen=True)

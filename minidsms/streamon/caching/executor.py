@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from minidsms.streamon.caching.contracts import CacheSpec, CachingJoin, JoinPlan
+from minidsms.joins.plan import CacheSpec, JoinPlan
+from minidsms.streamon.caching.contracts import CachingJoin
 
 
 class CacheExecutor:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 
-from minidsms.streamon.caching.contracts import CacheSpec, Orders, SharedKey, hides, position
+from minidsms.joins.plan import CacheSpec, Orders, SharedKey, hides, position
 
 MOST_STORES = 8
 """Stores whose opening is searched exhaustively: 256 times the recursion, some milliseconds."""

@@ -16,13 +16,9 @@ from dataclasses import dataclass, fields, replace
 from math import isnan
 from typing import Any
 
-from minidsms.streamon.caching.contracts import (
-    CacheFigures,
-    CacheSpec,
-    PipelineFigures,
-    Samples,
-    key_parts,
-)
+from minidsms.joins.figures import CacheFigures, PipelineFigures
+from minidsms.joins.plan import CacheSpec, key_parts
+from minidsms.streamon.caching.contracts import Samples
 from minidsms.streamon.caching.costs import (
     CacheStatistics,
     CacheValue,

@@ -18,20 +18,13 @@ import numpy as np
 
 from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch, Int64Array
+from minidsms.joins.equal_columns import Attribute
+from minidsms.joins.figures import PipelineFigures, ProbeSample
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import CacheSpec, Orders, key_parts, members_of, position
 from minidsms.kernels.join_layout import IS_BAG, KEY, MASK
 from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
-from minidsms.operators.join_graph import JoinGraph
-from minidsms.streamon.caching.contracts import (
-    Attribute,
-    CacheSpec,
-    CachingJoin,
-    Orders,
-    PipelineFigures,
-    ProbeSample,
-    key_parts,
-    members_of,
-    position,
-)
+from minidsms.streamon.caching.contracts import CachingJoin
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.synopses.indexed_windows import WindowIndex
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from minidsms.streamon.caching.contracts import CacheSpec
+from minidsms.joins.plan import CacheSpec
 
 
 @dataclass(frozen=True)

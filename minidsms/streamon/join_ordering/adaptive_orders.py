@@ -14,7 +14,7 @@ import numpy as np
 
 from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
-from minidsms.operators.join_graph import Orders
+from minidsms.joins.plan import Orders
 from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Protocol
 
-from minidsms.operators.join_graph import JoinGraph, Orders
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import Orders
 
 PROBE_COST, TUPLE_COST = 1.0, 1.0
 """Where time is not measured: of a slot inspected, and of an element taken or a tuple put out."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minidsms.operators.join_graph import JoinGraph
+from minidsms.joins.graph import JoinGraph
 from minidsms.streamon.contracts import Order
 
 ENOUGH_ORDERS = 2

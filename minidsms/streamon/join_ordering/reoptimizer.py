@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minidsms.operators.join_graph import Orders
+from minidsms.joins.plan import Orders
 from minidsms.streamon.contracts import OrderingAlgorithm
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters

@@ -14,7 +14,7 @@ import numpy as np
 
 from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
-from minidsms.operators.join_tree import MOST_SEARCHED, Tree
+from minidsms.joins.tree import MOST_SEARCHED, Tree
 from minidsms.operators.xjoin import XJoin
 from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.join_trees.executor import TreeExecutor

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from minidsms.operators.join_graph import JoinGraph, Orders
-from minidsms.operators.join_tree import Tree, flat, leaves
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import Orders
+from minidsms.joins.tree import Tree, flat, leaves
 from minidsms.streamon.join_trees.sizes import is_connected, members
 
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Protocol
 
-from minidsms.operators.join_graph import JoinGraph, Orders
-from minidsms.operators.join_tree import MOST_SEARCHED, Tree, all_trees, flat, is_binary, normal, random_tree, tree_text
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import Orders
+from minidsms.joins.tree import MOST_SEARCHED, Tree, all_trees, flat, is_binary, normal, random_tree, tree_text
 from minidsms.streamon.join_ordering.executor import PROBE_COST, TUPLE_COST
 
 

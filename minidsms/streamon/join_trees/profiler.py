@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.operators.join_graph import JoinGraph
+from minidsms.joins.graph import JoinGraph
 from minidsms.streamon.contracts import Float64Array
 from minidsms.streamon.join_trees.sizes import JoinSizes, members
 from minidsms.synopses.indexed_windows import WindowIndex

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from minidsms.operators.join_graph import Orders
-from minidsms.operators.join_tree import Tree, flat
+from minidsms.joins.plan import Orders
+from minidsms.joins.tree import Tree, flat
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.executor import TreeExecutor

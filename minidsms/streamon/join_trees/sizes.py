@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.joins.graph import JoinGraph
 from minidsms.kernels.join_existence import join_counts
-from minidsms.operators.join_graph import JoinGraph
 from minidsms.synopses.indexed_windows import WindowIndex
 
 SAMPLED = 256

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Column, Int8Array, Int64Array
+from minidsms.joins.directed_graph import Edge, message_order
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import (
     CHANGES,
@@ -41,7 +42,6 @@ from minidsms.kernels.k_mon_join import (
 )
 from minidsms.kernels.k_mon_reduction import BELOW, CLUSTERED, ORDER, UNORDERED
 from minidsms.streamon.k_mon.contracts import KConstraint
-from minidsms.streamon.k_mon.join_graph import Edge, message_order
 from minidsms.streamon.k_mon.returning import Found, Returning, Verdicts
 from minidsms.streamon.k_mon.updates import Updates
 from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Int64Array, Schema, Type
+from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.hashing import hash_rows
 from minidsms.kernels.k_mon_join import CLOCK, LENGTH, RANGE, ROWS, TOTAL
 from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, FLOATS, INTEGERS, LIMIT_WORDS, ORDER, UNORDERED
 from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants
 from minidsms.streamon.k_mon.contracts import NEVER, Arrivals, KConstraint, KeyMonitor, Kind, Monitor, Monitors, User
-from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.streamon.k_mon.journal import MOST, Journal, Told, told
 
 NOTHING = -(2**63)

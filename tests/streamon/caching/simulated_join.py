@@ -8,19 +8,9 @@ from random import Random
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.streamon.caching.contracts import (
-    CacheFigures,
-    CacheSpec,
-    Equality,
-    JoinPlan,
-    Memory,
-    Orders,
-    PipelineFigures,
-    ProbeSample,
-    SharedKey,
-    problem_of,
-    shared_key,
-)
+from minidsms.joins.equal_columns import Equality
+from minidsms.joins.figures import CacheFigures, Memory, PipelineFigures, ProbeSample
+from minidsms.joins.plan import CacheSpec, JoinPlan, Orders, SharedKey, problem_of, shared_key
 
 
 class SimulatedJoin:

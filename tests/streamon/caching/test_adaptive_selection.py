@@ -5,8 +5,8 @@ Steps are counted, not timed: looking a row up costs 1 + the rows found, so does
 
 from __future__ import annotations
 
+from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.streamon.caching.adaptive_selection import DEARER, INTERVAL, CacheSelection, SelectionOptions, State
-from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.framework import Adaptation

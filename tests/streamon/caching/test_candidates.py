@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from minidsms.joins.plan import CacheSpec, JoinPlan, group, problem_of, satisfies_prefix
 from minidsms.streamon.caching.candidates import global_candidates, prefix_candidates, prefix_sets
-from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan, group, problem_of, satisfies_prefix
 
 SIX_ORDERS = ((1, 2, 3, 4, 5), (0, 2, 4, 3, 5), (1, 0, 3, 4, 5), (4, 0, 1, 2, 5), (3, 1, 2, 0, 5), (1, 0, 3, 4, 2))
 SIX_WAY = tuple(((i, 0), (j, 0)) for i, j in combinations(range(6), 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minidsms.streamon.caching.contracts import CacheSpec, JoinPlan
+from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.streamon.caching.executor import CacheExecutor
 from tests.streamon.caching.simulated_join import SimulatedJoin
 

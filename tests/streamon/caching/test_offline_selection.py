@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
+from minidsms.joins.equal_columns import Equality
+from minidsms.joins.plan import JoinPlan, Orders, SharedKey, problem_of, shared_key
 from minidsms.streamon.caching.candidates import global_candidates, prefix_candidates
-from minidsms.streamon.caching.contracts import Equality, JoinPlan, Orders, SharedKey, problem_of, shared_key
 from minidsms.streamon.caching.costs import CacheStatistics, PipelineStatistics, value_of
 from minidsms.streamon.caching.offline_selection import (
     Choice,

@@ -10,7 +10,7 @@ import pytest
 
 import minidsms
 from minidsms.elements import Batch
-from minidsms.streamon.caching.contracts import CacheSpec
+from minidsms.joins.plan import CacheSpec
 from minidsms.streamon.caching.sampler import PipelineSampler
 
 R, S, T = 0, 1, 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minidsms.streamon.caching.contracts import CacheSpec
+from minidsms.joins.plan import CacheSpec
 from minidsms.streamon.caching.step_costs import ENTERING, JOINING, StepCosts, StepUnits
 
 WHOLE, REDUCED = CacheSpec(2, (1, 0)), CacheSpec(0, (1, 2), (0,))

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from minidsms.operators.join_graph import JoinGraph
+from minidsms.joins.graph import JoinGraph
 from minidsms.streamon.join_ordering.executor import random_order
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from minidsms.operators.join_graph import JoinGraph
-from minidsms.operators.join_tree import Tree, all_trees, flat
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.tree import Tree, all_trees, flat
 from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.reoptimizer import LEAST_GAIN
 from minidsms.streamon.join_trees.sizes import members

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from minidsms.operators.join_graph import JoinGraph
-from minidsms.operators.join_tree import Tree, flat
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.tree import Tree, flat
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
 
 CHAIN = JoinGraph(3, [((0, 0), (1, 0)), ((1, 1), (2, 0))])

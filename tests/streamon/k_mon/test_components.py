@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import CHANGES, UNBOUNDED
 from minidsms.kernels.k_mon_reduction import GONE, NO, UNKNOWN, YES
 from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.streamon.k_mon.contracts import Kind
-from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.streamon.k_mon.watching import Source
 from minidsms.synopses.k_mon_rows import Window
 from tests.operators.harness import Row, feed

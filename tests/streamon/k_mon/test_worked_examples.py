@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema, Type
+from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import ROWS, UNBOUNDED
 from minidsms.kernels.k_mon_reduction import NO, UNKNOWN, YES
 from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.queues import Queue
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
-from minidsms.streamon.k_mon.join_graph import Edge
 from minidsms.streamon.k_mon.watching import Source
 from minidsms.synopses.k_mon_rows import Window
 

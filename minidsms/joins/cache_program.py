@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.joins.equal_columns import Attribute, Equality
+from minidsms.joins.plan import CacheSpec, JoinPlan, key_parts, position
 from minidsms.kernels.join_program import COMPLETE, COMPUTE, EXPAND, LOOKUP, OP_WORDS, PROBE, SPREAD, UPDATE
-from minidsms.streamon.caching.contracts import Attribute, CacheSpec, Equality, JoinPlan, key_parts, position
 from minidsms.synopses.join_caches import StoreShape
 
 

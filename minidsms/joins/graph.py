@@ -17,17 +17,15 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.joins.equal_columns import EqualColumns, Equality, classes_of
+from minidsms.joins.plan import Orders
 from minidsms.kernels.join_layout import STEP_WORDS
-from minidsms.operators.equal_columns import EqualColumns, Equality, classes_of
 
 Key = tuple[int, ...]
 """A key of an input: its column, or several, whose hash it is; none: every row has the same."""
 
 Link = tuple[int, Key, int, Key]
 """Equal keys: input, its key, other input, its key."""
-
-Orders = tuple[tuple[int, ...], ...]
-"""Of each input, the others in the order its pipeline visits them."""
 
 
 class JoinGraph:

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from minidsms.streamon.caching.contracts import (
-    CacheSpec,
-    JoinPlan,
-    KeyPart,
-    group,
-    key_parts,
-    overlap,
-    problem_of,
-    satisfies_prefix,
-)
+from minidsms.joins.plan import CacheSpec, JoinPlan, KeyPart, group, key_parts, overlap, problem_of, satisfies_prefix
 
 THREE_WAY = (((0, 0), (1, 0)), ((1, 1), (2, 0)))
 """R1.A = R2.A, R2.B = R3.B of example 5.1.1."""

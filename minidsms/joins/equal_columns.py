@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-Place = tuple[int, int]
+Attribute = tuple[int, int]
 """An input and its column."""
 
-Equality = tuple[Place, Place]
+Equality = tuple[Attribute, Attribute]
 """Two columns that must be equal."""
 
 
@@ -18,38 +18,38 @@ class EqualColumns:
     """Columns, by what is known to be equal to them (union-find)."""
 
     def __init__(self) -> None:
-        self._parents: dict[Place, Place] = {}
+        self._parents: dict[Attribute, Attribute] = {}
 
-    def root(self, column: Place) -> Place:
+    def root(self, column: Attribute) -> Attribute:
         """The least column known to be equal."""
         while (parent := self._parents.get(column, column)) != column:
             column = parent
         return column
 
-    def join(self, a: Place, b: Place) -> bool:
+    def join(self, a: Attribute, b: Attribute) -> bool:
         """They are equal; whether that was not known."""
         least, other = sorted((self.root(a), self.root(b)))
         self._parents[other] = least
         return least != other
 
-    def join_all(self, columns: Sequence[Place]) -> None:
+    def join_all(self, columns: Sequence[Attribute]) -> None:
         """They are equal to each other."""
         for column in columns[1:]:
             self.join(columns[0], column)
 
 
-def classes_of(equalities: Iterable[Equality]) -> tuple[tuple[Place, ...], ...]:
+def classes_of(equalities: Iterable[Equality]) -> tuple[tuple[Attribute, ...], ...]:
     """The (input, column) that the equalities make equal to each other, each class and all of them sorted.
 
     >>> classes_of([((0, 0), (1, 0)), ((2, 1), (1, 0)), ((0, 2), (2, 3))])
     (((0, 0), (1, 0), (2, 1)), ((0, 2), (2, 3)))
     """
     known = EqualColumns()
-    columns: dict[Place, None] = {}
+    columns: dict[Attribute, None] = {}
     for a, b in equalities:
         known.join(a, b)
         columns.update({a: None, b: None})
-    members: dict[Place, list[Place]] = {}
+    members: dict[Attribute, list[Attribute]] = {}
     for column in sorted(columns):
         members.setdefault(known.root(column), []).append(column)
     return tuple(map(tuple, members.values()))
@@ -67,7 +67,7 @@ def equalities_text(
     """
     prefixes = [f"{name}." for name in inputs] or [""] * len(columns)
     classes = {place: each for each in classes_of(equalities) for place in each}
-    told: dict[tuple[Place, ...], Sequence[Place]] = {}
+    told: dict[tuple[Attribute, ...], Sequence[Attribute]] = {}
     for pair in equalities:
         whole = classes[pair[0]]
         told.setdefault(whole, pair if len(whole) == 2 else whole)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Equality = tuple[tuple[int, int], tuple[int, int]]
-"""((input, column), (input, column)) that are equal."""
+from minidsms.joins.equal_columns import Equality
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from itertools import permutations, product
 import pytest
 
 from minidsms.elements import Schema
-from minidsms.operators.equal_columns import Equality, equalities_text
-from minidsms.operators.join_graph import JoinGraph
-from minidsms.operators.join_tree import all_trees
+from minidsms.joins.equal_columns import Equality, equalities_text
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.tree import all_trees
 from minidsms.operators.mjoin import MJoin
 from tests.operators import test_xjoin
 from tests.operators.harness import feed, queue

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.tree import Tree, kept_nodes, leaves
 from minidsms.kernels.join_layout import CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET
 from minidsms.kernels.tree_join import KEPT, TREE_STEP_WORDS
-from minidsms.operators.join_graph import JoinGraph
-from minidsms.operators.join_tree import Tree, kept_nodes, leaves
 
 ViewKey = tuple[int, int]
 """The input and its key (by place among all inputs' keys) that give a subresult's cells their tag."""

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from minidsms.operators.join_graph import JoinGraph
-from minidsms.operators.join_tree import (
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.tree import (
     Tree,
     all_trees,
     flat,

@@ -1,6 +1,6 @@
 """Plans of an n-way join with caches: which are legal, which there are, and how the kernel takes them.
 
-Beyond what `contracts.problem_of` asks, a legal plan owes this: where the inputs Y that reduce a cache have the
+Beyond what `plan.problem_of` asks, a legal plan owes this: where the inputs Y that reduce a cache have the
 pipeline's own input i among them, no equality may link what stands before the segment with the rest of Y except
 through the key. Then a tuple of the segment that joins with one tuple of i for the key joins with all of them, and
 those that an entry has are all there are. And where an input's slots are used again, no reference to them may outlive
@@ -16,13 +16,13 @@ from random import Random
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.kernels.join_cache_layout import LOOKUP, PART_WORDS, PLACED_WORDS
-from minidsms.operators.join_cache_program import Program, program_of
-from minidsms.operators.join_graph import JoinGraph
-from minidsms.streamon.caching.contracts import (
-    Attribute,
+from minidsms.joins.cache_program import Program, program_of
+from minidsms.joins.equal_columns import Attribute
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import (
     CacheSpec,
     JoinPlan,
+    Orders,
     SharedKey,
     key_parts,
     members_of,
@@ -32,9 +32,8 @@ from minidsms.streamon.caching.contracts import (
     satisfies_prefix,
     shared_key,
 )
+from minidsms.kernels.join_cache_layout import LOOKUP, PART_WORDS, PLACED_WORDS
 from minidsms.synopses.join_caches import StoreShape
-
-Orders = tuple[tuple[int, ...], ...]
 
 _LOOKUP, _AFTER, _PARTS, _WITNESS, _COLLECT, _UPDATE, _UPDATES_END, _IS_SIMPLE = range(PLACED_WORDS - LOOKUP)
 

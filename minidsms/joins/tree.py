@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import cast
 
-from minidsms.operators.join_graph import JoinGraph
+from minidsms.joins.graph import JoinGraph
 
 Tree = int | tuple["Tree", ...]
 

@@ -1,0 +1,14 @@
+"""Joins: what they may do, as values, and what that means for the windows they join.
+
+    equal_columns.py   which columns are equal in all results
+    graph.py           which inputs equalities link, by which keys, and which orders are legal
+    plan.py            the orders of the pipelines, and the caches in them
+    tree.py            which results of inner joins are kept
+    directed_graph.py  which edges are many-one: what declared keys let a join do without
+    cache_plan.py      which plans with caches are legal, and how the kernels take them
+    cache_program.py   the operations of a join with caches on a block of elements
+    tree_pipelines.py  the pipelines of a tree as the kernel takes them
+    figures.py         what a join has counted
+
+Invariant: nothing here imports operators, or what adapts them.  Babu 2005, chapters 5 and 6.
+"""
