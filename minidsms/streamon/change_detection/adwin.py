@@ -1,0 +1,217 @@
+"""ADWIN2: a window of items that grows until two parts of it have different means, and then loses the older part.
+
+The window is a list of buckets, newest first, in rows: a bucket of row r stands for 2^r items by their sum and their
+squared distances from their mean. A row holds BUCKETS; with one more its two oldest become one of the next row, so that
+a window of w items takes O(log w). Every cut between two buckets is tried. Bifet and Gavalda, Learning from
+Time-Changing Data with Adaptive Windowing, 2007; with the bound for means of any distribution.
+
+Invariant: the rows hold ascending ages, and no cut of what is left tells its sides apart.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.machine_code import helper, kernel
+from minidsms.streamon.change_detection.contracts import checked_streams
+
+DELTA = 0.002
+"""The chance that a cut is made where nothing has changed."""
+BUCKETS = 5
+ROWS = 22
+"""Of buckets: some 10 million items; beyond them the oldest are forgotten."""
+LEAST = 5
+"""Items on each side of a cut."""
+GRACE = 10
+"""Items in the window from which cuts are tried."""
+
+_ROOM = BUCKETS + 1
+_WIDTH, _TOTAL, _SPREAD = range(3)
+
+
+@helper("void(float64[::1], float64[::1], float64[::1], int64[::1], int64[::1])")
+def _drop_oldest(
+    window: np.ndarray, sums: np.ndarray, spreads: np.ndarray, since: np.ndarray, held: np.ndarray
+) -> None:
+    """Forget the oldest bucket."""
+    row = ROWS - 1
+    while held[row] == 0:
+        row -= 1
+    first = row * _ROOM
+    n = float(1 << row)
+    window[_WIDTH] -= n
+    window[_TOTAL] -= sums[first]
+    if window[_WIDTH] > 0:
+        distance = sums[first] / n - window[_TOTAL] / window[_WIDTH]
+        window[_SPREAD] -= spreads[first] + n * window[_WIDTH] * distance * distance / (n + window[_WIDTH])
+    else:
+        window[_SPREAD] = 0.0
+    held[row] -= 1
+    for k in range(first, first + held[row]):
+        sums[k], spreads[k], since[k] = sums[k + 1], spreads[k + 1], since[k + 1]
+
+
+@helper("void(float64, int64, float64[::1], float64[::1], float64[::1], int64[::1], int64[::1])")
+def _insert(
+    value: float,
+    number: int,
+    window: np.ndarray,
+    sums: np.ndarray,
+    spreads: np.ndarray,
+    since: np.ndarray,
+    held: np.ndarray,
+) -> None:
+    """A bucket for the item, then one of two wherever a row is too full."""
+    if window[_WIDTH] > 0:
+        distance = value - window[_TOTAL] / window[_WIDTH]
+        window[_SPREAD] += window[_WIDTH] * distance * distance / (window[_WIDTH] + 1)
+    window[_WIDTH] += 1
+    window[_TOTAL] += value
+    sums[held[0]], spreads[held[0]], since[held[0]] = value, 0.0, number
+    held[0] += 1
+    row = 0
+    while held[row] > BUCKETS:
+        first = row * _ROOM
+        if row == ROWS - 1:
+            _drop_oldest(window, sums, spreads, since, held)
+            return
+        n = float(1 << row)
+        distance = (sums[first] - sums[first + 1]) / n
+        above = first + _ROOM + held[row + 1]
+        sums[above] = sums[first] + sums[first + 1]
+        spreads[above] = spreads[first] + spreads[first + 1] + n * distance * distance / 2
+        since[above] = since[first]
+        held[row + 1] += 1
+        held[row] -= 2
+        for k in range(first, first + held[row]):
+            sums[k], spreads[k], since[k] = sums[k + 2], spreads[k + 2], since[k + 2]
+        row += 1
+
+
+@helper("boolean(float64, float64[::1], float64[::1], int64[::1])")
+def _has_cut(delta: float, window: np.ndarray, sums: np.ndarray, held: np.ndarray) -> bool:
+    """Do the means of some older and the newer part differ by more than chance?"""
+    width = window[_WIDTH]
+    level = math.log(2 * math.log(width) / delta)
+    variance = window[_SPREAD] / width
+    older, older_total = 0.0, 0.0
+    for row in range(ROWS - 1, -1, -1):
+        for k in range(row * _ROOM, row * _ROOM + held[row]):
+            older += float(1 << row)
+            older_total += sums[k]
+            newer = width - older
+            if newer < LEAST:
+                return False
+            if older < LEAST:
+                continue
+            share = 1 / (older - LEAST + 1) + 1 / (newer - LEAST + 1)
+            least = math.sqrt(2 * share * variance * level) + 2 * level * share / 3
+            if abs(older_total / older - (window[_TOTAL] - older_total) / newer) > least:
+                return True
+    return False
+
+
+@kernel(
+    "void(int64[::1], int64[::1], int64[::1], int64, float64, float64[:,::1], float64[:,::1], float64[:,::1],"
+    " int64[:,::1], int64[:,::1], int64[::1], int64[::1])"
+)
+def _observe(
+    hits: np.ndarray,
+    of: np.ndarray,
+    begun: np.ndarray,
+    every: int,
+    delta: float,
+    windows: np.ndarray,
+    sums: np.ndarray,
+    spreads: np.ndarray,
+    since: np.ndarray,
+    held: np.ndarray,
+    seen: np.ndarray,
+    changed: np.ndarray,
+) -> None:
+    """windows (m, 3): width, total, squared distances from the mean.  sums, spreads, since (m, ROWS * _ROOM): of the
+    buckets of row r from r * _ROOM on, oldest first; held (m, ROWS): how many.
+    """
+    for i in range(hits.shape[0]):
+        changed[i] = -1
+        if of[i] == 0:
+            continue
+        _insert(hits[i] / of[i], begun[i], windows[i], sums[i], spreads[i], since[i], held[i])
+        seen[i] += 1
+        if seen[i] % every:
+            continue
+        while windows[i, _WIDTH] > GRACE and _has_cut(delta, windows[i], sums[i], held[i]):
+            _drop_oldest(windows[i], sums[i], spreads[i], since[i], held[i])
+            changed[i] = 0
+        if changed[i] == 0:
+            row = ROWS - 1
+            while held[i, row] == 0:
+                row -= 1
+            changed[i] = since[i, row * _ROOM]
+
+
+class Adwin:
+    """See `ChangeDetectors`. threshold: delta.  every: cuts are tried behind so many items.  training, confidence and
+    seed are not used.
+    """
+
+    is_feedback_full: ClassVar[bool] = True
+    is_amnesic: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        m: int,
+        threshold: float | None = None,
+        training: int = 30,
+        confidence: float = 0.05,
+        seed: int = 0,
+        every: int = 1,
+    ) -> None:
+        self.threshold = DELTA / checked_streams(m) if threshold is None else threshold
+        self._every = every
+        self._windows = np.zeros((m, 3))
+        self._sums = np.zeros((m, ROWS * _ROOM))
+        self._spreads = np.zeros((m, ROWS * _ROOM))
+        self._since: Int64Array = np.zeros((m, ROWS * _ROOM), np.int64)
+        self._held: Int64Array = np.zeros((m, ROWS), np.int64)
+        self._seen: Int64Array = np.zeros(m, np.int64)
+
+    @property
+    def widths(self) -> Int64Array:
+        """(m,) items in the windows."""
+        return self._windows[:, _WIDTH].astype(np.int64)
+
+    @property
+    def has_feedback(self) -> BoolArray:
+        """See `ChangeDetectors`: a window of GRACE items is what it compares within."""
+        known: BoolArray = self._windows[:, _WIDTH] >= GRACE
+        return known
+
+    def initialize(self) -> None:
+        """See `ChangeDetectors`."""
+        self._windows[:] = 0
+        self._held[:] = 0
+        self._seen[:] = 0
+
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
+        """See `ChangeDetectors`.  O(m log w)."""
+        changed = np.empty(len(self._windows), np.int64)
+        _observe(
+            hits,
+            of,
+            since,
+            self._every,
+            self.threshold,
+            self._windows,
+            self._sums,
+            self._spreads,
+            self._since,
+            self._held,
+            self._seen,
+            changed,
+        )
+        return changed

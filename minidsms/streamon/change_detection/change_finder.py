@@ -1,0 +1,153 @@
+"""ChangeFinder: how badly a model of the past foretells the items, averaged, and how badly one foretells that.
+
+A mixture of three normal distributions is learned item by item, older ones counting ever less (SDEM). The logarithmic
+loss of an item under the mixture of those before it is its outlier score; scores are averaged over AVERAGED items, a
+second mixture is learned of the averages, and the averaged loss of these is the change score. Takeuchi and Yamanishi,
+A Unifying Framework for Detecting Outliers and Change Points from Time Series, 2006; the mixtures as in appendix 3 of
+Tsamoura, Gounaris and Manolopoulos 2016.
+
+A loss has no scale of its own: the threshold is what it exceeds the mean of the second half of the training by.
+Invariant: nothing is learned twice, so that an item takes constant time. The changepoint is now.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.machine_code import helper, kernel
+from minidsms.streamon.change_detection.contracts import checked_streams
+
+THRESHOLD = 4.0
+DISCOUNT = 0.03
+"""r: what a new item counts."""
+EVEN = 1.0
+"""alpha: how far the weights of the mixture are kept from 0."""
+AVERAGED = 4
+"""T."""
+PARTS = 3
+
+_SPREAD = 1.4
+_STAGE = 3 * PARTS + AVERAGED
+"""Words of a stage: of each part weight, first and second moment; then the last scores."""
+_WORDS = 2 * _STAGE + 2
+_LOSS, _LOSSES = 2 * _STAGE, 2 * _STAGE + 1
+
+
+@helper("void(float64[::1], int64, float64, float64)")
+def _begin(state: np.ndarray, first: int, value: float, spread: float) -> None:
+    """A mixture around the first value."""
+    for part in range(PARTS):
+        mean = value + (part - 1) * spread
+        at = first + 3 * part
+        state[at] = 1.0 / PARTS
+        state[at + 1] = mean / PARTS
+        state[at + 2] = (mean * mean + spread * spread) / PARTS
+
+
+@helper("float64(float64[::1], int64, int64, float64)")
+def _density(state: np.ndarray, first: int, part: int, value: float) -> float:
+    """Of a part at a value, by its weight."""
+    at = first + 3 * part
+    weight = max(state[at], 1e-6)
+    mean = state[at + 1] / weight
+    variance = max(state[at + 2] / weight - mean * mean, 1e-5)
+    distance = value - mean
+    return float(weight * math.exp(-min(distance * distance / variance / 2, 600.0)) / math.sqrt(2 * math.pi * variance))
+
+
+@helper("float64(float64[::1], int64, float64)")
+def _learn(state: np.ndarray, first: int, value: float) -> float:
+    """The loss of a value under the mixture, which then learns it."""
+    total = 0.0
+    for part in range(PARTS):
+        total += _density(state, first, part, value)
+    total = max(total, 1e-200)
+    for part in range(PARTS):
+        at = first + 3 * part
+        share = (1 - EVEN * DISCOUNT) * _density(state, first, part, value) / total + EVEN * DISCOUNT / PARTS
+        state[at] = (1 - DISCOUNT) * state[at] + DISCOUNT * share
+        state[at + 1] = (1 - DISCOUNT) * state[at + 1] + DISCOUNT * share * value
+        state[at + 2] = (1 - DISCOUNT) * state[at + 2] + DISCOUNT * share * value * value
+    return -math.log(total)
+
+
+@helper("float64(float64[::1], int64, int64, float64)")
+def _average(state: np.ndarray, first: int, seen: int, score: float) -> float:
+    """Of the last scores, of which this is one."""
+    ring = first + 3 * PARTS
+    state[ring + seen % AVERAGED] = score
+    total = 0.0
+    for k in range(AVERAGED):
+        total += state[ring + k]
+    return total / min(seen + 1, AVERAGED)
+
+
+@kernel("void(int64[::1], int64[::1], int64, int64, float64, float64[:,::1], int64[::1], int64[::1])")
+def _observe(
+    hits: np.ndarray,
+    of: np.ndarray,
+    now: int,
+    training: int,
+    threshold: float,
+    states: np.ndarray,
+    seen: np.ndarray,
+    changed: np.ndarray,
+) -> None:
+    """states (m, _WORDS): both stages, then sum and count of the change scores in the training's second half."""
+    for i in range(hits.shape[0]):
+        changed[i] = -1
+        if of[i] == 0:
+            continue
+        state = states[i]
+        value = hits[i] / of[i]
+        if seen[i] == 0:
+            for word in range(_WORDS):
+                state[word] = 0.0
+            _begin(state, 0, value, _SPREAD * math.sqrt(max(value * (1 - value), 1.0 / of[i]) / of[i]))
+        score = _average(state, 0, seen[i], _learn(state, 0, value))
+        if seen[i] == 0:
+            _begin(state, _STAGE, score, 0.5)
+        change = _average(state, _STAGE, seen[i], _learn(state, _STAGE, score))
+        seen[i] += 1
+        if seen[i] <= training:
+            if 2 * seen[i] > training:
+                state[_LOSS] += change
+                state[_LOSSES] += 1
+        elif change - state[_LOSS] / state[_LOSSES] > threshold:
+            changed[i] = now
+            seen[i] = 0
+
+
+class ChangeFinder:
+    """See `ChangeDetectors`. threshold: in nats.  confidence and seed are not used."""
+
+    is_feedback_full: ClassVar[bool] = True
+    is_amnesic: ClassVar[bool] = True
+
+    def __init__(
+        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+    ) -> None:
+        self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
+        self._training = max(training, 2)
+        self._states = np.zeros((m, _WORDS))
+        self._seen: Int64Array = np.zeros(m, np.int64)
+
+    @property
+    def has_feedback(self) -> BoolArray:
+        """See `ChangeDetectors`."""
+        known: BoolArray = self._seen >= self._training
+        return known
+
+    def initialize(self) -> None:
+        """See `ChangeDetectors`."""
+        self._seen[:] = 0
+
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
+        """See `ChangeDetectors`.  O(m)."""
+        changed = np.empty(len(self._seen), np.int64)
+        _observe(hits, of, now, self._training, self.threshold, self._states, self._seen, changed)
+        return changed

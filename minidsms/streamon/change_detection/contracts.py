@@ -1,0 +1,63 @@
+"""What a change detector is: the plug-and-play protocol of Tsamoura, Gounaris and Manolopoulos 2016, section 3.
+
+Of their state machine, Tune is the constructor, and one call of `observe` is a transition of every stream of feedback
+at once: Collect feedback and Use feedback where the stream has none yet, else Check; behind a change Get changepoint,
+and then Initialize (amnesic detectors) or Adjust feedback (the others).
+
+An item is an estimate of a share: so many of some observations. Observations are numbered by their owner, ascending;
+an item says from which number on it was made, and a changepoint is such a number.
+
+Invariant: a stream's changes depend on the items of that stream alone, and are the same whenever they are repeated.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Int64Array
+
+NONE = -1
+"""No change."""
+
+
+class ChangeDetectors(Protocol):
+    """One detector for each of m streams.
+
+    A class is made as `Detectors(m, threshold=None, training=30, confidence=0.05, seed=0)`. threshold: when a change is
+    told; None takes the detector's own, raised so that m streams together tell no more false changes than one.
+    training: items that feedback-full detectors learn from.  confidence: of what they learn, where they use it.
+    """
+
+    is_feedback_full: ClassVar[bool]
+    """It must collect items before it can tell a change."""
+    is_amnesic: ClassVar[bool]
+    """Behind a change it forgets all it has seen; else only what is older than the changepoint."""
+
+    @property
+    def has_feedback(self) -> BoolArray:
+        """(m,) True where the next item is checked, and not collected."""
+
+    def initialize(self) -> None:
+        """Forget everything: what is observed from now on has another meaning."""
+
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
+        """(m,) the changepoint of each stream: observations from that number on are of the time after the change; NONE
+        where no change is told.
+
+        hits, of: (m,) the item of each stream, `hits` of `of` observations; no item where `of` is 0.  since: (m,) the
+        number of the item's first observation.  now: the number that the next observation will have.
+        """
+
+
+def checked_streams(m: int) -> int:
+    """ValueError unless there is a stream."""
+    if m < 1:
+        raise ValueError("a change detector watches one stream at least")
+    return m
+
+
+def no_changes(m: int) -> Int64Array:
+    """What `observe` answers where nothing has changed."""
+    return np.full(m, NONE, np.int64)

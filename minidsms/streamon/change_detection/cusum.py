@@ -1,0 +1,105 @@
+"""Two-sided CUSUM of counts: minidsms' own detector, the plainest of them.
+
+Of the first items it learns a share p. From then on each item adds the logarithm of how much more likely its counts are
+if the share were p + SHIFT to one sum, and the same for p - SHIFT to another; sums do not fall below 0. A sum above the
+threshold tells a change, and the changepoint is where that sum last left 0. Unlike detectors of estimates, it knows of
+how many observations an item is: with more of them fewer items suffice. E. Page, Continuous Inspection Schemes,
+Biometrika 41, 1954.
+
+Invariant: the reference p stays, so that slow drift adds up against it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.machine_code import kernel
+from minidsms.streamon.change_detection.contracts import checked_streams
+
+SHIFT = 0.1
+"""The change of a share that it is best at; half of it is the least that it tells."""
+THRESHOLD = 8.0
+LEAST = 0.005
+"""Shares are taken to be this far from 0 and 1: events never seen may happen."""
+
+_HITS, _OF, _RISE, _FALL = range(4)
+_SEEN, _RISE_SINCE, _FALL_SINCE = range(3)
+
+
+@kernel(
+    "void(int64[::1], int64[::1], int64[::1], int64, float64, float64[:,::1], int64[:,::1], int64[::1])",
+)
+def _observe(
+    hits: np.ndarray,
+    of: np.ndarray,
+    since: np.ndarray,
+    training: int,
+    threshold: float,
+    sums: np.ndarray,
+    numbers: np.ndarray,
+    changed: np.ndarray,
+) -> None:
+    """sums (m, 4): hits and observations of the training, both cumulative sums.  numbers (m, 3): items seen, and where
+    the sums left 0.
+    """
+    for i in range(hits.shape[0]):
+        changed[i] = -1
+        n, x = of[i], hits[i]
+        if n == 0:
+            continue
+        if numbers[i, _SEEN] < training:
+            sums[i, _HITS] += x
+            sums[i, _OF] += n
+            numbers[i, _SEEN] += 1
+            continue
+        p = min(max(sums[i, _HITS] / sums[i, _OF], LEAST), 1 - LEAST)
+        for side in range(2):
+            q = p + SHIFT if side == 0 else p - SHIFT
+            q = min(max(q, LEAST), 1 - LEAST)
+            before = sums[i, _RISE + side]
+            if before == 0.0:
+                numbers[i, _RISE_SINCE + side] = since[i]
+            after = before + x * math.log(q / p) + (n - x) * math.log((1 - q) / (1 - p))
+            sums[i, _RISE + side] = max(after, 0.0)
+            if after > threshold:
+                changed[i] = max(changed[i], numbers[i, _RISE_SINCE + side])
+        if changed[i] >= 0:
+            numbers[i, _SEEN] = 0
+            for word in range(4):
+                sums[i, word] = 0.0
+
+
+class Cusum:
+    """See `ChangeDetectors`. confidence and seed are not used."""
+
+    is_feedback_full: ClassVar[bool] = True
+    is_amnesic: ClassVar[bool] = True
+
+    def __init__(
+        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+    ) -> None:
+        self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
+        self._training = max(training, 1)
+        self._sums = np.zeros((m, 4))
+        self._numbers: Int64Array = np.zeros((m, 3), np.int64)
+
+    @property
+    def has_feedback(self) -> BoolArray:
+        """See `ChangeDetectors`."""
+        known: BoolArray = self._numbers[:, _SEEN] >= self._training
+        return known
+
+    def initialize(self) -> None:
+        """See `ChangeDetectors`."""
+        self._sums[:] = 0
+        self._numbers[:] = 0
+
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
+        """See `ChangeDetectors`.  O(m)."""
+        changed = np.empty(len(self._sums), np.int64)
+        _observe(hits, of, since, self._training, self.threshold, self._sums, self._numbers, changed)
+        return changed

@@ -1,0 +1,135 @@
+"""The martingale test: a bet against the items being exchangeable, whose gain tells a change.
+
+An item is as strange as the median of its distances from the items before it. Its p-value is the share of them that
+are stranger, ties broken at random; p-values are uniform as long as the order of the items does not matter, and the
+product of EPSILON * p^(EPSILON - 1) is then a martingale: it passes a threshold h with a chance of 1 / h at most.
+Ho and Wechsler, A Martingale Framework for Detecting Changes in Data Streams, 2010, as in appendix 2 of Tsamoura,
+Gounaris and Manolopoulos 2016. The changepoint is now.
+
+Invariant: an item is ranked among at most MEMORY items, the first since a change, so that its time is bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.machine_code import helper, kernel
+from minidsms.streamon.change_detection.contracts import checked_streams
+
+EPSILON = 0.92
+THRESHOLD = 20.0
+MEMORY = 256
+
+
+@helper("float64(float64[::1], int64, float64)")
+def _median_distance(values: np.ndarray, held: int, value: float) -> float:
+    """Of a value from ascending ones: the middle one, the lower of two."""
+    high = 0
+    while high < held and values[high] < value:
+        high += 1
+    low = high - 1
+    distance = 0.0
+    for _ in range((held + 1) // 2):
+        if low < 0 or (high < held and values[high] - value < value - values[low]):
+            distance = values[high] - value
+            high += 1
+        else:
+            distance = value - values[low]
+            low -= 1
+    return distance
+
+
+@kernel(
+    "void(int64[::1], int64[::1], int64, float64, float64[::1], float64[:,::1], float64[:,::1], int64[::1],"
+    " float64[::1], int64[::1])"
+)
+def _observe(
+    hits: np.ndarray,
+    of: np.ndarray,
+    now: int,
+    threshold: float,
+    chances: np.ndarray,
+    values: np.ndarray,
+    strangeness: np.ndarray,
+    held: np.ndarray,
+    gains: np.ndarray,
+    changed: np.ndarray,
+) -> None:
+    """chances (m,): in [0, 1), to break ties by.  values (m, MEMORY): ascending; strangeness (m, MEMORY): of the same
+    items, in the order they came; held (m,): how many.  gains (m,): logarithms of the martingales; threshold is one.
+    """
+    for i in range(hits.shape[0]):
+        changed[i] = -1
+        if of[i] == 0:
+            continue
+        value = hits[i] / of[i]
+        strange = _median_distance(values[i], held[i], value)
+        above, equal = 0, 1
+        for k in range(held[i]):
+            above += strangeness[i, k] > strange
+            equal += strangeness[i, k] == strange
+        p = (above + (1 - chances[i]) * equal) / (held[i] + 1)
+        gains[i] += math.log(EPSILON) + (EPSILON - 1) * math.log(p)
+        if held[i] < MEMORY:
+            strangeness[i, held[i]] = strange
+            k = held[i]
+            while k > 0 and values[i, k - 1] > value:
+                values[i, k] = values[i, k - 1]
+                k -= 1
+            values[i, k] = value
+            held[i] += 1
+        if gains[i] > threshold:
+            changed[i] = now
+            gains[i] = 0.0
+            held[i] = 0
+
+
+class Martingale:
+    """See `ChangeDetectors`. threshold: h.  seed: of the broken ties.  training and confidence are not used."""
+
+    is_feedback_full: ClassVar[bool] = False
+    is_amnesic: ClassVar[bool] = True
+
+    def __init__(
+        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+    ) -> None:
+        self.threshold = THRESHOLD * checked_streams(m) if threshold is None else threshold
+        self._seed = seed
+        self._values = np.zeros((m, MEMORY))
+        self._strangeness = np.zeros((m, MEMORY))
+        self._held: Int64Array = np.zeros(m, np.int64)
+        self._gains = np.zeros(m)
+        self.initialize()
+
+    @property
+    def has_feedback(self) -> BoolArray:
+        """See `ChangeDetectors`: it needs none."""
+        return np.ones(len(self._gains), np.bool_)
+
+    def initialize(self) -> None:
+        """See `ChangeDetectors`."""
+        self._held[:] = 0
+        self._gains[:] = 0
+        self._rng = np.random.default_rng(self._seed)
+
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
+        """See `ChangeDetectors`.  O(m * MEMORY)."""
+        m = len(self._gains)
+        changed = np.empty(m, np.int64)
+        _observe(
+            hits,
+            of,
+            now,
+            math.log(self.threshold),
+            self._rng.random(m),
+            self._values,
+            self._strangeness,
+            self._held,
+            self._gains,
+            changed,
+        )
+        return changed

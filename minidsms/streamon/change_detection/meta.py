@@ -1,0 +1,170 @@
+"""The Meta-algorithm: the items now are compared with those at first, in windows of several lengths.
+
+For each length, the first so many items are the baseline, and the last so many slide. Their distance is the largest
+difference of their shares in any interval (Kuiper's statistic: the Kolmogorov-Smirnov statistic over intervals).
+A distance that chance brings about with a probability of at most p within the first n items tells a change: the tail
+of the statistic is p / n at the bound. Kifer, Ben-David and Gehrke, Detecting Change in Data Streams, 2004.
+The changepoint is where the shortest window that tells it begins.
+
+Invariant: a length has no say until its two windows do not overlap.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.machine_code import helper, kernel
+from minidsms.streamon.change_detection.contracts import checked_streams
+
+LENGTHS = (16, 48, 144)
+CHANCE, ITEMS = 0.05, 1000
+"""p and n."""
+
+_ROOM = sum(LENGTHS)
+
+
+def critical_distance(length: int, chance: float) -> float:
+    """The distance that two samples of this length reach with this probability (Stephens' form of Kuiper's test)."""
+    low, high = 0.4, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        tail = 2 * sum((4 * (j * middle) ** 2 - 1) * math.exp(-2 * (j * middle) ** 2) for j in range(1, 20))
+        low, high = (middle, high) if tail > chance else (low, middle)
+    root = math.sqrt(length / 2)
+    return high / (root + 0.155 + 0.24 / root)
+
+
+@helper("void(float64[::1], int64, int64, float64)")
+def _add(values: np.ndarray, first: int, held: int, value: float) -> None:
+    """Put a value into the ascending ones from `first` on."""
+    k = first + held
+    while k > first and values[k - 1] > value:
+        values[k] = values[k - 1]
+        k -= 1
+    values[k] = value
+
+
+@helper("void(float64[::1], int64, int64, float64)")
+def _remove(values: np.ndarray, first: int, held: int, value: float) -> None:
+    """Take one value out of the ascending ones."""
+    k = first
+    while values[k] != value:
+        k += 1
+    while k < first + held - 1:
+        values[k] = values[k + 1]
+        k += 1
+
+
+@helper("float64(float64[::1], float64[::1], int64, int64)")
+def _distance(ones: np.ndarray, others: np.ndarray, first: int, length: int) -> float:
+    """Kuiper's statistic of two ascending samples of a length."""
+    a, b, most, least = 0, 0, 0, 0
+    while a < length and b < length:
+        value = min(ones[first + a], others[first + b])
+        while a < length and ones[first + a] == value:
+            a += 1
+        while b < length and others[first + b] == value:
+            b += 1
+        most, least = max(most, a - b), min(least, a - b)
+    return float((most - least) / length)
+
+
+@kernel(
+    "void(int64[::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[:,::1], float64[:,::1],"
+    " float64[:,::1], int64[:,::1], int64[::1], int64[::1])"
+)
+def _observe(
+    hits: np.ndarray,
+    of: np.ndarray,
+    since: np.ndarray,
+    lengths: np.ndarray,
+    bounds: np.ndarray,
+    baselines: np.ndarray,
+    currents: np.ndarray,
+    recent: np.ndarray,
+    begun: np.ndarray,
+    seen: np.ndarray,
+    changed: np.ndarray,
+) -> None:
+    """baselines, currents (m, _ROOM): the windows of each length one after the other, ascending.  recent, begun
+    (m, longest): rings of the last items and of where they began.  seen (m,): items.
+    """
+    ring = recent.shape[1]
+    for i in range(hits.shape[0]):
+        changed[i] = -1
+        if of[i] == 0:
+            continue
+        value = hits[i] / of[i]
+        first = 0
+        for k in range(lengths.shape[0]):
+            length = lengths[k]
+            if seen[i] < length:
+                _add(baselines[i], first, seen[i], value)
+            else:
+                held = min(seen[i] - length, length)
+                if held == length:
+                    _remove(currents[i], first, length, recent[i, (seen[i] - length) % ring])
+                    held -= 1
+                _add(currents[i], first, held, value)
+                is_full = seen[i] + 1 >= 2 * length
+                if is_full and changed[i] < 0 and _distance(baselines[i], currents[i], first, length) > bounds[k]:
+                    changed[i] = begun[i, (seen[i] + 1 - length) % ring]
+            first += length
+        recent[i, seen[i] % ring] = value
+        begun[i, seen[i] % ring] = since[i]
+        seen[i] += 1
+        if changed[i] >= 0:
+            seen[i] = 0
+
+
+class Meta:
+    """See `ChangeDetectors`. threshold: p, the chance of a false change in ITEMS items.  Baselines are feedback:
+    training says nothing of them. confidence and seed are not used.
+    """
+
+    is_feedback_full: ClassVar[bool] = True
+    is_amnesic: ClassVar[bool] = True
+
+    def __init__(
+        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+    ) -> None:
+        self.threshold = CHANCE / checked_streams(m) if threshold is None else threshold
+        self._lengths: Int64Array = np.array(LENGTHS, np.int64)
+        self._bounds = np.array([critical_distance(length, self.threshold / ITEMS) for length in LENGTHS])
+        self._baselines = np.zeros((m, _ROOM))
+        self._currents = np.zeros((m, _ROOM))
+        self._recent = np.zeros((m, max(LENGTHS)))
+        self._begun: Int64Array = np.zeros((m, max(LENGTHS)), np.int64)
+        self._seen: Int64Array = np.zeros(m, np.int64)
+
+    @property
+    def has_feedback(self) -> BoolArray:
+        """See `ChangeDetectors`: the shortest two windows."""
+        known: BoolArray = self._seen + 1 >= 2 * min(LENGTHS)
+        return known
+
+    def initialize(self) -> None:
+        """See `ChangeDetectors`."""
+        self._seen[:] = 0
+
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
+        """See `ChangeDetectors`.  O(m * the lengths)."""
+        changed = np.empty(len(self._seen), np.int64)
+        _observe(
+            hits,
+            of,
+            since,
+            self._lengths,
+            self._bounds,
+            self._baselines,
+            self._currents,
+            self._recent,
+            self._begun,
+            self._seen,
+            changed,
+        )
+        return changed

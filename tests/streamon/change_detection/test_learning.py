@@ -1,0 +1,57 @@
+"""What the detectors learn and compute, against worked figures and samples of known distributions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from minidsms.streamon.change_detection.beta_cusum import BetaCusum
+from minidsms.streamon.change_detection.cusum import Cusum
+from minidsms.streamon.change_detection.meta import critical_distance
+
+
+def test_cusum_sums_the_log_likelihood_ratios_of_its_items() -> None:
+    made = Cusum(1, threshold=8.0, training=2)
+    feed = [10, 10, 10, 16, 16, 16, 16]
+    # Learned: p = 0.5. An item of 16 in 20 under 0.6 against 0.5 adds 16 ln 1.2 + 4 ln 0.8.
+    step = 16 * math.log(1.2) + 4 * math.log(0.8)
+    needed = math.ceil(8 / step)
+    told = [made.observe(np.array([x]), np.array([20]), np.array([20 * t]), 20 * t + 20)[0] for t, x in enumerate(feed)]
+    assert told.index(60) == 2 + needed, "the changepoint is the first item that was too large"
+    assert [t for t in told if t >= 0] == [60]
+
+
+def test_cusum_needs_fewer_items_of_more_observations() -> None:
+    made = Cusum(1, training=1)
+    made.observe(np.array([500]), np.array([1000]), np.array([0]), 1000)
+    assert made.observe(np.array([620]), np.array([1000]), np.array([1000]), 2000).tolist() == [1000]
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 5.0), (30.0, 10.0), (0.8, 0.9)])
+def test_training_finds_the_parameters_of_a_beta_sample_within_their_confidence(a: float, b: float) -> None:
+    streams, items, of = 200, 400, 1_000_000
+    made = BetaCusum(streams, training=items, confidence=0.05)
+    shares = np.random.default_rng(1).beta(a, b, (items, streams))
+    for t, row in enumerate(shares):
+        made.observe((row * of).astype(np.int64), np.full(streams, of), np.full(streams, t), t + 1)
+    found = made.parameters
+    assert np.median(found[:, 0]) == pytest.approx(a, rel=0.05)
+    assert np.median(found[:, 1]) == pytest.approx(b, rel=0.05)
+    for value, lower, upper in ((a, 2, 3), (b, 4, 5)):
+        within = (found[:, lower] <= value) & (value <= found[:, upper])
+        assert 0.88 <= within.mean() <= 0.99
+
+
+def test_a_share_of_nothing_or_all_is_half_an_observation_away_from_it() -> None:
+    made = BetaCusum(2, training=3)
+    for t in range(5):
+        made.observe(np.array([0, 20]), np.array([20, 20]), np.array([t, t]), t + 1)
+    assert np.isfinite(made.parameters).all()
+
+
+def test_the_bound_of_two_windows_is_kuipers() -> None:
+    # V* = 1.747 leaves 5 % above it (Stephens 1970).
+    root = math.sqrt(50)
+    assert critical_distance(100, 0.05) * (root + 0.155 + 0.24 / root) == pytest.approx(1.747, abs=1e-3)
