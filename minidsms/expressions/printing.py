@@ -77,7 +77,7 @@ def _literal(value: object) -> tuple[str, int]:
 def _call(expr: bound.Call) -> tuple[str, int]:
     name, args = expr.function, expr.args
     if name == "single":
-        return f"THE ROW OF ({print_expression(args[1])})", _ATOM
+        return f"({print_expression(args[1])})", _ATOM  # the planner names its column after the subquery
     level = _LEVEL.get(name)
     if level is None:
         return f"{name.upper()}({_list(args)})", _ATOM

@@ -21,6 +21,7 @@ from minidsms.plan.logical import (
     projected,
     rewrite,
 )
+from minidsms.plan.rules.factor_disjunctions import factored
 
 
 @dataclass
@@ -122,7 +123,7 @@ def _lift_filter(node: bound.Filter) -> Lifted | None:
     kept: list[Expr] = []
     pairs: list[tuple[Expr, Expr]] = []
     conditions: list[Expr] = []
-    for part in conjuncts(node.condition):
+    for part in factored(conjuncts(node.condition)):
         if any(is_correlated(q, 2) for q in bound.subqueries(part)):
             return None
         if not outer_refs(part):

@@ -14,6 +14,7 @@ from minidsms.cql.bound import Expr, Node
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_fail
 from minidsms.elements import Field, Schema, Type
+from minidsms.expressions.printing import print_expression
 from minidsms.plan import correlation
 from minidsms.plan.arrival_order import counting_windows
 from minidsms.plan.correlation import Lifted, lift
@@ -31,14 +32,15 @@ from minidsms.plan.logical import (
     conjunction,
     conjuncts,
     filtered,
+    nodes,
     projected,
     rewrite,
     shift,
     with_arguments,
 )
+from minidsms.plan.matching import ONE, column, matched_rows
 from minidsms.plan.per_outer_row import for_each_outer_row
 
-ONE = bound.Literal(Type.INTEGER, 1)
 TRUE = bound.Literal(Type.BOOLEAN, True)
 FALSE = bound.Literal(Type.BOOLEAN, False)
 UNKNOWN = bound.Literal(Type.BOOLEAN, None)
@@ -188,6 +190,9 @@ class _Builder:
         """Semijoins for the conjuncts that are plain IN or EXISTS, look-ups for other subqueries, then what remains."""
         schema = source.schema
         plain = [p for p in parts if not list(bound.subqueries(p))]
+        # Rows that a part which cannot fail turns away need no subquery; a part that can fail waits for it (R4).
+        source = filtered(source, [p for p in plain if not can_fail(p)])
+        waiting = [p for p in plain if can_fail(p)]
         rest: list[Expr] = []
         for part in parts:
             if not list(bound.subqueries(part)):
@@ -198,11 +203,9 @@ class _Builder:
             else:
                 source = joined
         if not rest:
-            return filtered(source, plain)
-        # Rows that a part which cannot fail turns away need no subquery; a part that can fail waits for it (R4).
-        source = filtered(source, [p for p in plain if not can_fail(p)])
+            return filtered(source, waiting)
         wide, exprs = self.looked_up(source, tuple(rest))
-        return projected(filtered(wide, [*(p for p in plain if can_fail(p)), *exprs]), column_refs(schema))
+        return projected(filtered(wide, [*waiting, *exprs]), column_refs(schema))
 
     def _semi_joined(self, source: Node, part: Expr) -> Node | None:
         """The source under a conjunct that is [NOT] EXISTS or [NOT] IN; None for any other."""
@@ -227,22 +230,18 @@ class _Builder:
         pairs = [*lifted.pairs, *equal]
         if lifted.conditions:
             return self._matched_by_condition(source, right, pairs, lifted.conditions, anti)
-        keys: list[tuple[Expr, Expr]] = [(outer, _column(right, i)) for outer, i in pairs]
+        keys: list[tuple[Expr, Expr]] = [(outer, column(right, i)) for outer, i in pairs]
         return SemiJoin(source.schema, source, right, tuple(keys) or ((ONE, ONE),), anti)
 
     def _matched_by_condition(
         self, source: Node, right: Node, pairs: list[tuple[Expr, int]], conditions: list[Expr], anti: bool
     ) -> Node:
-        """The same under conditions that are no equalities: the distinct source rows that join, then a semijoin on
-        whole rows.
-        """
+        """The same under conditions that are no equalities."""
         width = len(source.schema)
-        parts: list[Expr] = [_equal(outer, _column(right, i, width)) for outer, i in pairs]
+        parts: list[Expr] = [_equal(outer, column(right, i, width)) for outer, i in pairs]
         parts += [correlation.to_outer_row(shift(condition, width)) for condition in conditions]
         joined = bound.Join(source.schema + right.schema, bound.JoinKind.INNER, source, right, conjunction(parts))
-        matched = bound.Distinct(source.schema, projected(joined, column_refs(source.schema)))
-        rows = tuple(zip(column_refs(source.schema), column_refs(source.schema)))
-        return SemiJoin(source.schema, source, matched, rows, anti, null_safe=True)
+        return matched_rows(source, joined, 0, parts, anti)
 
     def _not_in(self, source: Node, lifted: Lifted, args: tuple[Expr, ...]) -> Node:
         """x NOT IN q is TRUE when nothing equals x, q holds no NULL, and x is no NULL unless q is empty (R2)."""
@@ -255,8 +254,8 @@ class _Builder:
         (arg,) = args
         source = self._matched(source, lifted, [(arg, 0)], anti=True)
         right = self.build(lifted.node)
-        pairs: list[tuple[Expr, Expr]] = [(outer, _column(right, i)) for outer, i in lifted.pairs]
-        nulls = filtered(right, [_is_null(_column(right, 0))])
+        pairs: list[tuple[Expr, Expr]] = [(outer, column(right, i)) for outer, i in lifted.pairs]
+        nulls = filtered(right, [_is_null(column(right, 0))])
         source = SemiJoin(source.schema, source, nulls, tuple(pairs) or ((ONE, ONE),), anti=True)
         pairs.append((_is_null(arg), TRUE))
         return SemiJoin(source.schema, source, right, tuple(pairs), anti=True)
@@ -280,7 +279,7 @@ class _Builder:
         """Join each row with the one right row of equal pairs, or NULLs; the right columns' places."""
         source = state[0]
         width = len(source.schema)
-        condition = conjunction([_equal(outer, _column(right, i, width)) for outer, i in pairs])
+        condition = conjunction([_equal(outer, column(right, i, width)) for outer, i in pairs])
         state[0] = bound.Join(source.schema + right.schema, bound.JoinKind.LEFT, source, right, condition)
         return list(column_refs(right.schema, width))
 
@@ -293,7 +292,7 @@ class _Builder:
             return self._row_membership(state, e)
         right, pairs = self._independent(state, e.query)
         # Every look-up joins on at least the constant 1, so that uncorrelated queries are no special case.
-        keys: list[Expr] = [ONE, *(_column(right, i) for _, i in pairs)]
+        keys: list[Expr] = [ONE, *(column(right, i) for _, i in pairs)]
         outers: list[Expr] = [ONE, *(outer for outer, _ in pairs)]
         if isinstance(e, bound.Exists):
             (count,) = self._group(state, right, keys, outers, [_count()])
@@ -322,7 +321,7 @@ class _Builder:
     def _membership(
         self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], e: bound.InQuery
     ) -> Expr:
-        value, arg = _column(right, 0), e.args[0]
+        value, arg = column(right, 0), e.args[0]
         (match,) = self._group(state, right, [*keys, value], [*outers, arg], [_count()])
         total, known = self._group(state, right, keys, outers, [_count(), _count(value)])
         return bound.Case(
@@ -339,7 +338,7 @@ class _Builder:
     def _row_membership(self, state: list[Node], e: bound.InQuery) -> Expr:
         """(a, b) IN q: TRUE beside an equal row, else NULL beside one that may be equal, else FALSE (R2)."""
         schema = e.query.schema
-        equal = [_equal(_as_outer(arg), _column(e.query, i)) for i, arg in enumerate(e.args)]
+        equal = [_equal(_as_outer(arg), column(e.query, i)) for i, arg in enumerate(e.args)]
         matches, possible = conjunction(equal), conjunction([_not(_is_false(part)) for part in equal])
         assert matches is not None and possible is not None
         is_match = self._value(state, bound.Exists(Type.BOOLEAN, bound.Filter(schema, e.query, matches)))
@@ -349,7 +348,7 @@ class _Builder:
     def _quantified(
         self, state: list[Node], right: Node, keys: list[Expr], outers: list[Expr], e: bound.Quantified
     ) -> Expr:
-        value = _column(right, 0)
+        value = column(right, 0)
         calls = [
             _count(),
             _count(value),
@@ -382,28 +381,28 @@ class _Builder:
         aggregate = self._global_aggregate(e.query)
         if not correlation.is_correlated(e.query):
             right = self.build(e.query)
-            value = _column(right, 0)
+            value = column(right, 0)
             if aggregate is not None:  # at most one row: no need to count
                 (_, ref) = self._look_up(state, projected(right, [ONE, value], ["key1", "value"]), [(ONE, 0)])
                 return ref
             count, least = self._group(
                 state, right, [ONE], [ONE], [_count(), bound.AggregateCall("min", value, value.type)]
             )
-            return bound.Call(e.type, "single", (count, least), span=e.span)
+            return _single(e, count, least)
         if aggregate is not None:
             below = lift(aggregate.input)
             if below is not None and not below.conditions:
                 return self._correlated_aggregate(state, e, aggregate, below)
         right, pairs = self._independent(state, e.query)
-        value = _column(right, 0)
+        value = column(right, 0)
         count, least = self._group(
             state,
             right,
-            [ONE, *(_column(right, i) for _, i in pairs)],
+            [ONE, *(column(right, i) for _, i in pairs)],
             [ONE, *(outer for outer, _ in pairs)],
             [_count(), bound.AggregateCall("min", value, value.type)],
         )
-        return bound.Call(e.type, "single", (count, least), span=e.span)
+        return _single(e, count, least)
 
     def _correlated_aggregate(
         self, state: list[Node], e: bound.ScalarQuery, aggregate: bound.Aggregate, lifted: Lifted
@@ -419,7 +418,7 @@ class _Builder:
         results = self._group(
             state,
             right,
-            [ONE, *(_column(right, i) for _, i in lifted.pairs)],
+            [ONE, *(column(right, i) for _, i in lifted.pairs)],
             [ONE, *(outer for outer, _ in lifted.pairs)],
             list(aggregate.aggregates),
         )
@@ -482,11 +481,6 @@ def _with_children(e: Expr, change: object) -> Expr:
     return replace_children(e, lambda child: rewrite(child, change))  # type: ignore[arg-type]
 
 
-def _column(node: Node, index: int, offset: int = 0) -> bound.ColumnRef:
-    f = node.schema[index]
-    return bound.ColumnRef(f.type, index + offset, f.name)
-
-
 def _call(function: str, *args: Expr) -> Expr:
     return bound.Call(Type.BOOLEAN, function, args)
 
@@ -509,6 +503,22 @@ def _is_false(a: Expr) -> Expr:
 
 def _count(arg: Expr | None = None) -> bound.AggregateCall:
     return bound.AggregateCall("count", arg, Type.INTEGER)
+
+
+def _single(e: bound.ScalarQuery, count: Expr, value: bound.ColumnRef) -> Expr:
+    """The value of a subquery of `count` rows, by the words of which a failure and EXPLAIN speak."""
+    return bound.Call(e.type, "single", (count, dataclasses.replace(value, name=_words(e.query))), span=e.span)
+
+
+def _words(query: Node) -> str:
+    """`SELECT v + 1 FROM R`: what a subquery shows, and of what."""
+    while isinstance(query, bound.Distinct):
+        query = query.input
+    if isinstance(query, bound.SetOperation):
+        return f"{_words(query.left)} {query.op.value}{' ALL' if query.all else ''} {_words(query.right)}"
+    shown = [print_expression(e) for e in query.exprs] if isinstance(query, bound.Project) else query.schema.names
+    read = [n.name for n in nodes(query) if isinstance(n, bound.BaseStream | bound.BaseRelation)]
+    return f"SELECT {', '.join(shown)} FROM {', '.join(read)}"
 
 
 def _swap(e: Expr) -> Expr:

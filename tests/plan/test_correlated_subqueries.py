@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -58,11 +59,22 @@ OUTER = (
     "SELECT a.k, (a.k, a.v) IN (SELECT b.k, b.v FROM {b} AS b WHERE {c}) AS i FROM {a} AS a",
     "SELECT a.k FROM {a} AS a WHERE (a.k, a.v) NOT IN (SELECT b.k, b.v FROM {b} AS b WHERE {c}) OR a.v = 3",
 )
+OVER_JOINS = (
+    "SELECT a.k, x.k AS x FROM {a} AS a, Sc [RANGE 4] AS x WHERE a.k = x.k AND EXISTS {rows}",
+    "SELECT a.k, x.k AS x FROM {a} AS a, Sc [RANGE 4] AS x WHERE a.k = x.k AND a.v > 0 AND NOT EXISTS {rows}",
+    "SELECT a.k FROM Sc [RANGE 4] AS x, {a} AS a WHERE a.v = x.k AND a.v + 1 > 1 AND EXISTS {rows}",
+    "SELECT a.k FROM {a} AS a, Sc [RANGE 4] AS x WHERE (a.k = x.k AND a.v > 1) OR (x.k = a.k AND EXISTS {rows})",
+    "SELECT a.k, x.k AS x FROM {a} AS a LEFT JOIN Sc [RANGE 4] AS x ON a.v < x.k WHERE NOT EXISTS {rows}",
+    "SELECT a.k, x.k AS x FROM {a} AS a FULL JOIN Sc [RANGE 4] AS x ON a.v = 1 OR a.v = 2 WHERE a.k = 1 OR x.k > 0",
+    "SELECT a.k, x.k AS x FROM {a} AS a FULL JOIN Sc [RANGE 4] AS x ON (a.v = x.k AND x.b) OR (x.k = a.v AND a.k = 1)",
+    "SELECT a.k FROM {a} AS a WHERE EXISTS (SELECT * FROM {b} b WHERE (b.k = a.k AND b.v > 1) OR (a.k = b.k AND {c}))",
+    "SELECT a.k FROM {a} AS a WHERE (1, 2) NOT IN (SELECT b.k, b.v FROM {b} AS b)",
+)
 SETTINGS = ({"batch_size": 1}, {"batch_size": 2}, {}, {"rows_per_push": 1})
 
 
-def correlated_case(seed: int) -> Case:
-    """A query with a subquery that looks at its row, and a feed."""
+def correlated_case(seed: int, forms: Sequence[str] = OUTER) -> Case:
+    """A query with a subquery that looks at its row, of one of the forms, and a feed."""
     rng = Random(seed)
 
     def source(*streams: str) -> str:
@@ -76,7 +88,7 @@ def correlated_case(seed: int) -> Case:
     names = ["Sa", "Sb", "Sc", "Rel"]
     return Case(
         tuple(declaration(name) for name in names),
-        rng.choice(OUTER).format(**parts),
+        rng.choice(forms).format(**parts),
         random_feed(rng, names, 8, may_be_extreme=False),
     )
 
@@ -84,6 +96,11 @@ def correlated_case(seed: int) -> Case:
 @pytest.mark.parametrize("seed", range(80))
 def test_a_correlated_subquery_answers_as_defined(seed: int) -> None:
     assert check(correlated_case(seed), **SETTINGS[seed % len(SETTINGS)]) == "agreed"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_conditions_over_joins_answer_as_defined(seed: int) -> None:
+    assert check(correlated_case(seed, OVER_JOINS), **SETTINGS[seed % len(SETTINGS)]) == "agreed"
 
 
 def test_first_and_last_under_an_inequality_are_refused_with_a_way_out() -> None:

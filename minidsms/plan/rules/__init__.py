@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from minidsms.cql.bound import Node
 from minidsms.plan.rules.expand_outer_joins import expand_outer_joins
+from minidsms.plan.rules.factor_disjunctions import factor_disjunctions
 from minidsms.plan.rules.fold_constants import fold_constants
 from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.order_joins import order_joins
@@ -20,6 +21,7 @@ from minidsms.plan.rules.skip_windows import skip_windows
 
 RULES: tuple[Callable[[Node], Node], ...] = (
     fold_constants,  # first: what is constant needs no place
+    factor_disjunctions,  # before filters move: a common equality joins, and what remains may read one side alone
     skip_windows,  # before filters move: recognises RSTREAM over NOW and ISTREAM over UNBOUNDED as written
     push_filters,  # before joins are ordered: comma joins get their conditions here; never below a ROWS window (W8)
     order_joins,  # needs the conditions

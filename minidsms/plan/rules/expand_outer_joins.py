@@ -23,6 +23,7 @@ from minidsms.plan.logical import (
     shift,
     transform,
 )
+from minidsms.plan.matching import ONE, matched_rows
 
 
 def expand_outer_joins(root: Node) -> Node:
@@ -48,7 +49,7 @@ def _expand(node: Node) -> Node:
     inner = dataclasses.replace(node, join=JoinKind.INNER, left=left, right=right, condition=conjunction(parts))
     result: Node = inner
     pairs = [pair for pair in (equal_pair(p, width) for p in parts) if pair is not None]
-    equalities_only = bool(pairs) and len(pairs) == len(parts)
+    equalities_only = len(pairs) == len(parts)
     if node.join in (JoinKind.LEFT, JoinKind.FULL):
         unmatched = _unmatched(left, right, pairs if equalities_only else None, inner, 0)
         exprs = [*column_refs(left.schema), *_nulls(right)]
@@ -74,13 +75,11 @@ def equal_pair(part: Expr, width: int) -> tuple[Expr, Expr] | None:
     return None
 
 
-def _unmatched(side: Node, other: Node, pairs: list[tuple[Expr, Expr]] | None, inner: Node, offset: int) -> Node:
+def _unmatched(side: Node, other: Node, pairs: list[tuple[Expr, Expr]] | None, inner: bound.Join, offset: int) -> Node:
+    """The rows of one side without a partner. pairs: all that is asked of a partner, where these are equalities."""
     if pairs is not None:
-        return SemiJoin(side.schema, side, other, tuple(pairs), anti=True)
-    halves = projected(inner, column_refs(side.schema, offset), side.schema.names)
-    matched = bound.Distinct(side.schema, halves)
-    rows = tuple(zip(column_refs(side.schema), column_refs(side.schema)))
-    return SemiJoin(side.schema, side, matched, rows, anti=True, null_safe=True)
+        return SemiJoin(side.schema, side, other, tuple(pairs) or ((ONE, ONE),), anti=True)
+    return matched_rows(side, inner, offset, conjuncts(inner.condition), anti=True)
 
 
 def _nulls(node: Node) -> list[Expr]:

@@ -1,0 +1,37 @@
+"""Which rows of one side of a join find a partner, where the condition is no conjunction of equalities.
+
+The join is made once; the values of the side that its condition reads, as they stand in the joined rows, are those that
+have a partner. Rows that agree in these values have the same partners, so a semi-join on the values says the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, Node
+from minidsms.elements import Type
+from minidsms.plan.logical import SemiJoin, columns_used, projected, shift
+
+ONE = bound.Literal(Type.INTEGER, 1)
+"""The key of rows that need no other: all are equal in it."""
+
+
+def matched_rows(side: Node, joined: Node, offset: int, condition: Iterable[Expr], anti: bool) -> SemiJoin:
+    """The rows of `side` with (anti: without) a partner in `joined`, whose row holds the side's from `offset` on.
+
+    condition: what was joined on, over the joined row.
+    """
+    places = range(offset, offset + len(side.schema))
+    read = sorted({i for part in condition for i in columns_used(part) if i in places})
+    keys: list[Expr] = [column(side, i - offset) for i in read] or [ONE]
+    values = projected(joined, [shift(key, offset) for key in keys])
+    matched = bound.Distinct(values.schema, values)
+    pairs = tuple((key, column(matched, k)) for k, key in enumerate(keys))
+    return SemiJoin(side.schema, side, matched, pairs, anti, null_safe=True)
+
+
+def column(node: Node, index: int, offset: int = 0) -> bound.ColumnRef:
+    """A column of the node, in a row in which the node's columns begin at `offset`."""
+    f = node.schema[index]
+    return bound.ColumnRef(f.type, index + offset, f.name)
