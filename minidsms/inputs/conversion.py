@@ -24,6 +24,7 @@ from minidsms.inputs.values import ValueRefused, show, timestamp_value, value_re
 
 FIRST_INSTANT = -(2**62)
 LAST_INSTANT = 2**62
+OUTSIDE = "an instant is an integer of ticks with -2**62 < ts < 2**62 (docs/semantics T1)"
 """Elements lie strictly between them, so that an instant plus a window or minus a slack stays within int64."""
 
 _SCALAR = str | bytes | bytearray
@@ -177,7 +178,7 @@ class Converter:
                 raise self.error("the timestamp is NULL", "every element needs an instant")
             ts = value
         if not FIRST_INSTANT < ts < LAST_INSTANT:
-            raise self.error(f"the timestamp {ts} is out of range", "instants lie between -2**62 and 2**62 ticks")
+            raise self.error(f"the timestamp {ts} is out of range", OUTSIDE)
         return int(ts)
 
     def instants(self, ts: Any, n: int) -> Int64Array:
@@ -202,7 +203,7 @@ class Converter:
             row = int(np.argmax((ts <= FIRST_INSTANT) | (ts >= LAST_INSTANT)))
             raise self.error(
                 f"row {row}: the timestamp {int(ts[row])} is out of range",
-                "instants lie between -2**62 and 2**62 ticks",
+                OUTSIDE,
             )
         return ts
 
