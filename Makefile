@@ -4,6 +4,7 @@ PYTHON ?= python3
 JOBS ?= 2
 MATRIX ?= --companies 100
 SOAK ?= --cases 20000
+MALFORMED ?= --cases 20000
 SWITCHES ?= --switches 50000
 REDUCTIONS ?= --cases 300
 VENV := .venv
@@ -16,7 +17,7 @@ help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
 	@echo "make test    the default tests, the examples of the docs and the doctests"
 	@echo "make check   format, lint, types, then the tests"
-	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S')"
+	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..)"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
@@ -55,6 +56,7 @@ matrix: env
 
 soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
+	@$(BIN)/python -X faulthandler -m minidsms.testing.malformed_arrow $(MALFORMED)
 
 switches: env
 	@$(BIN)/python -m minidsms.testing.switched_joins $(SWITCHES)

@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 from minidsms.archive.atomic import sync_folder, write_file
 from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile, file_name
 from minidsms.elements import Int64Array, Type
+from minidsms.inputs.foreign import check_whole
+from minidsms.sources.columnar_source import guarded
 
 GROUP_ROWS = 131_072
 """Rows of a row group: what a filter on time may skip."""
@@ -166,7 +168,7 @@ def overlapping(files: Sequence[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
 def read_file(
     archive: Archive, paths: str | list[str], columns: Sequence[str], where: Any = None
 ) -> Iterator[pa.Table]:
-    """The elements of a file, or of several one after the other, each in its order."""
+    """The elements of a file, or of several one after the other, each in its order. Error where one is damaged."""
     from pyarrow import dataset
 
     metadata = archive.metadata
@@ -175,8 +177,14 @@ def read_file(
     options = dataset.ParquetReadOptions(dictionary_columns=texts)
     coded = pa.dictionary(pa.int32(), pa.string())
     schema = pa.schema([f.with_type(coded) if f.name in texts else f for f in metadata.arrow_schema])
-    source = dataset.dataset(paths, schema=schema, format=dataset.ParquetFileFormat(read_options=options))
-    for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
+
+    def batches() -> Iterator[Any]:
+        source = dataset.dataset(paths, schema=schema, format=dataset.ParquetFileFormat(read_options=options))
+        for batch in source.scanner(columns=list(columns), filter=where, batch_size=GROUP_ROWS).to_batches():
+            check_whole(batch)
+            yield batch
+
+    for batch in guarded(archive.folder, batches()):
         if batch.num_rows:
             yield pa.Table.from_batches([batch])
 

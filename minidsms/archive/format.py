@@ -230,10 +230,13 @@ def footer_ranges(path: str) -> ArchiveFile:
     """A file that another writer (Spark) has named: its footer tells the ranges."""
     from pyarrow import parquet
 
-    footer = parquet.read_metadata(path)
+    try:
+        footer = parquet.read_metadata(path)
+        columns = [(name, footer.schema.names.index(name)) for name in ("_ts", "_arrival")]
+    except Exception as error:
+        raise Error(f"{path}: it cannot be read as a file of an archive: {str(error)[:200]}") from None
     ranges = []
-    for name in ("_ts", "_arrival"):
-        at = footer.schema.names.index(name)
+    for name, at in columns:
         groups = [footer.row_group(i).column(at).statistics for i in range(footer.num_row_groups)]
         if any(s is None or not s.has_min_max for s in groups):
             raise Error(f"{path}: the file lacks statistics of {name}")

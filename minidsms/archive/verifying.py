@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from minidsms.archive.files import in_order, numbers, overlapping, read, read_file
 from minidsms.archive.format import Archive, ArchiveFile
+from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Int64Array, Type
 
 
@@ -49,7 +50,7 @@ def _of_file(archive: Archive, file: ArchiveFile) -> Iterator[str]:
             yield f"the columns are {', '.join(schema.names)}"
             return
         tables = list(read_file(archive, file.path, metadata.arrow_schema.names))
-    except (OSError, pa.ArrowException) as error:
+    except (Error, OSError, pa.ArrowException) as error:
         yield f"it cannot be read: {str(error)[:200]}"
         return
     if not tables:

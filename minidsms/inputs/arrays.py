@@ -17,6 +17,7 @@ import pyarrow as pa
 from minidsms.cql.errors import DataError
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
+from minidsms.inputs.foreign import check_bounds, raised
 from minidsms.inputs.values import INT64_MAX, INT64_MIN, UNIT_NS, ValueRefused, show, value_reader
 
 _NEGATIVE_ZERO = -(2**63)
@@ -182,6 +183,7 @@ class ColumnReader:
                 return Column.concat(columns)
             data = data.chunk(0)
         try:
+            check_bounds(data)
             return self._read_arrow_array(_storage(data, type_), type_)
         except (pa.ArrowException, UnicodeError) as error:
             raise ValueRefused(f"an Arrow column that cannot be read: {str(error)[:200]}") from None
@@ -241,8 +243,8 @@ def as_array(data: Any) -> Any:
         if hasattr(data, "__array__"):
             return np.asarray(data)
         return list(data)
-    except (TypeError, ValueError, NotImplementedError, pa.ArrowException) as error:
-        raise ValueRefused(f"{type(data).__name__} cannot be read as a column: {str(error)[:200]}") from None
+    except Exception as error:
+        raise ValueRefused(f"{type(data).__name__} cannot be read as a column: {raised(error)}") from error
 
 
 def _as_list(array: AnyArray, valid: BoolArray | None) -> list[Any]:

@@ -16,10 +16,11 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from minidsms.cql.errors import DataError
+from minidsms.cql.errors import DataError, Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
+from minidsms.inputs.foreign import raised
 from minidsms.inputs.values import ValueRefused, show, timestamp_value, value_reader
 
 FIRST_INSTANT = -(2**62)
@@ -59,6 +60,8 @@ class Converter:
         except ValueRefused as refused:
             refused.row = 0
             self._refuse(refused, self.schema[len(stored)].name)
+        except Exception as error:
+            raise self.raised(error) from error
         for i in self._texts:
             text = stored[i]
             if text is not None:
@@ -69,8 +72,15 @@ class Converter:
         return stored
 
     def columns(self, data: Any) -> tuple[int, list[Column]]:
-        """(rows, columns) of any data `push` takes; DataError for what does not fit."""
-        parts = self._parts(data)
+        """(rows, columns) of any data `push` takes; DataError for what does not fit, and for what it raises itself."""
+        try:
+            return self._columns_of(self._parts(data))
+        except Error:
+            raise
+        except Exception as error:
+            raise self.raised(error) from error
+
+    def _columns_of(self, parts: Sequence[Any]) -> tuple[int, list[Column]]:
         converted: list[Column] = []
         for field, part in zip(self.schema, parts):
             try:
@@ -106,13 +116,15 @@ class Converter:
             table = data if isinstance(data, pa.Table | pa.RecordBatch) else pa.table(data)
             kept = [i for i, name in enumerate(table.schema.names) if not name.startswith("__index_level_")]
             return self._named([table.schema.names[i] for i in kept], [table.column(i) for i in kept])
-        except (TypeError, ValueError, NotImplementedError, UnicodeError, pa.ArrowException) as error:
+        except Error:
+            raise
+        except Exception as error:
             hint = "a single column has no name: give {name: column}"
             if hasattr(data, "columns"):
                 hint = "let each column hold values of one type that Arrow knows"
             raise self.error(
-                f"{type(data).__name__} cannot be read as an Arrow table: {str(error)[:200]}", hint
-            ) from None
+                f"{type(data).__name__} cannot be read as an Arrow table: {raised(error)}", hint
+            ) from error
 
     def _transpose(self, rows: list[Any]) -> Sequence[Any]:
         k = len(self.schema)
@@ -174,6 +186,8 @@ class Converter:
                 value = timestamp_value(ts, self.tick_ns)
             except ValueRefused as refused:
                 self._refuse(refused, "ts")
+            except Exception as error:
+                raise self.raised(error) from error
             if value is None:
                 raise self.error("the timestamp is NULL", "every element needs an instant")
             ts = value
@@ -189,6 +203,8 @@ class Converter:
             column = self._columns.read(ts, Type.TIMESTAMP)
         except ValueRefused as refused:
             self._refuse(refused, "ts")
+        except Exception as error:
+            raise self.raised(error) from error
         if len(column) != n:
             raise self.error(f"{len(column)} timestamps for {n} rows", "give ts one int for all rows, or one per row")
         return self.checked_instants(column)
@@ -212,6 +228,10 @@ class Converter:
     def error(self, reason: str, hint: str = "", kind: type[DataError] = DataError) -> DataError:
         """An error about this input, with a way out."""
         return kind(f"{self.owner}: {reason}" + (f"\nhelp: {hint}" if hint else ""))
+
+    def raised(self, error: Exception) -> DataError:
+        """The error for an exception that the data's own methods have raised."""
+        return self.error(f"the data cannot be read: {raised(error)}")
 
     def _refuse(self, refused: ValueRefused, column: str) -> NoReturn:
         row = "" if refused.row is None else f"row {refused.row}, "

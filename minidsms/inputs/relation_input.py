@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minidsms.cql.catalog import RelationDef
-from minidsms.cql.errors import DataError, LateElementError
+from minidsms.cql.errors import DataError, Error, LateElementError
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, Int8Array, Int64Array, Type
 from minidsms.inputs.arrays import ColumnReader
@@ -148,6 +148,14 @@ class RelationInput:
 
     def _read_signs(self, sign: Any, n: int) -> Int8Array | None:
         """The signs, None where all are +1."""
+        try:
+            return self._signs_of(sign, n)
+        except Error:
+            raise
+        except Exception as error:
+            raise self.converter.raised(error) from error
+
+    def _signs_of(self, sign: Any, n: int) -> Int8Array | None:
         one = _sign(sign)
         if one is not None:
             return None if one == 1 else np.full(n, -1, np.int8)

@@ -19,6 +19,7 @@ from minidsms.cql.errors import DataError, LateElementError
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
+from minidsms.inputs.foreign import raised
 from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.slack_buffer import SlackBuffer
 from minidsms.synopses.stream_store import StreamStore
@@ -239,7 +240,11 @@ class StreamInput:
             raise self.converter.error(
                 "the rows have no timestamp", "pass ts=.., or declare the stream with TIMESTAMP BY a column"
             )
-        now = max(self.converter.instant(self._clock()), self.progress + 1)
+        try:
+            told = self._clock()
+        except Exception as error:
+            raise self.converter.error(f"the connection's clock raised {raised(error)}") from error
+        now = max(self.converter.instant(told), self.progress + 1)
         now = now if self.greatest_ts is None else max(now, self.greatest_ts)
         return self.converter.instant(now)
 

@@ -10,6 +10,7 @@ from minidsms.cql import syntax
 from minidsms.cql.errors import Error
 from minidsms.cql.printer import print_statement
 from minidsms.elements import Type
+from minidsms.inputs.foreign import check_whole
 
 _BYTES = 1 << 20
 
@@ -57,7 +58,9 @@ def _read(path: str, kind: str) -> Any:
     if kind in (".arrow", ".ipc", ".feather"):
         from pyarrow import ipc
 
-        return ipc.open_file(path).read_all().slice(0, 1000)
+        table = ipc.open_file(path).read_all()
+        check_whole(table)
+        return table.slice(0, 1000)
     import gzip
 
     with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as file:
@@ -81,6 +84,7 @@ def _read(path: str, kind: str) -> Any:
 def _table(batch: Any) -> Any:
     import pyarrow as pa
 
+    check_whole(batch)
     return pa.Table.from_batches([batch])
 
 

@@ -1,6 +1,7 @@
 """Parquet and Arrow IPC files: typed columns, read a batch of rows at a time, Parquet ahead of the engine.
 
-Columns are found by case-insensitive name; others are never read. Types are judged by the input manager, value by
+Columns are found by case-insensitive name; others are never read. What is read is checked in full first, since an
+offset that points elsewhere would be followed. Types are judged by the input manager, value by
 value; no row is malformed here.
 """
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
+from minidsms.inputs.foreign import check_whole
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.blocks import cannot_read, open_file
 from minidsms.sources.read_ahead import ReadAhead
@@ -60,7 +62,7 @@ class ParquetSource:
         """The rows, BATCH_ROWS at a time."""
         total = max(1, self._file.metadata.num_rows)
         rows = 0
-        batches = _guarded(
+        batches = guarded(
             self.path,
             self._file.iter_batches(BATCH_ROWS, columns=[c.name for c in self._columns], use_threads=False),
         )
@@ -72,7 +74,7 @@ class ParquetSource:
             if batch.num_rows:
                 # Columns come back in the file's order.
                 by_name = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
-                yield _chosen([by_name[c.name] for c in self._columns], self._columns)
+                yield checked_batch(self.path, [by_name[c.name] for c in self._columns], self._columns)
         self._done = 1.0
         self.close()
 
@@ -117,10 +119,10 @@ class ArrowSource:
 
     def read(self) -> Iterator[Any]:
         """The rows, at most BATCH_ROWS at a time."""
-        for batch in _guarded(self.path, self._batches):
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                part = batch.slice(start, BATCH_ROWS)
-                yield _chosen([part.column(c.position) for c in self._columns], self._columns)
+        for batch in guarded(self.path, self._batches):
+            whole = checked_batch(self.path, [batch.column(c.position) for c in self._columns], self._columns)
+            for start in range(0, whole.num_rows, BATCH_ROWS):
+                yield whole.slice(start, BATCH_ROWS)
         self.close()
 
 
@@ -128,11 +130,23 @@ def _as_it_is(batch: Any) -> Any:
     return batch
 
 
-def _chosen(arrays: list[Any], columns: list[FileColumn]) -> Any:
-    return pa.RecordBatch.from_arrays(arrays, names=[c.batch_name for c in columns])
+def checked_batch(path: str, arrays: list[Any], columns: list[FileColumn]) -> Any:
+    """The columns chosen of a batch that others wrote, once all of them are known to be sound."""
+    try:
+        for array in arrays:
+            check_whole(array)
+        names = [c.batch_name for c in columns]
+        return pa.RecordBatch.from_arrays([_filterable(array) for array in arrays], names=names)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise cannot_read(path, error) from None
 
 
-def _guarded(path: str, batches: Any) -> Iterator[Any]:
+def _filterable(array: Any) -> Any:
+    """The array as a type from which Arrow can take rows: it cannot from views of texts."""
+    return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
+
+
+def guarded(path: str, batches: Any) -> Iterator[Any]:
     """The batches; a damaged file is an Error that names it."""
     iterator = iter(batches)
     while True:

@@ -15,9 +15,11 @@ import pyarrow as pa
 from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
+from minidsms.inputs.foreign import check_whole, raised
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.sources.columnar_source import checked_batch, guarded
 from minidsms.sources.opening import open_definition, open_source
 from minidsms.sources.options import Options
 from minidsms.sources.source import BATCH_ROWS, LiveSource, Pace, Source, choose_columns
@@ -37,7 +39,7 @@ class FrameSource:
         self._relation = relation
         self._frames: Any = [frames] if is_frame(frames) else frames
         # The size of one table is known; what an iterable still has is not, and then there is no fraction to tell.
-        self.bytes_total = _size(frames)
+        self.bytes_total = _size(name, frames)
         self.bytes_read = 0
         if is_frame(frames):
             choose_columns(self.path, self._reader(frames).schema.names, schema, relation)
@@ -48,20 +50,26 @@ class FrameSource:
 
     def read(self) -> Iterator[Any]:
         """The rows, at most BATCH_ROWS at a time."""
-        for frame in self._frames:
+        for frame in self._given():
             if not is_frame(frame):
                 kinds = "tables of pyarrow, polars or pandas, or dicts of columns"
                 raise Error(f"{self.path}: an iterable source gives {kinds}, not {type(frame).__name__}")
             reader = self._reader(frame)
             columns = choose_columns(self.path, reader.schema.names, self.schema, self._relation)
-            names = [c.batch_name for c in columns]
-            for batch in reader:
-                for start in range(0, batch.num_rows, BATCH_ROWS):
-                    part = batch.slice(start, BATCH_ROWS)
-                    arrays = [part.column(c.position) for c in columns]
-                    self.bytes_read = min(self.bytes_total, self.bytes_read + sum(a.nbytes for a in arrays))
-                    yield pa.RecordBatch.from_arrays(arrays, names=names)
+            for batch in guarded(self.path, reader):
+                whole = checked_batch(self.path, [batch.column(c.position) for c in columns], columns)
+                for start in range(0, whole.num_rows, BATCH_ROWS):
+                    part = whole.slice(start, BATCH_ROWS)
+                    self.bytes_read = min(self.bytes_total, self.bytes_read + part.nbytes)
+                    yield part
         self.close()
+
+    def _given(self) -> Iterator[Any]:
+        """The tables; an exception of what gives them is an Error."""
+        try:
+            yield from self._frames
+        except Exception as error:
+            raise Error(f"{self.path} cannot be read further: {raised(error)}") from error
 
     def _reader(self, frame: Any) -> Any:
         """The table's batches, whatever it is."""
@@ -72,8 +80,8 @@ class FrameSource:
                 # Without the index, which is no column here.
                 frame = pa.Table.from_pandas(frame, preserve_index=False)
             return pa.RecordBatchReader.from_stream(frame)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise Error(f"{self.path} cannot be read as a table: {str(error)[:200]}") from None
+        except Exception as error:
+            raise Error(f"{self.path} cannot be read as a table: {raised(error)}") from error
 
 
 def is_frame(data: Any) -> bool:
@@ -81,8 +89,13 @@ def is_frame(data: Any) -> bool:
     return isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__")
 
 
-def _size(frame: Any) -> int:
-    size = getattr(frame, "nbytes", None)
+def _size(name: str, frame: Any) -> int:
+    try:
+        if isinstance(frame, pa.Table | pa.RecordBatch):
+            check_whole(frame)  # what tells the size follows offsets
+        size = getattr(frame, "nbytes", None)
+    except Exception as error:
+        raise Error(f"{name} cannot be read as a table: {raised(error)}") from error
     return size if isinstance(size, int) else 0
 
 
