@@ -11,11 +11,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test check soak soak-spark switches reductions matrix bench bench-peers tables clean
+.PHONY: help env demo test alone check soak soak-spark switches reductions matrix bench bench-peers tables clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
 	@echo "make test    the default tests, the examples of the docs and the doctests"
+	@echo "make alone   every test file in a process of its own, in a random order (ALONE='tests/streamon --seed 7')"
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..)"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
@@ -44,6 +45,9 @@ demo: env
 
 test: env
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not long' --doctest-modules minidsms tests
+
+alone: env
+	@$(BIN)/python -m tests.alone $(ALONE)
 
 check: env
 	@$(BIN)/python -m ruff format --check .

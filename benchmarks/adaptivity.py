@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import minidsms
-from benchmarks import nexmark, sql
+from benchmarks import new_process, nexmark, sql
 from benchmarks.cases import BEST_ORDER, WORST_ORDER
 from benchmarks.feeds import Feed, Feeds, parts, push_all
 
@@ -140,7 +140,7 @@ def measure(events: int = 1_000_000, rounds: int = 5, phases: int = 8) -> dict[s
             "greatest": round(r.greatest, 3),
         }
         for claim, r in found.items()
-    }
+    } | {"worst order / best order, in a new process": new_process.measure(rounds)}
 
 
 def _changing(rounds: int, phases: int) -> dict[str, Ratio]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite", action="store_true", help="write what came out into golden scripts and the docs' examples"
     )
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        Random(seed).shuffle(items)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ Invariant: a test sees neither NULL nor failed values; both ways of a test keep 
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from minidsms.compile_time import COMPILED
 from minidsms.cql import bound
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
@@ -28,7 +30,7 @@ DENSE, AT, GATHERED = 0, 1, 2
 """Where the values stand: see `minidsms.kernels.filtering`."""
 
 KERNELS_FROM = 16_384
-"""Tuples for which kernels are loaded, if the compiler is."""
+"""Tuples for which kernels are loaded."""
 
 _WHOLE = frozenset((Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL))
 _NO_ROWS = np.zeros(0, np.int64)
@@ -57,14 +59,16 @@ def keep(test: ValueTest, values: AnyArray, rows: Int64Array | None, layout: int
     return np.flatnonzero(mask) if rows is None else rows[mask]
 
 
-def compiler_is_loaded() -> bool:
-    """The compiler is in the process already: kernels load in some ms."""
-    return "numba" in sys.modules
-
-
-def kernels_pay(tuples: int) -> bool:
-    """Kernels are there, or load fast enough for so many tuples."""
-    return "minidsms.kernels.filtering" in sys.modules or (tuples >= KERNELS_FROM and compiler_is_loaded())
+def has_kernels(tuples: int) -> bool:
+    """Kernels are loaded, now if it pays for so many tuples. Whether they must be compiled makes no difference: what is
+    adapted must not depend on it.
+    """
+    if "minidsms.kernels.filtering" not in sys.modules:
+        if tuples < KERNELS_FROM:
+            return False
+        with COMPILED.counted():
+            importlib.import_module("minidsms.kernels.filtering")
+    return True
 
 
 class IsTrue:

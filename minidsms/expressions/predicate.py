@@ -17,7 +17,7 @@ import numpy as np
 from minidsms.cql import bound
 from minidsms.elements import Batch, BoolArray, Column, Int64Array
 from minidsms.expressions.compiler import Context
-from minidsms.expressions.filter_tests import kernels_pay
+from minidsms.expressions.filter_tests import has_kernels
 from minidsms.expressions.filters import Filter, TupleFilter, conjuncts
 from minidsms.expressions.value import Frame
 
@@ -100,7 +100,7 @@ def compile_predicate(expr: bound.Expr, context: Context) -> Predicate:
 
     def apply(batch: Batch) -> tuple[BoolArray, BoolArray | None]:
         n = len(batch)
-        use_kernels = kernels_pay(n)
+        use_kernels = has_kernels(n)
         mask = np.zeros(n, np.bool_)
         failed: BoolArray | None = None
         with np.errstate(all="ignore"):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import time
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -69,11 +68,8 @@ class _Waiting:
 
     def __call__(self, *arguments: object) -> object:
         if self.bound is None:
-            with _lock:
-                began, thread_began = time.perf_counter_ns(), time.thread_time_ns()
+            with _lock, COMPILED.counted():
                 self.bound = self.bound or self._compiled()
-                COMPILED.wall_ns += time.perf_counter_ns() - began
-                COMPILED.thread_ns += time.thread_time_ns() - thread_began
         return self.bound(*arguments)
 
     def _compiled(self) -> Callable[..., Any]:
@@ -93,7 +89,7 @@ class _Waiting:
 
 def bind(definition: Definition) -> Callable[..., Any]:
     """A built-in function where the kernel's code is kept, else what becomes one at its first call."""
-    with _lock:
+    with _lock, COMPILED.counted():
         bound = _kept(definition) if environment.is_supported() else None
         if bound is None:
             bound = _Waiting(definition)

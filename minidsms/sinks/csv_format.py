@@ -7,7 +7,6 @@ a quote, a line's end or blanks at its ends.
 from __future__ import annotations
 
 import io
-import sys
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from minidsms.elements import Batch, Schema, Type
 from minidsms.results import ResultCodec
 from minidsms.sinks.lines import is_text, join, joined, plain_columns, replace_where, written
 
+KERNEL_FROM = 65_536
+"""Elements of a sink from which loading the kernel that writes them pays."""
 _NEEDS_QUOTES = r'^\s|\s$|[",\r\n]|^$'
 _PLAIN = arrow_csv.WriteOptions(include_header=False, quoting_style="none")
 
@@ -30,6 +31,7 @@ class CsvFormat:
         self._codec = codec
         self._has_texts = Type.TEXT in schema.types
         self._is_whole_numbers = all(t in (Type.INTEGER, Type.INTERVAL) for t in schema.types)
+        self._written = 0
 
     def header(self) -> bytes:
         """The names of the columns."""
@@ -44,8 +46,8 @@ class CsvFormat:
     def text(self, decoded: Any) -> bytes:
         """A line per element."""
         if isinstance(decoded, Batch):
-            # Loading the compiler for it alone would cost more than most files.
-            if self._is_whole_numbers and "numba" in sys.modules:
+            self._written += len(decoded)
+            if self._is_whole_numbers and self._written >= KERNEL_FROM:
                 return _whole_numbers(decoded)
             decoded = self._codec.table((decoded,))
         return self._lines(decoded)

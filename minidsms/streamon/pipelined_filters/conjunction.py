@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.expressions.filter_tests import kernels_pay
+from minidsms.expressions.filter_tests import has_kernels
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import CHUNK, Tuples, chunk_of, settle
 from minidsms.streamon.framework import Adaptation
-from minidsms.streamon.pipelined_filters.pipeline import WORTH_NS, FilterPipeline
+from minidsms.streamon.pipelined_filters.pipeline import FilterPipeline
 from minidsms.streamon.stream_monitor import StreaMon
 
 
@@ -76,11 +76,9 @@ class Conjunction:
         return settle(rows, wrong)
 
     def _has_kernels(self, tuples: int) -> bool:
-        """Compiled tests are used when they are there, and loaded once that takes no longer than was spent here."""
+        """Compiled tests are used when they are there, and loaded when these and earlier tuples are enough."""
         if not self._use_kernels:
-            first = self._pipelines[0].executor.tuples
-            spent = sum(p.executor.time_ns for p in self._pipelines)
-            self._use_kernels = kernels_pay(first + tuples) or spent > WORTH_NS
+            self._use_kernels = has_kernels(self._pipelines[0].executor.tuples + tuples)
         return self._use_kernels
 
     def adaptations(self) -> tuple[Adaptation[Any], ...]:

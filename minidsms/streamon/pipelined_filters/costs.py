@@ -18,14 +18,17 @@ from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import Float64Array
 
-FEW, MANY = 128, 1024
-"""Tuples of the two timings."""
+FEW, MANY, MOST = 128, 1024, 8192
+"""Tuples of the two timings: FEW, and from MANY to MOST, as there are. A call takes some 15 us, a tuple some ns."""
 LONG_NS = 300_000
 """A filter that takes this long on FEW tuples is not timed on more."""
+LEAST_SLOPE = 0.25
+"""Of the time of the longer call by its tuples, what the slope is at least: less is noise."""
 EVERY = 64
 """Profiles between two timings, after some at first that are closer together: 4, 16."""
-REPEATED = 2
-"""Of so many evaluations the fastest counts: the processor is rarely alone."""
+REPEATED = 3
+"""Of so many evaluations the fastest counts: the first meets caches that are empty, and the processor is rarely alone.
+"""
 ALIKE = 0.25
 """A new figure that differs less from the one known is noise."""
 LEAST_NS = 0.05
@@ -52,10 +55,9 @@ class FilterCosts:
             return
         self._until_next = self._pause
         self._pause = min(4 * self._pause, EVERY)
-        chosen = np.arange(MANY) if rows is None else rows[:MANY]
+        chosen = np.arange(min(entering, MOST)) if rows is None else rows[:MOST]
         for number, each in enumerate(self._filters):
-            few, many = _times(each, frame, chosen, use_kernels)
-            self._take(number, max((many - few) / (MANY - FEW) if many else few / FEW, LEAST_NS))
+            self._take(number, max(_slope(each, frame, chosen, use_kernels), LEAST_NS))
         self._has_slopes = True
 
     def observe(self, number: int, time_ns: int, tuples: int) -> None:
@@ -71,22 +73,20 @@ class FilterCosts:
             self.values[number] = cost
 
 
-def _times(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> tuple[int, int]:
-    """Nanoseconds on FEW rows and on all MANY (0 where FEW take too long); columns are gathered in each evaluation."""
-    few = many = 0
+def _slope(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> float:
+    """Nanoseconds a tuple, from FEW of these rows and all of them; from FEW alone where they take too long."""
+    few = _time(each, frame, rows[:FEW], use_kernels)
+    if few > LONG_NS:
+        return few / FEW
+    many = _time(each, frame, rows, use_kernels)
+    return max((many - few) / (len(rows) - FEW), LEAST_SLOPE * many / len(rows))
+
+
+def _time(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> int:
+    """Nanoseconds of the fastest evaluation; columns are gathered in each."""
+    times = []
     for _ in range(REPEATED):
-        few = _faster(few, _time(each, frame.subset(rows[:FEW]), use_kernels))
-        if few > LONG_NS:
-            return few, 0
-        many = _faster(many, _time(each, frame.subset(rows), use_kernels))
-    return few, many
-
-
-def _time(each: TupleFilter, part: Frame, use_kernels: bool) -> int:
-    start = wall_ns()
-    each.narrow(part, None, use_kernels)
-    return wall_ns() - start
-
-
-def _faster(best: int, taken: int) -> int:
-    return min(best, taken) if best else taken
+        start = wall_ns()
+        each.narrow(frame.subset(rows), None, use_kernels)
+        times.append(wall_ns() - start)
+    return min(times)

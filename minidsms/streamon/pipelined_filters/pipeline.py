@@ -1,7 +1,8 @@
 """One pipeline of commutative filters with its Executor, Profiler and Re-optimizer. Babu 2005, figures 3.2 and 4.10.
 
-Adapting begins when it can pay: its algorithms are compiled, and loading them takes as long as many small queries run
-altogether. Until then, and for a single filter, the order is the one written.
+Adapting begins when it can pay: its algorithms are compiled, and loading them takes some 20 ms, as long as many small
+queries run altogether. Until then, and for a single filter, the order is the one written. When it begins depends on
+tuples and time alone: it is the same where kernels are kept and where they must be compiled.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Sequence
 
 from minidsms.compile_time import wall_ns
 from minidsms.elements import Int64Array
-from minidsms.expressions.filter_tests import compiler_is_loaded
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import Order
@@ -24,12 +24,12 @@ from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
 from minidsms.streamon.pipelined_filters.sampling import DropRates, SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 
-WORTH_NS = 300_000_000
-"""Time spent in the filters after which loading compiled code, about as long, has paid in the worst case by half."""
+WORTH_TUPLES = 32_768
+"""Tuples, with those that wait, from which loading the algorithms pays ..."""
+WORTH_NS = 50_000_000
+"""... or time spent in the filters, where they are dear."""
 SHARE = 0.01
 """Of the time spent in the filters, what profiling takes where nothing has changed."""
-WORTH_TUPLES = 32_768
-"""Tuples from which it pays if the compiler is in the process already: then it takes some 80 ms."""
 
 
 class FilterPipeline:
@@ -89,9 +89,9 @@ class FilterPipeline:
         return self._schedule
 
     def _is_worth_it(self, entering: int) -> bool:
-        if not self._options.measures_time or self.executor.time_ns > WORTH_NS:
-            return True
-        return self.executor.tuples + entering >= WORTH_TUPLES and compiler_is_loaded()
+        executor = self.executor
+        has_passed = executor.tuples + entering >= WORTH_TUPLES or executor.time_ns > WORTH_NS
+        return has_passed or not self._options.measures_time
 
     def _begin(self) -> None:
         options, filters = self._options, self.executor.filters

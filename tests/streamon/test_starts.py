@@ -1,0 +1,42 @@
+"""Plans found in processes of their own: those with kept kernels, those that compile, and those with the compiler
+loaded find the same.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.streamon.found_plans import PROGRAMS
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def found(name: str, *words: str, kept_in: Path | None = None) -> list[str]:
+    """The plans that a new process finds.  kept_in: where its kernels are, if not where all are."""
+    environment = dict(os.environ) if kept_in is None else {**os.environ, "NUMBA_CACHE_DIR": str(kept_in)}
+    command = [sys.executable, "-m", "tests.streamon.found_plans", name, *words]
+    run = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", list(PROGRAMS))
+def test_plans_are_the_same_whether_the_compiler_is_loaded_or_not(name: str) -> None:
+    plans = found(name)
+    assert plans == found(name, "compiler")
+    assert plans and not any("as written" in plan for plan in plans)
+
+
+def test_the_first_run_on_a_machine_orders_filters_as_the_second(tmp_path: Path) -> None:
+    cold, warm = found("filters", kept_in=tmp_path), found("filters", kept_in=tmp_path)
+    assert cold == warm == ["filter ordering: F3, F2, F1", "within 50,000: True"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["orders", "caches", "trees", "constraints"])
+def test_the_first_run_on_a_machine_finds_what_the_second_does(name: str, tmp_path: Path) -> None:
+    assert found(name, kept_in=tmp_path) == found(name, kept_in=tmp_path)
