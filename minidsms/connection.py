@@ -335,10 +335,13 @@ class Connection(Archiving, ReadsSources):
                 is_file = sink.path != "-" and "://" not in sink.path
                 if other.sink is not None and is_file and os.path.realpath(other.sink.path) == place:
                     raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
-            sink.open(query.schema, self.codec(query.schema))
-            previous = query.sink
-            if previous is not None:
-                query.close_sink()
+            try:
+                sink.open(query.schema, self.codec(query.schema))
+                if query.sink is not None:
+                    query.close_sink()
+            except BaseException:
+                sink.discard()
+                raise
             query.set_sink(sink)
 
     def finish_unfed(self) -> list[str]:

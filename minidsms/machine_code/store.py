@@ -111,8 +111,16 @@ def kept_in() -> Path | None:
     if chosen:
         return _usable(Path(chosen) / "minidsms")
     beside = Path(__file__).parent.parent / "kernels" / "__pycache__"
-    of_user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minidsms"
-    return _usable(beside) or _usable(of_user)
+    return _usable(beside) or _of_user()
+
+
+def _of_user() -> Path | None:
+    """The user's own folder; None where there is no such user's home: kernels are then compiled in every process."""
+    try:
+        cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return _usable(Path(cache_home) / "minidsms")
 
 
 def _usable(folder: Path) -> Path | None:

@@ -5,6 +5,7 @@ Batches are gathered into groups of rows of a fixed size, so that the file does 
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,7 @@ class ColumnarSink:
         self.path = path
         self.rows = 0
         self.bytes = 0
+        self.notes: deque[str] = deque()
         self._format = format
         self._destination: Destination | None = None
         self._codec: ResultCodec | None = None
@@ -38,6 +40,7 @@ class ColumnarSink:
         """Begin the file."""
         self._codec = codec
         self._destination = Destination(self.path)
+        self.notes = self._destination.notes
         arrow_schema = codec.table(()).schema
         if self._format == "arrow":
             self._writer = pa.ipc.new_file(self._destination.file, arrow_schema)

@@ -1,36 +1,41 @@
 """A file that appears whole or not at all.
 
 Invariant: until `publish` nothing stands under the path that did not stand there before; the temporary file lies beside
-it, so that the rename is one step of the file system. What is no regular file (a pipe, a device) is written directly.
+it, so that the rename is one step of the file system, and is on the disk before: also after a crash of the machine
+there is the old file or the new one, whole. What is no regular file (a pipe, a device) is written directly.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import secrets
+from collections import deque
 from typing import IO, Any, cast
 
+from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
+from minidsms.sinks.unfinished import begin, remove_abandoned
 
 
 class Destination:
-    """One file being written."""
+    """One file being written. notes: what ended processes had left in its folder, which has been removed."""
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.notes: deque[str] = deque(maxlen=100)
         # Through a link the file it points to is replaced, not the link.
         self._target = os.path.realpath(path)
         self._is_direct = os.path.exists(path) and not os.path.isfile(path)
         self._temporary = ""
-        if not self._is_direct:
-            folder, name = os.path.split(self._target)
-            self._temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.part")
         try:
-            file = open(self._temporary or path, "wb" if self._is_direct else "xb")  # noqa: SIM115
+            if self._is_direct:
+                file = cast("IO[bytes]", open(path, "wb"))  # noqa: SIM115
+            else:
+                self.notes.extend(remove_abandoned(os.path.dirname(self._target)))
+                self._temporary, file = begin(self._target)
         except (OSError, ValueError) as error:
             raise cannot_write(path, error) from None
-        self.file: IO[bytes] = cast("IO[bytes]", file)
+        self.file: IO[bytes] = file
 
     @property
     def is_hidden(self) -> bool:
@@ -49,12 +54,19 @@ class Destination:
     def publish(self) -> None:
         """Put the file in its place."""
         try:
+            self.file.flush()
+            if not self._is_direct:
+                os.fsync(self.file.fileno())
             self.file.close()
             if not self._is_direct:
                 os.replace(self._temporary, self._target)
         except OSError as error:
             self.discard()
             raise cannot_write(self.path, error) from None
+        if not self._is_direct:
+            # Some file systems cannot do it; the file is whole there, too.
+            with contextlib.suppress(OSError):
+                sync_folder(os.path.dirname(self._target))
 
     def discard(self) -> None:
         """Remove the temporary file."""

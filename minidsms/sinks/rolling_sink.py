@@ -58,6 +58,7 @@ class RollingSink:
             self._number += 1
         part = self._make(self._name())
         part.open(self._schema, self._codec)
+        self.notes.extend(getattr(part, "notes", ()))
         self._part, self._begun_s = part, self._clock()
         return part
 
