@@ -33,6 +33,7 @@ from minidsms.query import Change, Query
 from minidsms.reading import ReadsSources, SourceList
 from minidsms.results import ResultCodec
 from minidsms.scheduler import Scheduler, scheduler_named
+from minidsms.screens.screening import Screening
 from minidsms.settings import UNIT_NS, Settings
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
@@ -89,9 +90,10 @@ class Connection(Archiving, ReadsSources):
         self._clock = clock or (lambda: time.time_ns() // self.tick_ns)
         self._streams: dict[str, StreamInput] = {}
         self._relations: dict[str, RelationInput] = {}
-        self.groups = Groups(self.settings["sharing"] == "on")
-        self._networks: dict[str, Network] = {}
         self.streamon = StreaMon(self.settings)
+        screening = Screening(self.dictionary, self.settings, self.streamon)
+        self.groups = Groups(self.settings["sharing"] == "on", screening)
+        self._networks: dict[str, Network] = {}
         self.streamon.warn = self.warnings.append
         self.streamon.queries_of = lambda operator: [
             query.name for query in self.queries.values() if any(each is operator for each in query.network.operators)

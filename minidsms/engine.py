@@ -19,11 +19,12 @@ from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
-from minidsms.operators.screen import Woken, screen
 from minidsms.plan.sharing import RunningOperators, operators_behind
 from minidsms.queues import Queue
 from minidsms.scheduler import Scheduler
 from minidsms.scheduler.round_robin import RoundRobin
+from minidsms.screens.of_group import Screens
+from minidsms.screens.screening import Screening
 from minidsms.synopses.stream_store import StreamStore
 
 
@@ -171,6 +172,7 @@ class Group:
         is_immediate: bool,
         progress: int = MIN_INSTANT,
         is_sharing: bool = False,
+        screening: Screening | None = None,
     ) -> None:
         self.streams = list(streams)
         self.relations = list(relations)
@@ -192,8 +194,7 @@ class Group:
         self._until = MIN_INSTANT
         self._in_flight = False
         self._is_changed = False
-        self._awake: list[Operator] = []
-        self._woken = Woken({})
+        self.screens = Screens(screening)
         self._timed: list[Operator] = []
 
     # ---------------------------------------------------------------------------------------------------- members
@@ -315,7 +316,7 @@ class Group:
                         until, self.is_cut = cut, True
         if self._is_changed:
             self._is_changed = False
-            self._awake, self._woken = screen(self.operators)
+            self.screens.arrange(self.operators)
             self._timed = [op for op in self.operators if op.acts_on_time and not isinstance(op, Entrance)]
         if not self.is_immediate and earliest > until and self._sleeps(until):
             # The operators' own progress follows with the next slice, which then is longer.
@@ -339,18 +340,19 @@ class Group:
         and time alone does nothing, only those that were given something; whoever is given something meanwhile comes.
         """
         if not self.is_immediate:
-            yield from self.operators
+            yield from self.screens.turns
             return
-        yield from self._awake
+        yield from self.screens.awake
+        woken = self.screens.woken.operators
         at = 0
-        while at < len(self._woken.operators):
-            yield self._woken.operators[at]
+        while at < len(woken):
+            yield woken[at]
             at += 1
 
     def finish(self) -> None:
         """The slice has passed."""
         self._in_flight = False
-        self._woken.rest()
+        self.screens.woken.rest()
         self.progress = self._until
         if self._failed:
             failed = {id(op) for op in self._failed}
@@ -393,14 +395,14 @@ class Group:
         for source in self.sources:
             if isinstance(source, RelationSource):
                 yield from source.live_codes()
-        for operator in self.operators:
+        for operator in (*self.operators, *self.screens):
             for synopsis in operator.synopses():
                 yield from synopsis.live_codes()
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the operators."""
-        return sum(s.nbytes for op in self.operators for s in op.synopses())
+        return sum(s.nbytes for op in (*self.operators, *self.screens) for s in op.synopses())
 
 
 class _Turns:
@@ -432,11 +434,11 @@ class Engine:
                 break
             has_run = True
             if len(released) == 1 and not released[0].is_immediate:
-                self.scheduler.run(released[0].operators)
+                self.scheduler.run(released[0].screens.turns)
             elif isinstance(self.scheduler, RoundRobin):
                 self.scheduler.run(_Turns(released))
             else:
-                self.scheduler.run([op for g in released for op in g.operators])
+                self.scheduler.run([op for g in released for op in g.screens.turns])
             for group in released:
                 group.finish()
             pending = [group for group in released if group.is_cut]

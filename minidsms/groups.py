@@ -16,12 +16,14 @@ from minidsms.plan.dividing import divide, share, take_back_all
 from minidsms.plan.logical import Stop
 from minidsms.plan.physical import Inputs
 from minidsms.plan.reading import inputs_of, is_immediate
+from minidsms.screens.screening import Screening
 
 
 class Groups:
     """All groups of one connection."""
 
-    def __init__(self, is_sharing: bool) -> None:
+    def __init__(self, is_sharing: bool, screening: Screening | None = None) -> None:
+        self.screening = screening
         self.all: list[Group] = []
         self.is_sharing = is_sharing
         self._of_input: dict[str, list[Group]] = {}
@@ -52,7 +54,9 @@ class Groups:
                 copies = copied(network.operators[:-1], {}, {}) if network.failure is None else {}
             except CannotCopy as error:
                 raise Error(f"the query shares operators with others and cannot be parted from them: {error}") from None
-            apart = Group(group.streams, group.relations, group.is_immediate, group.progress, self.is_sharing)
+            apart = Group(
+                group.streams, group.relations, group.is_immediate, group.progress, self.is_sharing, self.screening
+            )
             names = self._names[id(group)]
             group.remove(network)
             if copies:
@@ -86,6 +90,7 @@ class Groups:
             immediate,
             MIN_INSTANT if with_history else frontier,
             self.is_sharing,
+            self.screening,
         )
 
     def add(self, group: Group, names: Sequence[str]) -> None:

@@ -202,6 +202,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("cache_memory", 2**26, _optional_bytes, "bytes that the caches of a join may hold; none: no limit"),
         Setting("cache_interval", 10_000, _at_least(100), "elements of a join between two choices of its caches"),
         Setting("sharing", "on", _switch, "operators and stores shared between queries"),
+        Setting(
+            "screening",
+            "auto",
+            _one_of("auto", "off"),
+            "whether many filters over one stream are looked up together, and in which order of columns",
+        ),
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
         Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),
         Setting("archive_interval", "10 SECONDS", _interval, "longest wait of an element to be archived", live=False),

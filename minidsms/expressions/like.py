@@ -44,6 +44,18 @@ def matcher(pattern: str, escape: str = "") -> Callable[[str], bool]:
     return matches
 
 
+def fixed_beginning(pattern: str, escape: str = "") -> tuple[str, bool] | None:
+    """(what a text must begin with, whether that is all of it) where the pattern says nothing else; else None.
+
+    >>> fixed_beginning("ab%"), fixed_beginning("ab"), fixed_beginning("a_b%"), fixed_beginning("%b")
+    (('ab', False), ('ab', True), None, None)
+    """
+    first, *others = _pieces(pattern, escape)
+    if any(c is _ANY for c in first) or any(others):
+        return None
+    return "".join(c for c in first if c is not None), not others
+
+
 def _pieces(pattern: str, escape: str) -> list[Piece]:
     pieces: list[list[str | None]] = [[]]
     i = 0

@@ -18,17 +18,13 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minidsms.compile_time import COMPILED
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
 from minidsms.queues import Queue
-
-if TYPE_CHECKING:
-    from minidsms.operators.screen import Screen
-
 
 SMALL = 2048
 """Elements of a run that is timed always."""
@@ -104,8 +100,6 @@ class Operator:
     """The output has no deletions."""
     acts_on_time = True
     """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
-    screen: Screen | None = None
-    """What hands the filters among the readers their rows, where they are many."""
     times_every_run = False
     """Its time decides about its plan: small runs are timed too."""
     quantum = MAX_INSTANT
@@ -193,12 +187,7 @@ class Operator:
 
     def is_blocked(self) -> bool:
         """A reader has not made room."""
-        outputs = self.outputs
-        if self.screen is not None:
-            outputs = self.screen.others
-            if self.screen.is_full():
-                return True
-        for queue in outputs:
+        for queue in self.outputs:
             if queue.is_full:
                 return True
         return False
@@ -259,7 +248,7 @@ class Operator:
         Whoever lets it run though a queue is full gets one instant put out all the same.
         """
         outputs = self.outputs
-        only = outputs[0] if len(outputs) == 1 and self.screen is None else None
+        only = outputs[0] if len(outputs) == 1 else None
         held, self._held = self._held, None
         for batch in emission if held is None else chain((held,), emission):
             if self.failure is not None:
@@ -277,7 +266,7 @@ class Operator:
                     continue
             # What is put out so far ends just before the last instant, or the one of what is held.
             complete = int(batch.ts[-1] if self._held is None else self._held.ts[0]) - 1
-            for queue in outputs if self.screen is None else self.screen.others:
+            for queue in outputs:
                 if complete > queue.progress:
                     queue.progress = complete
             self.counters.stalls += 1
@@ -289,18 +278,14 @@ class Operator:
         """Put out what the queues have room for, and hold the rest; what was put out."""
         batch = self._fitting(batch)
         self.counters.elements_out += len(batch)
-        outputs = self.outputs
-        if self.screen is not None:
-            self.screen.put(batch)
-            outputs = self.screen.others
-        for queue in outputs:
+        for queue in self.outputs:
             queue.put(batch)
         return batch
 
     def _fitting(self, batch: Batch) -> Batch:
         """What the queues have room for; the rest is held. Where none has room for one, the first instant."""
         room = n = len(batch)
-        for queue in self.outputs if self.screen is None or not self.screen.fits(batch) else self.screen.others:
+        for queue in self.outputs:
             if not queue.has_room(batch):
                 room = min(room, queue.room(batch))
         if room == n:
@@ -315,7 +300,6 @@ class Operator:
         """The slice is done: tell the readers."""
         progress = self._until if self.failure is None else min(self._until, self.failure.ts - 1)
         self.progress = progress
-        # Filters behind a screen that are immediate need not know the time: nothing behind them does.
-        for queue in self.outputs if self.screen is None or not self.is_immediate else self.screen.others:
+        for queue in self.outputs:
             if progress > queue.progress:
                 queue.progress = progress

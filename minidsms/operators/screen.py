@@ -1,59 +1,54 @@
-"""Screens: one look at a batch for many filters that compare one of its columns with constants.
+"""Screen: one look at a row for all filters that compare columns of one operator with constants.
 
-Where many filters read one operator, each would evaluate its condition on every batch. A screen sorts the batch's
-values of the column once, finds by binary search the run of values that lie in each filter's interval, and hands a
-filter the rows of its run; a filter whose run is empty is not even visited.
+Where many filters read one operator, each would evaluate its condition on every batch. A screen stands between them
+and the operator. It looks a row up in the regions of the columns (`screens.asc`), finds all boxes that it lies in, and
+hands every filter its rows; a filter without rows is not visited. Queries that do nothing else than to show columns of
+such rows are folded into it (`screens.tail`).
 
 Invariant: a filter gets every row for which its condition is TRUE, or counts as failed (docs/semantics R4), in order;
-where its interval is all of its condition, it gets no other. docs/design, point 3; docs/sharing.md.
+where its box is all of its condition, it gets no other.  Lee and Lee 2012; docs/sharing.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column
-from minidsms.operators.operator import Operator
+from minidsms.elements import Batch, Int32Array, Int64Array
+from minidsms.kernels.screening import by_member
+from minidsms.operators.operator import Description, Operator
 from minidsms.operators.select import Select
 from minidsms.queues import Queue
+from minidsms.screens.answers import SharedAnswers, Subscription
+from minidsms.screens.box import Box
+from minidsms.screens.level import Found, Level
+from minidsms.screens.screening import Screening
+from minidsms.screens.tail import Tail
 
 FEWEST = 8
-"""Filters on one column of one operator below which each looks for itself."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The values [low, high] of a column that a condition lets through; NULL is not among them.
-
-    is_all: the condition says nothing else.  held: keeps a text's code from being given to another text.
-    """
-
-    column: int
-    low: int | float
-    high: int | float
-    is_all: bool
-    held: object = None
+"""Filters over one operator below which each looks for itself."""
+_MERGED = 4
+"""Levels are made one when there are more, or the later ones have a quarter of the boxes, or a quarter has gone."""
 
 
 class Woken:
-    """The operators behind screens that have been given something since the last rest, producers before consumers.
+    """The operators behind a screen that have been given something since the last rest, producers before consumers.
 
     behind: by the id of a filter's queue, the filter and all that reads it.
     """
 
-    def __init__(self, behind: Mapping[int, Sequence[Operator]]) -> None:
+    def __init__(self) -> None:
         self.operators: list[Operator] = []
-        self._behind = behind
+        self.behind: dict[int, Sequence[Operator]] = {}
         self._known: set[int] = set()
 
     def wake(self, queue: Queue) -> None:
         """A filter has been given something."""
         if id(queue) not in self._known:
             self._known.add(id(queue))
-            self.operators += self._behind[id(queue)]
+            self.operators += self.behind[id(queue)]
 
     def rest(self) -> None:
         """All has been done."""
@@ -62,116 +57,247 @@ class Woken:
             self.operators.clear()
 
 
-class _ColumnScreen:
-    """The filters on one column."""
+class _Member:
+    """A box. select: the filter that wants its rows, with its queue; else the box is that of folded queries."""
 
-    def __init__(self, column: int, selects: Sequence[Select], woken: Woken) -> None:
-        self._column = column
+    __slots__ = ("box", "level", "number", "place", "readers", "select", "slot")
+
+    def __init__(self, box: Box, number: int, slot: int, select: Select | None) -> None:
+        self.box = box
+        self.number = number
+        self.slot = slot
+        self.select = select
+        self.readers = 1
+        self.level: Level | None = None
+        self.place = 0
+
+
+class Screen(Operator):
+    """One operator's filters. woken: whom to tell of filters that are given something."""
+
+    name = "Screen"
+    is_stateless = True
+    acts_on_time = False
+
+    def __init__(self, producer: Operator, screening: Screening, woken: Woken) -> None:
+        queue = Queue(producer.schema, screening.settings["queue_size"])
+        queue.producer, queue.progress = producer, producer.progress
+        super().__init__((queue,), producer.schema, producer.is_fifo)
+        self.is_immediate = producer.is_immediate
+        self.progress = producer.progress
+        self.answers = SharedAnswers(producer.schema)
+        self.levels: list[Level] = []
+        self._screening = screening
         self._woken = woken
-        intervals = [s.interval for s in selects if s.interval is not None]
-        is_float = any(isinstance(i.low, float) for i in intervals)
-        dtype = np.float64 if is_float else np.int64
-        self._low = np.array([i.low for i in intervals], dtype)
-        self._high = np.array([i.high for i in intervals], dtype)
-        self._queues = [s.inputs[0] for s in selects]
-
-    def put(self, batch: Batch) -> list[Queue]:
-        """Hand out the rows; the queues that got some."""
-        values, rows = _sorted(batch.column(self._column))
-        first = np.searchsorted(values, self._low, "left")
-        last = np.searchsorted(values, self._high, "right")
-        given = []
-        for i in np.flatnonzero(last > first).tolist():
-            taken = rows[first[i] : last[i]]
-            part = batch if len(taken) == len(batch) else batch.take(np.sort(taken))
-            queue = self._queues[i]
-            queue.put(part)
-            self._woken.wake(queue)
-            given.append(queue)
-        return given
-
-
-def _sorted(column: Column) -> tuple[np.ndarray, np.ndarray]:
-    """The values that are not NULL, ascending, and their rows."""
-    if column.valid is None:
-        rows = np.argsort(column.values, kind="stable")
-        return column.values[rows], rows
-    there = np.flatnonzero(column.valid)
-    values = column.values[there]
-    order = np.argsort(values, kind="stable")
-    return values[order], there[order]
-
-
-class Screen:
-    """The filters that read one operator, by column. others: the operator's queues to which every batch goes."""
-
-    def __init__(self, producer: Operator, by_column: Mapping[int, Sequence[Select]], woken: Woken) -> None:
-        self._columns = [_ColumnScreen(column, selects, woken) for column, selects in by_column.items()]
-        self.selects = [select for selects in by_column.values() for select in selects]
-        screened = {id(select.inputs[0]) for select in self.selects}
-        self.others = [queue for queue in producer.outputs if id(queue) not in screened]
+        self._members: list[_Member | None] = []
+        self._free: list[int] = []
+        self._of_box: dict[Box, _Member] = {}
+        self._of_select: dict[int, _Member] = {}
+        self._fresh: list[_Member] = []
+        self._slots = np.empty(0, np.int64)
+        self._found = Found()
         self._given: list[Queue] = []
-        self._bound = min(select.inputs[0].bound for select in self.selects)
-        byte_bounds = [select.inputs[0].byte_bound for select in self.selects]
-        self._byte_bound = min((b for b in byte_bounds if b is not None), default=None)
+        self._grow: Any = None
 
-    def fits(self, batch: Batch) -> bool:
-        """Every filter surely has room for its part."""
+    # ---------------------------------------------------------------------------------------------------- members
+
+    @property
+    def producer(self) -> Operator:
+        """Whose rows it looks at."""
+        producer = self.inputs[0].producer
+        assert producer is not None
+        return producer
+
+    @property
+    def filters(self) -> int:
+        """Different filters behind it."""
+        return len(self._of_box) + len(self._of_select)
+
+    @property
+    def folded(self) -> int:
+        """Boxes of folded queries."""
+        return len(self._of_box)
+
+    @property
+    def selects(self) -> list[Select]:
+        """Those that are operators."""
+        return [m.select for m in self._of_select.values() if m.select is not None]
+
+    def fold(self, tail: Tail) -> Subscription:
+        """One more query that only shows columns; it gets what comes from now on."""
+        self._grow = tail.grow
+        member = self._of_box.get(tail.box)
+        if member is None:
+            member = self._of_box[tail.box] = self._added(tail.box, self.answers.add_slot(), None)
+        else:
+            member.readers += 1
+        return self.answers.subscribe(member.slot, tail.columns)
+
+    def unfold(self, tail: Tail, subscription: Subscription) -> list[Batch]:
+        """A folded query goes; the rows that waited for it."""
+        member = self._of_box[tail.box]
+        member.readers -= 1
+        if not member.readers:
+            del self._of_box[tail.box]
+            self._remove(member)
+        left = self.answers.leave(subscription)
+        if not member.readers:
+            self.answers.free_slot(member.slot)
+        return left
+
+    def keep(self, selects: Sequence[Select]) -> None:
+        """Let it be these filters that are operators; those that were and are not go."""
+        wanted = {id(select): select for select in selects}
+        for key in [k for k in self._of_select if k not in wanted]:
+            self._remove(self._of_select.pop(key))
+        for key, select in wanted.items():
+            if key not in self._of_select:
+                assert select.box is not None
+                self._of_select[key] = self._added(select.box, -1, select)
+        self.outputs = [select.inputs[0] for select in selects]
+        self._given = []
+
+    def settle(self) -> None:
+        """Build the tables of what has come. The engine is at rest."""
+        settings = self._screening.settings
+        self.inputs[0].limit(settings["queue_size"], settings["queue_bytes"])
+        if not self._fresh and not any(level.gone for level in self.levels):
+            return
+        young = sum(len(level.boxes) for level in self.levels[1:]) + len(self._fresh)
+        gone = sum(level.gone for level in self.levels)
+        if len(self.levels) >= _MERGED or _MERGED * max(young, gone) > self.filters:
+            self.levels = []
+            self._fresh = [member for member in self._members if member is not None]
+        fresh = [member for member in self._fresh if self._members[member.number] is member]
+        self._fresh = []
+        if fresh:
+            level = Level([m.box for m in fresh], [m.number for m in fresh], self.schema.types)
+            for place, member in enumerate(fresh):
+                member.level, member.place = level, place
+            self.levels.append(level)
+        self._slots = np.array([-1 if m is None else m.slot for m in self._members], np.int64)
+
+    def _added(self, box: Box, slot: int, select: Select | None) -> _Member:
+        number = self._free.pop() if self._free else len(self._members)
+        member = _Member(box, number, slot, select)
+        if number == len(self._members):
+            self._members.append(member)
+        else:
+            self._members[number] = member
+        self._fresh.append(member)
+        return member
+
+    def _remove(self, member: _Member) -> None:
+        self._members[member.number] = None
+        self._free.append(member.number)
+        if member.level is not None:
+            member.level.strike(member.place)
+
+    # ------------------------------------------------------------------------------------------------------- rows
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+        (batch,) = batches
+        if batch is None:
+            return
+        start = 0
+        while start < len(batch):
+            part = batch.slice(start, min(len(batch), start + self._room(batch)))
+            self._hand_out(part)
+            start += len(part)
+            yield part
+
+    def _room(self, batch: Batch) -> int:
+        """How many rows may go to every filter at once: their queues are empty."""
+        room = len(batch)
+        for queue in self.outputs:
+            room = min(room, queue.bound, queue.byte_limit // batch.row_nbytes)
+        return max(1, room)
+
+    def _hand_out(self, batch: Batch) -> None:
+        """Give every box its rows."""
+        found = self._found
+        found.count = 0
+        for level in self.levels:
+            level.run(batch, self._screening.dictionary, found)
+        if not found.count:
+            return
+        self.counters.elements_out += found.count
+        members, firsts, counts, rows = _by_member(found, len(self._members))
+        slots = self._slots[members]
+        if self._of_select:
+            for i in np.flatnonzero(slots < 0).tolist():
+                self._put(batch, int(members[i]), rows[firsts[i] : firsts[i] + counts[i]])
+            folded = slots >= 0
+            firsts, counts, slots = firsts[folded], counts[folded], slots[folded]
+            if not len(slots):
+                return
+        self._grow(self.answers.deliver(batch, rows, firsts, counts, slots))
+
+    def _put(self, batch: Batch, number: int, rows: Int32Array) -> None:
+        member = self._members[number]
+        assert member is not None and member.select is not None
+        queue = member.select.inputs[0]
+        queue.put(batch if len(rows) == len(batch) else batch.take(rows.astype(np.int64)))
+        self._given.append(queue)
+        self._woken.wake(queue)
+
+    def is_blocked(self) -> bool:
+        """Some filter has not taken what it was given."""
         self._given = [queue for queue in self._given if queue.size]
-        if self._given or len(batch) > self._bound:
-            return False
-        return self._byte_bound is None or len(batch) * batch.row_nbytes <= self._byte_bound
+        return bool(self._given)
 
-    def put(self, batch: Batch) -> None:
-        """Hand each filter its part; what goes to `others` is the operator's to put."""
-        for column in self._columns:
-            self._given += column.put(batch)
+    def _emit(self, emission: Iterable[Batch]) -> None:
+        """The rows have been handed out by `process`, part by part, each when there was room."""
+        for part in emission:
+            if self.is_blocked():
+                complete = int(part.ts[-1]) - 1
+                for queue in self.outputs:
+                    queue.progress = max(queue.progress, complete)
+                self.counters.stalls += 1
+                return
+        self._emission = None
+        self._complete()
 
-    def is_full(self) -> bool:
-        """Some filter has not made room."""
-        self._given = [queue for queue in self._given if queue.size]
-        return any(queue.is_full for queue in self._given)
+    def _complete(self) -> None:
+        """Filters that are immediate need not know the time: nothing behind them does."""
+        self.progress = self._until
+        if not self.is_immediate:
+            for queue in self.outputs:
+                queue.progress = max(queue.progress, self._until)
 
+    def synopses(self) -> tuple[SharedAnswers, ...]:
+        return (self.answers,)
 
-def screen(operators: Sequence[Operator]) -> tuple[list[Operator], Woken]:
-    """Put a screen before filters where many read one operator; take away what stood before them.
+    def describe(self) -> Description:
+        columns = {c for level in self.levels for c in level.constructs.columns}
+        detail = f"{self.filters:,} filters over {len(columns)} columns"
+        if self.levels:
+            detail += f", order {self.levels[0].sequence_text(self.schema.names)}"
+        return Description(self.name, detail, self.figures())
 
-    Returns the operators that are behind no screen, and who wakes those that are.
-    """
-    columns: dict[int, dict[int, list[Select]]] = {}
-    for operator in operators:
-        operator.screen = None
-        if isinstance(operator, Select):
-            operator.is_screened = False
-            if operator.interval is not None and operator.inputs[0].producer is not None:
-                by_column = columns.setdefault(id(operator.inputs[0].producer), {})
-                by_column.setdefault(operator.interval.column, []).append(operator)
-    worth = {
-        producer: {column: selects for column, selects in by_column.items() if len(selects) >= FEWEST}
-        for producer, by_column in columns.items()
-    }
-    if not any(worth.values()):
-        return list(operators), Woken({})
-    reader = {id(queue): operator for operator in operators for queue in operator.inputs}
-    screened = [s for by_column in worth.values() for selects in by_column.values() for s in selects]
-    behind = {id(select.inputs[0]): _behind(select, reader) for select in screened}
-    woken = Woken(behind)
-    for operator in operators:
-        if worth.get(id(operator)):
-            operator.screen = Screen(operator, worth[id(operator)], woken)
-    for select in screened:
-        select.is_screened = select.interval is not None and select.interval.is_all
-    asleep = {id(operator) for reading in behind.values() for operator in reading}
-    return [operator for operator in operators if id(operator) not in asleep], woken
+    def figures(self) -> dict[str, Any]:
+        """What its levels have counted."""
+        rows = sum(level.rows for level in self.levels)
+        if not rows:
+            return {}
+        first = self.levels[0]
+        return {
+            "columns_a_row": first.looked / max(1, first.rows),
+            "dropped": first.dropped / max(1, first.rows),
+            "nbytes": sum(level.constructs.nbytes for level in self.levels),
+        }
 
 
-def _behind(select: Select, reader: Mapping[int, Operator]) -> list[Operator]:
-    """The filter and all that reads it, nearer ones first."""
-    found: dict[int, Operator] = {id(select): select}
-    todo: list[Operator] = [select]
-    for operator in todo:
-        for queue in operator.outputs:
-            if id(reader[id(queue)]) not in found:
-                found[id(reader[id(queue)])] = reader[id(queue)]
-                todo.append(reader[id(queue)])
-    return list(found.values())
+def _by_member(found: Found, members: int) -> tuple[Int64Array, Int64Array, Int64Array, Int32Array]:
+    """(members that have rows, where their rows begin, how many they are, the rows)."""
+    n = found.count
+    if 4 * n < members:
+        order = np.argsort(found.members[:n], kind="stable")
+        numbers, firsts, counts = np.unique(found.members[:n][order], return_index=True, return_counts=True)
+        return numbers.astype(np.int64), firsts.astype(np.int64), counts.astype(np.int64), found.rows[:n][order]
+    starts = np.empty(members + 1, np.int64)
+    rows: Int32Array = np.empty(n, np.int32)
+    by_member(found.rows, found.members, n, starts, rows)
+    lengths: Int64Array = np.diff(starts)
+    given: Int64Array = np.flatnonzero(lengths)
+    return given, starts[given], lengths[given], rows

@@ -10,7 +10,8 @@ from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
 if TYPE_CHECKING:
-    from minidsms.operators.screen import Interval
+    from minidsms.operators.screen import Screen
+    from minidsms.screens.box import Box
     from minidsms.streamon.framework import Adaptation
     from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 
@@ -27,9 +28,6 @@ class Select(Operator):
     is_stateless = True
     acts_on_time = False
 
-    is_screened = False
-    """Only rows that satisfy the condition come."""
-
     def __init__(
         self,
         input: Queue,
@@ -37,11 +35,12 @@ class Select(Operator):
         explain: Explain,
         detail: str,
         is_fifo: bool,
-        interval: Interval | None = None,
+        box: Box | None = None,
     ) -> None:
-        """interval: what a screen may know of the condition."""
+        """box: what a screen may know of the condition."""
         super().__init__((input,), input.schema, is_fifo)
-        self.interval = interval
+        self.box = box
+        self.screen: Screen | None = None
         self._condition = condition
         self._explain = explain
         self._detail = detail
@@ -51,6 +50,7 @@ class Select(Operator):
         if batch is None:
             return
         if self.is_screened:
+            # Only rows that satisfy the condition come.
             yield batch
             return
         kept, failed = self._condition.run(batch)
@@ -61,6 +61,15 @@ class Select(Operator):
         elif len(kept):
             yield batch.take(kept)
 
+    @property
+    def is_screened(self) -> bool:
+        """A screen says all that the condition says."""
+        return self.screen is not None and self.box is not None and self.box.is_all
+
+    def stand_behind(self, screen: Screen | None) -> None:
+        """Be given only rows of the box from now on; None: all again."""
+        self.screen = screen
+
     def adaptations(self) -> tuple[Adaptation[Any], ...]:
         """See `minidsms.streamon.framework.Adaptive`."""
         return self._condition.adaptations()
@@ -68,4 +77,8 @@ class Select(Operator):
     def describe(self) -> Description:
         counters = self.counters
         selectivity = counters.elements_out / counters.elements_in if counters.elements_in else None
-        return Description(self.name, self._detail, {"selectivity": selectivity}, self._condition.describe())
+        parts = self._condition.describe()
+        if self.screen is not None and self.box is not None:
+            names = ", ".join(self.schema[c].name for c, _ in self.box.columns)
+            parts = (f"screened by {names}", *(() if self.is_screened else parts))
+        return Description(self.name, self._detail, {"selectivity": selectivity}, parts)

@@ -26,10 +26,10 @@ from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
 from minidsms.expressions import Context
 from minidsms.operators.operator import Operator
-from minidsms.operators.screen import Interval
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
 from minidsms.queues import Queue
+from minidsms.screens.box import Box
 from minidsms.streamon.forcing import ForcedSwitching
 from minidsms.streamon.k_mon.contracts import SharedByCopies
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
@@ -39,8 +39,8 @@ from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _OTHERS_OWN = {
-    Operator: ("outputs", "failures", "screen"),
-    Select: ("is_screened",),
+    Operator: ("outputs", "failures"),
+    Select: ("screen",),
     StreamSource: ("store", "reader", "own"),
     StreamStore: ("_readers", "_places"),
 }
@@ -49,7 +49,7 @@ _OTHERS_OWN = {
 _SAME = (
     int, float, complex, str, bytes, bool, type(None), range, type, enum.Enum, np.generic, np.dtype, FunctionType,
     BuiltinFunctionType, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
-    TextDictionary, RelationStore, ConstraintRegistry, SharedByCopies, Interval, StreaMon, Decision, ForcedSwitching,
+    TextDictionary, RelationStore, ConstraintRegistry, SharedByCopies, Box, StreaMon, Decision, ForcedSwitching,
 )  # fmt: skip
 
 
@@ -204,6 +204,8 @@ class _Memory:
                 object.__setattr__(made, name, self._users(held) if _is_users(value, name) else self.copy(held))
         if isinstance(value, Operator):
             made.outputs, made.failures = [], None
+        if isinstance(value, Select):
+            made.screen = None
         if isinstance(value, Registered):
             self._registered.append(made)
         if isinstance(value, StreamStore):

@@ -58,7 +58,7 @@ from minidsms.plan.n_way_joins import plan_key
 from minidsms.plan.reading import is_immediate, refers_to_store
 from minidsms.plan.reduced_joins import reduced_join
 from minidsms.plan.rules.expand_outer_joins import equal_pair
-from minidsms.plan.screening import interval_of
+from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind, shape_of
 from minidsms.queues import Queue
 from minidsms.settings import Settings
@@ -337,7 +337,7 @@ class PhysicalPlanner:
             return self._explain((condition,), batch, row)
 
         is_fifo = self._operator(node.input).is_fifo
-        return Select(self._queue(node.input), filters, explain, text, is_fifo, interval_of(condition, self._context))
+        return Select(self._queue(node.input), filters, explain, text, is_fifo, box_of(condition))
 
     def _project(self, node: bound.Project) -> Project:
         exprs = node.exprs

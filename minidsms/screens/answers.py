@@ -1,0 +1,277 @@
+"""The answers of folded queries: rows of one batch, held once, and per query the numbers of its rows.
+
+What a batch brings is a *delivery*: the columns that anybody shows, of the rows that anybody gets. A query's part of it
+is a *portion*: a run of row numbers. The portions of equal boxes are one, and each names the one before it, so that a
+query that is asked for its answers walks over its own and no others. Nothing is done per query when a batch comes.
+
+Invariant: a delivery stays until every query has taken its portion of it, or most of them have: then what is left is
+copied out for those that have not. So what is held never grows beyond four times what waits.  docs/sharing.md.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from minidsms.elements import Batch, Column, Int32Array, Int64Array, Schema, Type
+
+_SPARSE = 4
+"""A delivery of which less than one row in so many waits is copied out."""
+_LEAST = 4096
+"""Rows below which deliveries are not looked at for that."""
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """ts, columns (by the producer's numbers): of the rows.  parts: row numbers, portion after portion.
+
+    waiting: rows that queries have not taken.  end: the number of the portion behind its last.
+    """
+
+    ts: Int64Array
+    columns: dict[int, Column]
+    parts: Int32Array
+    waiting: int
+    end: int
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.ts.nbytes + self.parts.nbytes + sum(c.values.nbytes for c in self.columns.values()))
+
+
+class Subscription:
+    """One query's place among the answers of its box. columns: the producer's that it shows, in its order."""
+
+    __slots__ = ("_answers", "_before", "_kept", "_taken", "columns", "slot")
+
+    def __init__(self, answers: SharedAnswers, slot: int, columns: tuple[int, ...]) -> None:
+        self._answers = answers
+        self.slot = slot
+        self.columns = columns
+        self._taken = answers.next_portion
+        self._before = answers.total_of(slot)
+        self._kept: list[Batch] | None = None
+
+    @property
+    def results(self) -> int:
+        """Rows it has been given."""
+        return self._answers.total_of(self.slot) - self._before
+
+    @property
+    def is_waiting(self) -> bool:
+        """There are rows it has not taken."""
+        return self._kept is not None or self._answers.last_of(self.slot) >= self._taken
+
+    def take(self) -> list[Batch]:
+        """The rows since the last time, oldest first."""
+        found = self._kept or []
+        self._kept = None
+        found += self._answers.portions_since(self.slot, self._taken, self.columns)
+        self._taken = self._answers.next_portion
+        return found
+
+    def waiting(self) -> tuple[int, int]:
+        """(rows, bytes) that wait."""
+        own = sum(len(b) for b in self._kept or ())
+        n = own + self._answers.count_since(self.slot, self._taken)
+        return n, 8 * n * (1 + len(self.columns))
+
+    def set_aside(self) -> None:
+        """Copy out what waits, so that others' rows beside it need not be held."""
+        if self._answers.last_of(self.slot) >= self._taken:
+            self._kept = self.take()
+
+    @property
+    def kept(self) -> Sequence[Batch]:
+        """What has been copied out and waits."""
+        return self._kept or ()
+
+
+class SharedAnswers:
+    """Those of one screen. A slot belongs to a box; `readers` of it have a `Subscription`."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._deliveries: deque[_Delivery] = deque()
+        self._portions = np.zeros((3, 1024), np.int64)  # the portion of the slot before it, first row, rows
+        self._first = 0
+        self.next_portion = 0
+        self._last = np.full(64, -1, np.int64)
+        self._totals = np.zeros(64, np.int64)
+        self._readers = np.zeros(64, np.int64)
+        self._free: list[int] = []
+        self._slots = 0
+        self._held = self._waiting = 0
+        self._shown: dict[int, int] = {}
+        self.subscriptions: dict[int, Subscription] = {}
+
+    # ------------------------------------------------------------------------------------------------------ slots
+
+    def add_slot(self) -> int:
+        """A slot for one more box."""
+        if self._free:
+            slot = self._free.pop()
+            self._last[slot] = -1
+            return slot
+        if self._slots == len(self._last):
+            self._last = np.concatenate([self._last, np.full(self._slots, -1, np.int64)])
+            self._totals = np.concatenate([self._totals, np.zeros(self._slots, np.int64)])
+            self._readers = np.concatenate([self._readers, np.zeros(self._slots, np.int64)])
+        self._slots += 1
+        return self._slots - 1
+
+    def free_slot(self, slot: int) -> None:
+        """Nobody reads it any more."""
+        self._free.append(slot)
+
+    def subscribe(self, slot: int, columns: tuple[int, ...]) -> Subscription:
+        """One more reader of a slot, from the next batch on."""
+        subscription = Subscription(self, slot, columns)
+        self._readers[slot] += 1
+        for column in columns:
+            self._shown[column] = self._shown.get(column, 0) + 1
+        self.subscriptions[id(subscription)] = subscription
+        return subscription
+
+    def leave(self, subscription: Subscription) -> list[Batch]:
+        """A reader goes; the rows it had not taken."""
+        left = subscription.take()
+        del self.subscriptions[id(subscription)]
+        self._readers[subscription.slot] -= 1
+        for column in subscription.columns:
+            self._shown[column] -= 1
+            if not self._shown[column]:
+                del self._shown[column]
+        return left
+
+    def last_of(self, slot: int) -> int:
+        """The number of the slot's last portion."""
+        return int(self._last[slot])
+
+    def total_of(self, slot: int) -> int:
+        """Rows the slot has ever been given."""
+        return int(self._totals[slot])
+
+    # ------------------------------------------------------------------------------------------------------- rows
+
+    def deliver(
+        self, batch: Batch, parts: Int32Array, firsts: Int64Array, counts: Int64Array, slots: Int64Array
+    ) -> int:
+        """Rows of a batch for slots: slots[i] gets parts[firsts[i]:firsts[i] + counts[i]]; the bytes then held.
+
+        Every slot at most once.  O(rows + slots), whoever reads them.
+        """
+        n = len(slots)
+        due = int(counts @ self._readers[slots])
+        wanted = np.zeros(len(batch), np.bool_)
+        wanted[parts] = True
+        rows = np.flatnonzero(wanted)
+        shown = list(self._shown)
+        if len(rows) == len(batch):
+            ts, columns = batch.ts.copy(), [_own(batch.column(c)) for c in shown]
+        else:
+            parts = (np.cumsum(wanted, dtype=np.int32) - np.int32(1))[parts]
+            ts, columns = batch.ts[rows], batch.columns_at(shown, rows)
+        portions = self._room(n)
+        portions[0] = self._last[slots]
+        portions[1] = firsts
+        portions[2] = counts
+        self._last[slots] = np.arange(self.next_portion, self.next_portion + n)
+        self._totals[slots] += counts
+        self.next_portion += n
+        delivery = _Delivery(ts, dict(zip(shown, columns)), parts, due, self.next_portion)
+        self._deliveries.append(delivery)
+        self._held += int(counts.sum())
+        self._waiting += due
+        if self._held > _LEAST and self._waiting * _SPARSE < self._held:
+            self._set_aside()
+        return delivery.nbytes
+
+    def portions_since(self, slot: int, start: int, columns: Sequence[int]) -> list[Batch]:
+        """The slot's rows from portion `start` on, oldest first, taken for one reader."""
+        chain = self._chain(slot, start)
+        batches = []
+        deliveries = iter(self._deliveries)
+        delivery: _Delivery | None = None
+        for portion in reversed(chain):
+            while delivery is None or delivery.end <= portion:
+                delivery = next(deliveries)
+            _, first, count = self._portions[:, portion - self._first].tolist()
+            rows = delivery.parts[first : first + count]
+            batches.append(Batch(delivery.ts[rows], None, [delivery.columns[c].take(rows) for c in columns]))  # type: ignore[arg-type]
+            delivery.waiting -= count
+            self._waiting -= count
+        self._drop_taken()
+        return batches
+
+    def count_since(self, slot: int, start: int) -> int:
+        """How many rows those are; they stay."""
+        return sum(int(self._portions[2, p - self._first]) for p in self._chain(slot, start))
+
+    def _chain(self, slot: int, start: int) -> list[int]:
+        """The slot's portions from `start` on, newest first."""
+        found = []
+        portion = int(self._last[slot])
+        start = max(start, self._first)
+        while portion >= start:
+            found.append(portion)
+            portion = int(self._portions[0, portion - self._first])
+        return found
+
+    def _room(self, n: int) -> Int64Array:
+        """Where the next n portions stand."""
+        used = self.next_portion - self._first
+        if used + n > self._portions.shape[1]:
+            grown = np.zeros((3, 2 * (used + n)), np.int64)
+            grown[:, :used] = self._portions[:, :used]
+            self._portions = grown
+        return self._portions[:, used : used + n]
+
+    def _drop_taken(self) -> None:
+        """Forget the oldest deliveries that everybody has taken, and their portions."""
+        end = self._first
+        while self._deliveries and not self._deliveries[0].waiting:
+            gone = self._deliveries.popleft()
+            self._held -= len(gone.parts)
+            end = gone.end
+        if not self._deliveries:
+            self._first = self.next_portion
+        elif end - self._first > (self.next_portion - self._first) // 2:
+            left = self.next_portion - end
+            self._portions[:, :left] = self._portions[:, end - self._first : self.next_portion - self._first].copy()
+            self._first = end
+
+    def _set_aside(self) -> None:
+        """Copy out what still waits: most of what is held has been taken."""
+        for subscription in list(self.subscriptions.values()):
+            subscription.set_aside()
+        self._drop_taken()
+
+    # --------------------------------------------------------------------------------------------------- a synopsis
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that wait, and of the tables."""
+        tables = self._portions.nbytes + self._last.nbytes + self._totals.nbytes + self._readers.nbytes
+        kept = sum(len(b) * b.row_nbytes for s in self.subscriptions.values() for b in s.kept)
+        return tables + kept + sum(d.nbytes for d in self._deliveries)
+
+    def live_codes(self) -> Iterator[Int64Array]:
+        """The TEXT codes of the rows that wait."""
+        texts = {i for i, type_ in enumerate(self._schema.types) if type_ is Type.TEXT}
+        for delivery in self._deliveries:
+            for column in texts & delivery.columns.keys():
+                yield delivery.columns[column].words()
+        for subscription in self.subscriptions.values():
+            for batch in subscription.kept:
+                for i, column in enumerate(subscription.columns):
+                    if column in texts:
+                        yield batch.column(i).words()
+
+
+def _own(column: Column) -> Column:
+    """The column in arrays of its own: what is delivered outlives the ring it may be a view of."""
+    return Column(column.values.copy(), None if column.valid is None else column.valid.copy())

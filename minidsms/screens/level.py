@@ -1,0 +1,88 @@
+"""A level of a screen: boxes whose constructs were built together, and the kernel's run over rows.
+
+A screen has few levels, as a log-structured merge tree has: boxes that come later stand in a small level of their own
+until there are enough of them, and those that go are only struck out. So what comes and goes costs what it is.
+
+Invariant: `members` maps a bit of the bitmaps to the number of its member, -1 where it has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Listed
+
+import numpy as np
+
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Batch, Int32Array, Type
+from minidsms.kernels.screening import DROPPED, FOUND, LOOKED, MICRO, ROW, screen_rows
+from minidsms.screens.asc import Constructs
+from minidsms.screens.box import Box
+from minidsms.screens.sequence import Sequence
+
+
+class Found:
+    """Pairs (row, member) that kernels write; grows as it must."""
+
+    def __init__(self) -> None:
+        self.rows: Int32Array = np.empty(1024, np.int32)
+        self.members: Int32Array = np.empty(1024, np.int32)
+        self.count = 0
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many more; what is there stays."""
+        if self.count + room > len(self.rows):
+            size = max(2 * len(self.rows), self.count + room)
+            rows, members = np.empty(size, np.int32), np.empty(size, np.int32)
+            rows[: self.count], members[: self.count] = self.rows[: self.count], self.members[: self.count]
+            self.rows, self.members = rows, members
+
+
+class Level:
+    """Some of the boxes of a screen. numbers: the members' numbers in the screen."""
+
+    def __init__(self, boxes: Listed[Box], numbers: Listed[int], types: Listed[Type]) -> None:
+        self.constructs = Constructs(boxes, types)
+        self.boxes = list(boxes)
+        self.members = np.array(numbers, np.int32)
+        self.gone = 0
+        self.rows = self.looked = self.dropped = self.micro = 0
+        self._scratch = (
+            np.zeros(self.constructs.bits.shape[1], np.uint64),
+            np.full(len(self.constructs.columns), -1, np.int64),
+            self.members,
+        )
+        self.sequence = Sequence(tuple(range(len(self.constructs.columns))))
+        self._sequence = self.sequence.arrays(len(self.constructs.bits))
+
+    def follow(self, sequence: Sequence) -> None:
+        """Look at columns in this order from now on."""
+        self.sequence = sequence
+        self._sequence = sequence.arrays(len(self.constructs.bits))
+
+    def sequence_text(self, names: Listed[str]) -> str:
+        """The order of the columns. names: the producer's."""
+        return self.sequence.text([names[c] for c in self.constructs.columns])
+
+    def strike(self, place: int) -> None:
+        """The box at a place has gone."""
+        self.members[place] = -1
+        self.gone += 1
+
+    def run(self, batch: Batch, dictionary: TextDictionary, found: Found) -> None:
+        """Add the pairs of a batch to those found."""
+        keys, present = self.constructs.keys(batch, dictionary)
+        state = np.zeros(5, np.int64)
+        state[FOUND] = found.count
+        self._scratch[1][:] = -1
+        found.reserve(4 * len(batch) + len(self.members))
+        while True:
+            pairs = found.rows, found.members
+            screen_rows(keys, present, self.constructs.arrays, self._sequence, self._scratch, pairs, state)
+            found.count = int(state[FOUND])
+            if state[ROW] == len(batch):
+                break
+            found.reserve(max(len(self.members), found.count))
+        self.rows += len(batch)
+        self.looked += int(state[LOOKED])
+        self.dropped += int(state[DROPPED])
+        self.micro += int(state[MICRO])

@@ -1,0 +1,23 @@
+"""What screens share of a connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minidsms.dictionary import TextDictionary
+from minidsms.settings import Settings
+from minidsms.streamon.stream_monitor import StreaMon
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What screens need of a connection."""
+
+    dictionary: TextDictionary
+    settings: Settings
+    streamon: StreaMon
+
+    @property
+    def is_on(self) -> bool:
+        """Filters may be put behind screens."""
+        return bool(self.settings["screening"] != "off")
