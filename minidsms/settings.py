@@ -102,6 +102,14 @@ def _at_least(least: int) -> Callable[[Any], int]:
     return check
 
 
+def _buckets(value: Any) -> int:
+    from minidsms.streamon.content_routing.classifiers import MOST_BUCKETS
+
+    if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= MOST_BUCKETS:
+        raise ValueError(f"give a whole number from 2 to {MOST_BUCKETS}")
+    return value
+
+
 def _optional_ticks(value: Any) -> int | None:
     if value is None or str(value).lower() == "none":
         return None
@@ -196,6 +204,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("k_mon_growth", None, _optional_growth, "c: so many times k is watched; none: as the constraint likes"),
         Setting("k_mon_threshold", 50_000, _at_least(0), "a greater k counts as infinite, of monitors to come"),
         Setting("join_plan", "mjoin", _join_plan, "how n-way joins of queries to come are planned"),
+        Setting(
+            "routing",
+            "off",
+            _one_of("off", "auto"),
+            "different orders of filters for tuples of different content, of queries to come",
+        ),
+        Setting("routing_buckets", 24, _buckets, "classes that an attribute tells apart, NULL among them"),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
         Setting("caching", "off", _one_of("off", "prefix", "global"), "caches in joins, of queries to come"),

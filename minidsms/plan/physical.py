@@ -62,6 +62,7 @@ from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind, shape_of
 from minidsms.queues import Queue
 from minidsms.settings import Settings
+from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
@@ -331,13 +332,19 @@ class PhysicalPlanner:
     def _select(self, node: bound.Filter) -> Select:
         condition = node.condition
         text = print_expression(condition)
-        filters = Conjunction(filters_of(condition, self._context), f"Select {text}", self._streamon)
+        filters = Conjunction(
+            filters_of(condition, self._context), f"Select {text}", self._streamon, self._attributes(node.input.schema)
+        )
 
         def explain(batch: Batch, row: int) -> str:
             return self._explain((condition,), batch, row)
 
         is_fifo = self._operator(node.input).is_fifo
         return Select(self._queue(node.input), filters, explain, text, is_fifo, box_of(condition))
+
+    def _attributes(self, schema: Schema) -> Attributes:
+        """By which the tuples of a Select may be told apart."""
+        return Attributes(schema, self._context.dictionary, self._context.tick_ns)
 
     def _project(self, node: bound.Project) -> Project:
         exprs = node.exprs
@@ -507,7 +514,7 @@ class PhysicalPlanner:
         return ProbingSelect(
             self._queue(node.input),
             [self._queue(probe.right) for probe in node.probes],
-            Conjunction([*filters, *probes], f"Select {text}", self._streamon),
+            Conjunction([*filters, *probes], f"Select {text}", self._streamon, self._attributes(node.schema)),
             probes,
             explain,
             text,

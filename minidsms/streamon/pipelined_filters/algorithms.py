@@ -34,10 +34,24 @@ def check_size(name: str, n: int) -> None:
 
 
 @dataclass(frozen=True)
+class RoutingOptions:
+    """mode: off, auto or content.  buckets: d of a classifier."""
+
+    mode: str
+    buckets: int
+
+    @classmethod
+    def of(cls, settings: SettingValues) -> RoutingOptions:
+        """Read the settings."""
+        return cls(str(settings["routing"]), int(settings["routing_buckets"]))
+
+
+@dataclass(frozen=True)
 class OrderingOptions:
     """How the filters of a query are ordered: the settings as they are when it is registered.
 
     rate, window, alpha: None takes the algorithm's.  logs_plans: orders come back with the conditions they were for.
+    routing: how tuples are routed by their content.
     """
 
     algorithm: str
@@ -47,6 +61,7 @@ class OrderingOptions:
     seed: int
     measures_time: bool
     logs_plans: bool
+    routing: RoutingOptions
 
     @classmethod
     def of(cls, settings: SettingValues) -> OrderingOptions:
@@ -59,6 +74,7 @@ class OrderingOptions:
             int(settings["seed"]),
             settings["cost_model"] == "measured",
             settings["plan_logging"] == "on",
+            RoutingOptions.of(settings),
         )
 
     def algorithm_over(self, n: int, order: Order) -> OrderingAlgorithm:

@@ -18,19 +18,22 @@ from minidsms.elements import Int64Array
 from minidsms.expressions.filter_tests import has_kernels
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import CHUNK, Tuples, chunk_of, settle
+from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.pipelined_filters.pipeline import FilterPipeline
 from minidsms.streamon.stream_monitor import StreaMon
 
 
 class Conjunction:
-    """The filters of one Select. operator: how the plan log names it."""
+    """The filters of one Select. operator: how the plan log names it.  attributes: of the tuples."""
 
-    def __init__(self, filters: Sequence[TupleFilter], operator: str, streamon: StreaMon) -> None:
+    def __init__(
+        self, filters: Sequence[TupleFilter], operator: str, streamon: StreaMon, attributes: Attributes | None = None
+    ) -> None:
         self._pipelines: list[FilterPipeline] = []
         first = 0
         for part in _pipelines(filters):
-            self._pipelines.append(FilterPipeline(part, operator, streamon, first))
+            self._pipelines.append(FilterPipeline(part, operator, streamon, first, attributes))
             first += len(part)
         self._use_kernels = False
 

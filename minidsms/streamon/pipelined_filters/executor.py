@@ -1,12 +1,14 @@
-"""The Executor of pipelined filters: runs them in the present order, each on what those before it let pass.
+"""The Executor of pipelined filters: runs them in the present order, each on what those before it let pass; or, with
+routes, each class of tuples in the order of its own.
 
-Invariant: the plan is a permutation of the filters' numbers; which rows come out does not depend on it
-(docs/semantics R4).  Babu 2005, figure 4.1.
+Invariant: every order is a permutation of the filters' numbers; which rows come out depends neither on it nor on the
+routes (docs/semantics R4).  Babu 2005, figure 4.1; Content-Based Routing, section 4.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
 from minidsms.compile_time import wall_ns
@@ -14,60 +16,117 @@ from minidsms.elements import Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import narrow_by
 from minidsms.expressions.value import Frame
+from minidsms.streamon.content_routing.attributes import Attributes
+from minidsms.streamon.content_routing.random_routes import random_routes
+from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_order
 from minidsms.streamon.contracts import Order
 
 
+@dataclass
+class Part:
+    """Tuples that take one order. reached: (n + 1,) how many reached each place, and the end, since the plan runs."""
+
+    order: Order
+    reached: list[int]
+
+    @classmethod
+    def of(cls, order: Order) -> Part:
+        """Of an order, nothing counted."""
+        return cls(order, [0] * (len(order) + 1))
+
+
 class FilterExecutor:
-    """filters: by number.  reached: (n + 1,) tuples that reached each place of the present order, and its end, since it
-    is the order. time_ns, tuples, evaluations: since the beginning.  first: filters of the condition before these.
+    """filters: by number.  attributes: of the tuples, None where they are never routed.  parts: with routes one for
+    each order, then the one of tuples that are not divided; else this one only.
+
+    time_ns, tuples, evaluations: since the beginning.  first: filters of the condition before these.
     """
 
-    def __init__(self, filters: Sequence[TupleFilter], measures_time: bool, first: int = 0) -> None:
+    def __init__(
+        self,
+        filters: Sequence[TupleFilter],
+        measures_time: bool,
+        first: int = 0,
+        attributes: Attributes | None = None,
+    ) -> None:
         self.filters = tuple(filters)
         self.first = first
-        self.reached = [0] * (len(self.filters) + 1)
         self.time_ns = 0
         self.tuples = 0
         self.evaluations = 0
         self._measures_time = measures_time
-        self._plan: Order = tuple(range(len(self.filters)))
+        self._attributes = attributes
+        self._plan: FilterPlan = tuple(range(len(self.filters)))
+        self.parts: tuple[Part, ...] = (Part.of(usual_order(self._plan)),)
 
     @property
-    def plan(self) -> Order:
-        """The order."""
+    def plan(self) -> FilterPlan:
+        """The order, or the routes."""
         return self._plan
 
-    def switch(self, plan: Order) -> None:
-        """Take another order."""
-        self.evaluations += sum(self.reached[:-1])
-        self._plan = tuple(plan)
-        self.reached = [0] * len(self.reached)
+    def switch(self, plan: FilterPlan) -> None:
+        """Take another order, or other routes."""
+        self.evaluations += self._evaluations_of_plan()
+        self._plan = plan if isinstance(plan, Routes) else tuple(plan)
+        routed = plan.orders if isinstance(plan, Routes) else ()
+        self.parts = tuple(Part.of(order) for order in (*routed, usual_order(self._plan)))
 
     def is_legal(self, plan: object) -> bool:
-        """Any permutation is."""
-        return isinstance(plan, tuple) and sorted(plan) == list(range(len(self.filters)))
+        """Any permutation is, and any routes by attributes of the tuples through permutations."""
+        if not isinstance(plan, Routes):
+            return isinstance(plan, tuple) and sorted(plan) == list(range(len(self.filters)))
+        attributes = self._attributes
+        return (
+            attributes is not None
+            and plan.is_whole
+            and all(attributes.has(each) for each in plan.classifiers)
+            and all(self.is_legal(order) for order in (plan.order, *plan.orders))
+        )
 
-    def random_plan(self, rng: Random) -> Order:
-        """Any permutation."""
-        order = list(range(len(self.filters)))
-        rng.shuffle(order)
-        return tuple(order)
+    def random_plan(self, rng: Random) -> FilterPlan:
+        """Any permutation; one time in two, where tuples can be told apart, random routes."""
+        n = len(self.filters)
+        if n > 1 and self._attributes is not None and self._attributes.readings() and rng.random() < 0.5:
+            return random_routes(n, self._attributes, rng)
+        return tuple(rng.sample(range(n), n))
 
-    def plan_text(self, plan: Order) -> str:
-        """F2, F1, F3: the filters by number, counted from 1 as in the query."""
+    def plan_text(self, plan: FilterPlan) -> str:
+        """F2, F1, F3: the filters by number, counted from 1 as in the query; or what routes go by."""
+        if isinstance(plan, Routes):
+            names = ", ".join(map(str, plan.classifiers))
+            return f"by {names}: {len(plan.orders)} order{'s' if len(plan.orders) > 1 else ''}"
         return ", ".join(f"F{self.first + number + 1}" for number in plan)
 
     def spent(self) -> tuple[float, int]:
         """Nanoseconds, or filters evaluated where time is not measured, and tuples."""
-        units = self.time_ns if self._measures_time else self.evaluations + sum(self.reached[:-1])
+        units = self.time_ns if self._measures_time else self.evaluations + self._evaluations_of_plan()
         return float(units), self.tuples
+
+    def _evaluations_of_plan(self) -> int:
+        return sum(sum(part.reached[:-1]) for part in self.parts)
 
     def run(
         self, frame: Frame, rows: Int64Array | None, use_kernels: bool
     ) -> tuple[Int64Array | None, Int64Array | None]:
-        """As `narrow_by`, in the present order."""
+        """As `narrow_by`, by the present plan."""
         start = wall_ns()
-        result = narrow_by(self.filters, self._plan, frame, rows, use_kernels, self.reached)
+        in_question = frame.n if rows is None else len(rows)
+        plan = self._plan
+        if isinstance(plan, Routes) and in_question >= plan.least:
+            result = self._run_routed(plan, frame, rows, use_kernels)
+        else:
+            part = self.parts[-1]
+            result = narrow_by(self.filters, part.order, frame, rows, use_kernels, part.reached)
         self.time_ns += wall_ns() - start
-        self.tuples += frame.n if rows is None else len(rows)
+        self.tuples += in_question
         return result
+
+    def _run_routed(
+        self, routes: Routes, frame: Frame, rows: Int64Array | None, use_kernels: bool
+    ) -> tuple[Int64Array | None, Int64Array | None]:
+        from minidsms.streamon.content_routing.dividing import divided, narrow_by_routes
+
+        assert self._attributes is not None
+        chosen = divided(routes, self._attributes, frame, rows)
+        parts = [(self.parts[i].order, part, self.parts[i].reached) for i, part in chosen]
+        return narrow_by_routes(self.filters, parts, frame, use_kernels)

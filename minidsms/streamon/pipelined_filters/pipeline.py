@@ -13,7 +13,11 @@ from minidsms.compile_time import wall_ns
 from minidsms.elements import Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
-from minidsms.streamon.contracts import Order
+from minidsms.streamon.content_routing.attributes import Attributes
+from minidsms.streamon.content_routing.reoptimizer import RoutedReoptimizer
+from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_order
+from minidsms.streamon.content_routing.sample import Sample
+from minidsms.streamon.contracts import Evaluate
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
@@ -30,18 +34,32 @@ WORTH_NS = 50_000_000
 """... or time spent in the filters, where they are dear."""
 SHARE = 0.01
 """Of the time spent in the filters, what profiling takes where nothing has changed."""
+SAMPLED = 4096
+"""Tuples that tell of classes."""
+BURST = 2048
+"""Of them, what is profiled at once where routing may pay."""
 
 
 class FilterPipeline:
-    """filters: those that may be evaluated in any order among each other.  first: filters of the condition before."""
+    """filters: those that may be evaluated in any order among each other.  first: filters of the condition before.
+    attributes: of the tuples, None where they are never routed.
+    """
 
-    def __init__(self, filters: Sequence[TupleFilter], operator: str, streamon: StreaMon, first: int = 0) -> None:
+    def __init__(
+        self,
+        filters: Sequence[TupleFilter],
+        operator: str,
+        streamon: StreaMon,
+        first: int = 0,
+        attributes: Attributes | None = None,
+    ) -> None:
         self._options = OrderingOptions.of(streamon.settings)
         check_size(self._options.algorithm, len(filters))
-        self.executor = FilterExecutor(filters, self._options.measures_time, first)
+        self._attributes = None if self._options.routing.mode == "off" else attributes
+        self.executor = FilterExecutor(filters, self._options.measures_time, first, self._attributes)
         self._costs = FilterCosts(filters, self._options.measures_time)
         static = Static(len(filters))
-        self.adaptation: Adaptation[Order] = Adaptation(
+        self.adaptation: Adaptation[FilterPlan] = Adaptation(
             "filter ordering",
             operator,
             self.executor,
@@ -53,7 +71,8 @@ class FilterPipeline:
         self._can_adapt = len(filters) > 1 and self._options.algorithm != "static"
         self._schedule: SamplingSchedule | None = None
         self._profiler: FilterProfiler | None = None
-        self._drop_rates = DropRates(len(filters))
+        self._routing: RoutedReoptimizer | None = None
+        self._drop_rates: tuple[DropRates, ...] = ()
 
     def run(
         self, frame: Frame, rows: Int64Array | None, instant: int, use_kernels: bool
@@ -72,9 +91,27 @@ class FilterPipeline:
                 self.profiling_ns += wall_ns() - start
         result = self.executor.run(frame, rows, use_kernels)
         self.adaptation.passed(entering, instant)
-        if schedule is not None and self._drop_rates.have_changed(self.executor.plan, self.executor.reached):
-            schedule.hurry()
+        if schedule is not None:
+            self._notice(schedule, entering, instant)
         return result
+
+    def _notice(self, schedule: SamplingSchedule, entering: int, instant: int) -> None:
+        """A chunk has passed: have the streams changed, is it time to look for routes?"""
+        routing = self._routing
+        if self._has_changed() and schedule.hurry() and routing is not None:
+            routing.forget()
+        if routing is not None and routing.seen(entering, self.executor.time_ns):
+            start = wall_ns()
+            self.adaptation.reconsider(instant)
+            self.profiling_ns += wall_ns() - start
+
+    def _has_changed(self) -> bool:
+        """Some order's filters drop more or less than they did."""
+        parts = self.executor.parts
+        if len(parts) != len(self._drop_rates):
+            self._drop_rates = tuple(DropRates(len(self.executor.filters)) for _ in parts)
+        changed = [rates.have_changed(part.order, part.reached) for rates, part in zip(self._drop_rates, parts)]
+        return any(changed)
 
     def _is_affordable(self) -> bool:
         """Profiling has taken its share of the time at most. Where time is not measured, it keeps to its plan."""
@@ -95,22 +132,42 @@ class FilterPipeline:
 
     def _begin(self) -> None:
         options, filters = self._options, self.executor.filters
-        algorithm = options.algorithm_over(len(filters), self.executor.plan)
-        self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs)
-        self.adaptation.reoptimizer = OrderReoptimizer(options.algorithm, algorithm)
+        algorithm = options.algorithm_over(len(filters), usual_order(self.executor.plan))
+        ordering = OrderReoptimizer(options.algorithm, algorithm)
         rate = algorithm.default_rate if options.rate is None else options.rate
         burst = algorithm.default_window if options.window is None else options.window
+        sample = None
+        if self._attributes is not None and algorithm.wanted().evaluate is Evaluate.ALL:
+            sample = Sample(len(filters), self._attributes, SAMPLED)
+            burst = max(burst, BURST) if options.window is None else burst
+            self._routing = RoutedReoptimizer(
+                ordering, sample, self._costs, options.routing.buckets, options.measures_time
+            )
+        self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs, sample)
+        self.adaptation.reoptimizer = self._routing or ordering
         self._schedule = SamplingSchedule(rate, options.rate is not None, burst, options.seed)
 
     def describe(self) -> tuple[str, ...]:
-        """A line per filter, in the present order: what it drops of what reaches it, and what it costs."""
+        """What tuples are routed by; then a line per filter: what it drops of what reaches it, and what it costs."""
         executor = self.executor
-        lines = []
-        for place, number in enumerate(executor.plan):
-            before, after = executor.reached[place], executor.reached[place + 1]
+        plan = executor.plan
+        lines = list(self._route_lines(plan)) if isinstance(plan, Routes) else []
+        for number in usual_order(plan):
+            before = after = 0
+            for part in executor.parts:
+                place = part.order.index(number)
+                before, after = before + part.reached[place], after + part.reached[place + 1]
             figures = [f"drops {100 * (1 - after / before):.1f} % of {before:,}" if before else "reached by none"]
             cost = self._costs.values[number]
             if self._can_adapt and cost == cost:
                 figures.append(f"{cost:.1f} ns" if self._options.measures_time else f"cost {cost:g}")
             lines.append(f"F{executor.first + number + 1} {executor.filters[number].text}   [{'; '.join(figures)}]")
         return tuple(lines)
+
+    def _route_lines(self, routes: Routes) -> tuple[str, ...]:
+        executor = self.executor
+        tuples = sum(part.reached[0] for part in executor.parts)
+        shares = sorted(((part.reached[0], executor.plan_text(part.order)) for part in executor.parts), reverse=True)
+        told = [f"{text} [{100 * count / tuples:.1f} %]" for count, text in shares if count]
+        names = ", ".join(map(str, routes.classifiers))
+        return (f"routed by {names}, {len(routes.orders)} orders: {'; '.join(told)}",)

@@ -1,7 +1,8 @@
 """The Profiler of pipelined filters: makes profile tuples in bulk.
 
 A profile tuple is a sampled tuple that some filter drops, with what the other filters say of it, as far as the
-ordering algorithm asks. Invariant: the samples are evaluated apart from the tuples' own way through the filters, and
+ordering algorithm asks. Where tuples may be routed by content, all that were sampled are kept apart with their
+attributes. Invariant: the samples are evaluated apart from the tuples' own way through the filters, and
 change nothing there.  Babu 2005, section 4.3.1, figure 4.3; 4.4 and 4.6 for what Sweep and LocalSwaps leave out.
 """
 
@@ -16,18 +17,28 @@ from minidsms.compile_time import wall_ns
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
+from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm, Wanted
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 
 
 class FilterProfiler:
-    """profiled: tuples evaluated for the profile since the beginning."""
+    """profiled: tuples evaluated for the profile since the beginning.  sample: takes them all, if there is one; the
+    algorithm then asks for all filters.
+    """
 
-    def __init__(self, filters: Sequence[TupleFilter], algorithm: OrderingAlgorithm, costs: FilterCosts) -> None:
+    def __init__(
+        self,
+        filters: Sequence[TupleFilter],
+        algorithm: OrderingAlgorithm,
+        costs: FilterCosts,
+        sample: Sample | None = None,
+    ) -> None:
         self.profiled = 0
         self._filters = filters
         self._algorithm = algorithm
         self._costs = costs
+        self._sample = sample
 
     def statistics(self) -> Mapping[str, Any]:
         """Order, conditional drop rates and costs by place, tuples in the window."""
@@ -48,6 +59,8 @@ class FilterProfiler:
         self._costs.calibrate(frame, rows, use_kernels)
         part = frame.subset(sampled if rows is None else rows[sampled])
         drops = self._evaluate(part, algorithm.wanted(), algorithm.order, use_kernels)
+        if self._sample is not None:
+            self._sample.take(part, drops)
         dropped = drops[drops.any(axis=1)]
         if len(dropped):
             algorithm.observe(dropped, self._costs.values)

@@ -6,7 +6,8 @@ reach the last places, and what is known of them changes with every profile.  Ba
 
 from __future__ import annotations
 
-from minidsms.streamon.contracts import Order, OrderingAlgorithm
+from minidsms.streamon.content_routing.routes import FilterPlan, usual_order
+from minidsms.streamon.contracts import OrderingAlgorithm
 from minidsms.streamon.framework import Proposal
 
 LEAST_GAIN = 0.03
@@ -20,7 +21,7 @@ class OrderReoptimizer:
         self.algorithm = algorithm
         self._current = algorithm.order
 
-    def propose(self) -> Proposal[Order] | None:
+    def propose(self) -> Proposal[FilterPlan] | None:
         """The algorithm's order, if it is another and better than the present one."""
         order = self.algorithm.order
         if order == self._current:
@@ -31,8 +32,8 @@ class OrderReoptimizer:
             return None
         return Proposal(order, f"{self.name}: another order costs less", gain)
 
-    def adopt(self, plan: Order) -> None:
-        """Another order runs."""
-        self._current = plan
-        if self.algorithm.order != plan:
-            self.algorithm.adopt(plan)
+    def adopt(self, plan: FilterPlan) -> None:
+        """Another order runs; of routes, that of tuples that are not told apart counts."""
+        self._current = usual_order(plan)
+        if self.algorithm.order != self._current:
+            self.algorithm.adopt(self._current)

@@ -94,14 +94,15 @@ class SamplingSchedule:
                 self._deaf_for = self._patience
         self._is_burst = self._credit >= 1
 
-    def hurry(self) -> None:
-        """The streams have changed: profile a window as soon as possible. Changes that did not matter to the order
-        make deaf for a while.
+    def hurry(self) -> bool:
+        """The streams have changed: profile a window as soon as possible; whether that will be done. Changes that did
+        not matter to the order make deaf for a while.
         """
         if self._is_given or self._deaf_for > 0:
-            return
+            return False
         self._is_burst = True
         self._credit = float(self._window)
+        return True
 
 
 class DropRates:

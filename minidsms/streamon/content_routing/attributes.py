@@ -1,0 +1,104 @@
+"""The attributes of the tuples that a pipeline filters: as words to keep in a sample, and as buckets.
+
+A word is the value itself (int64, float64), or for a TEXT a hash of what it says: codes are given to other texts once
+nobody holds them. Hashes are kept by code for a generation of the dictionary.
+Invariant: words of one column are all of one dtype; a NULL has word 0 and is not valid.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import AnyArray, BoolArray, Int64Array, Schema, Type
+from minidsms.expressions.value import Frame
+from minidsms.streamon.content_routing.classifiers import READINGS, Classifier, Reading
+
+UInt8Array = npt.NDArray[np.uint8]
+
+MOST = 32
+"""Columns that are considered: the first of the tuple."""
+_HOUR_NS, _DAY_NS = 3_600_000_000_000, 86_400_000_000_000
+_UNSEEN = -1
+
+
+class Attributes:
+    """schema: of the tuples.  tick_ns: length of a tick."""
+
+    def __init__(self, schema: Schema, dictionary: TextDictionary, tick_ns: int) -> None:
+        self.fields = schema.fields[:MOST]
+        self._dictionary = dictionary
+        self._tick_ns = tick_ns
+        self._hashes: Int64Array = np.full(1, _UNSEEN, np.int64)
+        self._generation = dictionary.generation
+
+    def readings(self) -> list[tuple[int, Reading]]:
+        """Every column with every way to read it."""
+        return [(i, reading) for i, field in enumerate(self.fields) for reading in READINGS[field.type]]
+
+    def has(self, classifier: Classifier) -> bool:
+        """Its column can be read so."""
+        fields = self.fields
+        return 0 <= classifier.column < len(fields) and classifier.reading in READINGS[fields[classifier.column].type]
+
+    def is_text(self, column: int) -> bool:
+        """Its words are hashes."""
+        return self.fields[column].type is Type.TEXT
+
+    def words(self, column: int, frame: Frame) -> tuple[AnyArray, BoolArray | None]:
+        """(words, valid or None for all), both (frame.n,)."""
+        value = frame.column(column)
+        values: Any = value.values
+        if self.fields[column].type is Type.TEXT:
+            values = self._hashed(values)
+        elif values.dtype == np.bool_:
+            values = values.astype(np.int64)
+        return values, value.valid
+
+    def buckets(self, classifier: Classifier, words: AnyArray, valid: BoolArray | None) -> UInt8Array:
+        """(n,) each below `classifier.buckets`."""
+        from minidsms.kernels import content_routing as kernels
+        from minidsms.kernels.arrays import normal
+
+        out = np.empty(len(words), np.uint8)
+        numbers: Any = words
+        match classifier.reading:
+            case Reading.RANGE:
+                kernels.ranges(normal(numbers.astype(np.float64, copy=False)), np.array(classifier.bounds), out)
+            case Reading.VALUE:
+                kernels.remainders(normal(numbers), classifier.buckets, out)
+            case Reading.HOUR:
+                hours = numbers // max(_HOUR_NS // self._tick_ns, 1) % 24
+                out[:] = 1 + hours % (classifier.buckets - 1)
+            case Reading.WEEKDAY:
+                # 1970 began on a Thursday.
+                days = (numbers // max(_DAY_NS // self._tick_ns, 1) + 3) % 7
+                out[:] = 1 + days % (classifier.buckets - 1)
+        if valid is not None:
+            out[~valid] = 0
+        return out
+
+    def cells(self, classifier: Classifier, frame: Frame) -> UInt8Array:
+        """The buckets of a frame's rows, (frame.n,)."""
+        return self.buckets(classifier, *self.words(classifier.column, frame))
+
+    def _hashed(self, codes: Int64Array) -> Int64Array:
+        """Hashes of texts by their codes."""
+        if self._generation != self._dictionary.generation:
+            self._generation = self._dictionary.generation
+            self._hashes = np.full(self._dictionary.capacity, _UNSEEN, np.int64)
+        if len(self._hashes) < self._dictionary.capacity:
+            more = np.full(2 * self._dictionary.capacity - len(self._hashes), _UNSEEN, np.int64)
+            self._hashes = np.concatenate((self._hashes, more))
+        hashes = self._hashes[codes]
+        unseen = np.flatnonzero(hashes == _UNSEEN)
+        if len(unseen):
+            for code in np.unique(codes[unseen]).tolist():
+                text = self._dictionary.text(code) if code else ""
+                self._hashes[code] = zlib.crc32(text.encode("utf-8", "surrogatepass"))
+            hashes = self._hashes[codes]
+        return hashes

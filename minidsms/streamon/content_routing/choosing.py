@@ -1,0 +1,205 @@
+"""The routes that save most on a sample, if they save anything.
+
+Per way to read an attribute that tells more than chance of some filter: the greedy order of each bucket (A-Greedy
+within the class, so that filters need not be independent there), then of the different orders the few that save most
+together. What that saves is judged by tuples the orders were not made from: each half of the sample judges what the
+other says, and both must agree. The best classifier may take a second one, where the pair saves still more.
+
+Routing pays where the filters saved cost more than dividing does.  Content-Based Routing, sections 4.1 and 4.3; Babu
+2005, section 4.3.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minidsms.elements import Int64Array
+from minidsms.streamon.content_routing.attributes import UInt8Array
+from minidsms.streamon.content_routing.classifiers import Classifier
+from minidsms.streamon.content_routing.costs import Dividing
+from minidsms.streamon.content_routing.gain_ratio import telling
+from minidsms.streamon.content_routing.routes import MOST_ORDERS, Routes
+from minidsms.streamon.content_routing.sample import Sample
+from minidsms.streamon.contracts import Float64Array, Order
+
+LEAST_IN_CELL = 8
+"""Tuples of a bucket that tell of an order."""
+SCREENED = 1024
+"""Tuples by which attributes are told from those that say nothing."""
+MOST_JUDGED = 4
+"""Classifiers, of those that tell most."""
+LEAST_SAVED = 0.03
+"""Of what the usual order costs, what each half of the sample must save."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Routes with what a tuple costs under them, dividing included, and under the usual order."""
+
+    routes: Routes
+    cost: float
+    usual_cost: float
+
+
+def best_routes(
+    sample: Sample, usual: Order, costs: Float64Array, dividing: Dividing, buckets: int, rows: float
+) -> Choice | None:
+    """The routes that cost least, or None where none costs less than the usual order. rows: of a chunk."""
+    halves = sample.drops[0::2].copy(), sample.drops[1::2].copy()
+    costs = np.ascontiguousarray(costs)
+    usual_costs = [_cost(half, costs, usual) for half in halves]
+    cheapest = float(costs.min())
+    if min(usual_costs) - cheapest <= max(dividing.of_tuple(1), LEAST_SAVED * min(usual_costs)):
+        return None
+    judge = _Judge(halves, usual, costs, usual_costs, dividing, rows)
+    found: list[tuple[float, Classifier, UInt8Array]] = []
+    for classifier in _telling_most(sample, costs, buckets):
+        cells = sample.buckets(classifier)
+        found.append((judge.saved(cells.astype(np.int64), classifier.buckets, 1), classifier, cells))
+    if not found:
+        return None
+    best = max(found, key=lambda each: each[0])
+    chosen: tuple[Classifier, ...] = (best[1],)
+    saved, classes = best[0], best[2].astype(np.int64)
+    for alone, classifier, others in found:
+        if alone > 0 and classifier.column != best[1].column:
+            pairs: Int64Array = best[2].astype(np.int64) * classifier.buckets + others
+            together = judge.saved(pairs, best[1].buckets * classifier.buckets, 2)
+            if together > saved + LEAST_SAVED * min(usual_costs):
+                chosen, classes, saved = (best[1], classifier), pairs, together
+    if saved <= LEAST_SAVED * min(usual_costs):
+        return None
+    return _whole(sample, chosen, classes, usual, costs, dividing, rows)
+
+
+def _telling_most(sample: Sample, costs: Float64Array, buckets: int) -> list[Classifier]:
+    """The classifiers that tell most of the filters, by bits times cost, the best first."""
+    told: list[tuple[float, Classifier]] = []
+    step = max(len(sample) // SCREENED, 1)
+    drops = sample.drops[::step]
+    for column, reading in sample.attributes.readings():
+        classifier = sample.classifier(column, reading, buckets, step)
+        if classifier is not None:
+            each = telling(drops, sample.buckets(classifier, step), classifier.buckets)
+            worth = sum(t.sure_gain * cost for t, cost in zip(each, costs.tolist()))
+            if worth > 0:
+                told.append((worth, classifier))
+    told.sort(key=lambda one: -one[0])
+    return [classifier for _, classifier in told[:MOST_JUDGED]]
+
+
+def _whole(
+    sample: Sample,
+    chosen: tuple[Classifier, ...],
+    cells: Int64Array,
+    usual: Order,
+    costs: Float64Array,
+    dividing: Dividing,
+    rows: float,
+) -> Choice | None:
+    """The routes by these classifiers, made from the whole sample."""
+    count = int(np.prod([each.buckets for each in chosen]))
+    orders, table = _routes_of(sample.drops, cells, count, usual, costs, dividing.of_part(len(usual), rows))
+    usual_cost = _cost(sample.drops, costs, usual)
+    cost = _routed_cost(sample.drops, cells, count, costs, orders, table)
+    parts = len(orders) * len(usual)
+    divided = cost + dividing.of_tuple(len(chosen)) + dividing.of_calls(parts, rows)
+    if divided >= usual_cost or len(orders) < 2:
+        return None
+    least = dividing.least_rows(parts, usual_cost - cost, len(chosen))
+    routes = Routes(usual, chosen, tuple(tuple(o) for o in orders.tolist()), bytes(table.tolist()), least)
+    return Choice(routes, divided, usual_cost)
+
+
+def cost_of_routes(sample: Sample, routes: Routes, costs: Float64Array, dividing: Dividing, rows: float) -> float:
+    """What a tuple of the sample costs under routes, dividing included."""
+    cells = np.zeros(len(sample), np.int64)
+    count = 1
+    for classifier in routes.classifiers:
+        cells = cells * classifier.buckets + sample.buckets(classifier)
+        count *= classifier.buckets
+    orders = np.array(routes.orders, np.int64)
+    table = np.frombuffer(routes.table, np.uint8).astype(np.int64)
+    cost = _routed_cost(sample.drops, cells, count, np.ascontiguousarray(costs), orders, table)
+    calls = dividing.of_calls(len(orders) * len(routes.order), rows)
+    return cost + dividing.of_tuple(len(routes.classifiers)) + calls
+
+
+def cost_of_order(sample: Sample, order: Order, costs: Float64Array) -> float:
+    """What a tuple of the sample costs under one order."""
+    return _cost(sample.drops, np.ascontiguousarray(costs), order)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Lets each half of a sample judge the routes that the other half asks for."""
+
+    halves: tuple[UInt8Array, UInt8Array]
+    usual: Order
+    costs: Float64Array
+    usual_costs: list[float]
+    dividing: Dividing
+    rows: float
+
+    def saved(self, cells: Int64Array, count: int, classifiers: int) -> float:
+        """Per tuple, in the worse of the two halves, when both cost what they do."""
+        parted = np.ascontiguousarray(cells[0::2]), np.ascontiguousarray(cells[1::2])
+        n = len(self.usual)
+        least = np.inf
+        for made, judged in ((0, 1), (1, 0)):
+            of_part = self.dividing.of_part(n, self.rows)
+            orders, table = _routes_of(self.halves[made], parted[made], count, self.usual, self.costs, of_part)
+            cost = _routed_cost(self.halves[judged], parted[judged], count, self.costs, orders, table)
+            dividing = self.dividing.of_tuple(classifiers) + self.dividing.of_calls(len(orders) * n, self.rows)
+            least = min(least, self.usual_costs[judged] - cost - dividing)
+        return float(least)
+
+
+def _routes_of(
+    drops: UInt8Array, cells: Int64Array, count: int, usual: Order, costs: Float64Array, of_part: float
+) -> tuple[Int64Array, Int64Array]:
+    """(orders (k, n), table (count,)): the greedy orders of the cells; an order stays if it saves its own part.
+
+    of_part: what one order more costs a tuple.
+    """
+    from minidsms.kernels.content_routing import costs_by_cell, greedy_orders
+
+    m, n = drops.shape
+    known = np.bincount(cells, minlength=count) >= LEAST_IN_CELL
+    wanted = np.empty((count, n), np.int64)
+    usual_order = np.array(usual, np.int64)
+    greedy_orders(drops, cells, known, costs, usual_order, np.ones(m, np.bool_), np.empty((count, n), np.int64), wanted)
+    candidates = np.ascontiguousarray(np.unique(np.vstack((usual_order, wanted[known])), axis=0))
+    by_cell = np.zeros((len(candidates), count))
+    costs_by_cell(drops, cells, costs, candidates, by_cell)
+    taken = [int(np.flatnonzero((candidates == usual_order).all(axis=1))[0])]
+    least = by_cell[taken[0]]
+    while len(taken) < min(MOST_ORDERS, len(candidates)):
+        together = np.minimum(least, by_cell).sum(axis=1)
+        best = int(together.argmin())
+        if least.sum() - together[best] <= max(of_part * m, 0.002 * least.sum()):
+            break
+        taken.append(best)
+        least = np.minimum(least, by_cell[best])
+    table = by_cell[taken].argmin(axis=0)
+    # The usual order need not be anybody's.
+    used, places = np.unique(table, return_inverse=True)
+    return np.ascontiguousarray(candidates[[taken[i] for i in used.tolist()]]), places.reshape(-1)
+
+
+def _routed_cost(
+    drops: UInt8Array, cells: Int64Array, count: int, costs: Float64Array, orders: Int64Array, table: Int64Array
+) -> float:
+    """Per tuple, without dividing."""
+    from minidsms.kernels.content_routing import costs_by_cell
+
+    by_cell = np.zeros((len(orders), count))
+    costs_by_cell(drops, cells, costs, orders, by_cell)
+    return float(by_cell[table, np.arange(count)].sum()) / max(len(drops), 1)
+
+
+def _cost(drops: UInt8Array, costs: Float64Array, order: Order) -> float:
+    one = np.zeros(len(drops), np.int64)
+    return _routed_cost(drops, one, 1, costs, np.array([order], np.int64), np.zeros(1, np.int64))

@@ -1,0 +1,115 @@
+"""The Re-optimizer of pipelined filters whose tuples may be routed by content.
+
+It asks the ordering algorithm for the order of tuples that are not told apart, and the sample for routes that cost less
+than it. Routes that cost more than the plan before, by the clock, are left alone for a while, longer each time.
+
+Invariant: routes are proposed only while they save more than dividing costs, on tuples they were not made from.
+Content-Based Routing, sections 4.1 and 4.3.
+"""
+
+from __future__ import annotations
+
+from minidsms.compile_time import wall_ns
+from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes
+from minidsms.streamon.content_routing.costs import Dividing
+from minidsms.streamon.content_routing.routes import FilterPlan, Routes
+from minidsms.streamon.content_routing.sample import Sample
+from minidsms.streamon.contracts import Order
+from minidsms.streamon.framework import Proposal
+from minidsms.streamon.pipelined_filters.costs import FilterCosts
+from minidsms.streamon.pipelined_filters.reoptimizer import LEAST_GAIN, OrderReoptimizer
+
+FORGETTING = 0.95
+"""Of the largest chunk, per chunk since."""
+ENOUGH = 500
+"""Tuples of a sample that says something."""
+ANEW = 0.25
+"""Routes are looked for again when so much of the sample is new."""
+FIRST_NS = 50_000_000
+"""Time spent in the filters before routes are looked for, which takes some ms."""
+SHARE = 0.02
+"""Of the time spent in the filters, what looking for routes takes."""
+
+
+class RoutedReoptimizer:
+    """ordering: chooses the usual order.  rows: of a chunk, as they usually come.  time_ns: spent in the filters."""
+
+    def __init__(
+        self, ordering: OrderReoptimizer, sample: Sample, costs: FilterCosts, buckets: int, measures_time: bool
+    ) -> None:
+        self.rows = 1.0
+        self.time_ns = 0
+        self._ordering = ordering
+        self._sample = sample
+        self._costs = costs
+        self._buckets = buckets
+        self._dividing = Dividing(measures_time)
+        self._plan: FilterPlan = ordering.algorithm.order
+        self._measures_time = measures_time
+        self._looked_at = 0
+        self._looking_ns = 0
+        self._choice: Choice | None = None
+
+    def seen(self, rows: int, time_ns: int) -> bool:
+        """A chunk has passed; whether it is time to look for routes.  rows: its tuples.  time_ns: spent until now."""
+        self.rows = max(float(rows), FORGETTING * self.rows)
+        self.time_ns = time_ns
+        return self._is_due()
+
+    def _is_due(self) -> bool:
+        sample = self._sample
+        if len(sample) < ENOUGH or sample.taken - self._looked_at < ANEW * len(sample):
+            return False
+        return not self._measures_time or (self.time_ns >= FIRST_NS and self._looking_ns <= SHARE * self.time_ns)
+
+    def _look(self, usual: Order) -> None:
+        start = wall_ns()
+        self._looked_at = self._sample.taken
+        self._choice = best_routes(self._sample, usual, self._costs.values, self._dividing, self._buckets, self.rows)
+        self._looking_ns += wall_ns() - start
+
+    def propose(self) -> Proposal[FilterPlan] | None:
+        """Routes, if they save enough; else what the ordering algorithm asks for."""
+        ordered = self._ordering.propose()
+        sample = self._sample
+        costs = self._costs.values
+        if len(sample) < ENOUGH or not (costs == costs).all():
+            return self._unless_routed(ordered)
+        usual: Order = self._ordering.algorithm.order
+        if self._is_due():
+            self._look(usual)
+        choice = self._choice
+        present = self._plan
+        if isinstance(present, Routes):
+            cost = cost_of_routes(sample, present, costs, self._dividing, self.rows)
+            if choice is None:
+                return self._back_to(usual, cost)
+            if choice.cost >= (1 - LEAST_GAIN) * cost:
+                return None
+            return Proposal(choice.routes, self._reason(choice.routes), 1 - choice.cost / cost)
+        if choice is None or choice.cost >= (1 - LEAST_GAIN) * choice.usual_cost:
+            return self._unless_routed(ordered)
+        return Proposal(choice.routes, self._reason(choice.routes), 1 - choice.cost / choice.usual_cost)
+
+    def _unless_routed(self, ordered: Proposal[FilterPlan] | None) -> Proposal[FilterPlan] | None:
+        return None if isinstance(self._plan, Routes) else ordered
+
+    def _back_to(self, usual: Order, cost: float) -> Proposal[FilterPlan] | None:
+        alone = cost_of_order(self._sample, usual, self._costs.values)
+        if alone >= cost:
+            return None
+        return Proposal(usual, f"{self._ordering.name}: routes by content no longer pay", 1 - alone / cost)
+
+    def _reason(self, routes: Routes) -> str:
+        return f"content: classes of {', '.join(map(str, routes.classifiers))} differ"
+
+    def adopt(self, plan: FilterPlan) -> None:
+        """Another plan runs."""
+        self._plan = plan
+        self._ordering.adopt(plan)
+
+    def forget(self) -> None:
+        """The streams have changed."""
+        self._sample.forget()
+        self._looked_at = self._sample.taken
+        self._choice = None

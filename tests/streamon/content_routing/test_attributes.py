@@ -1,0 +1,71 @@
+"""Buckets of attributes of every type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Column, Schema, Type
+from minidsms.expressions.value import Frame
+from minidsms.streamon.content_routing.attributes import Attributes
+from minidsms.streamon.content_routing.classifiers import READINGS, Classifier, Reading
+
+DAY_MS = 86_400_000
+
+
+def buckets(type_: Type, classifier: Classifier, column: Column, dictionary: TextDictionary | None = None) -> list[int]:
+    attributes = Attributes(Schema.of(("x", type_)), dictionary or TextDictionary(), 1_000_000)
+    cells: list[int] = attributes.cells(classifier, Frame(lambda _: column, len(column))).tolist()
+    return cells
+
+
+def test_every_type_has_its_readings() -> None:
+    assert set(READINGS) == set(Type)
+
+
+def test_neighbouring_integers_never_share_a_bucket() -> None:
+    for first in (-30, 0, 5, 2**31 - 10, 2**62):
+        values = np.arange(first, first + 20)
+        seen = buckets(Type.INTEGER, Classifier(0, "x", Reading.VALUE, 24), Column(values))
+        crosses = any((v >> 32) != (first >> 32) for v in values.tolist())
+        assert crosses or len(set(seen)) == 20
+        assert min(seen) >= 1 and max(seen) <= 23
+
+
+def test_the_bucket_of_a_small_integer_is_its_remainder() -> None:
+    values = np.array([0, 1, 22, 23, 24, 4711, 2**32 - 1])
+    seen = buckets(Type.INTEGER, Classifier(0, "x", Reading.VALUE, 24), Column(values))
+    assert seen == [1 + v % 23 for v in values.tolist()]
+
+
+def test_null_has_a_bucket_of_its_own() -> None:
+    column = Column(np.array([0, 5, 0]), np.array([True, True, False]))
+    assert buckets(Type.INTEGER, Classifier(0, "x", Reading.VALUE, 4), column) == [1, 3, 0]
+    flags = Column(np.array([False, True, False]), np.array([True, True, False]))
+    assert buckets(Type.BOOLEAN, Classifier(0, "x", Reading.VALUE, 24), flags) == [1, 2, 0]
+
+
+def test_ranges_lie_between_bounds() -> None:
+    column = Column(np.array([-1e300, 0.0, 0.5, 0.6, 1.0, 7.0]))
+    assert buckets(Type.FLOAT, Classifier(0, "x", Reading.RANGE, 5, (0.0, 0.5, 1.0)), column) == [1, 1, 2, 3, 3, 4]
+
+
+def test_times_are_read_as_hours_and_weekdays() -> None:
+    # 1970-01-01 was a Thursday.
+    instants = np.array([0, 3 * 3_600_000, DAY_MS - 1, 4 * DAY_MS, -1])
+    assert buckets(Type.TIMESTAMP, Classifier(0, "x", Reading.HOUR, 25), Column(instants)) == [1, 4, 24, 1, 24]
+    assert buckets(Type.TIMESTAMP, Classifier(0, "x", Reading.WEEKDAY, 8), Column(instants)) == [4, 4, 4, 1, 3]
+
+
+def test_a_text_keeps_its_bucket_when_its_code_goes_to_another() -> None:
+    dictionary = TextDictionary()
+    classifier = Classifier(0, "x", Reading.VALUE, 200)
+    attributes = Attributes(Schema.of(("x", Type.TEXT)), dictionary, 1_000_000)
+
+    def bucket(text: str) -> int:
+        column = dictionary.encode([text])
+        return int(attributes.cells(classifier, Frame(lambda _: column, 1))[0])
+
+    first = {text: bucket(text) for text in ("north", "south", "west")}
+    dictionary.sweep([])
+    assert {text: bucket(text) for text in ("west", "east", "north", "south")} == {**first, "east": bucket("east")}

@@ -1,0 +1,221 @@
+"""Routes in queries: tuples take different orders, answers do not show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minidsms
+from minidsms.cql.errors import QueryError
+from minidsms.streamon.content_routing.classifiers import Classifier, Reading
+from minidsms.streamon.content_routing.routes import Routes
+from minidsms.testing.forced_switching import forced_switching
+
+DECLARATION = "CREATE STREAM S (a INTEGER, b INTEGER, c FLOAT, t TEXT, w TIMESTAMP, f BOOLEAN)"
+CONDITION = "a % 10 < 9 AND b > 100 AND c <= 0.5 AND t LIKE 'x%' AND (f OR a IN (1, 2, 3, 5, 8, 13, 21))"
+
+
+def data(n: int, seed: int = 0) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(seed)
+    null = rng.random((6, n)) < 0.05
+    columns: list[list[Any]] = [
+        rng.integers(0, 30, n).tolist(),
+        rng.integers(0, 300, n).tolist(),
+        rng.random(n).tolist(),
+        rng.choice(["x", "xy", "y", ""], n).tolist(),
+        [datetime(2013, 1, 1) + timedelta(hours=int(h)) for h in rng.integers(0, 500, n)],
+        (rng.random(n) < 0.5).tolist(),
+    ]
+    return {k: [None if gone else v for v, gone in zip(c, g)] for k, c, g in zip("abctwf", columns, null)}
+
+
+def fed(db: minidsms.Connection, columns: dict[str, list[Any]], chunk: int) -> None:
+    n = len(columns["a"])
+    for start in range(0, n, chunk):
+        part = {name: values[start : start + chunk] for name, values in columns.items()}
+        db.push("S", part, ts=list(range(start, min(start + chunk, n))))
+
+
+@contextmanager
+def connected(**options: Any) -> Iterator[minidsms.Connection]:
+    chosen = {"cost_model": "fixed", "profile_rate": 1.0, "profile_window": 100, "routing": "auto", **options}
+    with minidsms.connect(**chosen) as db:
+        db.execute(DECLARATION)
+        yield db
+
+
+def adaptation_of(query: minidsms.Query) -> Any:
+    (adaptation,) = [a for op in query.network.operators if hasattr(op, "adaptations") for a in op.adaptations()]
+    return adaptation
+
+
+@pytest.mark.parametrize(("every", "chunk"), [(1, 50), (3, 1), (100, 7), (250, 600)])
+def test_random_routes_forced_all_the_time_change_no_answer(every: int, chunk: int) -> None:
+    columns = data(600)
+    with connected(adaptive="off", routing="off") as db:
+        query = db.query(f"SELECT a, b, t FROM S WHERE {CONDITION}")
+        fed(db, columns, chunk)
+        expected = query.fetch()
+    with connected() as db, forced_switching(db, every, seed=3):
+        query = db.query(f"SELECT a, b, t FROM S WHERE {CONDITION}")
+        fed(db, columns, chunk)
+        assert query.fetch() == expected
+        plans = [d.new_plan for d in query.decisions()]
+        assert any(plan.startswith("by ") for plan in plans) and not all(plan.startswith("by ") for plan in plans)
+    assert len(expected) > 5
+
+
+@pytest.mark.parametrize("failing_row_passes", [False, True])
+def test_an_error_counts_under_routes_as_under_any_order(failing_row_passes: bool) -> None:
+    """docs/semantics R4."""
+    reasons = set()
+    for seed in range(4):
+        with connected() as db, forced_switching(db, 1 + seed, seed):
+            query = db.query("SELECT a FROM S WHERE a * a > 0 AND b < 50 AND c < 1.0")
+            columns: dict[str, list[Any]] = {k: [v] * 40 for k, v in zip("abctwf", (1, 10, 0.5, "x", None, True))}
+            columns["a"][30] = 2**40
+            columns["b"][30] = 10 if failing_row_passes else 99
+            fed(db, columns, 8)
+            db.advance(100)
+            taken = query.fetch()
+            if failing_row_passes:
+                with pytest.raises(QueryError, match="overflow") as error:
+                    query.fetch()
+                reasons.add((len(taken), str(error.value)))
+            else:
+                assert len(taken) == 39
+    assert len(reasons) == (1 if failing_row_passes else 0)
+
+
+def test_a_fixed_function_stays_behind_what_was_written_before_it() -> None:
+    with connected() as db, forced_switching(db, 5, 1):
+        asked: list[int | None] = []
+
+        def even(value: int | None) -> bool:
+            asked.append(value)
+            return value is not None and value % 2 == 0
+
+        db.create_function("EVEN", even, ["INTEGER"], "BOOLEAN", fixed=True)
+        query = db.query("SELECT a FROM S WHERE b > 100 AND c < 0.5 AND EVEN(a) AND t LIKE 'x%' AND f")
+        columns = data(300)
+        fed(db, columns, 20)
+        let_in = [
+            a
+            for a, b, c in zip(columns["a"], columns["b"], columns["c"])
+            if b is not None and b > 100 and c is not None and c < 0.5
+        ]
+        assert asked == let_in
+        assert query.fetch()
+
+
+def by_region(n: int, seed: int = 1) -> dict[str, list[Any]]:
+    """In the north the filter of a drops nearly all, in the south one of b, in the west the other; elsewhere few do."""
+    rng = np.random.default_rng(seed)
+    region = rng.integers(0, 3, n)
+    drops = [rng.random(n) < np.where(region == j, 0.95, 0.2) for j in range(3)]
+    return {
+        "a": (rng.integers(0, 1000, n) * 2 + drops[0]).tolist(),
+        "b": (rng.integers(0, 1000, n) * 4 + drops[2] * 2 + drops[1]).tolist(),
+        "c": rng.random(n).tolist(),
+        "t": [("north", "south", "west")[r] for r in region.tolist()],
+        "w": [None] * n,
+        "f": [True] * n,
+    }
+
+
+THREE = "SELECT t FROM S WHERE a % 2 = 0 AND b % 2 = 0 AND b % 4 < 2"
+
+
+def test_tuples_take_the_order_that_suits_their_class() -> None:
+    columns = by_region(6000)
+    with connected() as db, connected(routing="off") as other:
+        query, usual = db.query(THREE), other.query(THREE)
+        fed(db, columns, 500)
+        fed(other, columns, 500)
+        assert query.fetch() == usual.fetch()
+        plan = adaptation_of(query).executor.plan
+        assert isinstance(plan, Routes) and [str(c) for c in plan.classifiers] == ["t"] and len(plan.orders) == 3
+        text = query.explain(analyze=True)
+        assert "routed by t, 3 orders: F" in text
+        decision = next(d for d in query.decisions() if "by t" in d.new_plan)
+        assert decision.new_plan == "by t: 3 orders" and decision.expected_gain is not None
+        assert decision.expected_gain > 0.2
+        evaluated, tuples = adaptation_of(query).executor.spent()
+        evaluated_usual, _ = adaptation_of(usual).executor.spent()
+        assert tuples == 6000 and evaluated < 0.85 * evaluated_usual
+
+
+def test_without_classes_tuples_are_not_told_apart() -> None:
+    columns = by_region(6000)
+    np.random.default_rng(5).shuffle(columns["t"])
+    with connected() as db, connected(routing="off") as other:
+        query, usual = db.query(THREE), other.query(THREE)
+        fed(db, columns, 500)
+        fed(other, columns, 500)
+        assert adaptation_of(query).executor.plan == adaptation_of(usual).executor.plan
+        assert [str(d) for d in query.decisions()] == [str(d) for d in usual.decisions()]
+
+
+def test_routes_are_given_up_when_the_classes_are_no_more() -> None:
+    columns = by_region(12_000)
+    middle = 6000
+    rest = columns["t"][middle:]
+    np.random.default_rng(5).shuffle(rest)
+    columns["t"][middle:] = rest
+    with connected() as db:
+        query = db.query(THREE)
+        fed(db, columns, 500)
+        assert not isinstance(adaptation_of(query).executor.plan, Routes)
+        assert any("no longer pay" in d.reason for d in query.decisions())
+
+
+def test_routes_can_be_pinned() -> None:
+    by_t = Classifier(3, "t", Reading.VALUE, 3)
+    with connected() as db:
+        query = db.query(THREE)
+        adaptation = adaptation_of(query)
+        adaptation.pin(Routes((0, 1, 2), (by_t,), ((0, 1, 2), (2, 1, 0)), bytes((0, 1, 1))))
+        fed(db, by_region(2000), 100)
+        assert isinstance(adaptation.executor.plan, Routes)
+        assert [part.reached[0] > 0 for part in adaptation.executor.parts] == [False, True, False]
+        adaptation.unpin()
+        fed_again = by_region(4000)
+        db.push("S", fed_again, ts=list(range(2000, 6000)))
+        assert len(adaptation.executor.plan.orders) == 3
+
+
+BY_T = Classifier(3, "t", Reading.VALUE, 3)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Routes((0, 1), (BY_T,), ((0, 1, 2),), bytes(3)),
+        Routes((0, 1, 2), (BY_T,), ((0, 1, 1),), bytes(3)),
+        Routes((0, 1, 2), (BY_T,), ((0, 1, 2),), bytes(2)),
+        Routes((0, 1, 2), (BY_T,), ((0, 1, 2),), bytes((0, 1, 0))),
+        Routes((0, 1, 2), (Classifier(3, "t", Reading.HOUR, 3),), ((0, 1, 2),), bytes(3)),
+        Routes((0, 1, 2), (Classifier(9, "t", Reading.VALUE, 3),), ((0, 1, 2),), bytes(3)),
+        Routes((0, 1, 2), (), ((0, 1, 2),), bytes(1)),
+    ],
+)
+def test_routes_that_do_not_fit_are_refused(plan: Routes) -> None:
+    with connected() as db:
+        adaptation = adaptation_of(db.query(THREE))
+        with pytest.raises(ValueError, match="is no plan"):
+            adaptation.pin(plan)
+
+
+def test_the_same_tuples_take_the_same_decisions() -> None:
+    seen = []
+    for _ in range(2):
+        with connected() as db:
+            query = db.query(THREE)
+            fed(db, by_region(3000), 300)
+            seen.append([str(d) for d in query.decisions()])
+    assert seen[0] == seen[1]
