@@ -20,6 +20,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from minidsms.forking import register
+
 _MOST_WAITING = 3
 FEWEST_ROWS = 4096
 """Less work than so many rows bring is done at once, where nothing waits: handing it over would cost more."""
@@ -31,6 +33,9 @@ class Ends(Protocol):
     def close(self) -> None:
         """End them."""
 
+    def abandon(self) -> None:
+        """In a child of fork(), which has none of them: forget them."""
+
 
 _live: weakref.WeakSet[Ends] = weakref.WeakSet()
 
@@ -39,6 +44,7 @@ def end_at_exit(worker: Ends) -> None:
     """Let its threads end before the interpreter does, which would tear them out of whatever they are in."""
     _watch_exit()
     _live.add(worker)
+    register(worker)
 
 
 @functools.cache
@@ -95,6 +101,12 @@ class Behind:
             self._waiting.clear()
         self._end()
         self._error = None
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent's thread does the work."""
+        self._changed = threading.Condition()
+        self._waiting.clear()
+        self._is_working, self._thread = False, None
 
     def _is_busy(self) -> bool:
         return bool(self._waiting) or self._is_working

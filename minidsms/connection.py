@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minidsms import statements
+from minidsms import forking, statements
 from minidsms.admission import Admission
 from minidsms.archive.connected import Archiving
 from minidsms.arguments import name_of, text_of
@@ -106,6 +106,9 @@ class Connection(Archiving, ReadsSources):
         self._closed = False
         self._is_told = False
         self._is_left = False
+        self._opened_by = os.getpid()
+        self._is_inherited = False
+        forking.register(self)
         self.system_streams = SystemStreams(self._streams, self.dictionary, self.tick_ns, self._clock, self.admission)
         for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
             self.add_system_stream(publisher)
@@ -546,8 +549,22 @@ class Connection(Archiving, ReadsSources):
         there = f"there are: {', '.join(known)}" if known else "none has been created"
         return Error(f'no stream or relation "{name}"; {there}')
 
+    def abandon(self) -> None:
+        """In a child of fork(): the connection is its parent's. Here it is closed, and nothing of it touched."""
+        self.lock = threading.RLock()
+        self._closed, self._is_inherited = True, True
+        self.archiver = None
+        for query in self.queries.values():
+            query.abandon()
+
+    def check_process(self) -> None:
+        """ClosedError in a child of the process that opened the connection."""
+        if self._is_inherited:
+            raise forking.closed_here(self._opened_by)
+
     def _check(self) -> None:
         if self._closed:
+            self.check_process()
             raise ClosedError("the connection has been closed")
         if self._is_stepping:
             raise Error("a user function or aggregate must not use the connection that calls it")

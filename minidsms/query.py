@@ -211,6 +211,7 @@ class Query:
 
     def _check(self) -> None:
         if self._closed:
+            self._connection.check_process()
             raise ClosedError(f"query {self.name} has been closed")
 
     def _raise_failure(self) -> None:
@@ -525,6 +526,11 @@ class Query:
             self._pending = []
             self.untold.clear()
             self._present.clear()
+
+    def abandon(self) -> None:
+        """In a child of fork(): the query is its parent's, and closed here."""
+        self._closed = True
+        self._sink = None
 
     def __repr__(self) -> str:
         return f"<Query {self.name} ({self.kind}, {self.state}): {self.schema}>"

@@ -26,6 +26,7 @@ from minidsms.archive.progress import Progress, write_progress
 from minidsms.archive.recorder import Chunk, Recorder, Waiting
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
+from minidsms.forking import register
 
 LIMIT_BYTES = 256 << 20
 FILE_BYTES = 64 << 20
@@ -54,6 +55,7 @@ class Archiver:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closing = False
+        register(self)
 
     # ------------------------------------------------------------------------------------------ for the engine
 
@@ -156,6 +158,11 @@ class Archiver:
             for lock in self._recorders.values():
                 lock.release()
             self._recorders.clear()
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent's archiver writes, and this one is closed."""
+        self._changed = threading.Condition()
+        self._is_closing, self._thread = True, None
 
     @property
     def nbytes(self) -> int:

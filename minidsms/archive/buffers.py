@@ -82,6 +82,10 @@ class Buffers:
         if self._thread is not None:
             self._thread.join()
 
+    def abandon(self) -> None:
+        """In a child of fork(): nothing is copied any more."""
+        self._is_over, self._thread = True, None
+
     def _prepare_soon(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="minidsms archive buffers", daemon=True)

@@ -58,6 +58,7 @@ class Archiving:
 
     def flush(self) -> None:
         """Return when all that has been pushed before is in the archives, on disk. Error where it cannot be written."""
+        cast("Connection", self).check_process()
         if self.archiver is not None:
             self.archiver.flush()
 

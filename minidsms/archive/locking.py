@@ -6,6 +6,7 @@ import contextlib
 import os
 
 from minidsms.cql.errors import Error
+from minidsms.forking import register
 
 _NAME = ".lock"
 
@@ -35,6 +36,11 @@ class Lock:
         except BaseException:
             self.release()
             raise
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork(): only the parent holds it."""
+        self.release()
 
     def release(self) -> None:
         """Let another writer have it. Releasing twice is no error."""

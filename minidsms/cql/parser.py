@@ -18,6 +18,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.syntax_errors import accepted, syntax_error
 from minidsms.cql.tree_builder import TreeBuilder, check_tree
 from minidsms.elements import Type
+from minidsms.forking import keep_whole
 
 
 class _Grammar:
@@ -25,6 +26,7 @@ class _Grammar:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        keep_whole(self.lock)
         self.builder = TreeBuilder()
         self.lark: Lark | None = None
 

@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from minidsms.compile_time import COMPILED
+from minidsms.forking import keep_whole
 from minidsms.machine_code import environment, store
 from minidsms.machine_code.store import ObjectCode
 
@@ -41,6 +42,7 @@ _PYTHON_API = (
 """What entries call of Python."""
 
 _lock = threading.RLock()
+keep_whole(_lock)
 _alive: list[object] = []
 """What built-in functions point at: the descriptions ctypes made, and LLVM's engine with the code."""
 _waiting: list[_Waiting] = []

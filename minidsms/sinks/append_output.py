@@ -13,6 +13,7 @@ import stat
 from collections import deque
 from typing import IO, cast
 
+from minidsms.forking import cut_off, register
 from minidsms.sinks.destination import cannot_write
 from minidsms.sinks.locking import alone
 
@@ -46,6 +47,12 @@ class AppendOutput:
         except OSError as error:
             self._file.close()
             raise cannot_write(path, error) from None
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent adds to the file."""
+        cut_off(self._file)
+        self._is_regular = False
 
     def _mend(self) -> None:
         """Let the file end with a whole line."""

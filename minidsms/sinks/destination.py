@@ -14,6 +14,7 @@ from typing import IO, Any, cast
 
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
+from minidsms.forking import cut_off, register
 from minidsms.sinks.unfinished import begin, remove_abandoned
 
 
@@ -36,6 +37,7 @@ class Destination:
         except (OSError, ValueError) as error:
             raise cannot_write(path, error) from None
         self.file: IO[bytes] = file
+        register(self)
 
     @property
     def is_hidden(self) -> bool:
@@ -67,6 +69,11 @@ class Destination:
             # Some file systems cannot do it; the file is whole there, too.
             with contextlib.suppress(OSError):
                 sync_folder(os.path.dirname(self._target))
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent writes the file, publishes or removes it."""
+        cut_off(self.file)
+        self._is_direct = True
 
     def discard(self) -> None:
         """Remove the temporary file."""

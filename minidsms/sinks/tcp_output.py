@@ -13,6 +13,7 @@ import threading
 from collections import deque
 
 from minidsms.cql.errors import Error
+from minidsms.forking import cut_off, register
 from minidsms.sources.addresses import TcpAddress
 from minidsms.sources.tcp_source import MOST_CLIENTS, cannot_connect, listen
 
@@ -31,6 +32,11 @@ class TcpWriter:
             reason = str(cannot_connect(address.host, address.port, error)).split("\n")[0]
             raise Error(f"{reason}\nhelp: start the other side first") from None
         self._socket.settimeout(timeout_s)
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent speaks with the server."""
+        cut_off(self._socket)
 
     def write(self, data: bytes) -> None:
         """Send lines."""
@@ -96,6 +102,12 @@ class TcpServer:
         self._wake, self._woken = socket.socketpair()
         self._wake.setblocking(False)
         self._thread = threading.Thread(target=self._run, name=f"minidsms {self.shown}", daemon=True)
+
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent serves the clients."""
+        cut_off(self._listening, self._wake, self._woken, *self._clients)
 
     def greet(self, header: bytes) -> None:
         """What each client is told first; from now on clients are let in."""

@@ -68,6 +68,12 @@ class ReadAhead(Generic[Raw, Made]):
         """Who reads need not wait."""
         return self._is_closed or self._taken in self._made or self._taken == self._end
 
+    def abandon(self) -> None:
+        """In a child of fork(): the parent's threads read."""
+        self._changed = threading.Condition()
+        self._is_closed = True
+        self._threads = []
+
     def close(self) -> None:
         """End the threads, whatever is left."""
         with self._changed:

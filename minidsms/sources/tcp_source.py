@@ -12,6 +12,7 @@ import socket
 import threading
 
 from minidsms.cql.errors import Error
+from minidsms.forking import cut_off, register
 from minidsms.sources.addresses import TcpAddress
 from minidsms.sources.line_cutter import LineCutter
 from minidsms.sources.line_rows import LineRows
@@ -30,6 +31,11 @@ class TcpReader:
         self._retry_s = retry_s
         self._stopped = threading.Event()
         self._socket = None if retry_s is not None else self._connect()
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent reads."""
+        cut_off(self._socket)
 
     def _connect(self) -> socket.socket:
         host, port = self._address.host, self._address.port
@@ -86,10 +92,16 @@ class TcpListener:
         self._listening = listen(address)
         self.address: tuple[str, int] = self._listening.getsockname()[:2]
         self._wake, self._woken = socket.socketpair()
+        self._open: dict[socket.socket, tuple[str, LineRows, LineCutter]] = {}
+        register(self)
+
+    def abandon(self) -> None:
+        """In a child of fork(): the parent serves the clients."""
+        cut_off(self._listening, self._wake, self._woken, *self._open)
 
     def run(self, source: LiveLines) -> None:
         """Read from all clients until `clients` have gone."""
-        open_clients: dict[socket.socket, tuple[str, LineRows, LineCutter]] = {}
+        open_clients = self._open
         come = 0
         with selectors.DefaultSelector() as selector:
             selector.register(self._listening, selectors.EVENT_READ)
