@@ -88,7 +88,7 @@ def reads(node: Any) -> set[str]:
 
     if isinstance(node, bound.BaseStream):
         return {node.name.lower()}
-    inside = [*node.inputs, *(q for e in bound.expressions(node) for q in bound.subqueries(e))]
+    inside = [*node.inputs, *(q for e in node.expressions for q in bound.subqueries(e))]
     return {name for n in inside for name in reads(n)}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind, WindowKind, WindowSpec
-from minidsms.plan.logical import GroupBy, KeepArrival, MultiJoin, RestoreArrival, SemiJoin, Stop, ToStream, nodes
+from minidsms.plan.logical import KeepArrival, MultiJoin, RestoreArrival, SemiJoin, Stop, nodes
 
 
 def horizon(root: Node) -> int | None:
@@ -25,10 +25,10 @@ def horizon(root: Node) -> int | None:
                 specs = tuple(spec for spec in node.specs or () if spec is not None)
                 if any(s is not None and not _is_over_stream(w) for s, w in zip(node.specs or (), node.windows)):
                     return None
-            case GroupBy(start=None):
+            case bound.Aggregate(start=None):
                 continue
-            case ToStream():
-                if node.op is StreamKind.RSTREAM or node.events:
+            case bound.RelationToStream():
+                if node.op is StreamKind.RSTREAM or node.instants:
                     return None
                 continue
             case (

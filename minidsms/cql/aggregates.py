@@ -15,7 +15,7 @@ from minidsms.cql import bound, syntax
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import AGGREGATES
-from minidsms.cql.rewriting import rewrite
+from minidsms.cql.scalar import rewrite
 from minidsms.cql.session import Session, parts
 
 

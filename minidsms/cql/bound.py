@@ -1,4 +1,4 @@
-"""The bound query: what a CQL text means, as an algebra over positions.
+"""The bound query: what a CQL text means, as an algebra over positions; and the nodes that plans share with it.
 
 The binder writes this tree; the planner rewrites and runs it; the evaluator by definition (`minidsms.testing`) reads
 it as it stands. Names are resolved, types are known, defaults (docs/semantics D1 to D3) are written out, views are
@@ -10,155 +10,67 @@ Rows are positional: a join's row is the left row followed by the right one.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from minidsms.cql.functions import can_fail
+from minidsms.cql.keys import Key, declared, shown_by
+from minidsms.cql.node import AS_WRITTEN
+from minidsms.cql.node import Node as Node
+from minidsms.cql.scalar import AggregateCall as AggregateCall
+from minidsms.cql.scalar import Call as Call
+from minidsms.cql.scalar import Case as Case
+from minidsms.cql.scalar import Cast as Cast
+from minidsms.cql.scalar import ColumnRef as ColumnRef
+from minidsms.cql.scalar import Exists as Exists
+from minidsms.cql.scalar import Expr as Expr
+from minidsms.cql.scalar import InQuery as InQuery
+from minidsms.cql.scalar import Literal as Literal
+from minidsms.cql.scalar import OuterRef as OuterRef
+from minidsms.cql.scalar import Quantified as Quantified
+from minidsms.cql.scalar import ScalarQuery as ScalarQuery
+from minidsms.cql.scalar import UserCall as UserCall
+from minidsms.cql.scalar import children as children
+from minidsms.cql.scalar import columns_used as columns_used
+from minidsms.cql.scalar import renumbered, substitute
+from minidsms.cql.scalar import subqueries as subqueries
+from minidsms.cql.scalar import walk as walk
+from minidsms.cql.scalar_text import print_aggregate, print_expression
 from minidsms.elements import Field as Field
 from minidsms.elements import Schema as Schema
 from minidsms.elements import Type as Type
 
-# ---------------------------------------------------------------------------------------------------- expressions
+if TYPE_CHECKING:
+    from minidsms.cql.catalog import Catalog
 
 
 @dataclass(frozen=True)
-class Expr:
-    """A scalar expression over one row. `span` is (start, end) in the statement's text; it does not count as a
-    difference.
-    """
+class Narrowed:
+    """A node without the columns that nobody reads. old: its columns before.  place: where each that is left stands."""
 
-    type: Type
-    span: tuple[int, int] = field(compare=False, default=(0, 0), kw_only=True)
+    old: Schema
+    node: Node
+    place: Mapping[int, int]
 
+    def moved(self, expr: Expr) -> Expr:
+        """An expression over the old row, over the new one."""
+        return renumbered(expr, self.place.__getitem__)
 
-@dataclass(frozen=True)
-class ColumnRef(Expr):
-    """Column `index` of the input row."""
-
-    index: int
-    name: str = field(compare=False, default="")
-
-
-@dataclass(frozen=True)
-class OuterRef(Expr):
-    """Column `index` of the enclosing query's row: correlation. `level` 1 is the directly enclosing query."""
-
-    index: int
-    name: str = field(compare=False, default="")
-    level: int = 1
+    def exactly(self, wanted: Iterable[int]) -> Node:
+        """The new node with exactly these old columns, in order: a projection where it has others."""
+        columns = list(wanted)
+        if [self.place[i] for i in columns] == list(range(len(self.node.schema))):
+            return self.node
+        refs = [ColumnRef(self.old[i].type, self.place[i], self.old[i].name) for i in columns]
+        return projected(self.node, refs, [self.old[i].name for i in columns])
 
 
-@dataclass(frozen=True)
-class Literal(Expr):
-    """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks), float or str."""
-
-    value: bool | int | float | str | None
-
-
-@dataclass(frozen=True)
-class Call(Expr):
-    """A built-in operator or function of `cql.functions`, by its lower-case name.
-
-    Operators: + - * / % neg || = <> < <= > >= and or not like in, "is null", "is distinct from". `and` and `or` take
-    two or more arguments (flattened). `in` takes the value, then the list. Negated forms are `not` of the plain one,
-    except that `is not null` is `not(is null)`. BETWEEN is bound to its two comparisons.
-    """
-
-    function: str
-    args: tuple[Expr, ...]
-
-
-@dataclass(frozen=True)
-class UserCall(Expr):
-    """A function registered with `create_function`. `fixed`: it asks to stay where it was written among the filters."""
-
-    function: str
-    args: tuple[Expr, ...]
-    fixed: bool = False
-
-
-@dataclass(frozen=True)
-class Case(Expr):
-    """CASE WHEN condition THEN result .. ELSE otherwise END; only the chosen branch is evaluated."""
-
-    whens: tuple[tuple[Expr, Expr], ...]
-    otherwise: Expr
-
-
-@dataclass(frozen=True)
-class Cast(Expr):
-    """CAST(arg AS type); also written by the binder where INTEGER meets FLOAT."""
-
-    arg: Expr
-
-
-@dataclass(frozen=True)
-class Exists(Expr):
-    """EXISTS (query)."""
-
-    query: Node
-
-
-@dataclass(frozen=True)
-class InQuery(Expr):
-    """(args) IN (query), with SQL's NULL rules; args and the query's columns are of the same types."""
-
-    args: tuple[Expr, ...]
-    query: Node
-
-
-@dataclass(frozen=True)
-class ScalarQuery(Expr):
-    """(query) as a value: its one column of its one row; NULL without a row; more than one row is an error."""
-
-    query: Node
-
-
-@dataclass(frozen=True)
-class Quantified(Expr):
-    """arg op ALL|ANY (query). op is a comparison; quantifier is 'all' or 'any'."""
-
-    op: str
-    quantifier: str
-    arg: Expr
-    query: Node
-
-
-@dataclass(frozen=True)
-class AggregateCall:
-    """One aggregate of a group. arg is None for COUNT(*).
-
-    function: count, sum, avg, min, max, variance, stddev, first, last, or the name of a user aggregate (user True; then
-    `args` holds all its arguments).
-    """
-
-    function: str
-    arg: Expr | None
-    type: Type
-    distinct: bool = False
-    user: bool = False
-    args: tuple[Expr, ...] = ()
-    span: tuple[int, int] = field(compare=False, default=(0, 0), kw_only=True)
-
-
-# ---------------------------------------------------------------------------------------------------------- queries
-
-
-@dataclass(frozen=True, eq=False)
-class Node:
-    """A stream or a relation. `schema` gives its columns."""
-
-    schema: Schema
-
-    @property
-    def kind(self) -> str:
-        """ "stream" or "relation"."""
-        return "relation"
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The nodes read directly (subqueries inside expressions are not among them)."""
-        return ()
+def every_column(node: Node) -> set[int]:
+    """All column numbers of a node."""
+    return set(range(len(node.schema)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +78,21 @@ class BaseStream(Node):
     """A declared stream."""
 
     name: str
+    kind = "stream"
+    is_fifo = is_append_only = refers_to_store = True
 
     @property
-    def kind(self) -> str:
-        return "stream"
+    def shape(self) -> tuple[str, str]:
+        return "stream", self.name.lower()
+
+    def text(self) -> str:
+        return f"Stream {self.name}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return ()
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return declared(catalog.streams[self.name.lower()].key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +100,19 @@ class BaseRelation(Node):
     """A declared relation."""
 
     name: str
+
+    @property
+    def shape(self) -> tuple[str, str]:
+        return "relation", self.name.lower()
+
+    def text(self) -> str:
+        return f"Relation {self.name}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return ()
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return declared(catalog.relations[self.name.lower()].key)
 
 
 class WindowKind(enum.Enum):
@@ -206,6 +142,22 @@ class WindowSpec:
     def is_now(self) -> bool:
         return self.kind is WindowKind.RANGE and self.range_ == 0 and self.slide is None
 
+    def text(self, schema: Schema) -> str:
+        """The window as CQL writes it, in ticks, over a stream of this schema."""
+        if self.is_now:
+            return "NOW"
+        if self.kind is WindowKind.UNBOUNDED:
+            return "RANGE UNBOUNDED"
+        if self.kind is WindowKind.PARTITION:
+            keys = ", ".join(schema[i].name for i in self.keys)
+            return f"PARTITION BY {keys} ROWS {self.rows}" + ("" if self.range_ is None else f" RANGE {self.range_}")
+        length = f"RANGE {self.range_}" if self.kind is WindowKind.RANGE else f"ROWS {self.rows}"
+        return length + ("" if self.slide is None else f" SLIDE {self.slide}")
+
+    def over(self, place: Mapping[int, int]) -> WindowSpec:
+        """The window over a stream whose columns stand elsewhere."""
+        return dataclasses.replace(self, keys=tuple(place[i] for i in self.keys))
+
 
 @dataclass(frozen=True, eq=False)
 class Window(Node):
@@ -213,11 +165,32 @@ class Window(Node):
 
     input: Node
     spec: WindowSpec
-    name: str = ""
+    name: str = field(compare=False, default="")
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def is_fifo(self) -> bool:
+        return self.spec.kind is not WindowKind.PARTITION
+
+    @property
+    def is_append_only(self) -> bool:
+        return self.spec.kind is WindowKind.UNBOUNDED
+
+    def text(self) -> str:
+        return f"Window [{self.spec.text(self.input.schema)}]"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [mine | set(self.spec.keys)]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        wanted = sorted(mine | set(self.spec.keys))
+        place = {i: k for k, i in enumerate(wanted)}
+        source = inputs[0].exactly(wanted)
+        node = dataclasses.replace(self, schema=source.schema, input=source, spec=self.spec.over(place))
+        return Narrowed(self.schema, node, place)
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        own = [frozenset(self.spec.keys)] if self.spec.kind is WindowKind.PARTITION and self.spec.rows == 1 else []
+        return [*own, *self.input.known_keys(catalog)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,8 +201,36 @@ class Filter(Node):
     condition: Expr
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def is_fifo(self) -> bool:
+        return beneath(self).is_fifo
+
+    @property
+    def is_append_only(self) -> bool:
+        return beneath(self).is_append_only
+
+    @property
+    def is_netted(self) -> bool:
+        below = beneath(self, lambda project: project.shows_all)
+        return not isinstance(below, Project) and below.is_netted
+
+    @property
+    def refers_to_store(self) -> bool:
+        below = beneath(self, lambda project: project.only_chooses)
+        return not isinstance(below, Project) and below.refers_to_store
+
+    def text(self) -> str:
+        return f"Filter {print_expression(self.condition)}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [mine | columns_used(self.condition)]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        (source,) = inputs
+        node = Filter(source.node.schema, source.node, source.moved(self.condition))
+        return Narrowed(self.schema, node, source.place)
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return self.input.known_keys(catalog)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,8 +241,61 @@ class Project(Node):
     exprs: tuple[Expr, ...]
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def only_chooses(self) -> bool:
+        """Every expression is a column of the input."""
+        return all(isinstance(e, ColumnRef) for e in self.exprs)
+
+    @property
+    def shows_all(self) -> bool:
+        """Rows that differ still do: every column of the input is shown."""
+        return {e.index for e in self.exprs if isinstance(e, ColumnRef)} >= every_column(self.input)
+
+    @property
+    def is_fifo(self) -> bool:
+        return beneath(self).is_fifo
+
+    @property
+    def is_append_only(self) -> bool:
+        return beneath(self).is_append_only
+
+    @property
+    def is_netted(self) -> bool:
+        below = beneath(self, lambda project: project.shows_all)
+        return not isinstance(below, Project) and below.is_netted
+
+    @property
+    def refers_to_store(self) -> bool:
+        below = beneath(self, lambda project: project.only_chooses)
+        return not isinstance(below, Project) and below.refers_to_store
+
+    def text(self) -> str:
+        shown = [(print_expression(e), f.name) for e, f in zip(self.exprs, self.schema)]
+        return "Project " + ", ".join(e if e == n or e.endswith(f".{n}") else f"{e} AS {n}" for e, n in shown)
+
+    def _computed(self, mine: Set[int]) -> list[int]:
+        """The expressions that must be computed: those read, and those that can fail (R4)."""
+        return [i for i, e in enumerate(self.exprs) if i in mine or can_fail(e)]
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [{c for i in self._computed(mine) for c in columns_used(self.exprs[i])}]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        kept = self._computed(mine)
+        exprs = [inputs[0].moved(self.exprs[i]) for i in kept]
+        node = projected(inputs[0].node, exprs, [self.schema[i].name for i in kept])
+        return Narrowed(self.schema, node, {i: k for k, i in enumerate(kept)})
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return shown_by(self.input.known_keys(catalog), self.exprs)
+
+
+def beneath(node: Node, passes: Callable[[Project], bool] = lambda project: True) -> Node:
+    """What stands below the filters and projections on a node, as far as the projections pass; a loop, for views may
+    stand on views.
+    """
+    while isinstance(node, Filter) or (isinstance(node, Project) and passes(node)):
+        node = node.input
+    return node
 
 
 class JoinKind(enum.Enum):
@@ -260,9 +314,24 @@ class Join(Node):
     right: Node
     condition: Expr | None
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
+    def text(self) -> str:
+        if self.condition is None and self.join is JoinKind.INNER:
+            return "Cartesian Product"
+        kind = "Join" if self.join is JoinKind.INNER else f"{self.join.value.title()} Join"
+        return kind + ("" if self.condition is None else f" on {print_expression(self.condition)}")
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        width = len(self.left.schema)
+        used = mine | (columns_used(self.condition) if self.condition is not None else set())
+        return [{i for i in used if i < width}, {i - width for i in used if i >= width}]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        left, right = inputs
+        width, new_width = len(self.left.schema), len(left.node.schema)
+        place = {**left.place, **{i + width: k + new_width for i, k in right.place.items()}}
+        node = self.over([left.node, right.node]).rewritten(lambda e: renumbered(e, place.__getitem__))
+        node = dataclasses.replace(node, schema=left.node.schema + right.node.schema)
+        return Narrowed(self.schema, node, place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,18 +340,33 @@ class Aggregate(Node):
 
     Without GROUP BY keys is empty and is_global True: then there is exactly one row from the first arrival in any of
     `events` on (R3). `events` are the windows this block reads (or, where it reads none, its base relations), as
-    written; see `changing`.
+    written; see `changing`. In a plan they have become `start`, a `logical.FirstArrival`.
     """
 
     input: Node
     keys: tuple[Expr, ...]
     aggregates: tuple[AggregateCall, ...]
-    is_global: bool
-    events: tuple[Node, ...]
+    is_global: bool = False
+    events: tuple[Node, ...] = field(compare=False, default=(), metadata=AS_WRITTEN)
+    start: Node | None = None
+    is_netted = True
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def text(self) -> str:
+        calls = ", ".join(map(print_aggregate, self.aggregates))
+        by = ", ".join(print_expression(k) for k in self.keys)
+        return f"Aggregate {calls}" + (f" by {by}" if by else " over all")
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [{i for e in self.expressions for i in columns_used(e)}, set()][: len(self.inputs)]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        node = self.over([i.node for i in inputs]).rewritten(inputs[0].moved)
+        return Narrowed(self.schema, node, {i: i for i in range(len(self.schema))})
+
+    is_netted = True
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return [frozenset(range(len(self.keys)))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,10 +374,16 @@ class Distinct(Node):
     """Every row of input once."""
 
     input: Node
+    is_netted = True
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def text(self) -> str:
+        return "Distinct"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return [frozenset(range(len(self.schema))), *self.input.known_keys(catalog)]
 
 
 class SetKind(enum.Enum):
@@ -312,8 +402,30 @@ class SetOperation(Node):
     right: Node
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
+    def is_union_all(self) -> bool:
+        """It compares no rows."""
+        return self.all and self.op is SetKind.UNION
+
+    @property
+    def is_netted(self) -> bool:
+        return not self.is_union_all
+
+    def text(self) -> str:
+        return f"{self.op.value.title()}{' All' if self.all else ''}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [mine, mine] if self.is_union_all else [every_column(child) for child in self.inputs]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        if not self.is_union_all:
+            return super().narrowed(mine, inputs)
+        kept = sorted(mine)
+        left, right = (side.exactly(kept) for side in inputs)
+        node = dataclasses.replace(self, schema=left.schema, left=left, right=right)
+        return Narrowed(self.schema, node, {i: k for k, i in enumerate(kept)})
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return [] if self.all else [frozenset(range(len(self.schema)))]
 
 
 class StreamKind(enum.Enum):
@@ -329,71 +441,55 @@ class RelationToStream(Node):
     events: the windows and base relations whose changes are RSTREAM's event instants, as written. ticks: RSTREAM
     speaks at every closed tick instead (`SET rstream = 'ticks'`). keeps_order: the derived stream keeps the arrival
     order of the one stream it filters and projects; else the rows of an instant are ordered by value (T3).
+
+    In a plan the events have become `instants`, streams without columns, and `ordered` says where a window reads the
+    stream, so that the order of an instant's rows matters.
     """
 
     op: StreamKind
     input: Node
-    events: tuple[Node, ...]
+    events: tuple[Node, ...] = field(compare=False, metadata=AS_WRITTEN)
     ticks: bool = False
-    keeps_order: bool = False
+    keeps_order: bool = field(compare=False, default=False)
+    instants: tuple[Node, ...] = ()
+    ordered: bool = False
+    kind = "stream"
+    is_fifo = is_append_only = True
 
-    @property
-    def kind(self) -> str:
-        return "stream"
+    def text(self) -> str:
+        return self.op.value.title() + (" at every tick" if self.ticks else "")
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input), *(set() for _ in self.instants)]
+
+
+# --------------------------------------------------------------------------------------------------------- building
+
+
+def column_refs(schema: Schema, offset: int = 0) -> tuple[ColumnRef, ...]:
+    """References to every column of a schema, as the identity projection has them."""
+    return tuple(ColumnRef(f.type, i + offset, f.name) for i, f in enumerate(schema))
+
+
+def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = None) -> Node:
+    """A projection of the node, named after its columns where names are not given.
+
+    What only chooses columns of a projection that only chooses columns chooses from below it; what chooses every
+    column in order is the node itself.
+    """
+    while isinstance(node, Project) and node.only_chooses:
+        exprs = [substitute(e, node.exprs) for e in exprs]
+        node = node.input
+    if [e.index if isinstance(e, ColumnRef) else -1 for e in exprs] == list(range(len(node.schema))):
+        return node
+    fields = tuple(
+        Field(names[i] if names is not None else getattr(e, "name", "") or f"column{i + 1}", e.type)
+        for i, e in enumerate(exprs)
+    )
+    return Project(Schema(fields), node, tuple(exprs))
 
 
 # ------------------------------------------------------------------------------------------------------- traversal
-
-
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside (not those of subqueries)."""
-    match expr:
-        case Call(args=args) | UserCall(args=args):
-            return args
-        case Case(whens=whens, otherwise=otherwise):
-            return (*(e for pair in whens for e in pair), otherwise)
-        case Cast(arg=arg):
-            return (arg,)
-        case InQuery(args=args):
-            return args
-        case Quantified(arg=arg):
-            return (arg,)
-        case _:
-            return ()
-
-
-def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything inside it, outermost first; subqueries' insides are not entered."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
-
-
-def subqueries(expr: Expr) -> Iterator[Node]:
-    """The queries of the subquery expressions inside."""
-    for e in walk(expr):
-        if isinstance(e, Exists | InQuery | ScalarQuery | Quantified):
-            yield e.query
-
-
-def expressions(node: Node) -> tuple[Expr, ...]:
-    """The expressions a node evaluates itself."""
-    match node:
-        case Filter(condition=condition):
-            return (condition,)
-        case Project(exprs=exprs):
-            return exprs
-        case Join(condition=condition):
-            return () if condition is None else (condition,)
-        case Aggregate(keys=keys, aggregates=aggregates):
-            args = [e for a in aggregates for e in ((a.arg,) if a.arg is not None else a.args)]
-            return (*keys, *args)
-        case _:
-            return ()
 
 
 def changing(node: Node) -> tuple[Node, ...]:
@@ -412,7 +508,7 @@ def changing(node: Node) -> tuple[Node, ...]:
         if isinstance(n, Window | BaseRelation):
             found[id(n)] = n
             return
-        for e in expressions(n):
+        for e in n.expressions:
             for q in subqueries(e):
                 visit(q)
         for child in n.inputs:

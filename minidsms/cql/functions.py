@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from minidsms.cql import bound
+from minidsms.cql import scalar
 from minidsms.elements import Type
 
 COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
@@ -234,7 +234,7 @@ def _table() -> dict[str, Function]:
 
 
 FUNCTIONS = _table()
-"""Every built-in by its lower-case name; operators stand under the names `bound.Call` gives them."""
+"""Every built-in by its lower-case name; operators stand under the names `scalar.Call` gives them."""
 
 SYNONYMS = {
     "ceiling": "ceil",
@@ -266,7 +266,7 @@ def aggregate_type(function: str, arg: Type | None) -> Type | None:
 # ------------------------------------------------------------------------------------------------------- failure
 
 
-def can_fail(expr: bound.Expr) -> bool:
+def can_fail(expr: scalar.Expr) -> bool:
     """Whether the expression, or anything inside it, can fail on some row (conservative: True when in doubt).
 
     Only what docs/semantics R4 lists can: int64 arithmetic, CASTs that may not fit or be readable, user functions, and
@@ -277,28 +277,28 @@ def can_fail(expr: bound.Expr) -> bool:
         e = pending.pop()
         if _fails_itself(e):
             return True
-        pending.extend(bound.children(e))
+        pending.extend(scalar.children(e))
     return False
 
 
-def _fails_itself(expr: bound.Expr) -> bool:
+def _fails_itself(expr: scalar.Expr) -> bool:
     match expr:
-        case bound.UserCall() | bound.ScalarQuery():
+        case scalar.UserCall() | scalar.ScalarQuery():
             return True
-        case bound.Cast(type=target, arg=arg):
+        case scalar.Cast(type=target, arg=arg):
             if arg.type is Type.TEXT:
                 return target is not Type.TEXT
             return arg.type is Type.FLOAT and target is not Type.TEXT and target is not Type.FLOAT
-        case bound.Call(function="+" | "-" | "*" | "neg" | "abs", args=args):
+        case scalar.Call(function="+" | "-" | "*" | "neg" | "abs", args=args):
             return any(a.type is not Type.FLOAT for a in args)
-        case bound.Call(function="/", args=(dividend, divisor)):
+        case scalar.Call(function="/", args=(dividend, divisor)):
             if dividend.type is Type.FLOAT:
                 return False
             # Only the smallest integer divided by -1 leaves int64.
-            return not (isinstance(divisor, bound.Literal) and divisor.value != -1)
-        case bound.Call(function="single"):  # the planner's: the value of a scalar subquery
+            return not (isinstance(divisor, scalar.Literal) and divisor.value != -1)
+        case scalar.Call(function="single"):  # the planner's: the value of a scalar subquery
             return True
-        case bound.Call(function="round", args=(value, _)):
+        case scalar.Call(function="round", args=(value, _)):
             return value.type is not Type.FLOAT
         case _:
             return False

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.errors import CqlError
-from minidsms.cql.rewriting import shift
+from minidsms.cql.scalar import shift
 from minidsms.elements import Schema
 
 SHOWN = 12

@@ -14,7 +14,8 @@ from minidsms.cql.coercion import agree
 from minidsms.cql.defaults import is_monotonic, to_stream
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
-from minidsms.cql.rewriting import conjunction, shift
+from minidsms.cql.rewriting import conjunction
+from minidsms.cql.scalar import shift
 from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session
 from minidsms.cql.windows import bind_window

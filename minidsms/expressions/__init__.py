@@ -1,9 +1,9 @@
 """Vectorised scalar expressions: what a `bound.Expr` computes, on columns."""
 
+from minidsms.cql.scalar_text import print_expression
 from minidsms.expressions.compiler import Context, Evaluator, compile_expression, constant_value, evaluate_columns
 from minidsms.expressions.failures import explain_failure
 from minidsms.expressions.predicate import Predicate, compile_predicate
-from minidsms.expressions.printing import print_expression
 from minidsms.expressions.value import Value
 
 __all__ = [

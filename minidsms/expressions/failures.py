@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.cql import bound
+from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import Type
 from minidsms.expressions import user
 from minidsms.expressions.compiler import Context, compile_node
-from minidsms.expressions.printing import print_expression
 from minidsms.expressions.value import Columns, Frame, Value
 
 

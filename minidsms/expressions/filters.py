@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from minidsms.cql import bound
+from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.compiler import Context, compile_node
 from minidsms.expressions.filter_tests import AT, DENSE, GATHERED, keep, split
-from minidsms.expressions.printing import print_expression
 from minidsms.expressions.value import Frame, full
 
 _MOST = 0.5

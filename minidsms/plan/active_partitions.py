@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind, WindowSpec
 from minidsms.elements import Type
-from minidsms.plan.logical import MultiJoin, column_refs, conjuncts, filtered, nodes, projected, replace_inputs
+from minidsms.plan.logical import MultiJoin, column_refs, conjuncts, filtered, nodes, projected
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 
 
@@ -27,7 +27,7 @@ def keep_active_partitions(root: Node) -> tuple[Node, list[str]]:
     notes: list[str] = []
     done: dict[int, Node] = {}
     for node in nodes(root):
-        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(new, bound.Join) and new.join is JoinKind.INNER:
             new = _binary(new, notes)
         elif isinstance(new, MultiJoin) and new.specs is None:
@@ -134,7 +134,7 @@ def _matching(left: Node, right: Node, equal: set[tuple[int, int]]) -> dict[int,
 def _bounded(node: Node, length: int) -> Node:
     """The last rows, of those keys only whose last row is recent."""
     if isinstance(node, bound.Filter | bound.Project):
-        return replace_inputs(node, [_bounded(node.input, length)])
+        return node.over([_bounded(node.input, length)])
     assert isinstance(node, bound.Window)
     spec, stream = node.spec, node.input
     shorter = length if spec.range_ is None else min(length, spec.range_)

@@ -22,7 +22,7 @@ def counting_windows(root: Node) -> set[int]:
             continue
         seen.add(id(node))
         pending.extend(node.inputs)
-        pending.extend(query for expr in bound.expressions(node) for query in bound.subqueries(expr))
+        pending.extend(query for expr in node.expressions for query in bound.subqueries(expr))
         if isinstance(node, bound.Window) and node.spec.kind in (WindowKind.ROWS, WindowKind.PARTITION):
             found.add(id(node))
         elif isinstance(node, bound.Aggregate) and any(c.function in ("first", "last") for c in node.aggregates):

@@ -52,7 +52,7 @@ def outer_columns(node: Node, level: int = 1) -> set[int]:
         if (id(n), depth) in seen:
             return
         seen.add((id(n), depth))
-        for expr in bound.expressions(n):
+        for expr in n.expressions:
             found.update(e.index for e in outer_refs(expr) if e.level == depth)
             for query in bound.subqueries(expr):
                 visit(query, depth + 1)

@@ -7,30 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from minidsms.cql import bound
-from minidsms.cql.bound import Node, WindowKind, WindowSpec
+from minidsms.cql.bound import Node
 from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
-from minidsms.expressions import print_expression
-from minidsms.joins.equal_columns import equalities_text
 from minidsms.operators.operator import Operator
 from minidsms.plan.formats import FORMATS
 from minidsms.plan.held_back import held_back
-from minidsms.plan.input_names import input_names
-from minidsms.plan.logical import (
-    Entering,
-    FirstArrival,
-    GroupBy,
-    MultiJoin,
-    ProbedStream,
-    ReducedJoin,
-    SemiJoin,
-    Stop,
-    ToStream,
-    WindowEvents,
-    reader_counts,
-)
 from minidsms.plan.plan_graph import Readers, plan_graph
 from minidsms.plan.planner import LogicalPlan
 
@@ -146,82 +129,7 @@ def _tree(root: object, inputs: Callable[[object], Sequence[object]], line: Call
 
 def logical_text(root: Node) -> str:
     """The logical plan as an indented tree."""
-    assert reader_counts(root)
-    return _tree(root, lambda n: n.inputs, lambda n: [describe_node(n)])  # type: ignore[attr-defined,arg-type]
-
-
-def describe_node(node: Node) -> str:
-    """One line for a logical node."""
-    match node:
-        case bound.BaseStream():
-            return f"Stream {node.name}"
-        case bound.BaseRelation():
-            return f"Relation {node.name}"
-        case bound.Window():
-            return f"Window [{window_text(node.spec, node.input)}]"
-        case bound.Filter():
-            return f"Filter {print_expression(node.condition)}"
-        case bound.Project():
-            return "Project " + ", ".join(_named(print_expression(e), f.name) for e, f in zip(node.exprs, node.schema))
-        case bound.Join():
-            condition = "" if node.condition is None else f" on {print_expression(node.condition)}"
-            kind = "Join" if node.join is bound.JoinKind.INNER else f"{node.join.value.title()} Join"
-            return (kind if condition or node.join is not bound.JoinKind.INNER else "Cartesian Product") + condition
-        case MultiJoin():
-            names = [window.schema.names for window in node.windows]
-            specs = zip(node.specs or (), node.windows)
-            of = ", ".join("changes" if spec is None else f"[{window_text(spec, stream)}]" for spec, stream in specs)
-            on = equalities_text(node.equalities, names, input_names(node.names))
-            reduced = f" reduced ({node.mode})" if isinstance(node, ReducedJoin) else ""
-            kind = f"{len(names)}-way Join{reduced} on {on}" if on else f"{len(names)}-way Product"
-            return kind + (f" of {of}" if of else "")
-        case SemiJoin():
-            on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in node.pairs)
-            return f"{'Antijoin' if node.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if node.null_safe else "")
-        case ProbedStream():
-            parts = [] if node.condition is None else [print_expression(node.condition)]
-            return "Filter " + " AND ".join([*parts, *map(node.probe_text, range(len(node.probes)))])
-        case GroupBy():
-            calls = ", ".join(
-                f"{c.function.upper()}({'DISTINCT ' if c.distinct else ''}"
-                f"{'*' if c.arg is None else print_expression(c.arg)})"
-                for c in node.aggregates
-            )
-            by = ", ".join(print_expression(k) for k in node.keys)
-            return f"Aggregate {calls}" + (f" by {by}" if by else " over all")
-        case bound.Distinct():
-            return "Distinct"
-        case bound.SetOperation():
-            return f"{node.op.value.title()}{' All' if node.all else ''}"
-        case ToStream():
-            return node.op.value.title() + (" at every tick" if node.ticks else "")
-        case WindowEvents():
-            return f"Instants of [{window_text(node.spec, node.input)}]"
-        case Entering():
-            return "Entering"
-        case FirstArrival():
-            return "First Arrival"
-        case Stop():
-            return "Output" + (", netted per instant" if node.is_relation else "")
-        case _:
-            return type(node).__name__
-
-
-def _named(expression: str, name: str) -> str:
-    return expression if expression == name or expression.endswith(f".{name}") else f"{expression} AS {name}"
-
-
-def window_text(spec: WindowSpec, input_: Node) -> str:
-    """The window as CQL writes it, in ticks."""
-    if spec.is_now:
-        return "NOW"
-    if spec.kind is WindowKind.UNBOUNDED:
-        return "RANGE UNBOUNDED"
-    if spec.kind is WindowKind.PARTITION:
-        keys = ", ".join(input_.schema[i].name for i in spec.keys)
-        return f"PARTITION BY {keys} ROWS {spec.rows}" + ("" if spec.range_ is None else f" RANGE {spec.range_}")
-    length = f"RANGE {spec.range_}" if spec.kind is WindowKind.RANGE else f"ROWS {spec.rows}"
-    return length + ("" if spec.slide is None else f" SLIDE {spec.slide}")
+    return _tree(root, lambda n: n.inputs, lambda n: [n.text()])  # type: ignore[attr-defined]
 
 
 # --------------------------------------------------------------------------------------------------- physical plans

@@ -8,13 +8,29 @@ instant (W8).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, Node
+from minidsms.cql.bound import Expr, Narrowed, Node, every_column
+from minidsms.cql.bound import column_refs as column_refs
+from minidsms.cql.bound import projected as projected
+from minidsms.cql.scalar import Part
+from minidsms.cql.scalar import columns_used as columns_used
+from minidsms.cql.scalar import replace_children as replace_children
+from minidsms.cql.scalar import rewrite as rewrite
+from minidsms.cql.scalar import shift as shift
+from minidsms.cql.scalar import substitute as substitute
+from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import Schema
 from minidsms.joins.directed_graph import Edge
+from minidsms.joins.equal_columns import equalities_text
+from minidsms.plan.input_names import input_names
+
+if TYPE_CHECKING:
+    from minidsms.cql.catalog import Catalog
+    from minidsms.cql.keys import Key
 
 NO_COLUMNS = Schema(())
 
@@ -25,14 +41,17 @@ class WindowEvents(Node):
 
     input: Node
     spec: bound.WindowSpec
+    kind = "stream"
 
-    @property
-    def kind(self) -> str:
-        return "stream"
+    def text(self) -> str:
+        return f"Instants of [{self.spec.text(self.input.schema)}]"
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [set(self.spec.keys)]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        node = dataclasses.replace(self, input=inputs[0].node, spec=self.spec.over(inputs[0].place))
+        return Narrowed(self.schema, node, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +59,17 @@ class RelationEvents(Node):
     """The instants at which a base relation gets a change, as a stream without columns (S2)."""
 
     relation: str
+    kind = "stream"
 
     @property
-    def kind(self) -> str:
-        return "stream"
+    def shape(self) -> tuple[str, str]:
+        return "relation events", self.relation.lower()
+
+    def text(self) -> str:
+        return f"Changes of {self.relation}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,48 +78,11 @@ class FirstArrival(Node):
 
     sources: tuple[Node, ...]
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return self.sources
+    def text(self) -> str:
+        return "First Arrival"
 
-
-@dataclass(frozen=True, eq=False)
-class GroupBy(Node):
-    """Aggregation. With `start` (a FirstArrival) it is global: one row from that arrival on, whatever the input
-    holds.
-    """
-
-    input: Node
-    keys: tuple[Expr, ...]
-    aggregates: tuple[bound.AggregateCall, ...]
-    start: Node | None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,) if self.start is None else (self.input, self.start)
-
-
-@dataclass(frozen=True, eq=False)
-class ToStream(Node):
-    """ISTREAM, DSTREAM or RSTREAM with its event instants as inputs.
-
-    ordered: the rows of an instant come in the order of their values (T3); wanted where a window reads the stream.
-    """
-
-    op: bound.StreamKind
-    input: Node
-    events: tuple[Node, ...]
-    ticks: bool
-    keeps_order: bool
-    ordered: bool = False
-
-    @property
-    def kind(self) -> str:
-        return "stream"
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input, *self.events)
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [set() for _ in self.sources]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +98,26 @@ class SemiJoin(Node):
     anti: bool
     null_safe: bool = False
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
+    def text(self) -> str:
+        on = ", ".join(f"{print_expression(a)} = {print_expression(b)}" for a, b in self.pairs)
+        return f"{'Antijoin' if self.anti else 'Semijoin'} on {on}" + (" (NULL = NULL)" if self.null_safe else "")
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        own = {i for a, _ in self.pairs for i in columns_used(a)}
+        return [mine | own, {i for _, b in self.pairs for i in columns_used(b)}]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        left, right = inputs
+        pairs = tuple((left.moved(a), right.moved(b)) for a, b in self.pairs)
+        node = SemiJoin(left.node.schema, left.node, right.node, pairs, self.anti, self.null_safe)
+        return Narrowed(self.schema, node, left.place)
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return self.left.known_keys(catalog)
 
 
 @dataclass(frozen=True)
-class Probe:
+class Probe(Part):
     """A semi-join as a filter. right: its columns are the keys.  keys: the same of the stream, by number."""
 
     right: Node
@@ -131,14 +133,16 @@ class ProbedStream(Node):
     input: Node
     condition: Expr | None
     probes: tuple[Probe, ...]
+    kind = "stream"
+    shape = None
+    is_fifo = is_append_only = True
 
-    @property
-    def kind(self) -> str:
-        return "stream"
+    def text(self) -> str:
+        parts = [] if self.condition is None else [print_expression(self.condition)]
+        return "Filter " + " AND ".join([*parts, *map(self.probe_text, range(len(self.probes)))])
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input, *(probe.right for probe in self.probes))
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(child) for child in self.inputs]
 
     def probe_text(self, number: int) -> str:
         """A probe in words: `a IN (.. S1 ..)`."""
@@ -168,11 +172,21 @@ class MultiJoin(Node):
     columns: tuple[tuple[int, int], ...]
     shown: tuple[int, ...] | None = None
     specs: tuple[bound.WindowSpec | None, ...] | None = None
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = field(compare=False, default=())
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return self.windows
+    def text(self) -> str:
+        specs = zip(self.specs or (), self.windows)
+        of = ", ".join("changes" if spec is None else f"[{spec.text(stream.schema)}]" for spec, stream in specs)
+        names = [window.schema.names for window in self.windows]
+        on = equalities_text(self.equalities, names, input_names(self.names))
+        kind = f"{len(names)}-way " + (f"Join{self._how()} on {on}" if on else "Product")
+        return kind + (f" of {of}" if of else "")
+
+    def _how(self) -> str:
+        return ""
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(window) for window in self.windows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,16 +206,30 @@ class ReducedJoin(MultiJoin):
     unique: tuple[tuple[int, tuple[int, ...]], ...] = ()
     sources: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
+    @property
+    def shape(self) -> Hashable:
+        how = self.mode, self.trust, self.unique
+        return "reduced join", self.edges, self.columns, self.shown is None, self.specs, self.passes, how
+
+    def _how(self) -> str:
+        return f" reduced ({self.mode})"
+
 
 @dataclass(frozen=True, eq=False)
 class Entering(Node):
     """A window's rows as they enter it: a stream (see `operators.entering`)."""
 
     input: Node
+    is_fifo = is_append_only = True
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def text(self) -> str:
+        return "Entering"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return self.input.known_keys(catalog)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +239,18 @@ class KeepArrival(Node):
     input: Node
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def is_fifo(self) -> bool:
+        return self.input.is_fifo
+
+    @property
+    def is_append_only(self) -> bool:
+        return self.input.is_append_only
+
+    def text(self) -> str:
+        return "Keep Arrival"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,9 +259,11 @@ class RestoreArrival(Node):
 
     input: Node
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def text(self) -> str:
+        return "Restore Arrival"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,36 +272,17 @@ class Stop(Node):
 
     input: Node
     is_relation: bool
+    shape = None
 
     @property
     def kind(self) -> str:
         return self.input.kind
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
+    def text(self) -> str:
+        return "Output" + (", netted per instant" if self.is_relation else "")
 
-
-def replace_inputs(node: Node, inputs: Sequence[Node]) -> Node:
-    """The node over other inputs; the node itself when they are the same objects."""
-    if all(a is b for a, b in zip(node.inputs, inputs)):
-        return node
-    match node:
-        case bound.Join() | bound.SetOperation() | SemiJoin():
-            return dataclasses.replace(node, left=inputs[0], right=inputs[1])
-        case MultiJoin():
-            return dataclasses.replace(node, windows=tuple(inputs))
-        case ProbedStream():
-            probes = tuple(dataclasses.replace(p, right=r) for p, r in zip(node.probes, inputs[1:]))
-            return dataclasses.replace(node, input=inputs[0], probes=probes)
-        case FirstArrival():
-            return FirstArrival(node.schema, tuple(inputs))
-        case GroupBy():
-            return dataclasses.replace(node, input=inputs[0], start=inputs[1] if len(inputs) > 1 else None)
-        case ToStream():
-            return dataclasses.replace(node, input=inputs[0], events=tuple(inputs[1:]))
-        case _:
-            return dataclasses.replace(node, input=inputs[0])  # type: ignore[call-arg]
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
 
 
 def transform(root: Node, change: Callable[[Node], Node]) -> Node:
@@ -278,7 +299,7 @@ def transform(root: Node, change: Callable[[Node], Node]) -> Node:
             stack.append((node, True))
             stack.extend((child, False) for child in node.inputs)
         else:
-            done[id(node)] = change(replace_inputs(node, [done[id(child)] for child in node.inputs]))
+            done[id(node)] = change(node.over([done[id(child)] for child in node.inputs]))
     return done[id(root)]
 
 
@@ -308,45 +329,6 @@ def reader_counts(root: Node) -> dict[int, int]:
 
 
 # ------------------------------------------------------------------------------------------------ expression helpers
-
-
-def replace_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with `change` applied to each direct part."""
-    match expr:
-        case bound.Call() | bound.UserCall() | bound.InQuery():
-            return dataclasses.replace(expr, args=tuple(change(a) for a in expr.args))
-        case bound.Case():
-            whens = tuple((change(c), change(r)) for c, r in expr.whens)
-            return dataclasses.replace(expr, whens=whens, otherwise=change(expr.otherwise))
-        case bound.Cast() | bound.Quantified():
-            return dataclasses.replace(expr, arg=change(expr.arg))
-        case _:
-            return expr
-
-
-def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """Top-down replacement: where `change` gives an expression it stands, else its parts are rewritten."""
-    changed = change(expr)
-    return changed if changed is not None else replace_children(expr, lambda e: rewrite(e, change))
-
-
-def substitute(expr: Expr, columns: Sequence[Expr]) -> Expr:
-    """The expression with each column i replaced by columns[i]."""
-    return rewrite(expr, lambda e: columns[e.index] if isinstance(e, bound.ColumnRef) else None)
-
-
-def shift(expr: Expr, offset: int) -> Expr:
-    """The expression with every column number moved by offset."""
-
-    def moved(e: Expr) -> Expr | None:
-        return dataclasses.replace(e, index=e.index + offset) if isinstance(e, bound.ColumnRef) else None
-
-    return expr if offset == 0 else rewrite(expr, moved)
-
-
-def columns_used(expr: Expr) -> set[int]:
-    """The column numbers an expression reads."""
-    return {e.index for e in bound.walk(expr) if isinstance(e, bound.ColumnRef)}
 
 
 def with_arguments(aggregates: Sequence[bound.AggregateCall], args: Sequence[Expr]) -> tuple[bound.AggregateCall, ...]:
@@ -380,34 +362,7 @@ def conjunction(parts: Sequence[Expr]) -> Expr | None:
     return bound.Call(bound.Type.BOOLEAN, "and", tuple(parts), span=span)
 
 
-def column_refs(schema: Schema, offset: int = 0) -> tuple[bound.ColumnRef, ...]:
-    """References to every column of a schema, as the identity projection has them."""
-    return tuple(bound.ColumnRef(f.type, i + offset, f.name) for i, f in enumerate(schema))
-
-
 def filtered(node: Node, parts: Sequence[Expr]) -> Node:
     """The node under a filter of these conjuncts; itself when there are none."""
     condition = conjunction(parts)
     return node if condition is None else bound.Filter(node.schema, node, condition)
-
-
-def _only_chooses(exprs: Sequence[Expr]) -> bool:
-    return all(isinstance(e, bound.ColumnRef) for e in exprs)
-
-
-def projected(node: Node, exprs: Sequence[Expr], names: Sequence[str] | None = None) -> Node:
-    """A projection of the node, named after its columns where names are not given.
-
-    What only chooses columns of a projection that only chooses columns chooses from below it; what chooses every
-    column in order is the node itself.
-    """
-    while isinstance(node, bound.Project) and _only_chooses(node.exprs):
-        exprs = [substitute(e, node.exprs) for e in exprs]
-        node = node.input
-    if _only_chooses(exprs) and [e.index for e in exprs] == list(range(len(node.schema))):  # type: ignore[attr-defined]
-        return node
-    fields = tuple(
-        bound.Field(names[i] if names is not None else getattr(e, "name", "") or f"column{i + 1}", e.type)
-        for i, e in enumerate(exprs)
-    )
-    return bound.Project(Schema(fields), node, tuple(exprs))

@@ -19,13 +19,11 @@ from minidsms.cql.errors import CqlError
 from minidsms.elements import Schema, Type
 from minidsms.plan.correlation import is_correlated, outer_columns
 from minidsms.plan.logical import (
-    GroupBy,
     column_refs,
     conjunction,
     conjuncts,
     projected,
     replace_children,
-    replace_inputs,
     rewrite,
     with_arguments,
 )
@@ -121,10 +119,10 @@ class PerOuterRow:
                 "correlate by equality, or write a join",
             )
         fields, k = node.schema.fields, len(node.keys)
-        source, exprs = self._builder.looked_up(self.apply(node.input), bound.expressions(node))
+        source, exprs = self._builder.looked_up(self.apply(node.input), node.expressions)
         keys = (*exprs[:k], *column_refs(self._outer.schema, len(node.input.schema)))
         schema = Schema(fields[:k] + self._outer.schema.fields + fields[k:])
-        return GroupBy(schema, source, keys, with_arguments(node.aggregates, exprs[k:]), None)
+        return bound.Aggregate(schema, source, keys, with_arguments(node.aggregates, exprs[k:]))
 
     def _groups(self, node: bound.Aggregate) -> Node:
         grouped = self._grouped(node)
@@ -181,7 +179,7 @@ class PerOuterRow:
         """A query inside this subquery with the outer columns it mentions read from the row that holds it."""
         if not is_correlated(node, depth + 1):
             return node
-        node = replace_inputs(node, [self._over_query(child, width, depth) for child in node.inputs])
+        node = node.over([self._over_query(child, width, depth) for child in node.inputs])
         if isinstance(node, bound.Filter):
             node = dataclasses.replace(node, condition=self._over_row(node.condition, width, depth))
         return node

@@ -36,7 +36,6 @@ from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.logical import (
     Entering,
     FirstArrival,
-    GroupBy,
     KeepArrival,
     MultiJoin,
     ProbedStream,
@@ -45,7 +44,6 @@ from minidsms.plan.logical import (
     RestoreArrival,
     SemiJoin,
     Stop,
-    ToStream,
     WindowEvents,
     column_refs,
     conjunction,
@@ -55,11 +53,11 @@ from minidsms.plan.logical import (
     rewrite,
 )
 from minidsms.plan.n_way_joins import plan_key
-from minidsms.plan.reading import is_immediate, refers_to_store
+from minidsms.plan.reading import is_immediate
 from minidsms.plan.reduced_joins import reduced_join
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.screening import box_of
-from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind, shape_of
+from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind
 from minidsms.queues import Queue
 from minidsms.settings import Settings
 from minidsms.streamon.content_routing.attributes import Attributes
@@ -130,7 +128,7 @@ class PhysicalPlanner:
                 self._operator(node)
         last = self._operator(root.input)
         contents = self._contents(root.input) if root.is_relation else None
-        if root.is_relation and not last.is_netted:
+        if root.is_relation and not root.input.is_netted:
             keeps = contents is None and self._recalls(root.input)
             last = self._found_or_made(("net", keeps), root.schema, [last], lambda: self._net(root.input, keeps))
             if keeps and isinstance(last, KnowsContents):
@@ -185,10 +183,10 @@ class PhysicalPlanner:
         if key not in self._operators:
             inputs = [self._operator(child) for child in node.inputs]
             self._note_input(node)
-            shape = shape_of(node)
+            shape = node.shape
             if isinstance(node, MultiJoin) and not isinstance(node, ReducedJoin):
                 shape = shape, plan_key(node, self._streamon)
-            self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._marked(node))
+            self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._make(node))
             self._kept.append(node)
         return self._operators[key]
 
@@ -234,19 +232,6 @@ class PhysicalPlanner:
             return operator.store is self._inputs.relation(operator.relation)[0] and operator.is_as_new(self._start)
         return operator.is_stateless or operator.is_fresh
 
-    def _marked(self, node: Node) -> Operator:
-        """A new operator for the node, with what is known of its output."""
-        operator = self._make(node)
-        # By node, not by operator: a semijoin may end in a projection, and takes rows back.
-        if isinstance(node, bound.Filter | bound.Project | KeepArrival):
-            operator.is_append_only = self._operator(node.inputs[0]).is_append_only
-        if isinstance(node, bound.Filter | bound.Project):
-            source = self._operator(node.inputs[0])
-            # Rows that differ still do unless a projection leaves out a column.
-            chosen = operator.chosen if isinstance(operator, Project) else range(len(source.schema))
-            operator.is_netted = source.is_netted and set(chosen or ()) >= set(range(len(source.schema)))
-        return operator
-
     def _queue(self, node: Node) -> Queue:
         """A new queue from the node's operator to one more reader."""
         return self._connect(self._operator(node))
@@ -262,8 +247,7 @@ class PhysicalPlanner:
 
     def _recalls(self, node: Node) -> bool:
         """The node's rows leave, in the order in which they came."""
-        operator = self._operator(node)
-        return operator.is_fifo and not operator.is_append_only
+        return node.is_fifo and not node.is_append_only
 
     # ------------------------------------------------------------------------------------------------ operators
 
@@ -295,7 +279,7 @@ class PhysicalPlanner:
                 return self._semi_join(node)
             case ProbedStream():
                 return self._probing_select(node)
-            case GroupBy():
+            case bound.Aggregate():
                 return self._aggregate(node)
             case bound.Distinct():
                 from minidsms.operators.distinct import DuplicateEliminate
@@ -303,14 +287,14 @@ class PhysicalPlanner:
                 return DuplicateEliminate(self._queue(node.input), self._recalls(node.input))
             case bound.SetOperation():
                 return self._set_operation(node)
-            case ToStream():
+            case bound.RelationToStream():
                 return self._to_stream(node)
             case Entering():
                 from minidsms.operators.entering import Entering as EnteringOperator
 
                 return EnteringOperator(self._queue(node.input))
             case KeepArrival():
-                return arrival.KeepArrival(self._queue(node.input), self._operator(node.input).is_fifo)
+                return arrival.KeepArrival(self._queue(node.input), node.input.is_fifo)
             case RestoreArrival():
                 return arrival.RestoreArrival(self._queue(node.input))
             case FirstArrival():
@@ -339,8 +323,7 @@ class PhysicalPlanner:
         def explain(batch: Batch, row: int) -> str:
             return self._explain((condition,), batch, row)
 
-        is_fifo = self._operator(node.input).is_fifo
-        return Select(self._queue(node.input), filters, explain, text, is_fifo, box_of(condition))
+        return Select(self._queue(node.input), filters, explain, text, node.is_fifo, box_of(condition))
 
     def _attributes(self, schema: Schema) -> Attributes:
         """By which the tuples of a Select may be told apart."""
@@ -360,7 +343,7 @@ class PhysicalPlanner:
             explain,
             node.schema,
             ", ".join(print_expression(e) for e in exprs),
-            self._operator(node.input).is_fifo,
+            node.input.is_fifo,
             chosen if len(chosen) == len(exprs) else None,
         )
 
@@ -375,7 +358,7 @@ class PhysicalPlanner:
 
     def _window(self, node: bound.Window) -> Operator:
         spec = node.spec
-        copies = not refers_to_store(node.input)
+        copies = not node.input.refers_to_store
         if spec.kind is WindowKind.UNBOUNDED:
             from minidsms.operators.unbounded_window import UnboundedWindow
 
@@ -446,8 +429,8 @@ class PhysicalPlanner:
             right_keys,
             residual=predicate,
             failure_reason=reason,
-            left_fifo=self._operator(left).is_fifo,
-            right_fifo=self._operator(right).is_fifo,
+            left_fifo=left.is_fifo,
+            right_fifo=right.is_fifo,
             schema=node.schema,
             output_columns=kept,
         )
@@ -455,7 +438,7 @@ class PhysicalPlanner:
     def _multi_join(self, node: MultiJoin) -> Operator:
         from minidsms.plan.n_way_joins import n_way_join
 
-        fifo = None if node.specs is not None else [self._operator(window).is_fifo for window in node.windows]
+        fifo = None if node.specs is not None else [window.is_fifo for window in node.windows]
         return n_way_join(node, [self._queue(window) for window in node.windows], fifo, self._streamon)
 
     def _semi_join(self, node: SemiJoin) -> Operator:
@@ -473,14 +456,14 @@ class PhysicalPlanner:
                 list(range(len(keys))),
                 anti=node.anti,
                 null_safe=node.null_safe,
-                left_fifo=self._operator(left).is_fifo,
+                left_fifo=left.is_fifo,
             )
 
         if left is node.left:
             return made()
         width = len(node.schema)
         sides = [self._operator(left), self._operator(right)]
-        joined = self._found_or_made(("wide", shape_of(node)), left.schema, sides, made)
+        joined = self._found_or_made(("wide", node.shape), left.schema, sides, made)
 
         def no_failure(batch: Batch, row: int) -> str:
             return ""
@@ -520,7 +503,7 @@ class PhysicalPlanner:
             text,
         )
 
-    def _aggregate(self, node: GroupBy) -> Operator:
+    def _aggregate(self, node: bound.Aggregate) -> Operator:
         from minidsms.operators.aggregate import Aggregate, AggregateSpec
 
         exprs: list[Expr] = list(node.keys)
@@ -556,8 +539,8 @@ class PhysicalPlanner:
             keys=list(range(len(node.keys))),
             calls=specs,
             is_global=node.start is not None,
-            input_fifo=self._operator(source).is_fifo,
-            input_append_only=self._operator(source).is_append_only,
+            input_fifo=source.is_fifo,
+            input_append_only=source.is_append_only,
             start=None if node.start is None else self._queue(node.start),
             texts=self._context.dictionary,
             schema=node.schema,
@@ -578,10 +561,10 @@ class PhysicalPlanner:
             return Except(left, right, node.all, node.schema, fifo)
         return Intersect(left, right, node.all, node.schema, fifo)
 
-    def _to_stream(self, node: ToStream) -> Operator:
+    def _to_stream(self, node: bound.RelationToStream) -> Operator:
         ranks = self._context.dictionary.ranks if node.ordered else None
         queue = self._queue(node.input)
-        is_netted = self._operator(node.input).is_netted
+        is_netted = node.input.is_netted
         if node.op is StreamKind.ISTREAM:
             from minidsms.operators.istream import IStream
 
@@ -592,5 +575,5 @@ class PhysicalPlanner:
             return DStream(queue, order_by_value=node.ordered, ranks=ranks, input_netted=is_netted)
         from minidsms.operators.rstream import RStream
 
-        events = [self._queue(event) for event in node.events]
+        events = [self._queue(event) for event in node.instants]
         return RStream(queue, events, ticks=node.ticks, order_by_value=node.ordered, ranks=ranks)

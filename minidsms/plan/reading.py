@@ -8,20 +8,11 @@ from minidsms.cql.functions import can_fail
 from minidsms.plan.logical import RelationEvents, Stop, nodes
 
 
-def refers_to_store(node: Node) -> bool:
-    """The stream's batches are references into a store, and so carry arrival numbers."""
-    while isinstance(node, bound.Filter):
-        node = node.input
-    if isinstance(node, bound.Project):
-        return all(isinstance(e, bound.ColumnRef) for e in node.exprs) and refers_to_store(node.input)
-    return isinstance(node, bound.BaseStream)
-
-
 def is_immediate(root: Stop) -> bool:
     """Only filters and projections of one stream, none of which can fail: what passes can never be taken back."""
     node = root.input
     while isinstance(node, bound.Filter | bound.Project):
-        if any(can_fail(e) for e in bound.expressions(node)):
+        if any(can_fail(e) for e in node.expressions):
             return False
         node = node.inputs[0]
     return isinstance(node, bound.BaseStream)

@@ -13,82 +13,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Sequence
 
-from minidsms.cql import bound
-from minidsms.cql.bound import Expr, Node
-from minidsms.cql.functions import can_fail
 from minidsms.elements import Schema
 from minidsms.operators.operator import Operator
-from minidsms.plan.logical import (
-    Entering,
-    FirstArrival,
-    GroupBy,
-    KeepArrival,
-    MultiJoin,
-    ReducedJoin,
-    RelationEvents,
-    RestoreArrival,
-    SemiJoin,
-    ToStream,
-    WindowEvents,
-)
 
 _lineages = itertools.count(1)
-
-
-def shape_of(node: Node) -> Hashable | None:
-    """What a node does with its inputs, to be compared with other nodes'; None where it is like no other.
-
-    Expressions that can fail count with the names they show in the reason of a failure.
-    """
-    match node:
-        case bound.BaseStream():
-            return "stream", node.name.lower()
-        case bound.BaseRelation():
-            return "relation", node.name.lower()
-        case RelationEvents():
-            return "relation events", node.relation.lower()
-        case bound.Filter():
-            return "filter", _read(node.condition)
-        case bound.Project():
-            return "project", tuple(_read(e) for e in node.exprs)
-        case bound.Window():
-            return "window", node.spec
-        case WindowEvents():
-            return "window events", node.spec
-        case bound.Join():
-            return "join", node.join, None if node.condition is None else _read(node.condition)
-        case ReducedJoin():
-            how = node.mode, node.trust, node.unique
-            return "reduced join", node.edges, node.columns, node.shown is None, node.specs, node.passes, how
-        case MultiJoin():
-            return "n-way join", node.equalities, node.columns, node.shown, node.specs
-        case SemiJoin():
-            return "semijoin", tuple((_read(a), _read(b)) for a, b in node.pairs), node.anti, node.null_safe
-        case GroupBy():
-            calls = tuple((call, tuple(_names(e) for e in _arguments(call))) for call in node.aggregates)
-            return "aggregate", tuple(_read(k) for k in node.keys), calls, node.start is None
-        case bound.Distinct():
-            return "distinct"
-        case bound.SetOperation():
-            return "set operation", node.op, node.all
-        case ToStream():
-            return "to stream", node.op, node.ticks, node.ordered
-        case Entering() | KeepArrival() | RestoreArrival() | FirstArrival():
-            return type(node).__name__
-        case _:
-            return None
-
-
-def _arguments(call: bound.AggregateCall) -> tuple[Expr, ...]:
-    return call.args if call.arg is None else (call.arg, *call.args)
-
-
-def _read(expr: Expr) -> Hashable:
-    return expr, _names(expr) if can_fail(expr) else ()
-
-
-def _names(expr: Expr) -> tuple[str, ...]:
-    return tuple(e.name for e in bound.walk(expr) if isinstance(e, bound.ColumnRef))
 
 
 class RunningOperators:

@@ -19,11 +19,11 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind, WindowSpec
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
+from minidsms.cql.keys import Key, key_among, shown_by
 from minidsms.elements import Field, Schema, Type
 from minidsms.expressions import print_expression
 from minidsms.joins.directed_graph import Edge, orientation, tree_of
 from minidsms.plan.active_partitions import keep_active_partitions
-from minidsms.plan.keys import Key, key_among, keys_of, shown_by
 from minidsms.plan.logical import (
     Entering,
     MultiJoin,
@@ -33,7 +33,6 @@ from minidsms.plan.logical import (
     conjunction,
     nodes,
     reader_counts,
-    replace_inputs,
     substitute,
 )
 from minidsms.plan.planner import LogicalPlan
@@ -56,7 +55,7 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
     start = _merged(start, catalog, mode)
     done: dict[int, Node] = {}
     for node in nodes(start):
-        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin):
             reduced = _reduced(new, catalog, mode, settings["k_mon"])
             if isinstance(reduced, str):
@@ -91,7 +90,7 @@ def _merged(root: Node, catalog: Catalog, mode: str) -> Node:
     done: dict[int, Node] = {}
     found: set[int] = set()
     for node in nodes(root):
-        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(new, bound.Join) and new.join is JoinKind.INNER:
             join = _pair(new)
             if join is not None and not isinstance(_tree(join, catalog, mode), str):
@@ -112,7 +111,7 @@ def _merged(root: Node, catalog: Catalog, mode: str) -> Node:
     shown = shown_by_istream(root)
     done = {}
     for node in nodes(root):
-        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin) and new.specs is None:
             new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)), shown=shown.get(id(node)))
         done[id(node)] = new
@@ -140,7 +139,7 @@ def _tree(
     for ends in join.equalities:
         for i, c in ends:
             joined[i].append(c)
-    keys = [key_among(shown_by(keys_of(e.stream, catalog), e.columns), joined[i]) for i, e in enumerate(inputs)]
+    keys = [key_among(shown_by(e.stream.known_keys(catalog), e.columns), joined[i]) for i, e in enumerate(inputs)]
     edges = tree_of(len(inputs), join.equalities, keys)
     if isinstance(edges, str) or mode == "swj":
         return edges if isinstance(edges, str) else (inputs, keys, edges)

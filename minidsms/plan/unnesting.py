@@ -13,20 +13,18 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_fail
+from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import Field, Schema, Type
-from minidsms.expressions.printing import print_expression
 from minidsms.plan import correlation
 from minidsms.plan.arrival_order import counting_windows
 from minidsms.plan.correlation import Lifted, lift
 from minidsms.plan.logical import (
     NO_COLUMNS,
     FirstArrival,
-    GroupBy,
     KeepArrival,
     RelationEvents,
     RestoreArrival,
     SemiJoin,
-    ToStream,
     WindowEvents,
     column_refs,
     conjunction,
@@ -82,17 +80,11 @@ class _Builder:
                 return self._join(node)
             case bound.RelationToStream():
                 events = () if node.op is not bound.StreamKind.RSTREAM or node.ticks else node.events
-                return ToStream(
-                    node.schema,
-                    node.op,
-                    self.build(node.input),
-                    tuple(self._events(e) for e in events),
-                    node.ticks,
-                    node.keeps_order,
-                )
+                instants = tuple(self._events(e) for e in events)
+                return dataclasses.replace(node, input=self.build(node.input), events=(), instants=instants)
             case bound.Window():
                 source = self.build(node.input)
-                if isinstance(source, ToStream) and not source.keeps_order and id(node) in self._counting:
+                if isinstance(source, bound.RelationToStream) and not source.keeps_order and id(node) in self._counting:
                     source = self._ordered(node.input, source)
                 return dataclasses.replace(node, input=source)
             case bound.SetOperation():
@@ -102,7 +94,7 @@ class _Builder:
             case _:
                 raise AssertionError(f"no plan for {type(node).__name__}")
 
-    def _ordered(self, key: Node, stream: ToStream) -> Node:
+    def _ordered(self, key: Node, stream: bound.RelationToStream) -> Node:
         """The stream with its instants ordered (T3), for every reader of it from now on."""
         if stream.ordered:
             return stream
@@ -132,7 +124,7 @@ class _Builder:
         return FirstArrival(NO_COLUMNS, tuple({id(s): s for s in sources}.values()))
 
     def _aggregate(self, node: bound.Aggregate) -> Node:
-        args = bound.expressions(node)
+        args = node.expressions
         by_arrival = any(call.function in ("first", "last") and not call.user for call in node.aggregates)
         below = self._with_arrival(node.input, args) if by_arrival else None
         source, exprs = self.looked_up(self.build(node.input) if below is None else below, args)
@@ -144,7 +136,8 @@ class _Builder:
             source = RestoreArrival(Schema(source.schema.fields[:-1]), source)
         start = self.first_arrival(node.events) if node.is_global else None
         k = len(node.keys)
-        return GroupBy(node.schema, source, tuple(exprs[:k]), with_arguments(node.aggregates, exprs[k:]), start)
+        keys, calls = tuple(exprs[:k]), with_arguments(node.aggregates, exprs[k:])
+        return dataclasses.replace(node, input=source, keys=keys, aggregates=calls, events=(), start=start)
 
     def _with_arrival(self, node: Node, args: tuple[Expr, ...]) -> Node | None:
         """The filtered window under FIRST or LAST with its arrival numbers as a last column; None where they pass by
@@ -314,7 +307,7 @@ class _Builder:
         """Aggregates of the right per key, looked up; NULL where the group is empty."""
         fields = [Field(f"key{i + 1}", k.type) for i, k in enumerate(keys)]
         fields += [Field(call.function, call.type) for call in calls]
-        grouped = GroupBy(Schema(tuple(fields)), right, tuple(keys), tuple(calls), None)
+        grouped = bound.Aggregate(Schema(tuple(fields)), right, tuple(keys), tuple(calls))
         refs = self._look_up(state, grouped, [(outer, i) for i, outer in enumerate(outers)])
         return refs[len(keys) :]
 

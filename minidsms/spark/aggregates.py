@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from minidsms.cql import bound
-from minidsms.plan.logical import GroupBy
 from minidsms.spark import sums
 from minidsms.spark.computed import Computed, NotExpressibleError
 from minidsms.spark.extremes import Extreme, extreme, extremes_of, is_extreme
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 _ROWS = "_rows"
 
 
-def aggregate(world: World, relation: Intervals, node: GroupBy, start: Intervals | None) -> Intervals:
+def aggregate(world: World, relation: Intervals, node: bound.Aggregate, start: Intervals | None) -> Intervals:
     """A row per group. start: of an aggregate over all, the instant its one row begins at."""
     calls = node.aggregates
     user = next((call for call in calls if call.user), None)

@@ -16,18 +16,16 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind
+from minidsms.cql.bound import JoinKind, Node, WindowKind
 from minidsms.cql.functions import can_fail
 from minidsms.elements import Schema
 from minidsms.plan.logical import (
     FirstArrival,
-    GroupBy,
     KeepArrival,
     RelationEvents,
     RestoreArrival,
     SemiJoin,
     Stop,
-    ToStream,
     WindowEvents,
     nodes,
 )
@@ -123,7 +121,7 @@ class Compiler:
             case SemiJoin():
                 left, right = self._relation(node.left), self._relation(node.right)
                 return joins.semi_join(world, left, right, node.pairs, node.anti, node.null_safe)
-            case GroupBy():
+            case bound.Aggregate():
                 start = None if node.start is None else self._relation(node.start)
                 return aggregates.aggregate(world, self._relation(node.input), node, start)
             case bound.Distinct():
@@ -131,8 +129,8 @@ class Compiler:
             case bound.SetOperation():
                 left, right = self._relation(node.left), self._relation(node.right)
                 return set_operations.set_operation(world, node.op, node.all, left, right)
-            case ToStream():
-                events = [self._instants[id(event)] for event in node.events]
+            case bound.RelationToStream():
+                events = [self._instants[id(event)] for event in node.instants]
                 return streams.to_stream(world, node.op, self._relation(node.input), events, node.ticks)
             case FirstArrival():
                 return self._first_arrival(node)
@@ -195,11 +193,11 @@ def _uses(root: Stop) -> dict[int, int]:
 
 def _times(node: Node) -> list[int]:
     """How often a node reads each of its inputs: once for its answer, once more for what fails, and so on."""
-    fallible = int(any(can_fail(e) for e in evaluated(node)))
+    fallible = int(any(can_fail(e) for e in node.expressions))
     match node:
         case SemiJoin(anti=anti):
             return [1 + anti + fallible, 1 + fallible]
-        case GroupBy(aggregates=calls):
+        case bound.Aggregate(aggregates=calls):
             distinct = sum(call.distinct for call in calls)
             own = 1 + fallible + any(is_extreme(call) for call in calls) + distinct
             return [own, 2][: len(node.inputs)]
@@ -209,19 +207,6 @@ def _times(node: Node) -> list[int]:
             return [1, 1]
         case _:
             return [1 + fallible] * len(node.inputs)
-
-
-def evaluated(node: Node) -> tuple[Expr, ...]:
-    """The expressions a node computes."""
-    match node:
-        case SemiJoin(pairs=pairs):
-            return tuple(e for pair in pairs for e in pair)
-        case GroupBy(keys=keys, aggregates=calls):
-            return (*keys, *(call.arg for call in calls if call.arg is not None))
-        case bound.Filter() | bound.Project() | bound.Join():
-            return bound.expressions(node)
-        case _:
-            return ()
 
 
 def base_relation(changes: DataFrame, schema: Schema) -> Intervals:

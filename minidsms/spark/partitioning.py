@@ -15,11 +15,9 @@ from minidsms.cql import bound
 from minidsms.cql.bound import JoinKind, Node, StreamKind, WindowKind
 from minidsms.plan.logical import (
     FirstArrival,
-    GroupBy,
     RelationEvents,
     SemiJoin,
     Stop,
-    ToStream,
     WindowEvents,
     conjuncts,
     nodes,
@@ -82,7 +80,7 @@ def lookback_of(root: Stop) -> tuple[str | None, int]:
                 words = "UNBOUNDED" if spec.kind is WindowKind.UNBOUNDED else f"{spec.kind.value} without RANGE"
                 return f"a window is {words}, which reaches back without bound", 0
             below += max(spec.range_, 1) + (spec.slide or 0)
-        if isinstance(node, ToStream):
+        if isinstance(node, bound.RelationToStream):
             below += 1
         depth[id(node)] = below
     return None, depth[id(root)] + 1
@@ -135,15 +133,15 @@ class _Keys:
                 for i, j in places:
                     found[i] = _together(below[0][i], below[1][j])
                 return found
-            case GroupBy(start=None, keys=keys):
+            case bound.Aggregate(start=None, keys=keys):
                 found = [below[0][k.index] if isinstance(k, bound.ColumnRef) else None for k in keys]
                 return [*found, *([None] * len(node.aggregates))]
-            case GroupBy():
+            case bound.Aggregate():
                 self.obstacle = "an aggregate without GROUP BY is over all keys"
                 return nothing
             case bound.SetOperation():
                 return [_together(a, b) for a, b in zip(below[0], below[1])]
-            case ToStream(op=op, ticks=ticks):
+            case bound.RelationToStream(op=op, ticks=ticks):
                 if op is StreamKind.RSTREAM and not ticks:
                     self.obstacle = "RSTREAM speaks when anything changes, whatever its key"
                     return nothing

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minidsms.archive.format import Archive
+from minidsms.cql import bound
 from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
 from minidsms.cql.printer import print_query
 from minidsms.elements import Schema
 from minidsms.plan.explain import logical_text
-from minidsms.plan.logical import GroupBy, Stop, nodes
+from minidsms.plan.logical import Stop, nodes
 from minidsms.settings import UNIT_NS
-from minidsms.spark.compiler import Compiled, Compiler, base_relation, evaluated, logical_plan
+from minidsms.spark.compiler import Compiled, Compiler, base_relation, logical_plan
 from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.expressions import Expressions
 from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
@@ -101,12 +102,12 @@ def choose(
 def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:
     """What of the plan no Spark column means exactly; None where all can be said."""
     for node in nodes(root):
-        if isinstance(node, GroupBy):
+        if isinstance(node, bound.Aggregate):
             user = next((call for call in node.aggregates if call.user), None)
             if user is not None:
                 return f"the user aggregate {user.function}"
         try:
-            for expr in evaluated(node):
+            for expr in node.expressions:
                 expressions.compute(expr)
         except NotExpressibleError as problem:
             return str(problem)

@@ -96,7 +96,7 @@ class Definition:
 
     def __init__(self, node: bound.Node, history: History) -> None:
         nodes = _bottom_up(node)
-        queries = [q for n in nodes for expr in bound.expressions(n) for q in bound.subqueries(expr)]
+        queries = [q for n in nodes for expr in n.expressions for q in bound.subqueries(expr)]
         self.history = history
         self.tau = MIN_INSTANT
         self.derived = [n for n in nodes if isinstance(n, bound.RelationToStream)]
@@ -284,7 +284,7 @@ class Definition:
 def _below(node: bound.Node) -> Iterator[bound.Node]:
     """The nodes read: inputs, then the subqueries of expressions."""
     yield from node.inputs
-    for expr in bound.expressions(node):
+    for expr in node.expressions:
         yield from bound.subqueries(expr)
 
 
@@ -298,7 +298,7 @@ def _bottom_up(node: bound.Node) -> list[bound.Node]:
 
 def _looks_out(node: bound.Node, depth: int = 0) -> bool:
     """Whether the relation depends on a row of a query outside it; depth: queries between here and that outside."""
-    for expr in bound.expressions(node):
+    for expr in node.expressions:
         if any(isinstance(e, bound.OuterRef) and e.level > depth for e in bound.walk(expr)):
             return True
         if any(_looks_out(query, depth + 1) for query in bound.subqueries(expr)):

@@ -125,7 +125,7 @@ def check_positions(node: bound.Node, outer: tuple[int, ...] = ()) -> None:
     """Every column reference stands within the row it speaks of, and has its type."""
     inputs = node.inputs
     schema = inputs[0].schema if len(inputs) == 1 else node.schema
-    for expr in bound.expressions(node):
+    for expr in node.expressions:
         for e in bound.walk(expr):
             if isinstance(e, bound.ColumnRef):
                 assert 0 <= e.index < len(schema) and e.type is schema[e.index].type

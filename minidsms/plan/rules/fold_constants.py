@@ -10,7 +10,7 @@ import dataclasses
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.elements import Type
-from minidsms.plan.logical import GroupBy, conjunction, conjuncts, filtered, replace_children, transform
+from minidsms.plan.logical import conjunction, conjuncts, filtered, replace_children, transform
 
 _FOLDED = {"and", "or", "not", "+", "-", "*", "/", "%", "neg", "=", "<>", "<", "<=", ">", ">=", "is null"}
 _NUMERIC = {Type.INTEGER, Type.FLOAT, Type.TIMESTAMP, Type.INTERVAL}
@@ -26,15 +26,11 @@ def _fold_node(node: Node) -> Node:
         case bound.Filter():
             parts = [fold(part) for part in conjuncts(node.condition)]
             return filtered(node.input, [p for p in parts if not _is_true(p)])
-        case bound.Project():
-            return dataclasses.replace(node, exprs=tuple(fold(e) for e in node.exprs))
         case bound.Join(condition=condition) if condition is not None:
             parts = [fold(part) for part in conjuncts(condition)]
             return dataclasses.replace(node, condition=conjunction([p for p in parts if not _is_true(p)]))
-        case GroupBy():
-            return dataclasses.replace(node, keys=tuple(fold(e) for e in node.keys))
         case _:
-            return node
+            return node.rewritten(fold)
 
 
 def _is_true(expr: Expr) -> bool:

@@ -19,7 +19,6 @@ from minidsms.cql.functions import can_fail
 from minidsms.plan.logical import (
     Equality,
     MultiJoin,
-    ToStream,
     column_refs,
     columns_used,
     conjunction,
@@ -28,7 +27,6 @@ from minidsms.plan.logical import (
     nodes,
     projected,
     reader_counts,
-    replace_inputs,
     rewrite,
     shift,
 )
@@ -43,13 +41,13 @@ def merge_joins(root: Node) -> Node:
     readers = reader_counts(root)
     done: dict[int, Node] = {}
     for node in nodes(root):
-        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        new = node.over([done[id(child)] for child in node.inputs])
         done[id(node)] = merged(new, [readers[id(child)] == 1 for child in node.inputs])
     root = _parted(done[id(root)])
     shown = shown_by_istream(root)
     done = {}
     for node in nodes(root):
-        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin):
             new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)))
             if id(node) in shown:
@@ -180,7 +178,7 @@ def _parted(root: Node) -> Node:
     readers = reader_counts(root)
     done: dict[int, Node] = {}
     for node in nodes(root):
-        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(node, MultiJoin) and len(node.windows) == 2:
             assert isinstance(new, MultiJoin)
             if not node.equalities or not all(map(_is_fifo, node.windows)):
@@ -219,7 +217,7 @@ def shown_by_istream(root: Node) -> dict[int, tuple[int, ...]]:
     readers = reader_counts(root)
     result: dict[int, tuple[int, ...]] = {}
     for stream in nodes(root):
-        if not isinstance(stream, ToStream) or stream.op is not StreamKind.ISTREAM:
+        if not isinstance(stream, bound.RelationToStream) or stream.op is not StreamKind.ISTREAM:
             continue
         node, shown = stream.input, set(range(len(stream.input.schema)))
         while isinstance(node, bound.Filter | bound.Project) and readers[id(node)] == 1:

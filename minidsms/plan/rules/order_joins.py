@@ -20,7 +20,6 @@ from minidsms.plan.logical import (
     nodes,
     projected,
     reader_counts,
-    replace_inputs,
     rewrite,
 )
 
@@ -39,7 +38,7 @@ def order_joins(root: Node) -> Node:
     done: dict[int, Node] = {}
     parts_of: set[int] = set()
     for node in nodes(root):
-        new = replace_inputs(node, [done[id(child)] for child in node.inputs])
+        new = node.over([done[id(child)] for child in node.inputs])
         if id(node) in inside:
             parts_of.add(id(new))
         elif isinstance(new, bound.Join) and _is_inner(new):

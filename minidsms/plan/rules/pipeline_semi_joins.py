@@ -17,7 +17,7 @@ import dataclasses
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
 from minidsms.cql.functions import can_fail
-from minidsms.plan.logical import Probe, ProbedStream, SemiJoin, ToStream, conjunction, conjuncts, projected, transform
+from minidsms.plan.logical import Probe, ProbedStream, SemiJoin, conjunction, conjuncts, projected, transform
 
 
 def pipeline_semi_joins(root: Node) -> Node:
@@ -26,7 +26,7 @@ def pipeline_semi_joins(root: Node) -> Node:
 
 
 def _pipeline(node: Node) -> Node:
-    if not (isinstance(node, ToStream) and node.op is StreamKind.RSTREAM and not node.ordered):
+    if not (isinstance(node, bound.RelationToStream) and node.op is StreamKind.RSTREAM and not node.ordered):
         return node
     projections: list[bound.Project] = []
     below = node.input

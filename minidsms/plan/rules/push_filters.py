@@ -14,7 +14,6 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind
 from minidsms.cql.functions import can_fail
 from minidsms.plan.logical import (
-    GroupBy,
     SemiJoin,
     columns_used,
     conjunction,
@@ -22,7 +21,6 @@ from minidsms.plan.logical import (
     filtered,
     nodes,
     reader_counts,
-    replace_inputs,
     shift,
     substitute,
 )
@@ -41,7 +39,7 @@ def push_filters(root: Node) -> Node:
             bare = dataclasses.replace(node, left=inputs[0], right=inputs[1], condition=None)
             new = _push_into_join(bare, conjuncts(node.condition), counts)
         else:
-            new = replace_inputs(node, inputs)
+            new = node.over(inputs)
         done[id(node)] = new
         counts[id(new)] = max(counts.get(id(new), 0), readers[id(node)])
     return done[id(root)]
@@ -108,7 +106,7 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
             return dataclasses.replace(node, left=push(node.left, parts, counts))
         case bound.SetOperation():
             return dataclasses.replace(node, left=push(node.left, parts, counts), right=push(node.right, parts, counts))
-        case GroupBy(start=None):
+        case bound.Aggregate(start=None):
             keys = [p for p in parts if all(i < len(node.keys) for i in columns_used(p))]
             keys = [p for p in keys if columns_used(p) and not any(can_fail(e) for e in node.keys)]
             rest = [p for p in parts if p not in keys]
@@ -120,7 +118,7 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
             return filtered(node, parts)
 
 
-def bound_arguments(node: GroupBy) -> list[Expr]:
+def bound_arguments(node: bound.Aggregate) -> list[Expr]:
     """What the aggregates of a grouping evaluate per row; a SUM can also fail on the group as a whole."""
     found: list[Expr] = []
     for call in node.aggregates:

@@ -10,7 +10,7 @@ import dataclasses
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind, WindowKind
-from minidsms.plan.logical import ToStream, transform
+from minidsms.plan.logical import transform
 
 
 def skip_windows(root: Node) -> Node:
@@ -19,7 +19,7 @@ def skip_windows(root: Node) -> Node:
 
 
 def _skip(node: Node) -> Node:
-    if not (isinstance(node, ToStream) and node.keeps_order):
+    if not (isinstance(node, bound.RelationToStream) and node.keeps_order):
         return node
     chain: list[Node] = []
     below = node.input

@@ -5,7 +5,7 @@ Invariant: parentheses stand where, and only where, the text would otherwise gro
 
 from __future__ import annotations
 
-from minidsms.cql import bound
+from minidsms.cql import scalar
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _PREFIX, _ATOM = range(1, 9)
 
@@ -20,43 +20,49 @@ _LEVEL = {
 }
 
 
-def print_expression(expr: bound.Expr) -> str:
+def print_expression(expr: scalar.Expr) -> str:
     """The expression in CQL's spelling; columns by name, or as $0, $1 .. where they have none.
 
     >>> from minidsms.elements import Type
-    >>> a = bound.ColumnRef(Type.INTEGER, 0, "a")
-    >>> one = bound.Literal(Type.INTEGER, 1)
-    >>> print_expression(bound.Call(Type.INTEGER, "*", (bound.Call(Type.INTEGER, "+", (a, one)), a)))
+    >>> a = scalar.ColumnRef(Type.INTEGER, 0, "a")
+    >>> one = scalar.Literal(Type.INTEGER, 1)
+    >>> print_expression(scalar.Call(Type.INTEGER, "*", (scalar.Call(Type.INTEGER, "+", (a, one)), a)))
     '(a + 1) * a'
     """
     return _print(expr)[0]
 
 
-def _print(expr: bound.Expr) -> tuple[str, int]:
+def print_aggregate(call: scalar.AggregateCall) -> str:
+    """`SUM(DISTINCT v)`, `COUNT(*)`."""
+    arg = "*" if call.arg is None else print_expression(call.arg)
+    return f"{call.function.upper()}({'DISTINCT ' if call.distinct else ''}{arg})"
+
+
+def _print(expr: scalar.Expr) -> tuple[str, int]:
     """(text, how tightly it binds)."""
     match expr:
-        case bound.ColumnRef(name=name, index=index) | bound.OuterRef(name=name, index=index):
+        case scalar.ColumnRef(name=name, index=index) | scalar.OuterRef(name=name, index=index):
             return name or f"${index}", _ATOM
-        case bound.Literal(value=value):
+        case scalar.Literal(value=value):
             return _literal(value)
-        case bound.Call():
+        case scalar.Call():
             return _call(expr)
-        case bound.UserCall(function=function, args=args):
+        case scalar.UserCall(function=function, args=args):
             return f"{function}({_list(args)})", _ATOM
-        case bound.Case(whens=whens, otherwise=otherwise):
+        case scalar.Case(whens=whens, otherwise=otherwise):
             parts = [f"WHEN {print_expression(c)} THEN {print_expression(b)}" for c, b in whens]
             return f"CASE {' '.join(parts)} ELSE {print_expression(otherwise)} END", _ATOM
-        case bound.Cast(arg=arg, type=type_):
+        case scalar.Cast(arg=arg, type=type_):
             return f"CAST({print_expression(arg)} AS {type_})", _ATOM
-        case bound.Exists():
+        case scalar.Exists():
             return "EXISTS (..)", _ATOM
-        case bound.InQuery(args=(arg,)):
+        case scalar.InQuery(args=(arg,)):
             return f"{_inside(arg, _SUM)} IN (..)", _COMPARISON
-        case bound.InQuery(args=args):
+        case scalar.InQuery(args=args):
             return f"({_list(args)}) IN (..)", _COMPARISON
-        case bound.Quantified(op=op, quantifier=quantifier, arg=arg):
+        case scalar.Quantified(op=op, quantifier=quantifier, arg=arg):
             return f"{_inside(arg, _SUM)} {op} {quantifier.upper()} (..)", _COMPARISON
-        case bound.ScalarQuery():
+        case scalar.ScalarQuery():
             return "(..)", _ATOM
     raise AssertionError(f"no spelling for {type(expr).__name__}")
 
@@ -74,7 +80,7 @@ def _literal(value: object) -> tuple[str, int]:
     raise AssertionError(f"no literal {value!r}")
 
 
-def _call(expr: bound.Call) -> tuple[str, int]:
+def _call(expr: scalar.Call) -> tuple[str, int]:
     name, args = expr.function, expr.args
     if name == "single":
         return f"({print_expression(args[1])})", _ATOM  # the planner names its column after the subquery
@@ -101,8 +107,8 @@ def _call(expr: bound.Call) -> tuple[str, int]:
     return f"{_inside(left, lowest_left)} {name.upper()} {_inside(right, level + 1)}", level
 
 
-def _negated(arg: bound.Expr) -> tuple[str, int]:
-    if isinstance(arg, bound.Call):
+def _negated(arg: scalar.Expr) -> tuple[str, int]:
+    if isinstance(arg, scalar.Call):
         if arg.function == "is null":
             return f"{_inside(arg.args[0], _SUM)} IS NOT NULL", _COMPARISON
         if arg.function in ("in", "like", "is distinct from"):
@@ -114,10 +120,10 @@ def _negated(arg: bound.Expr) -> tuple[str, int]:
     return f"NOT {_inside(arg, _NOT)}", _NOT
 
 
-def _inside(expr: bound.Expr, lowest: int) -> str:
+def _inside(expr: scalar.Expr, lowest: int) -> str:
     text, level = _print(expr)
     return text if level >= lowest else f"({text})"
 
 
-def _list(exprs: tuple[bound.Expr, ...]) -> str:
+def _list(exprs: tuple[scalar.Expr, ...]) -> str:
     return ", ".join(print_expression(e) for e in exprs)

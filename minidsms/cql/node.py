@@ -1,0 +1,177 @@
+"""What every node of a query tells of itself, from the bound query to the plan that becomes operators.
+
+A node is a frozen record. Its fields, in their order and inside tuples and `Part`s, hold the nodes it reads and the
+expressions it computes; inputs, expressions, the node over others and its shape follow from them. What else a plan
+needs to know a class says in methods: which columns it reads, how EXPLAIN writes it, what holds of its rows.
+
+Invariant: what a class does not say is not so: a relation is taken to have no key, and its rows to leave in any order.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from minidsms.cql.functions import can_fail
+from minidsms.cql.scalar import ColumnRef, Expr, Part, walk
+from minidsms.elements import Schema
+
+if TYPE_CHECKING:
+    from minidsms.cql.bound import Narrowed
+    from minidsms.cql.catalog import Catalog
+    from minidsms.cql.keys import Key
+
+AS_WRITTEN = {"as written": True}
+"""Metadata of a field whose nodes are spoken of and not read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node(abc.ABC):
+    """A stream or a relation. `schema` gives its columns. Fields that only name things have compare=False."""
+
+    schema: Schema
+
+    # ------------------------------------------------------------------------------------- what follows from the fields
+
+    @cached_property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes read directly (subqueries inside expressions are not among them)."""
+        return tuple(part for part in self._parts() if isinstance(part, Node))
+
+    @cached_property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The expressions a node evaluates itself."""
+        return tuple(part for part in self._parts() if isinstance(part, Expr))
+
+    def over(self, inputs: Sequence[Node]) -> Self:
+        """The node over other inputs; the node itself when they are the same objects."""
+        if all(a is b for a, b in zip(self.inputs, inputs)):
+            return self
+        rest = iter(inputs)
+        return self._changed(lambda node: next(rest), lambda expr: expr)
+
+    def rewritten(self, change: Callable[[Expr], Expr]) -> Self:
+        """The node with `change` applied to each of its expressions."""
+        if all(change(e) is e for e in self.expressions):
+            return self
+        return self._changed(lambda node: node, change)
+
+    @property
+    def shape(self) -> Hashable | None:
+        """What the node does with its inputs, to be compared with other nodes'; None where it is like no other.
+
+        Expressions that can fail count with the names they show in the reason of a failure.
+        """
+        compared = (f.name for f in dataclasses.fields(self) if f.compare and f.name in _looked_through(type(self)))
+        return type(self).__name__, *(_shape(getattr(self, name)) for name in compared)
+
+    def _parts(self) -> Iterator[Node | Expr]:
+        for name in _looked_through(type(self)):
+            yield from _found(getattr(self, name))
+
+    def _changed(self, node: Callable[[Node], Node], expr: Callable[[Expr], Expr]) -> Self:
+        fields = {name: _mapped(getattr(self, name), node, expr) for name in _looked_through(type(self))}
+        return dataclasses.replace(self, **fields)
+
+    # ------------------------------------------------------------------------------------------------ what a class says
+
+    @abc.abstractmethod
+    def text(self) -> str:
+        """One line of EXPLAIN."""
+
+    @abc.abstractmethod
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        """The columns of each input that the node reads, when `mine` of its own are read."""
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        """The node over inputs that kept only what `needs` names. Of whole rows: all columns stay."""
+        from minidsms.cql.bound import Narrowed
+
+        wanted = self.needs(mine)
+        assert all(not w or len(w) == len(i.old) for w, i in zip(wanted, inputs)), "it reads whole rows, or none"
+        new = [i.exactly(range(len(i.old))) if w else i.node for w, i in zip(wanted, inputs)]
+        return Narrowed(self.schema, self.over(new), {i: i for i in range(len(self.schema))})
+
+    @property
+    def kind(self) -> str:
+        """ "stream" or "relation"."""
+        return "relation"
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        """Keys of what the node gives, those first that hold by construction (`cql.keys`)."""
+        return []
+
+    @property
+    def is_fifo(self) -> bool:
+        """Deletions come in the order of the insertions."""
+        return False
+
+    @property
+    def is_append_only(self) -> bool:
+        """There are no deletions."""
+        return False
+
+    @property
+    def is_netted(self) -> bool:
+        """No row is both deleted and inserted at one instant."""
+        return False
+
+    @property
+    def refers_to_store(self) -> bool:
+        """Its batches are references into a stream's store, and so carry arrival numbers."""
+        return False
+
+
+@cache
+def _looked_through(node: type[Node]) -> tuple[str, ...]:
+    """The fields of a class that may hold inputs and expressions."""
+    return tuple(f.name for f in dataclasses.fields(node) if f.name != "schema" and "as written" not in f.metadata)
+
+
+def _found(value: object) -> Iterator[Node | Expr]:
+    match value:
+        case Node() | Expr():
+            yield value
+        case tuple():
+            for each in value:
+                yield from _found(each)
+        case Part():
+            for f in dataclasses.fields(value):
+                yield from _found(getattr(value, f.name))
+
+
+def _mapped(value: Any, node: Callable[[Node], Node], expr: Callable[[Expr], Expr]) -> Any:
+    match value:
+        case Node():
+            return node(value)
+        case Expr():
+            return expr(value)
+        case tuple():
+            return tuple(_mapped(each, node, expr) for each in value)
+        case Part():
+            fields = {f.name: _mapped(getattr(value, f.name), node, expr) for f in dataclasses.fields(value)}
+            return dataclasses.replace(value, **fields)
+        case _:
+            return value
+
+
+def _shape(value: Any) -> Hashable:
+    match value:
+        case Node():
+            return "input"
+        case Expr():
+            return value, _names(value) if can_fail(value) else ()
+        case tuple():
+            return tuple(map(_shape, value))
+        case Part():
+            return value, tuple(_names(e) for e in _found(value) if isinstance(e, Expr))
+        case _:
+            return value  # type: ignore[no-any-return]
+
+
+def _names(expr: Expr) -> tuple[str, ...]:
+    return tuple(e.name for e in walk(expr) if isinstance(e, ColumnRef))

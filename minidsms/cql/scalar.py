@@ -1,0 +1,224 @@
+"""Scalar expressions over one row: what a CQL expression means, by column numbers, and how such trees are rebuilt.
+
+Invariant: an expression in which nothing is replaced comes back as the same object.  docs/semantics R2, R4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from minidsms.elements import Type
+
+if TYPE_CHECKING:
+    from minidsms.cql.node import Node
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is neither a node nor an expression, but holds some: a node's fields are looked through for them."""
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A scalar expression over one row. `span` is (start, end) in the statement's text; it does not count as a
+    difference.
+    """
+
+    type: Type
+    span: tuple[int, int] = field(compare=False, default=(0, 0), kw_only=True)
+
+
+@dataclass(frozen=True)
+class ColumnRef(Expr):
+    """Column `index` of the input row."""
+
+    index: int
+    name: str = field(compare=False, default="")
+
+
+@dataclass(frozen=True)
+class OuterRef(Expr):
+    """Column `index` of the enclosing query's row: correlation. `level` 1 is the directly enclosing query."""
+
+    index: int
+    name: str = field(compare=False, default="")
+    level: int = 1
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks), float or str."""
+
+    value: bool | int | float | str | None
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A built-in operator or function of `cql.functions`, by its lower-case name.
+
+    Operators: + - * / % neg || = <> < <= > >= and or not like in, "is null", "is distinct from". `and` and `or` take
+    two or more arguments (flattened). `in` takes the value, then the list. Negated forms are `not` of the plain one,
+    except that `is not null` is `not(is null)`. BETWEEN is bound to its two comparisons.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class UserCall(Expr):
+    """A function registered with `create_function`. `fixed`: it asks to stay where it was written among the filters."""
+
+    function: str
+    args: tuple[Expr, ...]
+    fixed: bool = False
+
+
+@dataclass(frozen=True)
+class Case(Expr):
+    """CASE WHEN condition THEN result .. ELSE otherwise END; only the chosen branch is evaluated."""
+
+    whens: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    """CAST(arg AS type); also written by the binder where INTEGER meets FLOAT."""
+
+    arg: Expr
+
+
+@dataclass(frozen=True)
+class Exists(Expr):
+    """EXISTS (query)."""
+
+    query: Node
+
+
+@dataclass(frozen=True)
+class InQuery(Expr):
+    """(args) IN (query), with SQL's NULL rules; args and the query's columns are of the same types."""
+
+    args: tuple[Expr, ...]
+    query: Node
+
+
+@dataclass(frozen=True)
+class ScalarQuery(Expr):
+    """(query) as a value: its one column of its one row; NULL without a row; more than one row is an error."""
+
+    query: Node
+
+
+@dataclass(frozen=True)
+class Quantified(Expr):
+    """arg op ALL|ANY (query). op is a comparison; quantifier is 'all' or 'any'."""
+
+    op: str
+    quantifier: str
+    arg: Expr
+    query: Node
+
+
+@dataclass(frozen=True)
+class AggregateCall(Part):
+    """One aggregate of a group. arg is None for COUNT(*).
+
+    function: count, sum, avg, min, max, variance, stddev, first, last, or the name of a user aggregate (user True; then
+    `args` holds all its arguments).
+    """
+
+    function: str
+    arg: Expr | None
+    type: Type
+    distinct: bool = False
+    user: bool = False
+    args: tuple[Expr, ...] = ()
+    span: tuple[int, int] = field(compare=False, default=(0, 0), kw_only=True)
+
+
+# ------------------------------------------------------------------------------------------------------- traversal
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside (not those of subqueries)."""
+    match expr:
+        case Call(args=args) | UserCall(args=args):
+            return args
+        case Case(whens=whens, otherwise=otherwise):
+            return (*(e for pair in whens for e in pair), otherwise)
+        case Cast(arg=arg):
+            return (arg,)
+        case InQuery(args=args):
+            return args
+        case Quantified(arg=arg):
+            return (arg,)
+        case _:
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything inside it, outermost first; subqueries' insides are not entered."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def subqueries(expr: Expr) -> Iterator[Node]:
+    """The queries of the subquery expressions inside."""
+    for e in walk(expr):
+        if isinstance(e, Exists | InQuery | ScalarQuery | Quantified):
+            yield e.query
+
+
+def columns_used(expr: Expr) -> set[int]:
+    """The column numbers an expression reads."""
+    return {e.index for e in walk(expr) if isinstance(e, ColumnRef)}
+
+
+# -------------------------------------------------------------------------------------------------------- rebuilding
+
+
+def replace_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with `change` applied to each direct part; those of subqueries are none of them."""
+    old = children(expr)
+    new = [change(child) for child in old]
+    if all(a is b for a, b in zip(old, new)):
+        return expr
+    match expr:
+        case Call() | UserCall() | InQuery():
+            return replace(expr, args=tuple(new))
+        case Case():
+            pairs = tuple((new[i], new[i + 1]) for i in range(0, len(new) - 1, 2))
+            return replace(expr, whens=pairs, otherwise=new[-1])
+        case Cast() | Quantified():
+            return replace(expr, arg=new[0])
+        case _:
+            raise AssertionError(f"no rule to rebuild {type(expr).__name__}")
+
+
+def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """The expression with every part, outermost first, replaced by `change(part)` unless that is None.
+
+    What was replaced is not entered again; neither are subqueries.
+    """
+    changed = change(expr)
+    return changed if changed is not None else replace_children(expr, lambda e: rewrite(e, change))
+
+
+def substitute(expr: Expr, columns: Sequence[Expr]) -> Expr:
+    """The expression with each column i replaced by columns[i]."""
+    return rewrite(expr, lambda e: columns[e.index] if isinstance(e, ColumnRef) else None)
+
+
+def renumbered(expr: Expr, number: Callable[[int], int]) -> Expr:
+    """The expression with each column i read as column number(i)."""
+    return rewrite(expr, lambda e: replace(e, index=number(e.index)) if isinstance(e, ColumnRef) else None)
+
+
+def shift(expr: Expr, by: int) -> Expr:
+    """The expression over a row that stands `by` columns further right."""
+    return expr if by == 0 else renumbered(expr, lambda i: i + by)
