@@ -32,6 +32,7 @@ async def changes_of(query: Query) -> AsyncIterator[Change]:
         with contextlib.suppress(RuntimeError):  # the loop has been closed, and nobody waits
             loop.call_soon_threadsafe(delivered.set)
 
+    query.stand_alone()
     query.wakers.append(wake)
     try:
         while query.state != "closed":

@@ -19,12 +19,15 @@ from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
-from minidsms.plan.sharing import RunningOperators, operators_behind
+from minidsms.operators.screen import Screen
+from minidsms.plan.sharing import Leading, RunningOperators, operators_behind
+from minidsms.plan.tails import filter_of
 from minidsms.queues import Queue
 from minidsms.scheduler import Scheduler
 from minidsms.scheduler.round_robin import RoundRobin
 from minidsms.screens.of_group import Screens
 from minidsms.screens.screening import Screening
+from minidsms.screens.tail import Folding, Tail
 from minidsms.synopses.stream_store import StreamStore
 
 
@@ -77,19 +80,23 @@ class Network:
     streams, relations: the inputs read.  is_immediate: see `Operator.is_immediate`.
     links: queues out of operators that run already; they are joined to them by `Group.add`, so that a plan that is
     given up leaves nothing behind.
+    tail: what a screen needs to know to run the query (`screens.tail`). While it is folded its operators are those
+    that lead to the screen.
     """
 
     def __init__(
         self,
         operators: Sequence[Operator],
-        output: Output,
+        output: Output | None,
         streams: Sequence[InputProgress],
         relations: Sequence[InputProgress],
         is_immediate: bool,
         links: Sequence[Queue] = (),
+        tail: Tail | None = None,
     ) -> None:
-        self.operators = list(operators)
+        self.operators: Sequence[Operator] = list(operators)
         self.output = output
+        self.folding = Folding(tail) if tail is not None else None
         self.streams = list(streams)
         self.relations = list(relations)
         self.is_immediate = is_immediate
@@ -128,6 +135,7 @@ class Network:
 
     def replace(self, copies: Mapping[int, Operator]) -> None:
         """Take other operators for those below the output, by the ids of the old ones. It is in no group meanwhile."""
+        assert self.output is not None
         before = self.output.inputs[0]
         producer = copies[id(before.producer)]
         queue = Queue(before.schema, before.bound, before.name, before.byte_bound)
@@ -140,6 +148,18 @@ class Network:
             known = next(op for op in self.operators if op.lineage == self.contents.operator.lineage)
             assert isinstance(known, KnowsContents)
             self.contents.operator = known
+
+    def fold(self, screen: Screen, leading: Sequence[Operator]) -> None:
+        """Let a screen run it. leading: the operators that lead to the screen."""
+        assert self.folding is not None
+        self.folding.fold(screen)
+        self.operators, self.output, self.sources = leading, None, [op for op in leading if isinstance(op, Entrance)]
+
+    def unfold(self, made: Network) -> None:
+        """Take the operators of a plan made for it."""
+        assert self.folding is not None
+        self.folding.unfold()
+        self.operators, self.output, self.sources, self.links = made.operators, made.output, made.sources, made.links
 
     def close(self) -> None:
         """Give up a plan that no group has taken: its operators' claims on stores."""
@@ -195,6 +215,7 @@ class Group:
         self._in_flight = False
         self._is_changed = False
         self.screens = Screens(screening)
+        self._unfolded: list[Network] = []
         self._timed: list[Operator] = []
 
     # ---------------------------------------------------------------------------------------------------- members
@@ -210,12 +231,79 @@ class Group:
         network.links = []
         if network.failure is None:
             self._use(network.operators)
+            self._is_changed = True
+            if network.folding is not None and not network.folding.is_folded and network.folding.may_fold:
+                self._unfolded.append(network)
 
     def remove(self, network: Network) -> None:
         """Forget a network, and free what only it used."""
         self.networks.remove(network)
         if network.failure is None:
+            self._drop(network)
+
+    def _drop(self, network: Network) -> None:
+        """Run a network no more."""
+        self._is_changed = True
+        folding = network.folding
+        if folding is not None and folding.is_folded:
+            folding.unfold()
+        elif folding is not None:
+            self._unfolded = [n for n in self._unfolded if n is not network]
+        self._leave(network.operators)
+
+    # ---------------------------------------------------------------------------------------------------- folding
+
+    def fold(self) -> None:
+        """Let screens run the queries that only show columns of filtered rows, where there are enough filters."""
+        if not self.running.is_sharing or self.is_apart or not self._unfolded:
+            return
+        by_producer: dict[int, list[Network]] = {}
+        for network in self._unfolded:
+            assert network.output is not None
+            select = filter_of(network.operators)
+            if select is not None and select.inputs[0].producer is not None:
+                by_producer.setdefault(id(select.inputs[0].producer), []).append(network)
+        wanted = self.screens.candidates(self.operators)
+        for key, networks in by_producer.items():
+            if key in wanted:
+                self._fold_into(networks)
+
+    def _fold_into(self, networks: Sequence[Network]) -> None:
+        """Fold queries over one operator."""
+        select = filter_of(networks[0].operators)
+        assert select is not None and select.inputs[0].producer is not None
+        producer = select.inputs[0].producer
+        screen, leading = self.screens.made(producer), operators_behind(producer)
+        for network in networks:
+            self._use(leading)
             self._leave(network.operators)
+            network.fold(screen, leading)
+        folded = {id(network) for network in networks}
+        self._unfolded = [n for n in self._unfolded if id(n) not in folded]
+
+    def unfold(self, network: Network) -> None:
+        """Give a folded query operators of its own; it stays so until the group changes. The engine is at rest."""
+        folding = network.folding
+        if folding is None or not folding.is_folded:
+            return
+        made = folding.tail.definition.network(Leading(network.operators))
+        before = network.operators
+        network.unfold(made)
+        for queue in network.links:
+            assert queue.producer is not None
+            queue.progress = queue.producer.progress
+            queue.producer.outputs.append(queue)
+        network.links = []
+        self._use(network.operators)
+        self._leave(before)
+        self._is_changed = True
+        if folding.may_fold:
+            self._unfolded.append(network)
+
+    def unfold_all(self) -> None:
+        """Give every query operators. The engine is at rest."""
+        for network in self.networks:
+            self.unfold(network)
 
     def refit(self) -> None:
         """Bounds of queues have changed: what has been derived from them is derived anew."""
@@ -316,7 +404,7 @@ class Group:
                         until, self.is_cut = cut, True
         if self._is_changed:
             self._is_changed = False
-            self.screens.arrange(self.operators)
+            self._arrange()
             self._timed = [op for op in self.operators if op.acts_on_time and not isinstance(op, Entrance)]
         if not self.is_immediate and earliest > until and self._sleeps(until):
             # The operators' own progress follows with the next slice, which then is longer.
@@ -327,6 +415,16 @@ class Group:
         for source in self.sources:
             source.allow(until)
         return True
+
+    def _arrange(self) -> None:
+        """Let screens take what they are to run, and give back what they are not. The engine is at rest."""
+        self.fold()
+        for screen in list(self.screens):
+            if not self.screens.pays(screen, self.operators):
+                for network in self.networks:
+                    if network.folding is not None and network.folding.screen is screen:
+                        self.unfold(network)
+        self.screens.arrange(self.operators)
 
     def _sleeps(self, until: int) -> bool:
         """No operator has anything to do up to that instant, as long as no element comes."""
@@ -374,7 +472,7 @@ class Group:
     def _fail(self, network: Network, failure: Failure) -> None:
         """A query has come to its end; what only it used computes nothing more, and holds nothing back."""
         network.failure, network.sources = failure, []
-        self._leave(network.operators)
+        self._drop(network)
 
     def _stop_at_failures(self) -> None:
         """Where every query has failed, nothing is closed beyond the last answers."""

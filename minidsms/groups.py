@@ -49,6 +49,7 @@ class Groups:
         """
         group = network.group
         assert group is not None
+        group.unfold(network)
         if len(group.networks) > 1:
             try:
                 copies = copied(network.operators[:-1], {}, {}) if network.failure is None else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -16,6 +17,7 @@ from minidsms.plan.plan_graph import readers_among
 from minidsms.present_rows import PresentRows
 from minidsms.query_settings import QuerySettings
 from minidsms.results import ResultCodec
+from minidsms.screens.showing import standing_for
 from minidsms.streamon.framework import adaptations_of
 from minidsms.streamon.plan_log import Decision
 from minidsms.synopses.stream_store import StreamStore
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from minidsms.operators.contents import PresentContents
     from minidsms.plan.explain import Plan
     from minidsms.plan.operator_tree import OperatorNode
+    from minidsms.screens.tail import Folding
     from minidsms.sinks.sink import Sink
 
 _log = logging.getLogger("minidsms.sinks")
@@ -69,6 +72,7 @@ class Query:
         self._last_sink: tuple[Sink, str] | None = None
         self._network: Network | None = None
         self._plan: Plan | None = None
+        self._folding: Folding | None = None
         self._closed = False
         self._results = 0
         self.shed: dict[str, int] = {}
@@ -78,14 +82,16 @@ class Query:
 
     # ------------------------------------------------------------------------------------- wiring, by connection
 
-    def attach(self, network: Network, plan: Plan) -> None:
-        """Give the query its running plan."""
-        self._network, self._plan = network, plan
+    def attach(self, network: Network, plan: Plan | None) -> None:
+        """Give the query its running plan. plan: what EXPLAIN shows; None: the network's tail knows it."""
+        self._network, self._plan, self._folding = network, plan, network.folding
         self.apply_settings()
 
     def deliver(self, batch: Batch) -> None:
         """Take final results from the output operator."""
         n = len(batch.ts)
+        if self._folding is not None:
+            self._collect()  # what a screen has given it is older
         self._results += n
         for wake in self.wakers:
             wake()
@@ -95,6 +101,29 @@ class Query:
             self.recorder.add_batch(batch)
         if self.kind == "relation" and self._contents is None:
             self._present.add(batch)
+
+    def _collect(self) -> list[Batch]:
+        """What waits, with what a screen holds of it."""
+        if self._folding is not None and self._folding.is_waiting:
+            self._pending += self._folding.take()
+        return self._pending
+
+    @property
+    def is_waiting(self) -> bool:
+        """There are answers that have not been fetched."""
+        return bool(self._pending) or (self._folding is not None and self._folding.is_waiting)
+
+    def _waiting(self) -> tuple[int, int]:
+        """(changes, bytes) that wait."""
+        more, nbytes = (0, 0) if self._folding is None else self._folding.waiting()
+        return sum(map(len, self._pending)) + more, sum(len(b) * b.row_nbytes for b in self._pending) + nbytes
+
+    def stand_alone(self) -> None:
+        """Be told of every batch as it comes: no screen runs the query any more."""
+        if self._folding is not None:
+            self._folding.may_fold = False
+            if self.network.group is not None:
+                self.network.group.unfold(self.network)
 
     @property
     def _contents(self) -> PresentContents | None:
@@ -109,7 +138,7 @@ class Query:
 
     def drain(self) -> None:
         """Hand what waits to the sink. Raises Error where it cannot be written; then the sink is given up."""
-        if self._sink is None or not self._pending:
+        if self._sink is None or not self._collect():
             return
         pending = self._pending
         # A sink takes what would wait to be fetched; callbacks are told all the same.
@@ -176,7 +205,7 @@ class Query:
 
     def take_for_callbacks(self) -> None:
         """Put what waits among what the callbacks are to be told, where there are any."""
-        if self._callbacks and self._pending:
+        if self._callbacks and self.is_waiting:
             self.untold.extend(self._take())
 
     def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
@@ -185,7 +214,7 @@ class Query:
     def delivered(self, is_new: bool) -> list[Batch]:
         """Where an archive of the query begins: with all its answers where it is new, else with the present rows."""
         if is_new:
-            return list(self._pending)
+            return list(self._collect())
         if self.kind != "relation":
             return []
         contents = self._contents
@@ -194,12 +223,13 @@ class Query:
 
     def live_batches(self) -> list[Batch]:
         """Results whose TEXT codes are still needed."""
-        return [*self._pending, self._present.rows()]
+        left = [] if self._folding is None else self._folding.left
+        return [*self._pending, *left, self._present.rows()]
 
     # --------------------------------------------------------------------------------------------------- answers
 
     def _take(self) -> list[Change]:
-        pending, self._pending = self._pending, []
+        pending, self._pending = self._collect(), []
         changes: list[Change] = []
         for batch in pending:
             changes.extend(self._changes(batch))
@@ -242,7 +272,7 @@ class Query:
     @property
     def results(self) -> int:
         """How many changes it has delivered."""
-        return self._results
+        return self._results + (0 if self._folding is None else self._folding.results)
 
     def fetch(self) -> list[Change]:
         """The changes since the last fetch, of closed instants, in ts order.
@@ -251,7 +281,7 @@ class Query:
         """
         with self._connection.lock:
             self._check()
-            if not self._pending:
+            if not self.is_waiting:
                 self._raise_failure()
             return self._take()
 
@@ -259,9 +289,9 @@ class Query:
         """The same as a table: _ts, _sign (int8), then the query's columns; TIMESTAMP and INTERVAL in the time unit."""
         with self._connection.lock:
             self._check()
-            if not self._pending:
+            if not self.is_waiting:
                 self._raise_failure()
-            pending, self._pending = self._pending, []
+            pending, self._pending = self._collect(), []
             return self._codec.table(pending)
 
     def snapshot(self) -> list[tuple[Any, ...]]:
@@ -283,10 +313,10 @@ class Query:
     def __iter__(self) -> Iterator[Change]:
         """The changes as they come: those waiting, then those that bounded sources still yield."""
         while True:
-            changes = self.fetch() if self._pending or self.failure is None else []
+            changes = self.fetch() if self.is_waiting or self.failure is None else []
             yield from changes
             if not changes and not self._connection.run_some():
-                changes = self.fetch() if self._pending else []
+                changes = self.fetch() if self.is_waiting else []
                 yield from changes
                 if not changes:
                     self._raise_failure()
@@ -308,14 +338,14 @@ class Query:
     def has_ended(self) -> bool:
         """Every stream it reads has ended, and nothing waits to be fetched."""
         with self._connection.lock:
-            return self._closed or (self.inputs_ended and not self._pending and self.failure is None)
+            return self._closed or (self.inputs_ended and not self.is_waiting and self.failure is None)
 
     def newest(self, n: int) -> list[Change]:
         """The last changes that wait to be fetched, at most n; they go on waiting."""
         with self._connection.lock:
             self._check()
             changes: list[Change] = []
-            for batch in reversed(self._pending):
+            for batch in reversed(self._collect()):
                 if len(changes) >= n:
                     break
                 last = batch.slice(max(0, len(batch) - (n - len(changes))), len(batch))
@@ -393,8 +423,9 @@ class Query:
     @property
     def logical(self) -> Node:
         """The rewritten plan."""
-        assert self._plan is not None
-        return self._plan.logical.root
+        plan = self._plan if self._plan is not None or self._folding is None else self._folding.tail.definition.plan()
+        assert plan is not None
+        return plan.logical.root
 
     @property
     def network(self) -> Network:
@@ -411,13 +442,16 @@ class Query:
     @property
     def answer_nbytes(self) -> int:
         """Bytes of the answers that wait to be fetched, and of the rows kept for `snapshot`."""
-        return sum(len(b) * b.row_nbytes for b in self._pending) + self._present.nbytes
+        left = [] if self._folding is None else self._folding.left
+        return sum(len(b) * b.row_nbytes for b in (*self._pending, *left)) + self._present.nbytes
 
     @property
     def nbytes(self) -> int:
         """Bytes the query holds: answers, the state of its operators, and its part of the input that waits."""
         network = self.network
-        held: int = self.answer_nbytes + sum(s.nbytes for op in network.operators for s in op.synopses())
+        held: int = (
+            self._waiting()[1] + self._present.nbytes + sum(s.nbytes for op in network.operators for s in op.synopses())
+        )
         for source in network.sources:
             store = getattr(source, "store", None)
             if isinstance(store, StreamStore):
@@ -431,8 +465,8 @@ class Query:
         network = self.network
         latest = max((s.greatest_ts for s in network.streams if s.greatest_ts is not None), default=network.progress)
         return {
-            "results": self._results,
-            "waiting": sum(len(b) for b in self._pending),
+            "results": self.results,
+            "waiting": self._waiting()[0],
             "input_waiting": sum(source.waiting() for source in network.sources),
             "closed_until": network.progress,
             "lag": max(0, latest - network.progress) if network.progress > MIN_INSTANT else 0,
@@ -452,16 +486,37 @@ class Query:
             return explain_connected(self._connection, self.expanded, analyze or rules)
         with self._connection.lock:
             self._check()
-            assert self._plan is not None
             running = [(query.name, query.network) for query in self._connection.queries.values()]
-            return self._plan.render(format, analyze, rules, self.name, readers_among(running, self.name), self.shed)
+            readers = readers_among(running, self.name)
+            with self._shown() as plan:
+                return plan.render(format, analyze, rules, self.name, readers, self.shed)
+
+    @contextlib.contextmanager
+    def _shown(self) -> Iterator[Plan]:
+        """The plan that EXPLAIN shows. Of a folded query it has the operators that the screen stands for."""
+        folding = self._folding
+        plan = self._plan
+        if plan is None and folding is not None:
+            plan = folding.tail.definition.plan()
+        assert plan is not None
+        if folding is None or folding.screen is None:
+            plan.network = self.network
+            yield plan
+            return
+        plan.network = standing_for(folding, self.network)
+        try:
+            yield plan
+        finally:
+            plan.network.close()
 
     def operator_tree(self) -> OperatorNode:
         """The operators that run it, from the output down, with their figures now."""
         from minidsms.plan.operator_tree import operator_tree
 
         self._check()
-        return operator_tree(self.network)
+        with self._shown() as plan:
+            assert plan.network is not None
+            return operator_tree(plan.network)
 
     def plan(self, analyze: bool = True) -> PlanView:
         """The plan as a notebook draws it; as a text it is that of `explain`."""
@@ -506,8 +561,8 @@ class Query:
                 }
             )
         return {
-            "results": self._results,
-            "waiting": sum(len(b) for b in self._pending),
+            "results": self.results,
+            "waiting": self._waiting()[0],
             "shed": dict(self.shed),
             "closed_until": self._network.progress,
             "failure": self.failure,

@@ -23,6 +23,7 @@ from minidsms.plan.planner import plan
 from minidsms.plan.sharing import RunningOperators
 from minidsms.plan.state_reduction import reduce_state
 from minidsms.query import Query
+from minidsms.registering import tail_of
 from minidsms.settings import SETTINGS
 from minidsms.streamon.framework import name_places
 from minidsms.streamon.k_mon.monitoring.registry import COLUMNS as COLUMNS_OF_CONSTRAINTS
@@ -271,7 +272,8 @@ def _register(
     )
     gate = HistoryGate(query.deliver, query.kind == "relation", db.codec(query.schema).net, frontier)
     deliver = query.deliver if past is None else past.deliver(query.deliver)
-    network = planner.network(logical.root, gate if with_history and past is None else deliver)
+    tail = None if with_history else tail_of(db, query, logical)
+    network = planner.network(logical.root, gate if with_history and past is None else deliver, tail)
     name_places(query.name, network.operators)
     began = "" if past is not None else start_text(network, frontier, with_history)
     query.attach(network, Plan(query.expanded, logical, network, began))

@@ -190,6 +190,8 @@ def _attach(
         weakref.finalize(db, db.archiver.close)
     recorder = Recorder(db.archiver, archive, db.dictionary, _progress(target))
     db.archiver.attach(recorder)
+    if not isinstance(target, StreamInput | RelationInput):
+        target.stand_alone()
     recorder.must_resume = archive.metadata.kind == "relation" and bool(archive.partitions())
     _begin(target, recorder, is_new)
     target.recorder = recorder

@@ -22,6 +22,7 @@ def divide(group: Group) -> None:
 
     The engine is at rest; whoever calls frees the stores.
     """
+    group.unfold_all()
     for network in _running(group):
         stores: dict[int, StreamStore] = {}
         for source in _sources(network.operators):

@@ -12,6 +12,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
 from minidsms.operators.operator import Operator
+from minidsms.operators.select import Select
 from minidsms.plan.formats import FORMATS
 from minidsms.plan.held_back import held_back
 from minidsms.plan.plan_graph import Readers, plan_graph
@@ -139,10 +140,13 @@ def physical_text(network: Network, analyze: bool, readers: Readers | None = Non
     """The operators as an indented tree; analyze adds elements in and out, time and share of time, state, and, given
     readers, whom they serve.
     """
-    total = sum(op.counters.time_ns for op in network.operators) or 1
+    screens = {id(op.screen): op.screen for op in network.operators if isinstance(op, Select) and op.screen is not None}
+    total = sum(op.counters.time_ns for op in (*network.operators, *screens.values())) or 1
 
     def inputs(op: object) -> list[Operator]:
         assert isinstance(op, Operator)
+        if isinstance(op, Select) and op.screen is not None:
+            return [op.screen]
         return [queue.producer for queue in op.inputs if queue.producer is not None]
 
     def line(op: object) -> Sequence[str]:

@@ -59,6 +59,7 @@ from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind
 from minidsms.queues import Queue
+from minidsms.screens.tail import Tail
 from minidsms.settings import Settings
 from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.pipelined_filters.conjunction import Conjunction
@@ -113,16 +114,16 @@ class PhysicalPlanner:
         self._streams: dict[str, InputProgress] = {}
         self._relations: dict[str, InputProgress] = {}
 
-    def network(self, root: Stop, deliver: Callable[[Batch], None]) -> Network:
-        """The running plan of a query."""
+    def network(self, root: Stop, deliver: Callable[[Batch], None], tail: Tail | None = None) -> Network:
+        """The running plan of a query. tail: where a screen may run it."""
         try:
-            return self._network(root, deliver)
+            return self._network(root, deliver, tail)
         except BaseException:
             for operator in self._made:
                 close_operator(operator)
             raise
 
-    def _network(self, root: Stop, deliver: Callable[[Batch], None]) -> Network:
+    def _network(self, root: Stop, deliver: Callable[[Batch], None], tail: Tail | None) -> Network:
         for node in nodes(root):  # inputs first: no deep recursion for long chains of views
             if not isinstance(node, Stop):
                 self._operator(node)
@@ -141,7 +142,7 @@ class PhysicalPlanner:
             operator.is_immediate = immediate
         output.is_immediate = immediate
         streams, relations = list(self._streams.values()), list(self._relations.values())
-        network = Network(operators, output, streams, relations, immediate, self._links)
+        network = Network(operators, output, streams, relations, immediate, self._links, tail)
         network.contents = contents
         return network
 

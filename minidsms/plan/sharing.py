@@ -50,6 +50,18 @@ class RunningOperators:
                 del self._by_key[operator.lineage_key]
 
 
+class Leading(RunningOperators):
+    """The operators that lead to a screen. Whatever has come into them, a query that was folded reads them."""
+
+    def __init__(self, operators: Sequence[Operator]) -> None:
+        super().__init__(is_sharing=True)
+        for operator in operators:
+            self.add(operator)
+
+    def find(self, key: Hashable, is_as_new: Callable[[Operator], bool]) -> Operator | None:
+        return super().find(key, lambda operator: True)
+
+
 def lineage_key(shape: Hashable, schema: Schema, inputs: Sequence[Operator]) -> Hashable:
     """What gives the lineage of an operator of this shape over these inputs."""
     return shape, tuple(schema.types), tuple(operator.lineage for operator in inputs)

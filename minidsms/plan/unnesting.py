@@ -183,6 +183,8 @@ class _Builder:
         """Semijoins for the conjuncts that are plain IN or EXISTS, look-ups for other subqueries, then what remains."""
         schema = source.schema
         plain = [p for p in parts if not list(bound.subqueries(p))]
+        if len(plain) == len(parts):
+            return filtered(source, parts)  # as written: a user function may ask to stay where it is
         # Rows that a part which cannot fail turns away need no subquery; a part that can fail waits for it (R4).
         source = filtered(source, [p for p in plain if not can_fail(p)])
         waiting = [p for p in plain if can_fail(p)]

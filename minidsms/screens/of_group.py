@@ -53,11 +53,19 @@ class Screens:
         for operator in operators if self.is_on else ():
             if isinstance(operator, Select) and operator.box is not None and operator.inputs[0].producer is not None:
                 found.setdefault(id(operator.inputs[0].producer), []).append(operator)
-        for key in list(found):
-            screen = self._of_producer.get(key)
-            if len(found[key]) + (0 if screen is None else screen.folded) < FEWEST:
-                del found[key]
-        return found
+        return {key: selects for key, selects in found.items() if self._is_enough(key, len(selects))}
+
+    def _is_enough(self, producer: int, selects: int) -> bool:
+        screen = self._of_producer.get(producer)
+        return selects + (0 if screen is None else screen.folded) >= FEWEST
+
+    def pays(self, screen: Screen, operators: Sequence[Operator]) -> bool:
+        """There are filters enough for a screen, and there may be screens."""
+        key = id(screen.producer)
+        selects = sum(
+            isinstance(o, Select) and o.box is not None and id(o.inputs[0].producer) == key for o in operators
+        )
+        return self.is_on and self._is_enough(key, selects)
 
     def arrange(self, operators: Sequence[Operator]) -> None:
         """Put screens where they pay, take them away where they do not, and build their tables. All is at rest."""

@@ -13,12 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from minidsms.elements import Batch
 from minidsms.screens.box import Box
 
 if TYPE_CHECKING:
     from minidsms.engine import Network
+    from minidsms.operators.screen import Screen
     from minidsms.plan.explain import Plan
     from minidsms.plan.sharing import RunningOperators
+    from minidsms.screens.answers import Subscription
 
 
 class Definition(Protocol):
@@ -27,11 +30,8 @@ class Definition(Protocol):
     def plan(self) -> Plan:
         """What EXPLAIN shows, without a network."""
 
-    def network(self, running: RunningOperators, deliver: Callable[..., None]) -> Network:
-        """Its operators, to be run beside those that are running."""
-
-    def expanded(self) -> str:
-        """The query with every default written out (docs/semantics D4)."""
+    def network(self, leading: RunningOperators) -> Network:
+        """Its operators behind those that lead to the screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +45,67 @@ class Tail:
     columns: tuple[int, ...]
     definition: Definition
     grow: Callable[[int], None]
+
+
+class Folding:
+    """Whether a query is folded, and what it has been given while it was. may_fold: nothing speaks against it.
+
+    screen: the one that runs it, or None.
+    """
+
+    __slots__ = ("_left", "_results", "_subscription", "may_fold", "screen", "tail")
+
+    def __init__(self, tail: Tail) -> None:
+        self.tail = tail
+        self.may_fold = True
+        self.screen: Screen | None = None
+        self._subscription: Subscription | None = None
+        self._left: list[Batch] = []
+        self._results = 0
+
+    @property
+    def is_folded(self) -> bool:
+        """A screen runs it."""
+        return self.screen is not None
+
+    def fold(self, screen: Screen) -> None:
+        """A screen runs it from now on."""
+        self.screen = screen
+        self._subscription = screen.fold(self.tail)
+
+    def unfold(self) -> None:
+        """The screen runs it no more; what waits goes on waiting here."""
+        assert self.screen is not None and self._subscription is not None
+        self._results += self._subscription.results
+        self._left += self.screen.unfold(self.tail, self._subscription)
+        self.screen = self._subscription = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """There are rows that have not been taken."""
+        return bool(self._left) or (self._subscription is not None and self._subscription.is_waiting)
+
+    @property
+    def results(self) -> int:
+        """Rows it has been given while it was folded."""
+        return self._results + (0 if self._subscription is None else self._subscription.results)
+
+    @property
+    def left(self) -> list[Batch]:
+        """Rows that wait and are held for this query alone."""
+        return self._left
+
+    def waiting(self) -> tuple[int, int]:
+        """(rows, bytes) that wait."""
+        rows = sum(len(b) for b in self._left)
+        if self._subscription is None:
+            return rows, 8 * rows * (1 + len(self.tail.columns))
+        more, nbytes = self._subscription.waiting()
+        return rows + more, nbytes + 8 * rows * (1 + len(self.tail.columns))
+
+    def take(self) -> list[Batch]:
+        """The rows that wait, oldest first; they wait no more."""
+        taken, self._left = self._left, []
+        if self._subscription is not None:
+            taken += self._subscription.take()
+        return taken
