@@ -11,10 +11,12 @@ from minidsms.altering import alter_query, alter_stream
 from minidsms.connectors import open_declared, open_into, show_sinks, show_sources
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, relation_def, stream_def, view_def
+from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.functions import AGGREGATES, CALLED
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
-from minidsms.elements import MIN_INSTANT
+from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
 from minidsms.history import HistoryGate
 from minidsms.plan.explain import Plan, start_text
@@ -360,10 +362,23 @@ def _show(db: Connection, what: str) -> Table:
         values = tuple((s.name, db.settings[s.name], s.meaning) for s in SETTINGS.values())
         return Table(("setting", "value", "meaning"), values)
     if what == "functions":
-        functions = [(f.name, ", ".join(map(str, f.arg_types)), str(f.type)) for f in catalog.functions.values()]
-        functions += [(a.name, ", ".join(map(str, a.arg_types)), str(a.type)) for a in catalog.aggregates.values()]
-        return Table(("function", "arguments", "result"), tuple(functions))
+        return Table(("function", "arguments", "result", "meaning"), tuple(_functions(catalog)))
     raise AssertionError(what)
+
+
+def _functions(catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
+    """The user's own functions and aggregates, then the built-in ones."""
+    for f in catalog.functions.values():
+        yield f.name, ", ".join(map(str, f.arg_types)), str(f.type), "your function"
+    for a in catalog.aggregates.values():
+        yield a.name, ", ".join(map(str, a.arg_types)), str(a.type), "your aggregate"
+    for name, meaning in sorted(AGGREGATES.items()):
+        yield name.upper(), "", "", f"{meaning} (aggregate)"
+    for name, row in sorted(CALLED.items()):
+        signature = row.resolve([Type.NULL] * row.least)
+        is_fixed = signature is not None and "values of one" not in row.takes and "number" not in row.takes
+        result = str(signature.result) if signature is not None and is_fixed else ""
+        yield name.upper(), row.takes, result, row.summary
 
 
 def _describe(db: Connection, statement: syntax.Describe, text: str) -> Table:

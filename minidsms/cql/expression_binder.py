@@ -16,11 +16,11 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import (
     AGGREGATES,
+    CALLED,
     FUNCTIONS,
     INT64_MAX,
     INT64_MIN,
     SYNONYMS,
-    Function,
     aggregate_type,
     can_cast,
     common_type,
@@ -30,6 +30,9 @@ from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listin
 from minidsms.cql.session import Piece, Session
 from minidsms.cql.times import NotATime, duration_ticks
 from minidsms.elements import Type
+from minidsms.functions import LIBRARY
+from minidsms.functions.calendar import PARTS, TAKE_A_UNIT, UNITS
+from minidsms.functions.function import Function
 
 MAX_DEPTH = 220
 """How deep an expression may nest; the parser's cap on written nesting lies below it."""
@@ -217,7 +220,7 @@ class ExpressionBinder:
     def apply(self, function: str, args: Sequence[bound.Expr], expr: syntax.Syntax) -> bound.Expr:
         """A built-in on bound arguments, which are converted to what it takes."""
         described = FUNCTIONS[function]
-        args = read_times(self.session, args)
+        args = self._read_times(described, args)
         signature = described.resolve([a.type for a in args])
         if signature is None:
             raise self._wrong_types(described, args, expr)
@@ -225,6 +228,21 @@ class ExpressionBinder:
             a if want is a.type else coerce(self.session, a, want) for a, want in zip(args, signature.args)
         )
         return bound.Call(signature.result, function, converted, span=expr.span)
+
+    def _read_times(self, function: Function, args: Sequence[bound.Expr]) -> Sequence[bound.Expr]:
+        """Texts that are written where a TIMESTAMP is wanted are ISO times."""
+        if function.name not in LIBRARY:
+            return read_times(self.session, args)
+        if function.resolve([a.type for a in args]) is not None:
+            return args
+        times = [
+            i
+            for i, a in enumerate(args)
+            if i not in function.literals and isinstance(a, bound.Literal) and a.type is Type.TEXT
+        ]
+        if function.resolve([Type.TIMESTAMP if i in times else a.type for i, a in enumerate(args)]) is None:
+            return args
+        return [coerce(self.session, a, Type.TIMESTAMP) if i in times else a for i, a in enumerate(args)]
 
     def _wrong_types(self, function: Function, args: Sequence[bound.Expr], expr: syntax.Syntax) -> CqlError:
         if function.takes == FUNCTIONS["="].takes:
@@ -327,6 +345,8 @@ class ExpressionBinder:
             if isinstance(escape, bound.Literal) and isinstance(escape.value, str) and len(escape.value) != 1:
                 raise self.session.error("ESCAPE takes one character", expr.escape.span)
             args.append(escape)
+        if expr.ignores_case:
+            args = [self.apply("lower", [arg], expr) for arg in args]
         return self.apply("like", args, expr)
 
     def _in_list(self, operand: syntax.Expr, items: Sequence[syntax.Expr], expr: syntax.Expr) -> bound.Expr:
@@ -345,15 +365,20 @@ class ExpressionBinder:
         if expr.distinct:
             raise self.session.error(f"{expr.function} is no aggregate and takes no DISTINCT", expr.span)
         user = self.session.catalog.functions.get(key)
-        args = [self.bind(arg) for arg in expr.args]
         if user is not None:
+            args = [self.bind(arg) for arg in expr.args]
             converted = self._user_args(user.name, user.arg_types, args, expr)
             return bound.UserCall(user.type, key, converted, user.fixed, span=expr.span)
         key = SYNONYMS.get(key, key)
-        described = FUNCTIONS.get(key)
-        if described is None or not key.replace("_", "").isalnum() or key in ("and", "or", "not", "in", "like", "neg"):
+        described = CALLED.get(key)
+        if described is None:
             raise self._unknown_function(expr)
         self._check_count(expr, described)
+        args = [self.bind(arg) for arg in self._with_unit(key, expr.args)]
+        if key == "date_part":
+            return self._date_part(args, expr)
+        if key == "concat_ws":
+            return self._concat_with(args, expr)
         if key == "mod":
             return self.apply("%", args, expr)
         if key == "concat":
@@ -366,7 +391,49 @@ class ExpressionBinder:
             else a
             for a in args
         ]
+        self._check_literals(described, args, expr)
         return self.apply(key, args, expr)
+
+    def _check_literals(self, function: Function, args: Sequence[bound.Expr], expr: syntax.Call) -> None:
+        """Patterns, units and time zones are literals: what is wrong with one is said when the query is read."""
+        for i, check in function.literals.items():
+            if i >= len(args):
+                continue
+            arg, place = args[i], args[i].span if args[i].span != (0, 0) else expr.span
+            if not isinstance(arg, bound.Literal) or arg.value is None:
+                raise self.session.error(f"argument {i + 1} of {expr.function} must be a literal", place)
+            if isinstance(arg.value, str) != (i == 0 or not isinstance(arg.value, int)):
+                continue  # of a wrong type, which `apply` tells
+            problem = check(arg.value)
+            if problem is not None:
+                raise self.session.error(f"{expr.function}: {problem}", place)
+
+    def _with_unit(self, key: str, args: Sequence[syntax.Expr]) -> Sequence[syntax.Expr]:
+        """A unit of time may stand bare: TIMESTAMPADD(MONTH, 1, t)."""
+        if key not in TAKE_A_UNIT or not isinstance(args[0], syntax.Name) or args[0].qualifier is not None:
+            return args
+        unit = args[0].name.lower()
+        unit = unit if unit in PARTS or unit in UNITS else unit.removesuffix("s")
+        return [syntax.Literal(unit, span=args[0].span), *args[1:]]
+
+    def _date_part(self, args: Sequence[bound.Expr], expr: syntax.Call) -> bound.Expr:
+        part, instant = args
+        name = part.value if isinstance(part, bound.Literal) else None
+        if not isinstance(name, str) or name.lower() not in PARTS:
+            raise self.session.error(f"a part of a TIMESTAMP is one of {', '.join(PARTS)}", part.span)
+        if isinstance(instant, bound.Literal) and instant.type is Type.TEXT:
+            instant = coerce(self.session, instant, Type.TIMESTAMP)
+        return self.apply(PARTS[name.lower()], [instant], expr)
+
+    def _concat_with(self, args: Sequence[bound.Expr], expr: syntax.Expr) -> bound.Expr:
+        """CONCAT_WS passes over NULLs: an argument stands behind a separator or not at all; the first of these goes."""
+        separator, empty = coerce(self.session, args[0], Type.TEXT), bound.Literal(Type.TEXT, "", span=expr.span)
+        joined: bound.Expr = empty
+        for arg in args[1:]:
+            part = self.apply("||", [separator, coerce(self.session, arg, Type.TEXT)], expr)
+            joined = self.apply("||", [joined, self.apply("coalesce", [part, empty], expr)], expr)
+        after = self.apply("+", [self.apply("length", [separator], expr), bound.Literal(Type.INTEGER, 1)], expr)
+        return self.apply("substring", [joined, after], expr)
 
     def _concat(self, args: Sequence[bound.Expr], expr: syntax.Expr) -> bound.Expr:
         joined = coerce(self.session, args[0], Type.TEXT)
@@ -389,7 +456,7 @@ class ExpressionBinder:
 
     def _unknown_function(self, expr: syntax.Call) -> CqlError:
         catalog = self.session.catalog
-        known = [f for f in FUNCTIONS if f[0].isalpha()] + sorted(AGGREGATES)
+        known = [*CALLED, *sorted(AGGREGATES)]
         known += [*catalog.functions, *catalog.aggregates]
         hint = foreign_hint(expr.function) or did_you_mean(expr.function, known) or "declare it with create_function"
         place = (expr.span[0], expr.span[0] + len(expr.function)) if expr.span != (0, 0) else expr.span

@@ -186,7 +186,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
 
     def like(self, parts: list[Part]) -> syntax.Like:
         escape = None if parts[5] is None else self.text_(parts[5:])
-        return syntax.Like(parts[0], parts[3], escape, parts[1] is not None, span=span_of(parts))
+        ignores_case = parts[2].type == "ILIKE"
+        return syntax.Like(parts[0], parts[3], escape, parts[1] is not None, ignores_case, span=span_of(parts))
 
     def in_list(self, parts: list[Part]) -> syntax.InList:
         return syntax.InList(parts[0], parts[4], parts[1] is not None, span=span_of(parts))
@@ -216,6 +217,17 @@ class ExpressionBuilder(Transformer[Token, Part]):
 
     def when(self, parts: list[Part]) -> list[Part]:
         return parts
+
+    def extract(self, parts: list[Part]) -> syntax.Call:
+        part = syntax.Literal(str(parts[2]), span=part_span(parts[2]))
+        return syntax.Call("DATE_PART", (part, parts[4]), span=span_of(parts))
+
+    def at_time_zone(self, parts: list[Part]) -> syntax.Call:
+        utc = syntax.Literal("UTC", span=part_span(parts[1]))
+        return syntax.Call("CONVERT_TZ", (parts[0], utc, self.text_(parts[4:])), span=span_of(parts))
+
+    def suffix_cast(self, parts: list[Part]) -> syntax.Cast:
+        return syntax.Cast(parts[0], parts[2], span=span_of(parts[:2]))
 
     def cast(self, parts: list[Part]) -> syntax.Cast:
         return syntax.Cast(parts[2], parts[4], span=span_of(parts))

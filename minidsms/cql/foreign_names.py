@@ -6,7 +6,6 @@ Invariant: these are hints for errors only; a column or user function of such a 
 from __future__ import annotations
 
 _NO_CLOCK = "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current"
-_PART = "parts of a time are functions: YEAR(t), MONTH(t), DAY(t), HOUR(t), MINUTE(t), SECOND(t), DAYOFWEEK(t)"
 _COALESCE = "write COALESCE(a, b)"
 _SLIDING = "the window stands behind the stream: S [RANGE 10 SECONDS SLIDE 10 SECONDS]"
 _USER_AGGREGATE = "there is no such aggregate; declare one with create_aggregate"
@@ -17,20 +16,15 @@ _OF_STREAM = "it takes the whole select list, in parentheses: SELECT {0}(a, b) F
 _HINTS = {
     **dict.fromkeys(("current_time", "current_timestamp", "current_date", "now", "localtime", "sysdate"), _NO_CLOCK),
     **dict.fromkeys(("getdate", "localtimestamp", "proctime"), _NO_CLOCK),
-    **dict.fromkeys(("extract", "date_part", "datepart", "strftime", "to_char"), _PART),
     **dict.fromkeys(("ifnull", "nvl", "isnull"), _COALESCE),
     **dict.fromkeys(("tumble", "hop", "session", "tumbling", "hopping"), _SLIDING),
     **dict.fromkeys(("median", "percentile_cont", "mode", "string_agg", "array_agg", "group_concat"), _USER_AGGREGATE),
     **dict.fromkeys(("if", "iif", "decode"), _CASE),
-    **dict.fromkeys(("convert", "to_number", "to_timestamp", "to_date", "try_cast"), _CAST),
+    **dict.fromkeys(("convert", "to_number", "to_date", "try_cast"), _CAST),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},
     "len": "write LENGTH(x)",
     "ucase": "write UPPER(x)",
     "lcase": "write LOWER(x)",
-    "log": "write LN(x) or LOG10(x)",
-    "log2": "write LN(x) / LN(2)",
-    "instr": "write x LIKE '%part%'",
-    "contains": "write x LIKE '%part%'",
     "row_number": "CQL has no ranks; the last n rows of each key are S [PARTITION BY key ROWS n]",
     "rank": "CQL has no ranks; the last n rows of each key are S [PARTITION BY key ROWS n]",
     "lag": "the last rows of each key are S [PARTITION BY key ROWS n]; FIRST and LAST go by arrival",

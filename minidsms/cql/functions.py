@@ -8,33 +8,15 @@ Invariant: `resolve` is total on argument types; None means "not for these types
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from minidsms.cql import scalar
 from minidsms.elements import Type
+from minidsms.functions import LIBRARY
+from minidsms.functions.function import Function, Signature, fixed
 
 COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Signature:
-    """The types the arguments are converted to, and the type of the result."""
-
-    args: tuple[Type, ...]
-    result: Type
-
-
-@dataclass(frozen=True)
-class Function:
-    """A built-in. least and most: how many arguments (most None: any number). takes: the argument types in words."""
-
-    name: str
-    least: int
-    most: int | None
-    resolve: Callable[[Sequence[Type]], Signature | None]
-    takes: str
 
 
 def common_type(types: Sequence[Type]) -> Type | None:
@@ -173,68 +155,107 @@ def _anything(types: Sequence[Type]) -> Signature | None:
     return Signature(tuple(Type.INTEGER if t is Type.NULL else t for t in types), Type.BOOLEAN)
 
 
-def _fixed(result: Type, *params: Type) -> Callable[[Sequence[Type]], Signature | None]:
-    """Fixed parameter types (the last repeats as needed); an INTEGER may stand where a FLOAT is wanted."""
-
-    def resolve(types: Sequence[Type]) -> Signature | None:
-        wanted = tuple(params[min(i, len(params) - 1)] for i in range(len(types)))
-        fits = (
-            have in (want, Type.NULL) or (have is Type.INTEGER and want is Type.FLOAT)
-            for have, want in zip(types, wanted)
-        )
-        return Signature(wanted, result) if all(fits) else None
-
-    return resolve
-
-
 _NUMBERS = "INTEGER or FLOAT"
 _SAME = "values of one type"
+_AT = "TIMESTAMP '2013-05-31 14:35:07'"
 
 
-def _table() -> dict[str, Function]:
-    text, boolean, float_, integer = Type.TEXT, Type.BOOLEAN, Type.FLOAT, Type.INTEGER
-    rows = [
+def _operators() -> list[Function]:
+    """What has signs or syntax of its own; `scalar.Call` has them under these names."""
+    text, boolean = Type.TEXT, Type.BOOLEAN
+    return [
         Function("+", 2, 2, _plus, "numbers, TIMESTAMP and INTERVAL"),
         Function("-", 2, 2, _minus, "numbers, TIMESTAMP and INTERVAL"),
         Function("*", 2, 2, _multiply, "numbers, or INTERVAL and INTEGER"),
         Function("/", 2, 2, _divide, "numbers, or INTERVAL by INTEGER or INTERVAL"),
         Function("%", 2, 2, _numbers, _NUMBERS),
         Function("neg", 1, 1, _number_or_interval, "INTEGER, FLOAT or INTERVAL"),
-        Function("||", 2, 2, _fixed(text, text), "TEXT"),
-        Function("and", 2, None, _fixed(boolean, boolean), "BOOLEAN"),
-        Function("or", 2, None, _fixed(boolean, boolean), "BOOLEAN"),
-        Function("not", 1, 1, _fixed(boolean, boolean), "BOOLEAN"),
-        Function("like", 2, 3, _fixed(boolean, text), "TEXT"),
+        Function("||", 2, 2, fixed(text, text), "TEXT"),
+        Function("and", 2, None, fixed(boolean, boolean), "BOOLEAN"),
+        Function("or", 2, None, fixed(boolean, boolean), "BOOLEAN"),
+        Function("not", 1, 1, fixed(boolean, boolean), "BOOLEAN"),
+        Function("like", 2, 3, fixed(boolean, text), "TEXT"),
         Function("in", 2, None, _compare, _SAME),
         Function("is null", 1, 1, _anything, "anything"),
         Function("is distinct from", 2, 2, _compare, _SAME),
-        Function("abs", 1, 1, _number_or_interval, "INTEGER, FLOAT or INTERVAL"),
-        Function("sign", 1, 1, _numbers, _NUMBERS),
-        Function("floor", 1, 1, _numbers, _NUMBERS),
-        Function("ceil", 1, 1, _numbers, _NUMBERS),
-        Function("round", 1, 2, _round, "a number and INTEGER places"),
-        Function("mod", 2, 2, _numbers, _NUMBERS),
-        Function("least", 1, None, _collect, _SAME),
-        Function("greatest", 1, None, _collect, _SAME),
-        Function("coalesce", 1, None, _collect, _SAME),
-        Function("nullif", 2, 2, _collect, _SAME),
-        Function("length", 1, 1, _fixed(integer, text), "TEXT"),
-        Function("substring", 2, 3, _fixed(text, text, integer), "TEXT, INTEGER and perhaps INTEGER"),
-        Function("replace", 3, 3, _fixed(text, text), "three TEXT"),
-        Function("starts_with", 2, 2, _fixed(boolean, text), "TEXT"),
-        Function("concat", 1, None, _fixed(text, text), "TEXT"),
+        *(Function(op, 2, 2, _compare, _SAME) for op in sorted(COMPARISONS)),
     ]
-    rows += [Function(op, 2, 2, _compare, _SAME) for op in sorted(COMPARISONS)]
-    rows += [Function(name, 1, 1, _fixed(float_, float_), _NUMBERS) for name in ("sqrt", "exp", "ln", "log10")]
-    rows += [Function("power", 2, 2, _fixed(float_, float_), _NUMBERS)]
-    rows += [Function(name, 1, 1, _fixed(text, text), "TEXT") for name in ("upper", "lower", "trim", "ltrim", "rtrim")]
-    parts = ("year", "month", "day", "hour", "minute", "second", "dayofweek")
-    rows += [Function(name, 1, 1, _fixed(integer, Type.TIMESTAMP), "TIMESTAMP") for name in parts]
-    return {f.name: f for f in rows}
 
 
-FUNCTIONS = _table()
-"""Every built-in by its lower-case name; operators stand under the names `scalar.Call` gives them."""
+OPERATORS = {f.name: f for f in _operators()}
+"""Operators by the names `scalar.Call` gives them."""
+
+
+def _called() -> list[Function]:
+    """Functions that the planner, the kernels or the binder know by name."""
+    text, boolean, float_, integer = Type.TEXT, Type.BOOLEAN, Type.FLOAT, Type.INTEGER
+    number = (_numbers, _NUMBERS)
+    rows = [
+        Function("coalesce", 1, None, _collect, _SAME, "the first that is not NULL", ("COALESCE(NULL, 2, 3)", "2")),
+        Function("nullif", 2, 2, _collect, _SAME, "NULL where both are equal, else the first", ("NULLIF(1, 2)", "1")),
+        Function("least", 1, None, _collect, _SAME, "the least; NULLs do not count", ("LEAST(3, NULL, 2)", "2")),
+        Function("greatest", 1, None, _collect, _SAME, "the greatest; NULLs do not count", ("GREATEST(3, 2)", "3")),
+        Function("abs", 1, 1, _number_or_interval, "INTEGER, FLOAT or INTERVAL", "without its sign", ("ABS(-2)", "2")),
+        Function("sign", 1, 1, *number, "-1, 0 or 1", ("SIGN(-2.5)", "-1.0")),
+        Function("floor", 1, 1, *number, "the whole number at or below", ("FLOOR(-2.5)", "-3.0")),
+        Function("ceil", 1, 1, *number, "the whole number at or above", ("CEIL(-2.5)", "-2.0")),
+        Function(
+            "round", 1, 2, _round, "a number and INTEGER places",
+            "to so many decimal places, away from zero at the half", ("ROUND(2.45, 1)", "2.5"),
+        ),
+        Function("mod", 2, 2, *number, "the rest of a division, with the dividend's sign", ("MOD(-7, 3)", "-1")),
+        Function("power", 2, 2, fixed(float_, float_), _NUMBERS, "the first to the second", ("POWER(2, 10)", "1024.0")),
+        Function("sqrt", 1, 1, fixed(float_, float_), _NUMBERS, "the square root", ("SQRT(9)", "3.0")),
+        Function("exp", 1, 1, fixed(float_, float_), _NUMBERS, "e to this", ("EXP(0)", "1.0")),
+        Function("ln", 1, 1, fixed(float_, float_), _NUMBERS, "the natural logarithm", ("LN(1)", "0.0")),
+        Function("log10", 1, 1, fixed(float_, float_), _NUMBERS, "the logarithm to the base 10", ("LOG10(100)", "2.0")),
+        Function("length", 1, 1, fixed(integer, text), "TEXT", "how many characters", ("LENGTH('né')", "2")),
+        Function("upper", 1, 1, fixed(text, text), "TEXT", "in upper case", ("UPPER('né')", "'NÉ'")),
+        Function("lower", 1, 1, fixed(text, text), "TEXT", "in lower case", ("LOWER('NÉ')", "'né'")),
+        *(
+            Function(name, 1, 2, fixed(text, text), "TEXT", f"without spaces, or given characters, {where}", example)
+            for name, where, example in (
+                ("trim", "at both ends", ("TRIM('..a.', '.')", "'a'")),
+                ("ltrim", "at the left", ("LTRIM(' a ')", "'a '")),
+                ("rtrim", "at the right", ("RTRIM(' a ')", "' a'")),
+            )
+        ),
+        Function(
+            "substring", 2, 3, fixed(text, text, integer), "TEXT, INTEGER and perhaps INTEGER",
+            "from a position, counted from 1, so many characters or all", ("SUBSTRING('stream', 3, 2)", "'re'"),
+        ),
+        Function(
+            "replace", 3, 3, fixed(text, text), "three TEXT", "each occurrence of the second text as the third",
+            ("REPLACE('a-b-c', '-', '+')", "'a+b+c'"),
+        ),
+        Function(
+            "starts_with", 2, 2, fixed(boolean, text), "TEXT", "whether the first text begins with the second",
+            ("STARTS_WITH('stream', 'st')", "true"),
+        ),
+        Function("concat", 1, None, fixed(text, text), "TEXT", "one after the other", ("CONCAT('a', 'b')", "'ab'")),
+        Function(
+            "concat_ws", 2, None, fixed(text, text), "TEXT",
+            "with the first between the others; NULLs are passed over", ("CONCAT_WS('-', 'a', NULL, 'b')", "'a-b'"),
+        ),
+        Function(
+            "date_part", 2, 2, fixed(integer, text, Type.TIMESTAMP), "a part and TIMESTAMP",
+            "the part, as the function of its name gives it; also `EXTRACT(part FROM t)`",
+            (f"DATE_PART('hour', {_AT})", "14"),
+        ),
+    ]  # fmt: skip
+    parts = {"year": "2013", "month": "5", "day": "31", "hour": "14", "minute": "35", "second": "7", "dayofweek": "5"}
+    for part, value in parts.items():
+        summary = f"the {part}" if part != "dayofweek" else "the day of the week, Sunday is 0"
+        types = fixed(integer, Type.TIMESTAMP)
+        rows.append(Function(part, 1, 1, types, "TIMESTAMP", summary, (f"{part.upper()}({_AT})", value)))
+    return rows
+
+
+CALLED = {f.name: f for f in _called()} | LIBRARY
+"""What is called by a name, by that name in lower case."""
+
+FUNCTIONS = OPERATORS | CALLED
+"""Every built-in by the name that `scalar.Call` gives it."""
 
 SYNONYMS = {
     "ceiling": "ceil",
@@ -242,10 +263,33 @@ SYNONYMS = {
     "substr": "substring",
     "char_length": "length",
     "character_length": "length",
+    "strpos": "instr",
+    "position": "instr",
+    "prefix": "starts_with",
+    "suffix": "ends_with",
+    "regexp_like": "regexp_matches",
+    "datediff": "date_diff",
+    "datetrunc": "date_trunc",
+    "dateadd": "timestampadd",
+    "truncate": "trunc",
+    "unicode": "ascii",
+    "ord": "ascii",
+    "datepart": "date_part",
 }
 """Other spellings of the same functions; the bound tree only knows the first one."""
 
-AGGREGATES = frozenset(("count", "sum", "avg", "min", "max", "variance", "stddev", "first", "last"))
+AGGREGATES = {
+    "count": "rows, or values that are not NULL",
+    "sum": "the sum",
+    "avg": "the mean",
+    "min": "the least",
+    "max": "the greatest",
+    "variance": "the variance of a sample",
+    "stddev": "the standard deviation of a sample",
+    "first": "the value of the row that arrived first",
+    "last": "the value of the row that arrived last",
+}
+"""The built-in aggregates, and what each gives of a group."""
 
 
 def aggregate_type(function: str, arg: Type | None) -> Type | None:
@@ -300,5 +344,7 @@ def _fails_itself(expr: scalar.Expr) -> bool:
             return True
         case scalar.Call(function="round", args=(value, _)):
             return value.type is not Type.FLOAT
+        case scalar.Call(function=function) if function in LIBRARY:
+            return LIBRARY[function].can_fail
         case _:
             return False

@@ -65,6 +65,10 @@ _BEFORE_PARENTHESIS = frozenset({"CAST", "EXISTS", "USING"})
 _BEFORE_TEXT = frozenset({"INTERVAL", "TIMESTAMP", "ESCAPE"})
 _JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
 
+_TIME_ZONE = ("AT", "TIME", "ZONE")
+_ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL"})
+_BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT"})
+
 QUOTED_WORDS = RESERVED | STREAM_OPERATORS | _BEFORE_PARENTHESIS | _JOIN_WORDS | {"ANY", "SOME", "INTO", "WITH"}
 """Words the printer puts in backquotes wherever they are names."""
 
@@ -94,6 +98,7 @@ _SYMBOLS = {
     "/": "SLASH",
     "%": "PERCENT",
     "||": "CONCAT",
+    "::": "COLONS",
     "=": "EQUAL",
     "<>": "COMPARISON",
     "<": "COMPARISON",
@@ -108,7 +113,7 @@ _LEXEME = re.compile(
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*'|"[^"]*(?:""[^"]*)*")
     |(?P<name>`[^`]*(?:``[^`]*)*`)
-    |(?P<symbol>\|\||<>|!=|<=|>=|[-()\[\],.;*+/%=<>])
+    |(?P<symbol>\|\||::|<>|!=|<=|>=|[-()\[\],.;*+/%=<>])
     """,
     re.VERBOSE,
 )
@@ -213,8 +218,6 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         return CqlError("a text is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
     if character == "`":
         return CqlError("a name in backquotes is not closed", text, span)
-    if text.startswith("::", start):
-        return CqlError('unexpected "::"', text, (start, start + 2), hint="a conversion is written CAST(x AS type)")
     hints = {
         "~": "patterns are matched with LIKE",
         "?": "there are no parameters: write the value",
@@ -382,4 +385,17 @@ class _Context:
             return "ANY" if after == "LPAR" and before in ("EQUAL", "COMPARISON") else "IDENT"
         if word in _JOIN_WORDS:
             return word if self._word(i + 1) in ("JOIN", "OUTER") else "IDENT"
+        if word == "EXTRACT":
+            return word if after == "LPAR" and self._word(i + 3) == "FROM" else "IDENT"
+        if word == "ILIKE":
+            is_operator = (
+                before in _ENDS_OF_VALUES
+                and after not in ("COMMA", "RPAR", "")
+                and (self._word(i + 1) not in RESERVED - _BEGINNINGS_OF_VALUES)
+            )
+            return word if is_operator else "IDENT"
+        if word in _TIME_ZONE:
+            place = i - _TIME_ZONE.index(word)
+            follows = [self._word(place + k) for k in range(3)] == list(_TIME_ZONE) and self._type(place + 3) == "TEXT"
+            return word if follows else "IDENT"
         return "IDENT"

@@ -276,7 +276,8 @@ def _predicate(expr: syntax.Expr, indent: str) -> str:
             limits = f"{_at(low, _SUM, indent)} AND {_at(high, _SUM, indent)}"
             return f"{_at(operand, _SUM, indent)} {_not(negated)}BETWEEN {limits}"
         case syntax.Like(operand=operand, pattern=pattern, escape=escape, negated=negated):
-            text = f"{_at(operand, _SUM, indent)} {_not(negated)}LIKE {_at(pattern, _SUM, indent)}"
+            word = "ILIKE" if expr.ignores_case else "LIKE"
+            text = f"{_at(operand, _SUM, indent)} {_not(negated)}{word} {_at(pattern, _SUM, indent)}"
             return text if escape is None else f"{text} ESCAPE {print_expression(escape, indent)}"
         case syntax.InList(operand=operand, items=items, negated=negated):
             listed = ", ".join(print_expression(e, indent) for e in items)

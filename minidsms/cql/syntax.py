@@ -126,12 +126,13 @@ class Between(Expr):
 
 @dataclass(frozen=True)
 class Like(Expr):
-    """operand [NOT] LIKE pattern [ESCAPE escape]."""
+    """operand [NOT] LIKE | ILIKE pattern [ESCAPE escape]."""
 
     operand: Expr
     pattern: Expr
     escape: Expr | None = None
     negated: bool = False
+    ignores_case: bool = False
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,11 @@ _SHOWN = {
     "STREAM_OPERATOR": "ISTREAM(..)",
     "$END": "the end",
 }
-_OPERATORS = frozenset({"PLUS", "MINUS", "SLASH", "PERCENT", "CONCAT", "STAR", "EQUAL", "COMPARISON"})
-_PREDICATES = frozenset({"IS", "IN", "LIKE", "BETWEEN", "AND", "OR", "NOT"})
-_BEGIN_EXPRESSION = frozenset({"NUMBER", "TEXT", "CASE", "CAST", "EXISTS", "NULL", "IDENT", "LPAR", "INTERVAL"})
+_OPERATORS = frozenset({"PLUS", "MINUS", "SLASH", "PERCENT", "CONCAT", "STAR", "EQUAL", "COMPARISON", "COLONS", "AT"})
+_PREDICATES = frozenset({"IS", "IN", "LIKE", "ILIKE", "BETWEEN", "AND", "OR", "NOT"})
+_BEGIN_EXPRESSION = frozenset(
+    {"NUMBER", "TEXT", "CASE", "CAST", "EXISTS", "EXTRACT", "NULL", "IDENT", "LPAR", "INTERVAL"}
+)
 _ONLY_IN_EXPRESSIONS = _BEGIN_EXPRESSION | {"TRUE", "FALSE", "TIMESTAMP", "NOT", "MINUS", "PLUS"}
 _JOINS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "JOIN"})
 
@@ -54,6 +56,7 @@ _ORDER = (
     "IS",
     "IN",
     "LIKE",
+    "ILIKE",
     "BETWEEN",
 )
 """Words in the order a query has them; all others follow by the alphabet."""
@@ -213,8 +216,6 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
-    if word == "FROM" and last in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND") and at > 2:
-        return f"parts of a time are functions: {last}(t)"
     if tokens[0].type in ("CREATE", "REGISTER") and word in ("NOT", "NULL") and "RPAR" in expected:
         return "any column may be NULL: a column is a name and a type"
     if tokens[0].type in ("CREATE", "REGISTER") and last_kind == "LPAR" and word in RESERVED and "IDENT" in expected:

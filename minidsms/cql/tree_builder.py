@@ -181,6 +181,9 @@ class TreeBuilder(ExpressionBuilder):
     def query_statement(self, parts: list[Part]) -> syntax.QueryStatement:
         return syntax.QueryStatement(parts[0], span=span_of(parts))
 
+    def one_word_type(self, parts: list[Part]) -> Type:
+        return self.type([parts[0], None, *parts[1:]])
+
     def type(self, parts: list[Part]) -> Type:
         word, second, _, size, _, scale, _ = parts
         name = word.upper()

@@ -11,9 +11,10 @@ import numpy as np
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Type
-from minidsms.expressions.text import FAILED, CodeTable
+from minidsms.expressions.text import CodeTable
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, finish
+from minidsms.functions.function import FAILED
 
 _INTEGER_TEXT = re.compile(r"\s*[+-]?[0-9]+\s*")
 _FLOAT_TEXT = re.compile(

@@ -19,8 +19,9 @@ from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
-from minidsms.expressions import arithmetic, casts, logic, text, timestamps, user
+from minidsms.expressions import arithmetic, casts, library, logic, text, timestamps, user
 from minidsms.expressions.value import Columns, Frame, Node, Value, full, take
+from minidsms.functions import LIBRARY
 
 CHUNK = 16_384
 """Rows computed at a time: 128 KB a column, so that a few intermediate columns stay in the second-level cache."""
@@ -165,8 +166,10 @@ def _user_call(expr: bound.UserCall, context: Context) -> Node:
 
 def _call(expr: bound.Call, context: Context) -> Node:
     name, args = expr.function, expr.args
+    if name in LIBRARY:
+        return _library_call(expr, context)
     if name in text.FUNCTIONS:
-        return _text_call(expr, context)
+        return _text_call(expr, text.FUNCTIONS[name], context)
     if name in ORDERINGS and Type.TEXT in (args[0].type, args[1].type):
         return _text_ordering(name, args, context)
     nodes = [compile_node(a, context) for a in args]
@@ -211,9 +214,18 @@ def _constant_text(expr: bound.Expr) -> str | None:
     return expr.value if isinstance(expr, bound.Literal) and isinstance(expr.value, str) else None
 
 
-def _text_call(expr: bound.Call, context: Context) -> Node:
+def _library_call(expr: bound.Call, context: Context) -> Node:
+    described = LIBRARY[expr.function]
+    of_values = library.value_function(described, context.tick_ns)
+    if of_values is not None:
+        return _text_call(expr, of_values, context)
+    apply = library.array_function(described, expr.args, expr.type, context.tick_ns)
+    nodes = [compile_node(a, context) for a in expr.args]
+    return lambda frame: apply([node(frame) for node in nodes])
+
+
+def _text_call(expr: bound.Call, function: text.TextFunction, context: Context) -> Node:
     """By code where only one argument varies, and that is a TEXT; else by distinct combination."""
-    function = text.FUNCTIONS[expr.function]
     args = expr.args
     varying = [i for i, a in enumerate(args) if not isinstance(a, bound.Literal)]
     constants = [a.value for a in args if isinstance(a, bound.Literal)]

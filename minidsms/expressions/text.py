@@ -16,9 +16,7 @@ from minidsms.dictionary import TextDictionary
 from minidsms.elements import Int64Array, Type
 from minidsms.expressions import like
 from minidsms.expressions.value import Value, any_failed, both_valid, finish
-
-FAILED = object()
-"""What a function gives for arguments on which it fails; None is NULL."""
+from minidsms.functions.function import FAILED
 
 _UNKNOWN, _VALUE, _NULL, _FAILED = 0, 1, 2, 3
 
@@ -54,9 +52,9 @@ FUNCTIONS: dict[str, TextFunction] = {
     "lower": str.lower,
     "length": _length,
     "substring": _substring,
-    "trim": lambda text: text.strip(" "),
-    "ltrim": lambda text: text.lstrip(" "),
-    "rtrim": lambda text: text.rstrip(" "),
+    "trim": lambda text, characters=" ": text.strip(characters),
+    "ltrim": lambda text, characters=" ": text.lstrip(characters),
+    "rtrim": lambda text, characters=" ": text.rstrip(characters),
     "replace": _replace,
     "starts_with": str.startswith,
     "like": _like,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error
-from minidsms.cql.lexer import RESERVED
 from minidsms.elements import Schema
 from minidsms.settings import SETTINGS
 
@@ -59,12 +58,10 @@ class Names:
 
     def functions(self) -> list[tuple[str, str]]:
         """(name, what it is) of functions and aggregates."""
-        from minidsms.cql.functions import AGGREGATES, FUNCTIONS
+        from minidsms.cql.functions import AGGREGATES, CALLED
 
         catalog = self._session.db.catalog
-        named = {name.upper(): "function" for name in FUNCTIONS if _is_called(name)} | {
-            name.upper(): "aggregate" for name in AGGREGATES
-        }
+        named = {name.upper(): "function" for name in CALLED} | {name.upper(): "aggregate" for name in AGGREGATES}
         own = [(f.name, "your function") for f in list(catalog.functions.values())]
         own += [(a.name, "your aggregate") for a in list(catalog.aggregates.values())]
         return [*own, *sorted(named.items())]
@@ -85,8 +82,3 @@ class Names:
             if found:
                 return words.split(", ")
         return []
-
-
-def _is_called(function: str) -> bool:
-    """It is written name(..), rather than being an operator."""
-    return function.isidentifier() and function.upper() not in RESERVED

@@ -21,6 +21,7 @@ from minidsms.cql.catalog import FunctionDef
 from minidsms.cql.times import iso_ticks
 from minidsms.elements import Type
 from minidsms.testing.civil_time import CALENDAR, iso_text
+from minidsms.testing.definition_library import OF_TIMES, OF_VALUES, Failure
 from minidsms.testing.history import Row, Value
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
@@ -139,6 +140,13 @@ def call(function: str, values: Sequence[Any], tick_ns: int) -> Any:
         return None
     if function in CALENDAR:
         return CALENDAR[function](values[0] * tick_ns)
+    try:
+        if function in OF_TIMES:
+            return OF_TIMES[function](*values, tick_ns)
+        if function in OF_VALUES:
+            return OF_VALUES[function](*values)
+    except Failure as failure:
+        raise Failed(f"{function}: {failure}") from None
     return FUNCTIONS[function](*values)
 
 
@@ -229,9 +237,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lower": str.lower,
     "length": len,
     "substring": _substring,
-    "trim": lambda s: s.strip(" "),
-    "ltrim": lambda s: s.lstrip(" "),
-    "rtrim": lambda s: s.rstrip(" "),
+    "trim": lambda s, characters=" ": s.strip(characters),
+    "ltrim": lambda s, characters=" ": s.lstrip(characters),
+    "rtrim": lambda s, characters=" ": s.rstrip(characters),
     "replace": lambda s, old, new: s.replace(old, new) if old else s,
     "starts_with": str.startswith,
 }

@@ -1,0 +1,137 @@
+"""Functions of numbers, by numpy; NULL outside their domain, as a NaN is (docs/semantics R4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minidsms.elements import Type
+from minidsms.functions.function import Arrays, Function, Signature, fixed
+
+_FLOAT, _INTEGER = Type.FLOAT, Type.INTEGER
+_NUMBER = "INTEGER or FLOAT"
+
+
+def _unary(name: str, function: Callable[..., Any], summary: str, example: tuple[str, str]) -> Function:
+    return Function(name, 1, 1, fixed(_FLOAT, _FLOAT), _NUMBER, summary, example, of_arrays=function)
+
+
+def _log(base: Any, x: Any = None) -> Any:
+    """Of one argument to the base 10; of two to the base of the first."""
+    if x is None:
+        return _logarithm(np.log10, base)
+    bottom = _logarithm(np.log, base)
+    return np.where(bottom == 0.0, np.nan, _logarithm(np.log, x) / np.where(bottom == 0.0, 1.0, bottom))
+
+
+def _logarithm(function: Callable[..., Any], x: Any) -> Any:
+    return np.where(x > 0.0, function(np.where(x > 0.0, x, 1.0)), np.nan)
+
+
+def _trunc_types(types: Sequence[Type]) -> Signature | None:
+    number = Type.INTEGER if types[0] is Type.NULL else types[0]
+    if number not in (_INTEGER, _FLOAT) or any(t not in (_INTEGER, Type.NULL) for t in types[1:]):
+        return None
+    return Signature((number, *(_INTEGER for _ in types[1:])), number)
+
+
+_POWERS = np.array([float(f"1e{k}") for k in range(309)])
+
+
+def _trunc(x: Any, places: Any = None) -> Any:
+    """Toward zero, at so many decimal places; of an INTEGER only negative places count."""
+    if x.dtype == np.int64:
+        return x if places is None else _trunc_integer(x, places)
+    if places is None:
+        return np.trunc(x)
+    up = _POWERS[np.clip(places, 0, 308)]
+    down = _POWERS[np.clip(-np.maximum(places, -308), 0, 308)]
+    scaled = np.where(places >= 0, x * up, x / down)
+    cut = np.where(places >= 0, np.trunc(scaled) / up, np.trunc(scaled) * down)
+    return np.where(np.isfinite(scaled) & (np.abs(scaled) < 2.0**52), cut, x)
+
+
+def _trunc_integer(x: Any, places: Any) -> Any:
+    unit = np.array([10**k for k in range(19)], np.int64)[np.clip(-np.maximum(places, -18), 0, 18)]
+    quotient = x // unit
+    quotient = quotient + ((quotient * unit != x) & (x < 0))
+    return np.where(places < -18, 0, quotient * unit)
+
+
+def _gcd(a: Any, b: Any) -> Arrays:
+    """Fails only for the one divisor that is no INTEGER, 2 ** 63."""
+    values = np.gcd(a, b)
+    return Arrays(np.abs(values), bad=values == -(2**63))
+
+
+FUNCTIONS = (
+    Function(
+        "pi",
+        0,
+        0,
+        fixed(_FLOAT),
+        "nothing",
+        "the circle's number",
+        ("ROUND(PI(), 4)", "3.1416"),
+        of_arrays=lambda: np.pi,
+    ),
+    _unary("sin", np.sin, "the sine of an angle in radians", ("ROUND(SIN(1), 4)", "0.8415")),
+    _unary("cos", np.cos, "the cosine of an angle in radians", ("COS(0)", "1.0")),
+    _unary("tan", np.tan, "the tangent of an angle in radians", ("ROUND(TAN(1), 4)", "1.5574")),
+    _unary(
+        "cot", lambda x: np.where(x == 0.0, np.nan, 1.0 / np.tan(x)), "the cotangent", ("ROUND(COT(1), 4)", "0.6421")
+    ),
+    _unary("asin", np.arcsin, "the angle of a sine", ("ROUND(ASIN(1), 4)", "1.5708")),
+    _unary("acos", np.arccos, "the angle of a cosine", ("ACOS(1)", "0.0")),
+    _unary("atan", np.arctan, "the angle of a tangent", ("ROUND(ATAN(1), 4)", "0.7854")),
+    _unary("sinh", np.sinh, "the hyperbolic sine", ("SINH(0)", "0.0")),
+    _unary("cosh", np.cosh, "the hyperbolic cosine", ("COSH(0)", "1.0")),
+    _unary("tanh", np.tanh, "the hyperbolic tangent", ("TANH(0)", "0.0")),
+    _unary("degrees", np.degrees, "radians in degrees", ("ROUND(DEGREES(PI()), 4)", "180.0")),
+    _unary("radians", np.radians, "degrees in radians", ("ROUND(RADIANS(180), 4)", "3.1416")),
+    _unary("cbrt", np.cbrt, "the cube root", ("CBRT(27)", "3.0")),
+    _unary("log2", lambda x: _logarithm(np.log2, x), "the logarithm to the base 2", ("LOG2(8)", "3.0")),
+    Function(
+        "atan2",
+        2,
+        2,
+        fixed(_FLOAT, _FLOAT),
+        "two numbers",
+        "the angle of the point (second, first)",
+        ("ROUND(ATAN2(1, 1), 4)", "0.7854"),
+        of_arrays=np.arctan2,
+    ),
+    Function(
+        "log",
+        1,
+        2,
+        fixed(_FLOAT, _FLOAT),
+        "one or two numbers",
+        "the logarithm to the base 10; with two arguments, of the second to the base of the first",
+        ("LOG(2, 8)", "3.0"),
+        of_arrays=_log,
+    ),
+    Function(
+        "trunc",
+        1,
+        2,
+        _trunc_types,
+        "a number and perhaps INTEGER places",
+        "toward zero, at so many decimal places",
+        ("TRUNC(-1.57, 1)", "-1.5"),
+        of_arrays=_trunc,
+    ),
+    Function(
+        "gcd",
+        2,
+        2,
+        fixed(_INTEGER, _INTEGER),
+        "two INTEGER",
+        "the greatest common divisor",
+        ("GCD(12, 18)", "6"),
+        of_arrays=_gcd,
+        can_fail=True,
+    ),
+)

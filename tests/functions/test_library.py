@@ -1,0 +1,403 @@
+"""Every row of the table of functions: its example, the definition, and DuckDB where it has the function."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import minidsms
+from minidsms.cql import scalar
+from minidsms.cql.functions import AGGREGATES, CALLED, SYNONYMS, can_fail
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Type
+from minidsms.expressions.compiler import Context, compile_expression
+from minidsms.functions import FAMILIES, LIBRARY
+from minidsms.testing.definition_expressions import Failed, Scope, evaluate
+from minidsms.testing.definition_library import OF_TIMES, OF_VALUES
+from tests.expressions.generating import SCHEMA, batch_of
+
+INTEGER, FLOAT, TEXT, TIMESTAMP, INTERVAL = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.TIMESTAMP, Type.INTERVAL
+ADDRESS = "https://shop.example:8443/a/b?k=v%20w&e=#top"
+
+texts = st.one_of(
+    st.sampled_from(
+        ["", "a", "ab-c", "-7.5", "new YORK, o'neil", "é😀b", " x ", ADDRESS, "http://[", "31.05.2013 14:35"]
+    ),
+    st.text(st.sampled_from("abAB12 -.,é"), max_size=8),
+)
+integers = st.one_of(
+    st.integers(-5, 12), st.sampled_from([65, 233, 0xD800, 0x110000, 10**7, 2**62, -(2**62), 2**63 - 1])
+)
+floats = st.one_of(
+    st.integers(-40, 40).map(lambda n: n / 4 + 0.0),
+    st.sampled_from([1e-9, 1e300, -1e300, 2.0**60, 1234.5678, math.inf]),
+)
+# Around 1970 and the present, at month ends and leap days, in summer time and at its edges, and out of every calendar.
+instants = st.one_of(
+    st.integers(-(10**12), 2 * 10**12),
+    st.sampled_from(
+        [
+            0,
+            -1,
+            1_362_009_599_999,
+            1_362_096_000_000,
+            951_782_400_000,
+            1_364_691_600_000,
+            1_382_835_600_000,
+            2**62,
+            -(2**63),
+        ]
+    ),
+    st.integers(-3_000, 3_000).map(lambda day: day * 86_400_000),
+)
+intervals = st.sampled_from([-1, 0, 1, 7, 900_000, 86_400_000, 604_800_000, 2**61])
+VALUES: dict[Type, st.SearchStrategy[Any]] = {
+    TEXT: texts,
+    INTEGER: integers,
+    FLOAT: floats,
+    TIMESTAMP: instants,
+    INTERVAL: intervals,
+}
+UNITS = ("microsecond", "millisecond", "second", "minute", "hour", "Day", "week", "month", "quarter", "year", "decade")
+PATTERNS = ("a", "[0-9]+", "(a)(b)?", "^-", "[A-Z]{2}|b", "", "(?:x|y)*", ".")
+LITERALS: dict[str, tuple[Any, ...]] = {
+    "regexp_replace": (None, PATTERNS, None, ("", "g", "i", "gi")),
+    "regexp_extract": (None, PATTERNS, (0, 1, 2), ("", "i")),
+    "regexp_matches": (None, PATTERNS, ("", "i", "s")),
+    "regexp_full_match": (None, PATTERNS, ("", "i", "s")),
+    "strftime": (None, ("%d.%m.%Y %H:%M:%S", "%j %p %I %%", "%A %b %y")),
+    "to_char": (None, ("YYYY-MM-DD HH24:MI:SS", "DD/MM/YYYY")),
+    "format_timestamp": (None, ("yyyy-MM-dd HH:mm:ss", "dd/MM/yyyy")),
+    "strptime": (None, ("%d.%m.%Y %H:%M", "%Y")),
+    "try_strptime": (None, ("%d.%m.%Y %H:%M", "%Y")),
+    "parse_timestamp": (None, ("dd.MM.yyyy HH:mm", "yyyy")),
+    "convert_tz": (None, ("UTC", "Europe/Berlin", "America/St_Johns"), ("UTC", "Asia/Kathmandu", "America/New_York")),
+}
+
+
+def _arguments(name: str) -> st.SearchStrategy[tuple[tuple[Type, ...], tuple[Any, ...], tuple[bool, ...]]]:
+    """(types, values, which of them are literals) of a call."""
+    function = LIBRARY[name]
+    most = function.least if function.most is None else function.most
+
+    def of_count(count: int) -> st.SearchStrategy[Any]:
+        candidates = (
+            (INTERVAL, TIMESTAMP, TIMESTAMP),
+            (INTEGER, INTEGER),
+            (FLOAT, INTEGER),
+            *[(t,) * 4 for t in VALUES],
+        )
+        tried = [function.resolve(list(types[:count])) for types in candidates if len(types) >= count]
+        # What a fixed signature takes is told by the signature for NULLs.
+        tried.append(function.resolve([Type.NULL] * count))
+        signatures = list({s.args: s for s in tried if s is not None}.values())
+
+        def of_signature(signature: Any) -> st.SearchStrategy[Any]:
+            values, literal = [], []
+            for i, type_ in enumerate(signature.args):
+                words = UNITS if name not in LITERALS and i == 0 and i in function.literals else None
+                words = words or (LITERALS[name][i] if name in LITERALS else None)
+                if words is not None:
+                    values.append(st.sampled_from(words))
+                    literal.append(st.just(True))
+                else:
+                    values.append(VALUES[type_])
+                    literal.append(st.booleans())
+            return st.tuples(st.just(signature.args), st.tuples(*values), st.tuples(*literal))
+
+        return st.sampled_from(signatures).flatmap(of_signature)
+
+    return st.integers(function.least, most).flatmap(of_count)
+
+
+def _alike(got: Any, want: Any) -> bool:
+    if isinstance(got, float) and isinstance(want, float):
+        return got == want or math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-12)
+    return type(got) is type(want) and got == want
+
+
+def _by_engine(expr: scalar.Expr, rows: list[tuple[Any, ...]], dictionary: TextDictionary, tick_ns: int) -> list[Any]:
+    found = compile_expression(expr, Context(dictionary, tick_ns))(batch_of(rows, dictionary).column, len(rows))
+    results = []
+    for i in range(len(rows)):
+        if found.failed is not None and found.failed[i]:
+            results.append("failed")
+        elif found.valid is not None and not found.valid[i]:
+            results.append(None)
+        else:
+            value = found.values[i].item()
+            results.append(dictionary.text(value) if expr.type is TEXT else value)
+    return results
+
+
+def _by_definition(expr: scalar.Expr, row: tuple[Any, ...], tick_ns: int) -> Any:
+    try:
+        return evaluate(expr, row, Scope(lambda query, outer: [], tick_ns=tick_ns))
+    except Failed:
+        return "failed"
+
+
+COLUMNS = {TEXT: ("t", "u"), INTEGER: ("i", "j"), FLOAT: ("f", "g"), TIMESTAMP: ("at", "at")}
+
+
+@pytest.mark.parametrize("name", sorted(LIBRARY))
+@given(data=st.data(), tick_ns=st.sampled_from([1_000_000, 1_000, 1_000_000_000]))
+@settings(max_examples=25, deadline=None)
+def test_a_function_gives_what_its_definition_gives(name: str, data: Any, tick_ns: int) -> None:
+    function = LIBRARY[name]
+    types, values, literal = data.draw(_arguments(name))
+    cells: dict[str, Any] = {}
+    args: list[scalar.Expr] = []
+    for type_, value, is_literal in zip(types, values, literal):
+        free = [c for c in COLUMNS.get(type_, ()) if c not in cells]
+        if is_literal or not free:
+            args.append(scalar.Literal(type_, value))
+        else:
+            cells[free[0]] = value
+            args.append(scalar.ColumnRef(type_, SCHEMA.names.index(free[0]), free[0]))
+    signature = function.resolve(list(types))
+    assert signature is not None
+    expr = scalar.Call(signature.result, name, tuple(args))
+    row = tuple(cells.get(c) for c in SCHEMA.names)
+    # A row of NULLs and a repetition beside it: neither may change what the row gives.
+    rows = [row, (None,) * len(row), row]
+    got = _by_engine(expr, rows, TextDictionary(), tick_ns)
+    for one, each in zip(got, rows):
+        want = _by_definition(expr, each, tick_ns)
+        assert _alike(one, want), (expr, each, one, want)
+        assert one != "failed" or can_fail(expr)
+
+
+def test_every_function_has_its_definition_and_no_definition_lacks_a_function() -> None:
+    assert set(OF_VALUES) | set(OF_TIMES) == set(LIBRARY)
+    assert {name for name, f in LIBRARY.items() if f.in_ticks} == set(OF_TIMES)
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+@pytest.mark.parametrize("name", sorted(CALLED))
+def test_the_example_of_a_function_comes_out_as_written(name: str) -> None:
+    function = CALLED[name]
+    call, value = function.example
+    assert name.upper() in call and function.summary
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER)")
+        query = db.query(f"SELECT RSTREAM({call} AS value) FROM S [NOW]")
+        db.push("S", (1,), ts=1)
+        db.advance(2)
+        assert [_shown(change.row[0]) for change in query.fetch()] == [value]
+
+
+IN_DUCKDB = {
+    "instr": "instr({0}, {1})", "contains": "contains({0}, {1})", "ends_with": "ends_with({0}, {1})",
+    "reverse": None, "left": "left({0}, {1})", "right": "right({0}, {1})", "repeat": "repeat({0}, {1})",
+    "split_part": "split_part({0}, {1}, {2})", "translate": "translate({0}, {1}, {2})", "ascii": "ascii({0})",
+    "regexp_matches": "regexp_matches({0}, {1})", "regexp_full_match": "regexp_full_match({0}, {1})",
+    "regexp_extract": "regexp_extract({0}, {1})", "md5": "md5({0})", "sha256": "sha256({0})", "sha1": "sha1({0})",
+    "url_encode": "url_encode({0})", "date_trunc": "date_trunc({0}, {1})", "date_diff": "date_diff({0}, {1}, {2})",
+    "timestampdiff": "date_sub({0}, {1}, {2})", "quarter": "quarter({0})", "week": "week({0})",
+    "isoyear": "isoyear({0})", "isodow": "isodow({0})", "dayofyear": "dayofyear({0})",
+    "millisecond": "millisecond({0})", "microsecond": "microsecond({0})", "epoch_ms": "epoch_ms({0})",
+    "dayname": "dayname({0})", "monthname": "monthname({0})", "strftime": "strftime({0}, {1})",
+    "time_bucket": "time_bucket(to_milliseconds({0}), {1})", "gcd": "gcd({0}, {1})", "atan2": "atan2({0}, {1})",
+    "cbrt": "cbrt({0})", "degrees": "degrees({0})", "radians": "radians({0})", "sin": "sin({0})", "tanh": "tanh({0})",
+}  # fmt: skip
+"""Functions that DuckDB has, too, as it writes them."""
+
+
+@pytest.fixture(scope="module")
+def duck() -> Any:
+    with duckdb.connect() as connection:
+        yield connection
+
+
+def _fits_duckdb(name: str, types: tuple[Type, ...], values: tuple[Any, ...]) -> bool:
+    """Left out: texts that DuckDB takes by graphemes, sizes and times it does not take, and intervals over a month."""
+    for type_, value in zip(types, values):
+        # Before 1970 DuckDB rounds weeks toward it.
+        if type_ is TIMESTAMP and not 7 * 86_400_000 <= value < 4 * 10**12:
+            return False
+        if type_ is INTEGER and not abs(value) < 1000:
+            return False
+        if type_ is FLOAT and not abs(value) < 100:
+            return False
+        if type_ is INTERVAL and not 0 < value < 10**10:
+            return False
+        if name in ("split_part", "translate") and value == "":
+            return False
+    # TIMESTAMPDIFF counts back as it counts forward; DuckDB does not at the ends of months.
+    return not (name == "timestampdiff" and values[1] > values[2])
+
+
+@pytest.mark.parametrize("name", sorted(name for name, call in IN_DUCKDB.items() if call))
+@given(data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_a_function_gives_what_duckdb_gives(name: str, duck: Any, data: Any) -> None:
+    call = IN_DUCKDB[name]
+    assert call is not None
+    arguments = _arguments(name).filter(lambda a: len(a[0]) == call.count("{") and _fits_duckdb(name, a[0], a[1]))
+    types, values, _ = data.draw(arguments)
+    written = [
+        f"make_timestamp(CAST({value} AS BIGINT) * 1000)" if type_ is TIMESTAMP else _sql(value)
+        for type_, value in zip(types, values)
+    ]
+    (want,) = duck.execute(f"SELECT {call.format(*written)}").fetchone()
+    signature = LIBRARY[name].resolve(list(types))
+    assert signature is not None
+    expr = scalar.Call(signature.result, name, tuple(scalar.Literal(t, v) for t, v in zip(types, values)))
+    (got,) = _by_engine(expr, [(None,) * len(SCHEMA.names)], TextDictionary(), 1_000_000)
+    if hasattr(want, "timestamp"):
+        want = (want - type(want)(1970, 1, 1)).total_seconds() * 1000
+        assert got == want
+    else:
+        assert got == want or _alike(float(got), float(want)), (values, got, want)
+
+
+def _sql(value: Any) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+# ------------------------------------------------------------------------------------------------ as people write them
+
+
+def _answer(expression: str, rows: list[tuple[Any, ...]] | None = None) -> list[Any]:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TEXT, at TIMESTAMP)")
+        query = db.query(f"SELECT RSTREAM({expression} AS value) FROM S [NOW]")
+        for ts, row in enumerate(rows or [("Error 404", "2013-05-31 14:35")], 1):
+            db.push("S", row, ts=ts)
+        db.advance(100)
+        return [change.row[0] for change in query.fetch()]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("t ILIKE 'error%'", True),
+        ("t NOT ILIKE 'ERROR%'", False),
+        ("EXTRACT(hour FROM at)", 14),
+        ("EXTRACT(doy FROM at) + 1", 152),
+        ("DATE_PART('dow', at)", 5),
+        ("CAST(at AT TIME ZONE 'Europe/Berlin' AS TEXT)", "2013-05-31 16:35:00"),
+        ("SPLIT_PART(t, ' ', 2)::INTEGER + 1", 405),
+        ("'7'::INTEGER::FLOAT", 7.0),
+        ("CONCAT_WS('-', t, NULL, 'x')", "Error 404-x"),
+        ("TRIM('xxaxx', 'x') || LTRIM('xa', 'x') || RTRIM('ax', 'x')", "aaa"),
+        ("TIMESTAMPDIFF(MINUTES, TIMESTAMP '2013-05-31', at)", 875),
+        ("DATE_TRUNC(month, at) = TIMESTAMP '2013-05-01'", True),
+        ("TIME_BUCKET(15 MINUTES, at, '2013-05-31 00:05') = TIMESTAMP '2013-05-31 14:35'", True),
+        ("LEFT(t, 5) || RIGHT(t, 3)", "Error404"),
+        ("CASE WHEN REGEXP_MATCHES(t, '^err', 'i') THEN REGEXP_EXTRACT(t, '[0-9]+') END", "404"),
+    ],
+)
+def test_functions_read_as_people_write_them(expression: str, value: Any) -> None:
+    assert _answer(expression) == [value]
+
+
+def test_words_of_the_new_operators_are_names_elsewhere() -> None:
+    with minidsms.connect() as db:
+        db.execute(
+            "CREATE STREAM S (at INTEGER, zone INTEGER, time INTEGER, ilike INTEGER, extract INTEGER, left TEXT)"
+        )
+        query = db.query(
+            "SELECT RSTREAM(at, zone AS time, time AS zone, ilike, extract, left, LEFT(left, 1)) FROM S [NOW]"
+        )
+        db.push("S", (1, 2, 3, 4, 5, "abc"), ts=1)
+        db.advance(2)
+        assert [c.row for c in query.fetch()] == [(1, 2, 3, 4, 5, "abc", "a")]
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("REGEXP_MATCHES(t, '(')", "the regular expression is wrong"),
+        ("REGEXP_MATCHES(t, t)", "argument 2 of REGEXP_MATCHES must be a literal"),
+        ("REGEXP_MATCHES(t, 'a', 'q')", "options are"),
+        ("DATE_TRUNC('fortnight', at)", "a unit is one of"),
+        ("DATE_PART('fortnight', at)", "a part of a TIMESTAMP is one of"),
+        ("at AT TIME ZONE 'Mars'", "a time zone is a name of the IANA database"),
+        ("STRFTIME(at, '%Q')", '"%Q", which is no field'),
+        ("TO_CHAR(at, 'YYYY-QQ')", '"QQ", which is no field'),
+        ("LPAD(t)", "takes 2 to 3 arguments"),
+        ("SIN(t)", "SIN takes INTEGER or FLOAT, not TEXT"),
+    ],
+)
+def test_a_wrong_call_is_told_when_the_query_is_read(expression: str, told: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TEXT, at TIMESTAMP)")
+        with pytest.raises(minidsms.CqlError, match=re.escape(told)):
+            db.query(f"SELECT {expression} FROM S [NOW]")
+
+
+def test_a_text_that_would_be_too_long_fails_the_query_and_makes_nothing() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (n INTEGER)")
+        query = db.query("SELECT RSTREAM(REPEAT('abc', n)) FROM S [NOW]")
+        db.push("S", (10**12,), ts=1)
+        db.advance(2)
+        with pytest.raises(minidsms.QueryError, match="REPEAT"):
+            query.fetch()
+
+
+@given(st.text(st.sampled_from(string.printable), max_size=12))
+@example("(")
+@example("[[:foo:]]")
+@settings(max_examples=60, deadline=None)
+def test_any_pattern_is_a_query_or_an_error_with_a_place(pattern: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TEXT)")
+        written = pattern.replace("'", "''")
+        try:
+            db.query(f"SELECT RSTREAM(REGEXP_EXTRACT(t, '{written}')) FROM S [NOW]")
+        except minidsms.CqlError as error:
+            assert error.span != (0, 0)
+
+
+def test_show_functions_lists_what_is_built_in() -> None:
+    with minidsms.connect() as db:
+        listed = {row[0].lower() for row in db.execute("SHOW FUNCTIONS")}
+        assert listed == set(CALLED) | set(AGGREGATES)
+
+
+# ------------------------------------------------------------------------------------------------------- the page
+
+PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
+BEGIN, END = "<!-- functions -->\n", "<!-- end of functions -->"
+FIRST = ("choices", "numbers", "text", "calendar")
+
+
+def _tables() -> str:
+    """The page's tables, of the rows of the functions."""
+    own = {name: row for name, row in CALLED.items() if name not in LIBRARY}
+    names = [*own]
+    cuts = [0, names.index("abs"), names.index("length"), names.index("date_part"), len(names)]
+    families = {title: [own[n] for n in names[a:b]] for title, a, b in zip(FIRST, cuts, cuts[1:])}
+    parts = []
+    for title in dict.fromkeys([*families, *FAMILIES]):
+        rows = [*families.get(title, ()), *FAMILIES.get(title, ())]
+        parts.append(f"### {title[0].upper()}{title[1:]}\n\n| | | |\n|---|---|---|\n")
+        for row in rows:
+            call, value = (text.replace("|", "\\|") for text in row.example)
+            parts.append(f"| `{call}` | `{value}` | {row.summary.replace('|', chr(92) + '|')} |\n")
+        parts.append("\n")
+    spellings = ", ".join(f"`{a.upper()}` is `{b.upper()}`" for a, b in SYNONYMS.items())
+    return "".join(parts) + f"Other spellings: {spellings}.\n"
+
+
+def test_the_page_has_every_function_with_its_example(rewrite: bool) -> None:
+    text = PAGE.read_text()
+    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    if rewrite:
+        PAGE.write_text(text[:start] + _tables() + text[end:])
+        return
+    assert text[start:end] == _tables(), "pytest --rewrite writes the page's tables again"
