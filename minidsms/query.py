@@ -18,7 +18,7 @@ from minidsms.present_rows import PresentRows
 from minidsms.query_settings import QuerySettings
 from minidsms.results import ResultCodec
 from minidsms.screens.showing import standing_for
-from minidsms.streamon.framework import adaptations_of
+from minidsms.streamon.loop import adaptations_of
 from minidsms.streamon.plan_log import Decision
 from minidsms.synopses.stream_store import StreamStore
 

@@ -27,8 +27,8 @@ from minidsms.plan.state_reduction import reduce_state
 from minidsms.query import Query
 from minidsms.registering import tail_of
 from minidsms.settings import SETTINGS
-from minidsms.streamon.framework import name_places
 from minidsms.streamon.k_mon.monitoring.registry import COLUMNS as COLUMNS_OF_CONSTRAINTS
+from minidsms.streamon.loop import name_places
 
 if TYPE_CHECKING:
     from minidsms.archive.backfill import Backfill

@@ -18,7 +18,7 @@ from experiments.caching.streams import Block, Feed
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.operators.operator import Operator
 from minidsms.query import Query
-from minidsms.streamon.framework import Adaptation, adaptations_of
+from minidsms.streamon.loop import Loop, adaptations_of
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Run:
         join.run = timed  # type: ignore[method-assign]
 
 
-def caching_of(query: Query) -> Adaptation[JoinPlan]:
+def caching_of(query: Query) -> Loop[JoinPlan]:
     """Where the caches of a query's join are chosen."""
     return next(a for a in adaptations_of(query.network.operators) if a.technique == "caching")
 

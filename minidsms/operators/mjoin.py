@@ -44,8 +44,8 @@ from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 if TYPE_CHECKING:
     from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
-    from minidsms.streamon.framework import Adaptation
     from minidsms.streamon.join_watch import Adapting, JoinWatch
+    from minidsms.streamon.loop import Loop
 
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
@@ -266,8 +266,8 @@ class MJoin(Operator):
         counters = self.counters
         return counters.time_ns, int(self._state[INSPECTED]), counters.elements_in, counters.elements_out
 
-    def adaptations(self) -> tuple[Adaptation[Any], ...]:
-        """See `minidsms.streamon.framework.Adaptive`."""
+    def adaptations(self) -> tuple[Loop[Any], ...]:
+        """See `minidsms.streamon.loop.Adaptive`."""
         return tuple(adapting.adaptation for adapting in self.adapting if adapting.has_choice)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from minidsms.expressions.value import Frame
 from minidsms.operators.operator import Description, Operator
 from minidsms.operators.select import Explain
 from minidsms.queues import Queue
-from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.loop import Loop
 from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 from minidsms.synopses.instant_counts import InstantCounts
 
@@ -108,8 +108,8 @@ class ProbingSelect(Operator):
         if stream is not None:
             yield stream if kept is None else stream.take(kept)
 
-    def adaptations(self) -> tuple[Adaptation[Any], ...]:
-        """See `minidsms.streamon.framework.Adaptive`."""
+    def adaptations(self) -> tuple[Loop[Any], ...]:
+        """See `minidsms.streamon.loop.Adaptive`."""
         return self._condition.adaptations()
 
     def synopses(self) -> tuple[InstantCounts, ...]:

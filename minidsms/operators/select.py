@@ -12,7 +12,7 @@ from minidsms.queues import Queue
 if TYPE_CHECKING:
     from minidsms.operators.screen import Screen
     from minidsms.screens.box import Box
-    from minidsms.streamon.framework import Adaptation
+    from minidsms.streamon.loop import Loop
     from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 
 Explain = Callable[[Batch, int], str]
@@ -70,8 +70,8 @@ class Select(Operator):
         """Be given only rows of the box from now on; None: all again."""
         self.screen = screen
 
-    def adaptations(self) -> tuple[Adaptation[Any], ...]:
-        """See `minidsms.streamon.framework.Adaptive`."""
+    def adaptations(self) -> tuple[Loop[Any], ...]:
+        """See `minidsms.streamon.loop.Adaptive`."""
         return self._condition.adaptations()
 
     def describe(self) -> Description:

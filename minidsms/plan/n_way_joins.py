@@ -73,14 +73,13 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
 
 def _adapt(join: MJoin, asked: Hashable, streamon: StreaMon) -> None:
     """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile."""
-    from minidsms.streamon.join_clock import JoinClock
     from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
     from minidsms.streamon.join_watch import JoinWatch
 
     names, operator = join.names, f"MJoin {', '.join(join.names)}"
     has_trees = asked in ("auto", "xjoin")
     has_caches = asked == "auto" or (asked == "mjoin" and streamon.settings["caching"] != "off")
-    join.watch = watch = JoinWatch(join, join.graph.n, streamon, JoinClock() if has_trees or has_caches else None)
+    join.watch = watch = JoinWatch(join, join.graph.n, streamon)
     if has_trees:
         from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
 

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from minidsms.elements import Batch
 from minidsms.streamon.arrival_shares import ArrivalShares
-from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.join_clock import JoinClock
 from minidsms.streamon.join_ordering.usual_work import UsualWork
+from minidsms.streamon.loop import Loop
 from minidsms.streamon.stream_monitor import StreaMon
 
 TICK = 8_192
@@ -25,8 +25,8 @@ WORK_TICKS = 4
 """Of these looks, one in so many is at the work as well."""
 BUSY = 8_192
 """Elements of a part, about, while somebody wants to be asked after each; else parts are as large as they may be."""
-REST, LONGEST_REST = 8_192, 65_536
-"""Elements for which who has nothing to do rests: each time twice as long, until something changes."""
+PROBE_COST, TUPLE_COST = 1.0, 1.0
+"""Where time is not measured: of a slot inspected, and of an element taken or a tuple put out."""
 
 
 class Adapting(Protocol):
@@ -36,7 +36,7 @@ class Adapting(Protocol):
     """Elements of the join at which it is to be asked again."""
 
     @property
-    def adaptation(self) -> Adaptation[Any]:
+    def adaptation(self) -> Loop[Any]:
         """The place where it does."""
 
     @property
@@ -63,18 +63,18 @@ class WatchedJoin(Protocol):
 
 
 class JoinWatch:
-    """n: inputs.  clock: runs while the join does, where one of what adapts it asks for time.
+    """n: inputs.  It is the meter of all that adapts the join: its time is taken once.
 
     elements: joined so far; arrived: of each input.  adapting: in the order in which they are asked.
     """
 
-    def __init__(self, join: WatchedJoin, n: int, streamon: StreaMon, clock: JoinClock | None = None) -> None:
+    def __init__(self, join: WatchedJoin, n: int, streamon: StreaMon) -> None:
         self.elements = 0
         self.arrived = [0] * n
         self.adapting: tuple[Adapting, ...] = ()
         self._join = join
         self._streamon = streamon
-        self._clock = clock
+        self._clock = JoinClock() if streamon.settings["cost_model"] == "measured" else None
         self._due_at = 0
         self._tick_at = TICK
         self._ticks = 0
@@ -96,6 +96,13 @@ class JoinWatch:
     def joining_ns(self) -> int:
         """Of this thread, spent on joining; 0 where it is not timed."""
         return 0 if self._clock is None else self._clock.ns
+
+    def spent(self) -> tuple[float, int]:
+        """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements joined."""
+        if self._clock is not None:
+            return float(self._clock.ns), self.elements
+        _, inspected, _, put_out = self._join.work()
+        return PROBE_COST * inspected + TUPLE_COST * (self.elements + put_out), self.elements
 
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
@@ -144,20 +151,3 @@ class JoinWatch:
         if shifted or change:
             for each in self.adapting:
                 each.notice(shifted, change)
-
-
-class Rest:
-    """How long who has nothing to do rests."""
-
-    def __init__(self) -> None:
-        self._length = REST
-
-    def longer(self) -> int:
-        """Elements to rest now; the next time it is longer."""
-        length = self._length
-        self._length = min(2 * length, LONGEST_REST)
-        return length
-
-    def wake(self) -> None:
-        """Something has changed."""
-        self._length = REST

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Batch
-from minidsms.streamon.join_clock import JoinClock
-from minidsms.streamon.join_watch import BUSY, LONGEST_REST, REST, TICK, JoinWatch, Rest
+from minidsms.streamon.join_watch import BUSY, TICK, JoinWatch
+from minidsms.streamon.rest import LONGEST_REST, REST, Rest
 
 PART = 1_024
 
@@ -49,10 +49,10 @@ class Join:
         return 0, self.inspected, self.taken, 0
 
 
-def watched(*asked: Asked, clock: JoinClock | None = None) -> tuple[JoinWatch, Join, Any]:
-    streamon: Any = SimpleNamespace(forcing=None)
+def watched(*asked: Asked) -> tuple[JoinWatch, Join, Any]:
+    streamon: Any = SimpleNamespace(forcing=None, settings={"cost_model": "fixed"})
     join = Join()
-    watch = JoinWatch(join, 2, streamon, clock)
+    watch = JoinWatch(join, 2, streamon)
     for each in asked:
         each.watch = watch
         watch.add(each)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
 from minidsms.joins.figures import Memory
 from minidsms.joins.plan import CacheSpec, JoinPlan
@@ -17,23 +16,18 @@ from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.miss_probability import WINDOW
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.caching.sampler import PipelineSampler, SampledJoin
-from minidsms.streamon.framework import Adaptation, Proposal
-from minidsms.streamon.join_watch import LONGEST_REST, JoinWatch
+from minidsms.streamon.framework import Proposal
+from minidsms.streamon.join_watch import JoinWatch
+from minidsms.streamon.loop import Budget, Loop
+from minidsms.streamon.rest import LONGEST_REST
 from minidsms.streamon.stream_monitor import StreaMon
 
-WORTH_ELEMENTS = 32_768
-"""Elements from which loading what profiles pays."""
-
+BUDGET = Budget(urgent=0.04, promised=0.1, credit_ns=500_000)
+"""Sampling and choosing may take a tenth of what caches would save at best, and a credit whenever the inputs begin to
+bring other shares of the elements.
+"""
 BEGIN_NS = 200_000
 """What finding the candidates and judging their best cases takes, about, by the square of half the inputs."""
-SHARE = 0.01
-"""Of the time spent joining, what sampling and choosing may take ..."""
-PROMISED = 0.1
-"""... and of the time that caches would save at best, this share more ..."""
-CREDIT_NS = 500_000
-"""... beyond this much whenever the inputs begin to bring other shares of the elements ..."""
-URGENT_SHARE = 0.04
-"""... unless that happens so often that it would take more than this share besides."""
 
 
 class AdaptiveCaches:
@@ -62,23 +56,21 @@ class AdaptiveCaches:
             consistency or str(settings["caching"]), interval=int(settings["cache_interval"])
         )
         self._selection: CacheSelection | None = None
-        self.executor = CacheExecutor(join, names, self._measures_time)
+        self.executor = CacheExecutor(join, names, watch)
         self._sampler = PipelineSampler(join, watch, self._measures_time)
         look = max(1, self._options.interval // WINDOW)
         self.profiler = CacheProfiler(
             self.executor, self._sampler, self._measures_time, look=look, enters=join.index.has_ranges
         )
         self.profiler.budget = self._budget
-        self.adaptation: Adaptation[JoinPlan] = Adaptation(
-            "caching", operator, self.executor, self.profiler, _Waiting(), streamon
+        self.adaptation: Loop[JoinPlan] = Loop(
+            "caching", operator, self.executor, self.profiler, _Waiting(), streamon, BUDGET
         )
         self._watch = watch
         self._passed_at = 0
         self._ask_at = 0
-        self._adapting_ns = 0
         self._pause = self._options.interval
         self._stands_aside = False
-        self._credit_ns = 0.0
         self._looked_at = 0
         # Settings are followed after so many elements at most.
         self._most_rest = LONGEST_REST if self._measures_time else self._pause
@@ -105,8 +97,7 @@ class AdaptiveCaches:
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
         """See `Adapting.look`."""
-        executor, watch = self.executor, self._watch
-        executor.elements, executor.joining_ns = watch.elements, watch.joining_ns
+        watch = self._watch
         self.adaptation.passed(watch.elements - self._passed_at, instant)
         self._passed_at = watch.elements
         self.due_at = watch.elements + self._pause
@@ -117,10 +108,7 @@ class AdaptiveCaches:
         if work_changed_by and self._selection is not None:
             self._selection.hurry()
             self.due_at = 0
-        most = 2 * CREDIT_NS + URGENT_SHARE * self.executor.joining_ns
-        if shares_have_shifted and self._selection is not None and self._credit_ns < most:
-            self._credit_ns = min(self._credit_ns + CREDIT_NS, most)
-            self.executor.elements, self.executor.joining_ns = self._watch.elements, self._watch.joining_ns
+        if shares_have_shifted and self._selection is not None and self.adaptation.grant():
             self._selection.start_over()
             self.due_at = 0
 
@@ -141,7 +129,7 @@ class AdaptiveCaches:
                 self._look(part, instant)
             due_at = max(self._looked_at + self._selection.pause, elements + self._waits())
             self.due_at = min(due_at, elements + self._most_rest)
-        elif not self._measures_time or (self.executor.elements >= WORTH_ELEMENTS and self._is_promising()):
+        elif self.adaptation.is_worth_it() and self._is_promising():
             self._begin(part)
 
     def _is_promising(self) -> bool:
@@ -149,45 +137,35 @@ class AdaptiveCaches:
         joining_ns, elements = self.executor.spent()
         _, _, _, put_out = self._join.work()
         at_best = joining_ns - self.profiler.step_costs.least(elements, put_out)
-        return PROMISED * at_best >= BEGIN_NS * (self._join.graph.n / 2) ** 2
+        return self.adaptation.is_promising(at_best, BEGIN_NS * (self._join.graph.n / 2) ** 2)
 
     def _begin(self, part: Sequence[Batch | None]) -> None:
         """See what the pipelines do, and profile the caches that could pay then."""
-        began = thread_ns()
-        self._sampler.joined(part)
-        self.profiler.observe()
-        self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
-        self.adaptation.reoptimizer = self._selection
-        self._adapting_ns += thread_ns() - began
+        with self.adaptation.deciding():
+            self._sampler.joined(part)
+            self.profiler.observe()
+            self._selection = CacheSelection(self.executor, self.profiler, self._options, self._budget)
+            self.adaptation.reoptimizer = self._selection
 
     def _look(self, part: Sequence[Batch | None], instant: int) -> None:
         """Sample the part, and ask for caches where enough has passed for an answer."""
         assert self._selection is not None
-        began = thread_ns()
-        self._sampler.joined(part)
-        if self._stands_aside == self._join.uses_orders:
-            self._stands_aside = not self._join.uses_orders
-            self._selection.adopt(self._join.plan)
-        if self.executor.elements >= self._ask_at:
-            self._ask_at = self.executor.elements + self._pause // 4
-            if self._stands_aside:
-                if self._selection.foresee():
-                    self._watch.wake()
-            else:
-                self.adaptation.reconsider(instant)
-        self._adapting_ns += thread_ns() - began
+        with self.adaptation.deciding():
+            self._sampler.joined(part)
+            if self._stands_aside == self._join.uses_orders:
+                self._stands_aside = not self._join.uses_orders
+                self._selection.adopt(self._join.plan)
+            if self.executor.elements >= self._ask_at:
+                self._ask_at = self.executor.elements + self._pause // 4
+                if self._stands_aside:
+                    if self._selection.foresee():
+                        self._watch.wake()
+                else:
+                    self.adaptation.reconsider(instant)
 
     def _waits(self) -> int:
-        """Elements until choosing caches has taken its share of the join's time at most. Where time is not measured,
-        nothing is waited for.
-        """
-        joining_ns, elements = self.executor.spent()
-        if not self._measures_time or not joining_ns:
-            return 0
-        promise = 0.0 if self._selection is None else self._selection.promise
-        share = SHARE + PROMISED * promise
-        missing = (self._adapting_ns - self._credit_ns) / share - joining_ns
-        return max(0, int(missing * elements / joining_ns))
+        """Elements until choosing caches has taken its share of the join's time at most."""
+        return self.adaptation.waits(promise=0.0 if self._selection is None else self._selection.promise)
 
     def _rest(self) -> None:
         """The plan must stay as it is: nothing is profiled until it is free again."""

@@ -20,6 +20,7 @@ from enum import Enum
 
 from minidsms.joins.figures import Memory
 from minidsms.joins.plan import CacheSpec, JoinPlan, Orders, SharedKey, group, key_parts, shared_key
+from minidsms.streamon.bans import Bans
 from minidsms.streamon.caching.candidates import QUOTA, global_candidates, prefix_candidates
 from minidsms.streamon.caching.costs import CacheValue, expected_bytes, priority, value_of
 from minidsms.streamon.caching.executor import CacheExecutor
@@ -98,7 +99,7 @@ class CacheSelection:
         self._interval = self.options.interval
         self._values: dict[CacheSpec, CacheValue] = {}
         self._spent: list[float] = []
-        self._refused: dict[CacheSpec, tuple[int, int]] = {}
+        self._refused: Bans[CacheSpec] = Bans(2 * self.options.interval, MOST_REFUSALS)
         self._foreseen: Proposal[JoinPlan] | None = None
         self._meet_orders()
 
@@ -324,8 +325,7 @@ class CacheSelection:
         self.saving = 0.0
         for spec in losers:
             self.states[spec] = State.UNUSED
-            times = min(self._refused.get(spec, (0, 0))[1] + 1, MOST_REFUSALS)
-            self._refused[spec] = self._profiler.elements + self.options.interval * 2**times, times
+            self._refused.ban(spec, self._profiler.elements)
         # Conditions have changed: what else could pay is profiled without waiting for the interval to end.
         self._interval = self.options.interval
         self._is_profiling = True
@@ -389,7 +389,7 @@ class CacheSelection:
             if not self._is_refused(spec) or spec in self._used:
                 store = shared_key(spec, self._orders, self._executor.join.equalities)
                 # What was used in vain is thought to save half of what its statistics say, then a quarter.
-                doubted = value.benefit * (1 - 0.5 ** self._refused.get(spec, (0, 0))[1])
+                doubted = value.benefit * (1 - 0.5 ** self._refused.times(spec))
                 priced.append(Priced(spec, store, value.processing + doubted, value.cost))
         return Problem(self._orders, tuple(tuple(d * c for d, c in zip(p.d, p.c)) for p in pipelines), tuple(priced))
 
@@ -417,7 +417,7 @@ class CacheSelection:
         )
 
     def _is_refused(self, spec: CacheSpec) -> bool:
-        return spec in self._refused and self._profiler.elements < self._refused[spec][0]
+        return self._refused.is_banned(spec, self._profiler.elements)
 
     def _pipeline_costs(self) -> list[float]:
         """What each pipeline spends per element of the join without caches; empty while too little is known."""

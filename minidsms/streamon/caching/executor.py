@@ -10,20 +10,21 @@ from random import Random
 
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.streamon.caching.contracts import CachingJoin
+from minidsms.streamon.meter import Meter
 
 
 class CacheExecutor:
-    """names: of the join's inputs, for plans in words.  elements: joined since the beginning, by the part.
+    """names: of the join's inputs, for plans in words.  meter: of the join."""
 
-    joining_ns: of this thread, spent on them.
-    """
-
-    def __init__(self, join: CachingJoin, names: Sequence[str], measures_time: bool) -> None:
+    def __init__(self, join: CachingJoin, names: Sequence[str], meter: Meter) -> None:
         self.join = join
         self.names = tuple(names)
-        self.elements = 0
-        self.joining_ns = 0
-        self._measures_time = measures_time
+        self._meter = meter
+
+    @property
+    def elements(self) -> int:
+        """Joined since the beginning."""
+        return self._meter.elements
 
     @property
     def plan(self) -> JoinPlan:
@@ -63,7 +64,4 @@ class CacheExecutor:
 
     def spent(self) -> tuple[float, int]:
         """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
-        if self._measures_time:
-            return float(self.joining_ns), self.elements
-        _, inspected, taken, put_out = self.join.work()
-        return float(inspected + taken + put_out), taken
+        return self._meter.spent()

@@ -12,26 +12,21 @@ from typing import Protocol
 
 import numpy as np
 
-from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
 from minidsms.joins.plan import Orders
-from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
 from minidsms.streamon.join_ordering.reoptimizer import JoinOrderReoptimizer
-from minidsms.streamon.join_watch import JoinWatch, Rest
+from minidsms.streamon.join_watch import JoinWatch
+from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.indexed_windows import WindowIndex
 
-WORTH_TUPLES = 32_768
-"""Elements from which loading the algorithms pays."""
-SHARE = 0.01
-"""Of the time spent joining, what profiling takes where nothing has changed ..."""
-URGENT_SHARE = 0.04
-"""... and of the time of the pipelines with a choice, this share more where they are not known yet or not any more."""
+BUDGET = Budget(urgent=0.04)
+"""Of the time of the pipelines with a choice, 4 % more where their filters are not known yet or not any more."""
 LEAST_SAVED = 0.01
 """A share of what an element of the join takes that other orders must save."""
 
@@ -62,19 +57,18 @@ class AdaptiveOrders:
         graph = join.graph
         check_size(self._options.algorithm, graph.n - 1)
         self._join = join
-        self.executor = OrderExecutor(join, names, self._options.measures_time)
+        self.executor = OrderExecutor(join, names, watch)
         self._filters = self._pipelines()
         self.profiler = JoinOrderProfiler(graph, join.index, names, self._filters, {}, self._options.measures_time)
         self.reoptimizer = JoinOrderReoptimizer(self._options.algorithm, join.orders, self._filters, {})
-        self.adaptation: Adaptation[Orders] = Adaptation(
-            "join ordering", operator, self.executor, self.profiler, self.reoptimizer, streamon
+        self.adaptation: Loop[Orders] = Loop(
+            "join ordering", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
         )
         self._can_adapt = bool(self._filters) and self._options.algorithm != "static"
         self._schedules: dict[int, SamplingSchedule] = {}
         self._arrived = np.zeros(graph.n, np.int64)
         self._watch = watch
         self._asked_at = 0
-        self._rest = Rest()
 
     @property
     def has_choice(self) -> bool:
@@ -90,18 +84,18 @@ class AdaptiveOrders:
         if self._can_adapt and self.adaptation.is_free and self._join.uses_orders:
             if self._schedules:
                 self._adapt(part, instant)
-            elif not self._options.measures_time or self._join.work()[2] >= WORTH_TUPLES:
+            elif self.adaptation.is_worth_it():
                 self._begin()
                 self.due_at = elements
         elif self._options.measures_time:
-            self.due_at = elements + self._rest.longer()
+            self.due_at = elements + self.adaptation.rest.longer()
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
         """See `Adapting.notice`."""
         if work_changed_by and self._schedules:
             for schedule in self._schedules.values():
                 schedule.hurry()
-            self._rest.wake()
+            self.adaptation.rest.wake()
             self.due_at = 0
 
     def _begin(self) -> None:
@@ -116,15 +110,25 @@ class AdaptiveOrders:
 
     def _adapt(self, part: Sequence[Batch | None], instant: int) -> None:
         """Profile what is due, and take the orders that follow."""
-        start = thread_ns()
         arrived = [_insertions(batch) for batch in part]
         self._arrived += arrived
+        with self.adaptation.deciding():
+            profiled = self._profile(part, arrived)
+            self.due_at = self._watch.elements
+            if profiled:
+                self._choose(profiled, instant)
+        if profiled:
+            self.adaptation.rest.wake()
+            self.due_at += self._waits()
+        elif self._options.measures_time and self._options.rate is None:
+            self.due_at += self.adaptation.rest.longer()
+
+    def _profile(self, part: Sequence[Batch | None], arrived: Sequence[int]) -> list[int]:
+        """Ask the filters of the pipelines whose turn it is; which were."""
         profiled: list[int] = []
         share: float | None = None
         for i, schedule in self._schedules.items():
-            if not arrived[i]:
-                continue
-            positions = schedule.due(arrived[i], self._is_affordable)
+            positions = schedule.due(arrived[i], self.adaptation.is_affordable) if arrived[i] else None
             if positions is None:
                 continue
             if share is None:
@@ -135,45 +139,30 @@ class AdaptiveOrders:
             back = (positions * share).astype(np.int64)
             self.profiler.profile(i, self._join.index.recent(i, back))
             profiled.append(i)
-        self.due_at = self._watch.elements
-        if profiled:
-            self._rest.wake()
-        elif self._options.measures_time and self._options.rate is None:
-            self.due_at += self._rest.longer()
-        if profiled:
-            total = int(self._arrived.sum())
-            self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self._filters}
-            self.reoptimizer.least = LEAST_SAVED * self._cost()
-            before = self.executor.plan
-            self.adaptation.reconsider(instant)
-            after = self.executor.plan
-            for i in profiled:
-                self._schedules[i].profiled(before[i] != after[i])
-            self.executor.profiling_ns += thread_ns() - start
-            self.due_at += self._waits()
+        return profiled
+
+    def _choose(self, profiled: Sequence[int], instant: int) -> None:
+        """Take the orders that the profiles ask for."""
+        total = int(self._arrived.sum())
+        self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self._filters}
+        self.reoptimizer.least = LEAST_SAVED * self._cost()
+        before = self.executor.plan
+        self.adaptation.reconsider(instant)
+        after = self.executor.plan
+        for i in profiled:
+            self._schedules[i].profiled(before[i] != after[i])
 
     def _waits(self) -> int:
         """Elements until profiling has taken its share at most, whatever is urgent: bursts of small parts take a look
-        each, and orders save no more than what the pipelines take that have a choice. Where time is not measured, or
-        the rate was given, nothing is waited for.
+        each, and orders save no more than what the pipelines take that have a choice. Where the rate was given,
+        nothing is waited for.
         """
-        units, elements = self.executor.spent()
-        if not self._options.measures_time or self._options.rate is not None or units <= 0:
-            return 0
-        share = SHARE + URGENT_SHARE * sum(self.reoptimizer.weights.values())
-        missing = self.executor.profiling_ns / share - units
-        return max(0, int(missing * elements / units))
+        return 0 if self._options.rate is not None else self.adaptation.waits(sum(self.reoptimizer.weights.values()))
 
     def _cost(self) -> float:
         """What an element of the join has taken so far, where time is measured."""
         units, elements = self.executor.spent()
         return units / elements if elements and self._options.measures_time else 0.0
-
-    def _is_affordable(self) -> bool:
-        """Profiling has taken its share of the time at most. Where time is not measured, it keeps to its plan."""
-        if not self._options.measures_time:
-            return True
-        return self.executor.profiling_ns < SHARE * self.executor.spent()[0]
 
     def _pipelines(self) -> dict[int, LogicalFilters]:
         """The logical filters of the pipelines that have several legal orders."""

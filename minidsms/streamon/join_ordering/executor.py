@@ -12,9 +12,7 @@ from typing import Protocol
 
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Orders
-
-PROBE_COST, TUPLE_COST = 1.0, 1.0
-"""Where time is not measured: of a slot inspected, and of an element taken or a tuple put out."""
+from minidsms.streamon.meter import Meter
 
 
 class Reorderable(Protocol):
@@ -39,13 +37,12 @@ class Reorderable(Protocol):
 
 
 class OrderExecutor:
-    """names: of the inputs, for plans in words.  profiling_ns: time that was spent to decide, not to join."""
+    """names: of the inputs, for plans in words.  meter: of the join."""
 
-    def __init__(self, join: Reorderable, names: Sequence[str], measures_time: bool) -> None:
+    def __init__(self, join: Reorderable, names: Sequence[str], meter: Meter) -> None:
         self._join = join
         self.names = tuple(names)
-        self._measures_time = measures_time
-        self.profiling_ns = 0
+        self._meter = meter
 
     @property
     def plan(self) -> Orders:
@@ -76,10 +73,7 @@ class OrderExecutor:
 
     def spent(self) -> tuple[float, int]:
         """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
-        ns, inspected, taken, put_out = self._join.work()
-        if self._measures_time:
-            return float(ns - self.profiling_ns), taken
-        return PROBE_COST * inspected + TUPLE_COST * (taken + put_out), taken
+        return self._meter.spent()
 
 
 def random_order(graph: JoinGraph, i: int, rng: Random) -> tuple[int, ...]:

@@ -12,23 +12,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch
 from minidsms.joins.tree import MOST_SEARCHED, Tree
 from minidsms.operators.xjoin import XJoin
-from minidsms.streamon.framework import Adaptation
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
-from minidsms.streamon.join_watch import JoinWatch, Rest
+from minidsms.streamon.join_watch import JoinWatch
+from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.stream_monitor import StreaMon
 
-WORTH_ELEMENTS = 32_768
-"""Elements before the first look."""
+BUDGET = Budget(urgent=0.04, promised=0.1)
+"""Where rates have changed looking may take 4 % more; the first look no more than a tenth of what the best tree could
+have saved so far.
+"""
 FIRST_NS = (0, 0, 0, 700_000, 900_000, 2_500_000, 10_000_000)
-"""What the first look takes, about, by the number of inputs ..."""
-PROMISED = 0.1
-"""... which is to be no more than this share of the time that the best tree could have saved so far."""
+"""What the first look takes, about, by the number of inputs."""
 INTERVAL = 10_000
 """Elements between two looks (I of Babu 2005, section 5.5.5)."""
 CHANGE = 0.5
@@ -37,10 +36,6 @@ NEW_SAVING = 0.1
 """A share of the pipelines' cost by which what caches save differs when it is news."""
 LONGEST = 16
 """Intervals between two looks while nothing changes."""
-SHARE = 0.01
-"""Of the time spent joining, what looking takes where nothing has changed ..."""
-URGENT_SHARE = 0.05
-""".. and where the rates have."""
 
 
 class AdaptiveTrees:
@@ -56,14 +51,14 @@ class AdaptiveTrees:
         self.due_at = 0
         self._join = join
         self._watch = watch
-        self.executor = TreeExecutor(join, names, binary, measures_time)
+        self.executor = TreeExecutor(join, names, binary, watch, measures_time)
         self.profiler = JoinTreeProfiler(join.graph, join.index, names)
         enters = join.ranges is not None
         self.reoptimizer = TreeReoptimizer(
             self.executor, self.profiler, not join.leaves_out, enters, self._saved_by_caches, self._has_caches
         )
-        self.adaptation: Adaptation[Tree] = Adaptation(
-            "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon
+        self.adaptation: Loop[Tree] = Loop(
+            "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
         )
         self._can_adapt = join.graph.is_connected and join.graph.n <= MOST_SEARCHED
         self._since = list(watch.arrived)
@@ -72,7 +67,6 @@ class AdaptiveTrees:
         self._has_news = False
         self._known_saving = 0.0
         self._interval = INTERVAL
-        self._rest = Rest()
 
     @property
     def entered(self) -> list[int]:
@@ -88,7 +82,6 @@ class AdaptiveTrees:
         """See `Adapting.look`."""
         executor, watch = self.executor, self._watch
         passed, self._asked_at = watch.elements - self._asked_at, watch.elements
-        executor.elements, executor.time_ns = watch.elements, watch.joining_ns
         self.adaptation.passed(passed, instant)
         before = executor.plan
         if self._can_adapt and self.adaptation.is_free and self._is_due():
@@ -96,8 +89,8 @@ class AdaptiveTrees:
         self.reoptimizer.pass_on()
         is_busy = self._has_news or self.reoptimizer.is_on_trial or self.adaptation.is_measuring
         if is_busy or executor.plan != before or not executor.measures_time:
-            self._rest.wake()
-        self.due_at = watch.elements + self._rest.longer()
+            self.adaptation.rest.wake()
+        self.due_at = watch.elements + self.adaptation.rest.longer()
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
         """See `Adapting.notice`."""
@@ -106,11 +99,10 @@ class AdaptiveTrees:
         if (shares_have_shifted or works_else) and self._can_adapt and self.executor.measures_time:
             # What was before tells nothing of what is now; costs under the present plan have to be seen first.
             self._since = list(self._watch.arrived)
-            self.executor.elements, self.executor.time_ns = self._watch.elements, self._watch.joining_ns
             self.profiler.forget()
             self.reoptimizer.forget()
             self._has_news = True
-            self._rest.wake()
+            self.adaptation.rest.wake()
             self.due_at = self._watch.elements + ENOUGH
 
     def _is_due(self) -> bool:
@@ -120,24 +112,27 @@ class AdaptiveTrees:
             return elements >= ENOUGH
         if self._has_looked and abs(self._saved_by_caches() - self._known_saving) > NEW_SAVING:
             self._has_news = True
-        if not self._has_looked or not executor.measures_time:
-            return elements >= (INTERVAL if self._has_looked else WORTH_ELEMENTS) and self._is_promising()
+        if not self._has_looked:
+            return elements >= self.adaptation.budget.worth_tuples and self._is_promising()
+        if not executor.measures_time:
+            return elements >= INTERVAL
         if self._has_news:
-            return elements >= ENOUGH and executor.profiling_ns < URGENT_SHARE * executor.spent()[0]
-        return elements >= self._interval and executor.profiling_ns < SHARE * executor.spent()[0]
+            return elements >= ENOUGH and self.adaptation.is_affordable(urgency=1.0)
+        return elements >= self._interval and self.adaptation.is_affordable()
 
     def _is_promising(self) -> bool:
         """A first look is worth its time: no tree saves what every plan does with elements and tuples."""
-        if self._has_looked or not self.executor.measures_time:
-            return True
         ns, elements = self.executor.spent()
         _, _, taken, put_out = self._join.work()
         least = self.reoptimizer.unit.element + self.reoptimizer.unit.tuple * put_out / max(1, taken)
-        return PROMISED * (ns - least * elements) >= FIRST_NS[self._join.graph.n]
+        return self.adaptation.is_promising(ns - least * elements, FIRST_NS[self._join.graph.n])
 
     def _measure(self, instant: int) -> None:
         """Measure the windows, and take the tree that follows. Later and later as long as nothing changes."""
-        start = thread_ns()
+        with self.adaptation.deciding():
+            self._look(instant)
+
+    def _look(self, instant: int) -> None:
         self.profiler.note(np.array(self.entered, np.int64))
         self.profiler.measure()
         self._has_looked, self._has_news = True, False
@@ -150,7 +145,6 @@ class AdaptiveTrees:
         else:
             self._interval = min(2 * self._interval, LONGEST * INTERVAL)
             self.reoptimizer.start_over()
-        self.executor.profiling_ns += thread_ns() - start
 
     def _saved_by_caches(self) -> float:
         """Of what the pipelines of the flat tree cost."""

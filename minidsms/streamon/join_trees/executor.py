@@ -12,7 +12,7 @@ from typing import Protocol
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Orders
 from minidsms.joins.tree import MOST_SEARCHED, Tree, all_trees, flat, is_binary, normal, random_tree, tree_text
-from minidsms.streamon.join_ordering.executor import PROBE_COST, TUPLE_COST
+from minidsms.streamon.meter import Meter
 
 
 class Plantable(Protocol):
@@ -40,18 +40,16 @@ class Plantable(Protocol):
 
 
 class TreeExecutor:
-    """names: of the inputs.  binary: only trees of two-way joins are plans.  profiling_ns: time spent to decide.
-    time_ns, elements: of the parts joined since the beginning.
+    """names: of the inputs.  binary: only trees of two-way joins are plans.  meter: of the join; it takes its
+    time or, without measures_time, counts steps.
     """
 
-    def __init__(self, join: Plantable, names: Sequence[str], binary: bool, measures_time: bool) -> None:
+    def __init__(self, join: Plantable, names: Sequence[str], binary: bool, meter: Meter, measures_time: bool) -> None:
         self.join = join
         self.names = tuple(names)
         self.binary = binary
         self.measures_time = measures_time
-        self.profiling_ns = 0
-        self.time_ns = 0
-        self.elements = 0
+        self._meter = meter
         self._all: tuple[Tree, ...] | None = None
 
     @property
@@ -89,7 +87,4 @@ class TreeExecutor:
 
     def spent(self) -> tuple[float, int]:
         """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""
-        if self.measures_time:
-            return float(self.time_ns), self.elements
-        _, inspected, _, put_out = self.join.work()
-        return PROBE_COST * inspected + TUPLE_COST * (self.elements + put_out), self.elements
+        return self._meter.spent()

@@ -12,6 +12,7 @@ from enum import Enum
 
 from minidsms.joins.plan import Orders
 from minidsms.joins.tree import Tree, flat
+from minidsms.streamon.bans import Bans
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.executor import TreeExecutor
@@ -60,7 +61,7 @@ class TreeReoptimizer:
         self.unit = ALIKE if not executor.measures_time else ENTERING if enters else MEASURED
         self._profiler = profiler
         self._deletes = deletes
-        self._banned: dict[tuple[Tree, Kind], tuple[int, int]] = {}
+        self._bans: Bans[tuple[Tree, Kind]] = Bans(LEAST_BAN)
         self._trial: tuple[Tree, float] | None = None
         self._proposed: Tree | None = None
         self._mark = executor.spent()
@@ -81,9 +82,9 @@ class TreeReoptimizer:
                 return None
             self._trial = None
             if known > old_cost * (1 + WORSE):
-                self._ban((executor.plan, self._kind()))
+                self._bans.ban((executor.plan, self._kind()), executor.spent()[1])
                 return Proposal(before, f"it cost {100 * (known / old_cost - 1):.0f} % more than the one before", None)
-        if tree == executor.plan or cost >= present * (1 - LEAST_GAIN) or self._is_banned((tree, self._kind_of(tree))):
+        if tree == executor.plan or cost >= present * (1 - LEAST_GAIN) or self._is_banned(tree):
             return None
         self._trial = (executor.plan, known) if known else None
         self._proposed = tree
@@ -181,9 +182,5 @@ class TreeReoptimizer:
             return None
         return (units - self._mark[0]) / (elements - self._mark[1])
 
-    def _ban(self, plan: tuple[Tree, Kind]) -> None:
-        length = 2 * self._banned[plan][1] if plan in self._banned else LEAST_BAN
-        self._banned[plan] = self._executor.spent()[1] + length, length
-
-    def _is_banned(self, plan: tuple[Tree, Kind]) -> bool:
-        return plan in self._banned and self._executor.spent()[1] < self._banned[plan][0]
+    def _is_banned(self, tree: Tree) -> bool:
+        return self._bans.is_banned((tree, self._kind_of(tree)), self._executor.spent()[1])

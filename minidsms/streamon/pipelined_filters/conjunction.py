@@ -19,7 +19,7 @@ from minidsms.expressions.filter_tests import has_kernels
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import CHUNK, Tuples, chunk_of, settle
 from minidsms.streamon.content_routing.attributes import Attributes
-from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.loop import Loop
 from minidsms.streamon.pipelined_filters.pipeline import FilterPipeline
 from minidsms.streamon.stream_monitor import StreaMon
 
@@ -84,7 +84,7 @@ class Conjunction:
             self._use_kernels = has_kernels(self._pipelines[0].executor.tuples + tuples)
         return self._use_kernels
 
-    def adaptations(self) -> tuple[Adaptation[Any], ...]:
+    def adaptations(self) -> tuple[Loop[Any], ...]:
         """Of the pipelines that have an order to choose."""
         return tuple(p.adaptation for p in self._pipelines if len(p.executor.filters) > 1)
 

@@ -19,7 +19,7 @@ from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_o
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import Evaluate
 from minidsms.streamon.filter_ordering.static import Static
-from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
@@ -28,12 +28,8 @@ from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
 from minidsms.streamon.pipelined_filters.sampling import DropRates, SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 
-WORTH_TUPLES = 32_768
-"""Tuples, with those that wait, from which loading the algorithms pays ..."""
-WORTH_NS = 50_000_000
-"""... or time spent in the filters, where they are dear."""
-SHARE = 0.01
-"""Of the time spent in the filters, what profiling takes where nothing has changed."""
+BUDGET = Budget(worth_ns=50_000_000, clock=wall_ns)
+"""Where filters are dear, few tuples are enough; they are short, and a thread's clock takes a microsecond."""
 SAMPLED = 4096
 """Tuples that tell of classes."""
 BURST = 2048
@@ -59,15 +55,15 @@ class FilterPipeline:
         self.executor = FilterExecutor(filters, self._options.measures_time, first, self._attributes)
         self._costs = FilterCosts(filters, self._options.measures_time)
         static = Static(len(filters))
-        self.adaptation: Adaptation[FilterPlan] = Adaptation(
+        self.adaptation: Loop[FilterPlan] = Loop(
             "filter ordering",
             operator,
             self.executor,
             FilterProfiler(filters, static, self._costs),
             OrderReoptimizer("static", static),
             streamon,
+            BUDGET,
         )
-        self.profiling_ns = 0
         self._can_adapt = len(filters) > 1 and self._options.algorithm != "static"
         self._schedule: SamplingSchedule | None = None
         self._profiler: FilterProfiler | None = None
@@ -83,12 +79,11 @@ class FilterPipeline:
             return self.executor.run(frame, rows, use_kernels)
         schedule = self._adapting(entering)
         if schedule is not None and self._profiler is not None:
-            sampled = schedule.due(entering, self._is_affordable)
+            sampled = schedule.due(entering, self.adaptation.is_affordable)
             if sampled is not None:
-                start = wall_ns()
-                self._profiler.profile(frame, rows, sampled, use_kernels)
-                schedule.profiled(self.adaptation.reconsider(instant))
-                self.profiling_ns += wall_ns() - start
+                with self.adaptation.deciding():
+                    self._profiler.profile(frame, rows, sampled, use_kernels)
+                    schedule.profiled(self.adaptation.reconsider(instant))
         result = self.executor.run(frame, rows, use_kernels)
         self.adaptation.passed(entering, instant)
         if schedule is not None:
@@ -101,9 +96,8 @@ class FilterPipeline:
         if self._has_changed() and schedule.hurry() and routing is not None:
             routing.forget()
         if routing is not None and routing.seen(entering, self.executor.time_ns):
-            start = wall_ns()
-            self.adaptation.reconsider(instant)
-            self.profiling_ns += wall_ns() - start
+            with self.adaptation.deciding():
+                self.adaptation.reconsider(instant)
 
     def _has_changed(self) -> bool:
         """Some order's filters drop more or less than they did."""
@@ -113,22 +107,13 @@ class FilterPipeline:
         changed = [rates.have_changed(part.order, part.reached) for rates, part in zip(self._drop_rates, parts)]
         return any(changed)
 
-    def _is_affordable(self) -> bool:
-        """Profiling has taken its share of the time at most. Where time is not measured, it keeps to its plan."""
-        return not self._options.measures_time or self.profiling_ns < SHARE * self.executor.time_ns
-
     def _adapting(self, entering: int) -> SamplingSchedule | None:
         """When to profile; None while nothing may change or it could not pay."""
         if not self.adaptation.is_free:
             return None
-        if self._schedule is None and self._is_worth_it(entering):
+        if self._schedule is None and self.adaptation.is_worth_it(entering):
             self._begin()
         return self._schedule
-
-    def _is_worth_it(self, entering: int) -> bool:
-        executor = self.executor
-        has_passed = executor.tuples + entering >= WORTH_TUPLES or executor.time_ns > WORTH_NS
-        return has_passed or not self._options.measures_time
 
     def _begin(self) -> None:
         options, filters = self._options, self.executor.filters

@@ -9,7 +9,7 @@ from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.streamon.caching.adaptive_selection import DEARER, INTERVAL, CacheSelection, SelectionOptions, State
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.profiler import CacheProfiler
-from minidsms.streamon.framework import Adaptation
+from minidsms.streamon.loop import Loop
 from minidsms.streamon.stream_monitor import StreaMon
 from tests.streamon.caching.simulated_join import SimulatedJoin
 
@@ -24,17 +24,27 @@ class Running:
 
     def __init__(self, join: SimulatedJoin, options: SelectionOptions | None = None) -> None:
         self.join = join
-        self.executor = CacheExecutor(join, "RSTU", measures_time=False)
+        self.elements = 0
+        self.executor = CacheExecutor(join, "RSTU", self)
         self.profiler = CacheProfiler(self.executor, join, measures_time=False)
         self.selection = CacheSelection(self.executor, self.profiler, options)
-        self.adaptation: Adaptation[JoinPlan] = Adaptation(
-            "caching", "MJoin", self.executor, self.profiler, self.selection, StreaMon({"adaptive": "on"})
+        self.adaptation: Loop[JoinPlan] = Loop(
+            "caching",
+            "MJoin",
+            self.executor,
+            self.profiler,
+            self.selection,
+            StreaMon({"adaptive": "on", "cost_model": "fixed"}),
         )
+
+    def spent(self) -> tuple[float, int]:
+        _, inspected, taken, put_out = self.join.work()
+        return float(inspected + taken + put_out), taken
 
     def run(self, elements: int, step: int = 500) -> None:
         for at in range(0, elements, step):
             self.join.run(step)
-            self.executor.elements += step
+            self.elements += step
             self.adaptation.passed(step, at)
             self.adaptation.reconsider(at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -9,10 +10,10 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.streamon.framework import adaptations_of
 from minidsms.streamon.join_ordering import adaptive_orders
 from minidsms.streamon.join_ordering.executor import OrderExecutor
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
+from minidsms.streamon.loop import adaptations_of
 
 STAR = "SELECT ISTREAM(R.a) FROM R [RANGE 100], S [RANGE 100], T [RANGE 100] WHERE R.a = S.a AND R.b = T.b"
 CHAIN = "SELECT T.b FROM R [RANGE 900], S [RANGE 900], T [RANGE 900] WHERE R.a = S.a AND S.b = T.b"
@@ -60,8 +61,9 @@ def test_a_profile_that_took_long_is_waited_out_even_where_a_window_of_profiles_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = count(0, 1_000_000)
-    monkeypatch.setattr(adaptive_orders, "thread_ns", lambda: next(looks))  # each seems to take a millisecond,
-    monkeypatch.setattr(OrderExecutor, "spent", lambda _: (5e6, 40_000))  # and joining five
+    # Each profile seems to take a millisecond, and joining five.
+    monkeypatch.setattr(adaptive_orders, "BUDGET", replace(adaptive_orders.BUDGET, clock=lambda: next(looks)))
+    monkeypatch.setattr(OrderExecutor, "spent", lambda self: (5e6, self._meter.elements))
     with minidsms.connect() as db:
         for name in "RST":
             db.execute(f"CREATE STREAM {name} (a INTEGER, b INTEGER)")

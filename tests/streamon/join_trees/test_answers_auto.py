@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.streamon import join_watch
-from minidsms.streamon.framework import adaptations_of
+from minidsms.streamon import rest
 from minidsms.streamon.join_trees import adaptive_trees, reoptimizer
+from minidsms.streamon.loop import Budget, adaptations_of
 from minidsms.testing.compare import check, netted, run_definition
 from minidsms.testing.feeds import Advance
 from minidsms.testing.forced_switching import forced_switching
@@ -29,10 +29,10 @@ SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees are looked at after every few elements."""
-    for name, value in {"WORTH_ELEMENTS": 3, "INTERVAL": 3, "ENOUGH": 2}.items():
+    for name, value in {"BUDGET": Budget(worth_tuples=3), "INTERVAL": 3, "ENOUGH": 2}.items():
         monkeypatch.setattr(adaptive_trees, name, value)
-    monkeypatch.setattr(join_watch, "LONGEST_REST", 1)
-    monkeypatch.setattr(join_watch, "REST", 1)
+    monkeypatch.setattr(rest, "LONGEST_REST", 1)
+    monkeypatch.setattr(rest, "REST", 1)
     monkeypatch.setattr(reoptimizer, "ENOUGH", 2)
     monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
 

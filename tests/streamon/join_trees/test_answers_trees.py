@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.streamon import join_watch
+from minidsms.streamon import rest
 from minidsms.streamon.join_trees import adaptive_trees, reoptimizer
+from minidsms.streamon.loop import Budget
 from minidsms.testing.compare import check, run_engine
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
@@ -32,10 +33,10 @@ WAYS: tuple[dict[str, Any], ...] = (
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees are looked at after every few elements."""
-    for name, value in {"WORTH_ELEMENTS": 3, "INTERVAL": 3, "ENOUGH": 2}.items():
+    for name, value in {"BUDGET": Budget(worth_tuples=3), "INTERVAL": 3, "ENOUGH": 2}.items():
         monkeypatch.setattr(adaptive_trees, name, value)
-    monkeypatch.setattr(join_watch, "LONGEST_REST", 1)
-    monkeypatch.setattr(join_watch, "REST", 1)
+    monkeypatch.setattr(rest, "LONGEST_REST", 1)
+    monkeypatch.setattr(rest, "REST", 1)
     monkeypatch.setattr(reoptimizer, "ENOUGH", 2)
     monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
 

@@ -1,8 +1,9 @@
-"""The joint of Executor, Profiler and Re-optimizer, with a technique made up for the purpose."""
+"""The adaptive loop, with a technique made up for the purpose."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from minidsms.settings import Settings
 from minidsms.streamon.forcing import ForcedSwitching
-from minidsms.streamon.framework import ENOUGH, Adaptation, Proposal
+from minidsms.streamon.framework import Proposal
+from minidsms.streamon.loop import ENOUGH, Budget, Loop
 from minidsms.streamon.plan_log import Decision
 from minidsms.streamon.stream_monitor import StreaMon
 
@@ -53,15 +55,15 @@ class Gears:
         self.tuples += tuples
 
 
-def made(**settings: Any) -> tuple[Gears, Adaptation[int], StreaMon]:
+def made(**settings: Any) -> tuple[Gears, Loop[int], StreaMon]:
     streamon = StreaMon(Settings(**settings))
     gears = Gears()
-    adaptation = Adaptation("gears", "Gearbox", gears, gears, gears, streamon)
+    adaptation = Loop("gears", "Gearbox", gears, gears, gears, streamon)
     adaptation.query = "q"
     return gears, adaptation, streamon
 
 
-def drive(adaptation: Adaptation[int], gears: Gears, tuples: int, instant: int = 0) -> list[int]:
+def drive(adaptation: Loop[int], gears: Gears, tuples: int, instant: int = 0) -> list[int]:
     """The plan of every tuple."""
     plans: list[int] = []
     while tuples:
@@ -163,3 +165,56 @@ def test_the_plan_log_forgets_the_oldest_decisions_of_a_place() -> None:
         gears.wish = wish
         adaptation.reconsider(wish)
     assert [d.number for d in adaptation.decisions] == [2, 3] and len(streamon.plan_log) == 3
+
+
+def budgeted(budget: Budget, cost_model: str = "measured") -> tuple[Gears, Loop[int]]:
+    """A loop whose gears cost 5 ns a tuple."""
+    gears = Gears()
+    return gears, Loop("gears", "Gearbox", gears, gears, gears, StreaMon(Settings(cost_model=cost_model)), budget)
+
+
+def ticking() -> Callable[[], int]:
+    """A clock that says 7 more each time."""
+    ticks = count(0, 7)
+    return lambda: next(ticks)
+
+
+def test_adapting_is_worth_it_after_enough_tuples_or_enough_time() -> None:
+    gears, loop = budgeted(Budget(worth_tuples=100, worth_ns=400))
+    assert not loop.is_worth_it(99) and loop.is_worth_it(100)
+    gears.run(80)
+    assert not loop.is_worth_it() and loop.is_worth_it(20)
+    gears.run(1)
+    assert loop.is_worth_it()
+    assert budgeted(Budget(worth_tuples=100), "fixed")[1].is_worth_it()
+
+
+def test_deciding_takes_its_share_and_more_where_it_is_urgent_or_promises_more() -> None:
+    gears, loop = budgeted(Budget(share=0.01, urgent=0.04, promised=0.1, clock=ticking()))
+    gears.run(100)
+    assert loop.is_affordable() and loop.waits() == 0
+    with loop.deciding():
+        pass
+    assert loop.decided_ns == 7
+    assert not loop.is_affordable() and loop.waits() == 40
+    assert loop.is_affordable(urgency=0.5) and loop.waits(urgency=0.5) == 0
+    assert loop.is_affordable(promise=0.1)
+    assert loop.is_promising(100.0, 10.0) and not loop.is_promising(99.0, 10.0)
+
+
+def test_credit_is_granted_when_conditions_change_but_not_without_end() -> None:
+    gears, loop = budgeted(Budget(share=0.01, urgent=0.1, credit_ns=4, clock=ticking()))
+    with loop.deciding():
+        pass
+    assert not loop.is_affordable()
+    assert loop.grant() and not loop.is_affordable()
+    assert loop.grant() and not loop.grant()
+    gears.run(1)
+    assert loop.is_affordable() and loop.grant()
+
+
+def test_where_steps_are_counted_nothing_waits_for_time() -> None:
+    _, loop = budgeted(Budget(clock=ticking()), "fixed")
+    with loop.deciding():
+        pass
+    assert loop.is_affordable() and loop.waits() == 0 and loop.is_promising(0.0, 1.0)
