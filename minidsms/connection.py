@@ -29,8 +29,10 @@ from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.memory import MemoryAccount
+from minidsms.plan.templates import Templates
 from minidsms.query import Change, Query
 from minidsms.reading import ReadsSources, SourceList
+from minidsms.registering import create_written, register_written
 from minidsms.results import ResultCodec
 from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
@@ -82,6 +84,7 @@ class Connection(Archiving, ReadsSources):
         super().__init__()
         self.dictionary = TextDictionary()
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
+        self.templates = Templates(self.catalog)
         self.queries: dict[str, Query] = {}
         self.outward: dict[str, Query] = {}
         """The queries that have callbacks or a sink, or had."""
@@ -122,7 +125,8 @@ class Connection(Archiving, ReadsSources):
         """
         with self.lock:
             self._check()
-            result = statements.execute(self, text_of(cql))
+            text = text_of(cql)
+            result = create_written(self, text) or statements.execute(self, text)
             told, self._is_told = self._is_told, False
         if told:
             self._callbacks.tell()
@@ -134,7 +138,12 @@ class Connection(Archiving, ReadsSources):
             self._check()
             if name is not None and not name_of(name):
                 raise Error("the name of a query is empty; leave it out, and it gets one")
-            return statements.register_text(self, text_of(cql), name)
+            text = text_of(cql)
+            if name is None or name.lower() not in self.queries:
+                query = register_written(self, text, name)
+                if query is not None:
+                    return query
+            return statements.register_text(self, text, name)
 
     def offload(
         self,
@@ -172,6 +181,7 @@ class Connection(Archiving, ReadsSources):
         with self.lock:
             self._check()
             define_function(self.catalog, name, fn, arg_types, type, vectorized, fixed)
+            self.templates.forget()
 
     def create_aggregate(
         self, name: str, cls: Callable[[], Any], arg_types: Sequence[str | Type], type: str | Type
@@ -299,6 +309,7 @@ class Connection(Archiving, ReadsSources):
         """Declare a stream."""
         key = definition.name.lower()
         self.catalog.streams[key] = definition
+        self.templates.forget()
         self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self.admission)
         if source is not None:
             self.reading.add(source, self._streams[key])
@@ -311,6 +322,7 @@ class Connection(Archiving, ReadsSources):
         """Declare a relation."""
         key = definition.name.lower()
         self.catalog.relations[key] = definition
+        self.templates.forget()
         self._relations[key] = RelationInput(
             definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key), self.admission.admit_bytes
         )
@@ -324,6 +336,7 @@ class Connection(Archiving, ReadsSources):
         self.stop_archiving(target)
         self.catalog.streams.pop(key, None)
         self.catalog.relations.pop(key, None)
+        self.templates.forget()
         if target is not None:
             self.reading.remove(target)
 
@@ -411,6 +424,12 @@ class Connection(Archiving, ReadsSources):
         self._process([group])
         self._rest()
 
+    def adopt(self, query: Query, network: Network, group: Group) -> None:
+        """Let a query that is folded already answer from now on: nothing waits for it."""
+        self.queries[query.name.lower()] = query
+        self._networks[query.name.lower()] = network
+        group.add(network)
+
     def forget(self, query: Query) -> None:
         """Stop a query and free what only it used."""
         with self.lock:
@@ -431,6 +450,7 @@ class Connection(Archiving, ReadsSources):
     def set(self, name: str, value: Any) -> None:
         """Change a setting; takes effect at once."""
         self.settings.set(name, value)
+        self.templates.forget()
         self._engine.batch_size = self.settings["batch_size"]
         if name.lower() in ("scheduler", "chain_latency_bound", "quantum"):
             self._engine.scheduler = self._scheduler()

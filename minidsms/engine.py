@@ -97,8 +97,8 @@ class Network:
         self.operators: Sequence[Operator] = list(operators)
         self.output = output
         self.folding = Folding(tail) if tail is not None else None
-        self.streams = list(streams)
-        self.relations = list(relations)
+        self.streams = streams
+        self.relations = relations
         self.is_immediate = is_immediate
         self.links = list(links)
         self.sources = [op for op in operators if isinstance(op, Entrance)]
@@ -267,6 +267,12 @@ class Group:
         for key, networks in by_producer.items():
             if key in wanted:
                 self._fold_into(networks)
+
+    def screen_over(self, producer: Operator) -> Screen | None:
+        """The screen over an operator of which nothing has to be planned to fold one more query into it."""
+        if self.screens.of(producer) is None:
+            self.fold()
+        return self.screens.of(producer) if self.screens.is_on else None
 
     def _fold_into(self, networks: Sequence[Network]) -> None:
         """Fold queries over one operator."""

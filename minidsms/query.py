@@ -55,14 +55,22 @@ class Query:
     """
 
     def __init__(
-        self, connection: Connection, name: str, text: str, kind: str, schema: Schema, expanded: str, codec: ResultCodec
+        self,
+        connection: Connection,
+        name: str,
+        text: str,
+        kind: str,
+        schema: Schema,
+        expanded: str | None,
+        codec: ResultCodec,
     ) -> None:
+        """expanded: None where only the text is kept; then the network's tail gives it."""
         self._connection = connection
         self.name = name
         self.text = text
         self.kind = kind
         self.schema = schema
-        self.expanded = expanded
+        self._expanded = expanded
         self._codec = codec
         self._pending: list[Batch] = []
         self._present = PresentRows(schema, connection.behind)
@@ -80,12 +88,21 @@ class Query:
         self.recorder: Recorder | None = None
         self.settings = QuerySettings(connection.settings)
 
+    @property
+    def expanded(self) -> str:
+        """The query with every default written out (docs/semantics D4)."""
+        if self._expanded is None:
+            assert self._folding is not None
+            return self._folding.tail.definition.plan().expanded
+        return self._expanded
+
     # ------------------------------------------------------------------------------------- wiring, by connection
 
     def attach(self, network: Network, plan: Plan | None) -> None:
         """Give the query its running plan. plan: what EXPLAIN shows; None: the network's tail knows it."""
         self._network, self._plan, self._folding = network, plan, network.folding
-        self.apply_settings()
+        if plan is not None:
+            self.apply_settings()
 
     def deliver(self, batch: Batch) -> None:
         """Take final results from the output operator."""

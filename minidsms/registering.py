@@ -1,26 +1,37 @@
-"""How queries that a screen may run are defined: what they were made of, and their operators when they need them.
+"""How queries that a screen may run are registered and defined: what they were made of, and their operators when they
+need them.
 
+Invariant: a query registered here answers from the same element on as one that is planned at once (docs/semantics T7).
 docs/sharing.md.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from minidsms.cql.binder import bind
+from minidsms.cql.parser import parse_query
+from minidsms.cql.printer import print_query
 from minidsms.elements import MIN_INSTANT
+from minidsms.engine import Group, Network
 from minidsms.expressions import Context
-from minidsms.plan.explain import Plan
+from minidsms.operators.stream_source import StreamSource
+from minidsms.plan.explain import Plan, instant_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
-from minidsms.plan.planner import LogicalPlan
+from minidsms.plan.planner import LogicalPlan, plan
 from minidsms.plan.screening import box_of
-from minidsms.plan.sharing import RunningOperators
+from minidsms.plan.sharing import RunningOperators, operators_behind
 from minidsms.plan.tails import filter_and_columns
+from minidsms.plan.templates import Template, kind_of
+from minidsms.query import Query
 from minidsms.screens.tail import Tail
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
-    from minidsms.engine import Network
-    from minidsms.query import Query
+    from minidsms.operators.screen import Screen
+
+_CREATE = re.compile(r"\s*CREATE\s+QUERY\s+([A-Za-z_][A-Za-z_0-9]*)\s+AS\s+(SELECT\b[^;]*?)\s*;?\s*\Z", re.IGNORECASE)
 
 
 class Planned:
@@ -38,6 +49,29 @@ class Planned:
     def network(self, leading: RunningOperators) -> Network:
         """Its operators behind those that lead to the screen."""
         return network_of(self._db, self._query, self._logical, leading)
+
+
+class Written:
+    """A query of which only the text is kept. began: the greatest closed instant before it."""
+
+    __slots__ = ("_db", "_query", "began")
+
+    def __init__(self, db: Connection, query: Query, began: int) -> None:
+        self._db = db
+        self._query = query
+        self.began = began
+
+    def plan(self) -> Plan:
+        """What EXPLAIN shows, without a network."""
+        found = bind(parse_query(self._query.text), self._db.catalog, self._query.text)
+        began = ""
+        if self.began > MIN_INSTANT:
+            began = f"Began after instant {instant_text(self.began)}, from empty"
+        return Plan(print_query(found.expanded), plan(found.node, self._query.text), None, began)
+
+    def network(self, leading: RunningOperators) -> Network:
+        """Its operators behind those that lead to the screen."""
+        return network_of(self._db, self._query, self.plan().logical, leading)
 
 
 def network_of(db: Connection, query: Query, logical: LogicalPlan, leading: RunningOperators) -> Network:
@@ -58,3 +92,46 @@ def tail_of(db: Connection, query: Query, logical: LogicalPlan) -> Tail | None:
     if box is None or not box.is_all:
         return None
     return Tail(box, found[1], Planned(db, query, logical), db.memory.grow)
+
+
+def create_written(db: Connection, text: str) -> Query | None:
+    """Carry out CREATE QUERY of a text that a template knows; None of any other text."""
+    match = _CREATE.match(text)
+    if match is None or match.group(1).lower() in db.queries:
+        return None
+    return register_written(db, match.group(2), match.group(1))
+
+
+def register_written(db: Connection, text: str, name: str | None) -> Query | None:
+    """Register a query of a kind that a template knows, where a screen runs such queries; None of any other."""
+    kind = kind_of(text)
+    template = None if kind is None else db.templates.find(kind)
+    if kind is None or template is None:
+        return None
+    frontier = db.frontier([template.stream], [])
+    found = _screen(db, template, frontier)
+    box = template.box(kind.values)
+    if found is None or box is None or not box.is_all:
+        return None
+    db.check_registration([template.stream], False)
+    group, screen, leading = found
+    query = Query(db, name or db.next_name(), text.strip(), "stream", template.schema, None, db.codec(template.schema))
+    tail = Tail(box, template.columns, Written(db, query, frontier), db.memory.grow)
+    network = Network((), None, group.streams, (), True, tail=tail)
+    network.fold(screen, leading)
+    query.attach(network, None)
+    db.adopt(query, network, group)
+    return query
+
+
+def _screen(db: Connection, template: Template, frontier: int) -> tuple[Group, Screen, list] | None:  # type: ignore[type-arg]
+    """The group that such a query would join now, the screen over its stream, and the operators that lead to it."""
+    for group in db.groups.reading_alone(template.stream):
+        if group.progress != frontier or group.is_apart or not group.operators or not group.running.is_sharing:
+            continue
+        for operator in group.sources:
+            if isinstance(operator, StreamSource) and operator.is_as_new(db.stream_store(template.stream)[2]):
+                screen = group.screen_over(operator)
+                if screen is not None:
+                    return group, screen, operators_behind(operator)
+    return None

@@ -78,6 +78,7 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
             _check_new_name(db, statement.name, text, statement.name_span)
             view = view_def(statement, db.catalog, text)
             db.catalog.views[statement.name.lower()] = view
+            db.templates.forget()
             return None
         case syntax.CreateQuery():
             return _create_query(db, statement, text)
