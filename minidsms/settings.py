@@ -70,6 +70,14 @@ def _share(value: Any) -> float:
     return float(value)
 
 
+def _optional_threshold(value: Any) -> float | None:
+    if value is None or str(value).lower() == "none":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e6:
+        raise ValueError("give a number above 0, or none")
+    return float(value)
+
+
 def _optional_growth(value: Any) -> float | None:
     if value is None or str(value).lower() == "none":
         return None
@@ -184,6 +192,16 @@ SETTINGS: dict[str, Setting] = {
             _one_of("a_greedy", "sweep", "independent", "local_swaps", "static", "optimal"),
             "what orders the filters of a condition, of queries to come",
         ),
+        Setting(
+            "change_detection",
+            "auto",
+            _one_of("auto", "counts", "cusum", "beta_cusum", "adwin", "martingale", "meta", "change_finder", "off"),
+            "how queries to come notice that conditions have changed",
+        ),
+        Setting("detector_block", 20, _at_least(1), "profile tuples that a change detector takes for one estimate"),
+        Setting("detector_training", 30, _at_least(2), "blocks that a change detector learns from"),
+        Setting("detector_threshold", None, _optional_threshold, "when a detector tells a change; none: its own"),
+        Setting("detector_confidence", 0.05, _share, "zeta of beta-CUSUM: the chance that an interval misses"),
         Setting("profile_rate", None, _optional_share, "share of tuples profiled; none: as it pays"),
         Setting("profile_window", None, _optional_count, "profile tuples remembered; none: as the algorithm likes"),
         Setting("thrashing_alpha", None, _optional_share, "how much better another order must be (4 / alpha bound)"),

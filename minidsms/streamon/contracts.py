@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,36 @@ class OrderStatistics:
     profiled: int
 
 
+@dataclass(frozen=True)
+class Change:
+    """A change of the streams that a detector told.
+
+    rate: d(j|i), positions counted from 1 as the papers do.  filter: the number of the one at position j.  before,
+    after: the share, of the profile tuples on both sides of the changepoint.  since: the number of the first one behind
+    it.  at: that of the next one when the change was told.
+    """
+
+    rate: str
+    filter: int
+    before: float | None
+    after: float | None
+    since: int
+    at: int
+
+
+@runtime_checkable
+class DetectsChanges(Protocol):
+    """An ordering algorithm that looks for changes itself. `streamon.change_detection.monitored`."""
+
+    changes: int
+    """How often the streams have changed, as it was told or found out."""
+    last_change: Change | None
+    """The last one it found out; None if others have told it of another since."""
+
+    def notice(self) -> None:
+        """The streams have changed, others have found: all profile tuples are out of date."""
+
+
 class OrderingAlgorithm(Protocol):
     """Keeps the order of n commutative filters good, from profile tuples (Babu 2005, chapter 4).
 
@@ -69,12 +99,17 @@ class OrderingAlgorithm(Protocol):
     with the same costs are equal, as long as `wanted()` did not change between them.
     """
 
-    default_rate: ClassVar[float]
-    """Share of the dropped tuples to profile (table 4.1)."""
-    default_window: ClassVar[int]
-    """Profile tuples that the window holds (table 4.1)."""
-    default_alpha: ClassVar[float]
-    """Thrashing-avoidance parameter (table 4.1)."""
+    @property
+    def default_rate(self) -> float:
+        """Share of the dropped tuples to profile (table 4.1)."""
+
+    @property
+    def default_window(self) -> int:
+        """Profile tuples that the window holds (table 4.1)."""
+
+    @property
+    def default_alpha(self) -> float:
+        """Thrashing-avoidance parameter (table 4.1)."""
 
     @property
     def order(self) -> Order:
@@ -95,6 +130,9 @@ class OrderingAlgorithm(Protocol):
 
     def adopt(self, order: Sequence[int]) -> None:
         """Go on from this order: it was forced, pinned, or found in the plan log. The profile window stays."""
+
+    def keep_last(self, profiled: int) -> None:
+        """Forget all profile tuples but the last so many: the streams have changed before these."""
 
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """Mean ns that a tuple of the profile window costs under an order (equation 4.1); None where the window

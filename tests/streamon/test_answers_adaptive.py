@@ -25,6 +25,11 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"forced_every": 3, "adaptive": "off"},
     *({**EAGER, "filter_ordering": name} for name in ALGORITHMS),
     {**EAGER, "plan_logging": "on"},
+    # A detector that tells changes all the time, and one of blocks of a single tuple.
+    *(
+        {**EAGER, "change_detection": name, "detector_block": 1, "detector_training": 2, "detector_threshold": 0.9}
+        for name in ("cusum", "adwin")
+    ),
 )
 
 

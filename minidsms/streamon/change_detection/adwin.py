@@ -116,8 +116,8 @@ def _has_cut(delta: float, window: np.ndarray, sums: np.ndarray, held: np.ndarra
 
 
 @kernel(
-    "void(int64[::1], int64[::1], int64[::1], int64, float64, float64[:,::1], float64[:,::1], float64[:,::1],"
-    " int64[:,::1], int64[:,::1], int64[::1], int64[::1])"
+    "void(int64[:,::1], int64[:,::1], int64[:,::1], int64, float64, float64[:,::1], float64[:,::1], float64[:,::1],"
+    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1])"
 )
 def _observe(
     hits: np.ndarray,
@@ -136,22 +136,23 @@ def _observe(
     """windows (m, 3): width, total, squared distances from the mean.  sums, spreads, since (m, ROWS * _ROOM): of the
     buckets of row r from r * _ROOM on, oldest first; held (m, ROWS): how many.
     """
-    for i in range(hits.shape[0]):
-        changed[i] = -1
-        if of[i] == 0:
-            continue
-        _insert(hits[i] / of[i], begun[i], windows[i], sums[i], spreads[i], since[i], held[i])
-        seen[i] += 1
-        if seen[i] % every:
-            continue
-        while windows[i, _WIDTH] > GRACE and _has_cut(delta, windows[i], sums[i], held[i]):
-            _drop_oldest(windows[i], sums[i], spreads[i], since[i], held[i])
-            changed[i] = 0
-        if changed[i] == 0:
-            row = ROWS - 1
-            while held[i, row] == 0:
-                row -= 1
-            changed[i] = since[i, row * _ROOM]
+    for t in range(hits.shape[0]):
+        for i in range(hits.shape[1]):
+            changed[t, i] = -1
+            if of[t, i] == 0:
+                continue
+            _insert(hits[t, i] / of[t, i], begun[t, i], windows[i], sums[i], spreads[i], since[i], held[i])
+            seen[i] += 1
+            if seen[i] % every:
+                continue
+            while windows[i, _WIDTH] > GRACE and _has_cut(delta, windows[i], sums[i], held[i]):
+                _drop_oldest(windows[i], sums[i], spreads[i], since[i], held[i])
+                changed[t, i] = 0
+            if changed[t, i] == 0:
+                row = ROWS - 1
+                while held[i, row] == 0:
+                    row -= 1
+                changed[t, i] = since[i, row * _ROOM]
 
 
 class Adwin:
@@ -197,9 +198,9 @@ class Adwin:
         self._held[:] = 0
         self._seen[:] = 0
 
-    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
-        """See `ChangeDetectors`.  O(m log w)."""
-        changed = np.empty(len(self._windows), np.int64)
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
+        """See `ChangeDetectors`.  O(t m log w)."""
+        changed = np.empty(hits.shape, np.int64)
         _observe(
             hits,
             of,

@@ -29,11 +29,13 @@ THRESHOLD = 5.0
 _SEEN, _MEAN, _SQUARES, _LOGS, _LOGS_REST, _A, _B, _A_FROM, _A_TO, _B_FROM, _B_TO, _SUM, _WORDS = range(13)
 
 
-@kernel("void(int64[::1], int64[::1], int64, int64, float64, float64, float64[:,::1], float64[::1], int64[::1])")
+@kernel(
+    "void(int64[:,::1], int64[:,::1], int64[::1], int64, float64, float64, float64[:,::1], float64[::1], int64[:,::1])"
+)
 def _observe(
     hits: np.ndarray,
     of: np.ndarray,
-    now: int,
+    now: np.ndarray,
     training: int,
     threshold: float,
     z: float,
@@ -44,40 +46,41 @@ def _observe(
     """states (m, _WORDS): see the constants above; the squares are those of distances from the mean.  pair (2,): for
     results.
     """
-    for i in range(hits.shape[0]):
-        changed[i] = -1
-        if of[i] == 0:
-            continue
-        state = states[i]
-        d = min(max(hits[i] / of[i], 0.5 / of[i]), 1 - 0.5 / of[i])
-        state[_SEEN] += 1
-        distance = d - state[_MEAN]
-        state[_MEAN] += distance / state[_SEEN]
-        state[_SQUARES] += distance * (d - state[_MEAN])
-        # An item is a multiple of 1 / of: a sample of equal ones has the variance of that grain.
-        variance = max(state[_SQUARES] / max(state[_SEEN] - 1, 1.0), 1.0 / (12.0 * of[i] * of[i]))
-        if state[_SEEN] <= training:
-            state[_LOGS] += math.log(d)
-            state[_LOGS_REST] += math.log(1 - d)
-            if state[_SEEN] == training:
-                parameters_of(state[_MEAN], variance, pair)
-                if state[_SQUARES] > 0:
-                    fit(state[_LOGS] / training, state[_LOGS_REST] / training, pair)
-                state[_A], state[_B] = pair[0], pair[1]
-                deviations(state[_SEEN], state[_A], state[_B], pair)
-                state[_A_FROM], state[_A_TO] = state[_A] - z * pair[0], state[_A] + z * pair[0]
-                state[_B_FROM], state[_B_TO] = state[_B] - z * pair[1], state[_B] + z * pair[1]
-            continue
-        parameters_of(state[_MEAN], variance, pair)
-        a, b = pair[0], pair[1]
-        if state[_A_FROM] <= a <= state[_A_TO] and state[_B_FROM] <= b <= state[_B_TO]:
-            continue
-        ratio = log_density(d, a, b) - log_density(d, state[_A], state[_B])
-        state[_SUM] = max(state[_SUM] + ratio, 0.0)
-        if state[_SUM] > threshold:
-            changed[i] = now
-            for word in range(_WORDS):
-                state[word] = 0.0
+    for t in range(hits.shape[0]):
+        for i in range(hits.shape[1]):
+            changed[t, i] = -1
+            if of[t, i] == 0:
+                continue
+            state = states[i]
+            d = min(max(hits[t, i] / of[t, i], 0.5 / of[t, i]), 1 - 0.5 / of[t, i])
+            state[_SEEN] += 1
+            distance = d - state[_MEAN]
+            state[_MEAN] += distance / state[_SEEN]
+            state[_SQUARES] += distance * (d - state[_MEAN])
+            # An item is a multiple of 1 / of: a sample of equal ones has the variance of that grain.
+            variance = max(state[_SQUARES] / max(state[_SEEN] - 1, 1.0), 1.0 / (12.0 * of[t, i] * of[t, i]))
+            if state[_SEEN] <= training:
+                state[_LOGS] += math.log(d)
+                state[_LOGS_REST] += math.log(1 - d)
+                if state[_SEEN] == training:
+                    parameters_of(state[_MEAN], variance, pair)
+                    if state[_SQUARES] > 0:
+                        fit(state[_LOGS] / training, state[_LOGS_REST] / training, pair)
+                    state[_A], state[_B] = pair[0], pair[1]
+                    deviations(state[_SEEN], state[_A], state[_B], pair)
+                    state[_A_FROM], state[_A_TO] = state[_A] - z * pair[0], state[_A] + z * pair[0]
+                    state[_B_FROM], state[_B_TO] = state[_B] - z * pair[1], state[_B] + z * pair[1]
+                continue
+            parameters_of(state[_MEAN], variance, pair)
+            a, b = pair[0], pair[1]
+            if state[_A_FROM] <= a <= state[_A_TO] and state[_B_FROM] <= b <= state[_B_TO]:
+                continue
+            ratio = log_density(d, a, b) - log_density(d, state[_A], state[_B])
+            state[_SUM] = max(state[_SUM] + ratio, 0.0)
+            if state[_SUM] > threshold:
+                changed[t, i] = now[t]
+                for word in range(_WORDS):
+                    state[word] = 0.0
 
 
 class BetaCusum:
@@ -110,8 +113,8 @@ class BetaCusum:
         """See `ChangeDetectors`."""
         self._states[:] = 0
 
-    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
-        """See `ChangeDetectors`.  O(m)."""
-        changed = np.empty(len(self._states), np.int64)
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
+        """See `ChangeDetectors`.  O(t m)."""
+        changed = np.empty(hits.shape, np.int64)
         _observe(hits, of, now, self._training, self.threshold, self._z, self._states, self._pair, changed)
         return changed

@@ -86,11 +86,11 @@ def _average(state: np.ndarray, first: int, seen: int, score: float) -> float:
     return total / min(seen + 1, AVERAGED)
 
 
-@kernel("void(int64[::1], int64[::1], int64, int64, float64, float64[:,::1], int64[::1], int64[::1])")
+@kernel("void(int64[:,::1], int64[:,::1], int64[::1], int64, float64, float64[:,::1], int64[::1], int64[:,::1])")
 def _observe(
     hits: np.ndarray,
     of: np.ndarray,
-    now: int,
+    now: np.ndarray,
     training: int,
     threshold: float,
     states: np.ndarray,
@@ -98,28 +98,29 @@ def _observe(
     changed: np.ndarray,
 ) -> None:
     """states (m, _WORDS): both stages, then sum and count of the change scores in the training's second half."""
-    for i in range(hits.shape[0]):
-        changed[i] = -1
-        if of[i] == 0:
-            continue
-        state = states[i]
-        value = hits[i] / of[i]
-        if seen[i] == 0:
-            for word in range(_WORDS):
-                state[word] = 0.0
-            _begin(state, 0, value, _SPREAD * math.sqrt(max(value * (1 - value), 1.0 / of[i]) / of[i]))
-        score = _average(state, 0, seen[i], _learn(state, 0, value))
-        if seen[i] == 0:
-            _begin(state, _STAGE, score, 0.5)
-        change = _average(state, _STAGE, seen[i], _learn(state, _STAGE, score))
-        seen[i] += 1
-        if seen[i] <= training:
-            if 2 * seen[i] > training:
-                state[_LOSS] += change
-                state[_LOSSES] += 1
-        elif change - state[_LOSS] / state[_LOSSES] > threshold:
-            changed[i] = now
-            seen[i] = 0
+    for t in range(hits.shape[0]):
+        for i in range(hits.shape[1]):
+            changed[t, i] = -1
+            if of[t, i] == 0:
+                continue
+            state = states[i]
+            value = hits[t, i] / of[t, i]
+            if seen[i] == 0:
+                for word in range(_WORDS):
+                    state[word] = 0.0
+                _begin(state, 0, value, _SPREAD * math.sqrt(max(value * (1 - value), 1.0 / of[t, i]) / of[t, i]))
+            score = _average(state, 0, seen[i], _learn(state, 0, value))
+            if seen[i] == 0:
+                _begin(state, _STAGE, score, 0.5)
+            change = _average(state, _STAGE, seen[i], _learn(state, _STAGE, score))
+            seen[i] += 1
+            if seen[i] <= training:
+                if 2 * seen[i] > training:
+                    state[_LOSS] += change
+                    state[_LOSSES] += 1
+            elif change - state[_LOSS] / state[_LOSSES] > threshold:
+                changed[t, i] = now[t]
+                seen[i] = 0
 
 
 class ChangeFinder:
@@ -146,8 +147,8 @@ class ChangeFinder:
         """See `ChangeDetectors`."""
         self._seen[:] = 0
 
-    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
-        """See `ChangeDetectors`.  O(m)."""
-        changed = np.empty(len(self._seen), np.int64)
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
+        """See `ChangeDetectors`.  O(t m)."""
+        changed = np.empty(hits.shape, np.int64)
         _observe(hits, of, now, self._training, self.threshold, self._states, self._seen, changed)
         return changed

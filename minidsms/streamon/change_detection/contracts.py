@@ -1,8 +1,8 @@
 """What a change detector is: the plug-and-play protocol of Tsamoura, Gounaris and Manolopoulos 2016, section 3.
 
-Of their state machine, Tune is the constructor, and one call of `observe` is a transition of every stream of feedback
-at once: Collect feedback and Use feedback where the stream has none yet, else Check; behind a change Get changepoint,
-and then Initialize (amnesic detectors) or Adjust feedback (the others).
+Of their state machine, Tune is the constructor, and `observe` makes a transition of every stream of feedback for each
+item: Collect feedback and Use feedback where the stream has none yet, else Check; behind a change Get changepoint, and
+then Initialize (amnesic detectors) or Adjust feedback (the others).
 
 An item is an estimate of a share: so many of some observations. Observations are numbered by their owner, ascending;
 an item says from which number on it was made, and a changepoint is such a number.
@@ -13,8 +13,6 @@ Invariant: a stream's changes depend on the items of that stream alone, and are 
 from __future__ import annotations
 
 from typing import ClassVar, Protocol
-
-import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 
@@ -42,12 +40,14 @@ class ChangeDetectors(Protocol):
     def initialize(self) -> None:
         """Forget everything: what is observed from now on has another meaning."""
 
-    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
-        """(m,) the changepoint of each stream: observations from that number on are of the time after the change; NONE
-        where no change is told.
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
+        """Take t items of each stream, one after the other.
 
-        hits, of: (m,) the item of each stream, `hits` of `of` observations; no item where `of` is 0.  since: (m,) the
-        number of the item's first observation.  now: the number that the next observation will have.
+        (t, m) the changepoint of each stream behind each item: observations from that number on are of the time after
+        the change; NONE where no change is told.
+
+        hits, of: (t, m) the items, `hits` of `of` observations; no item where `of` is 0.  since: (t, m) the number of
+        an item's first observation.  now: (t,) behind each item, the number that the next observation has.
         """
 
 
@@ -56,8 +56,3 @@ def checked_streams(m: int) -> int:
     if m < 1:
         raise ValueError("a change detector watches one stream at least")
     return m
-
-
-def no_changes(m: int) -> Int64Array:
-    """What `observe` answers where nothing has changed."""
-    return np.full(m, NONE, np.int64)

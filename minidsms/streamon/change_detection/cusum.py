@@ -31,7 +31,7 @@ _SEEN, _RISE_SINCE, _FALL_SINCE = range(3)
 
 
 @kernel(
-    "void(int64[::1], int64[::1], int64[::1], int64, float64, float64[:,::1], int64[:,::1], int64[::1])",
+    "void(int64[:,::1], int64[:,::1], int64[:,::1], int64, float64, float64[:,::1], int64[:,::1], int64[:,::1])",
 )
 def _observe(
     hits: np.ndarray,
@@ -46,31 +46,32 @@ def _observe(
     """sums (m, 4): hits and observations of the training, both cumulative sums.  numbers (m, 3): items seen, and where
     the sums left 0.
     """
-    for i in range(hits.shape[0]):
-        changed[i] = -1
-        n, x = of[i], hits[i]
-        if n == 0:
-            continue
-        if numbers[i, _SEEN] < training:
-            sums[i, _HITS] += x
-            sums[i, _OF] += n
-            numbers[i, _SEEN] += 1
-            continue
-        p = min(max(sums[i, _HITS] / sums[i, _OF], LEAST), 1 - LEAST)
-        for side in range(2):
-            q = p + SHIFT if side == 0 else p - SHIFT
-            q = min(max(q, LEAST), 1 - LEAST)
-            before = sums[i, _RISE + side]
-            if before == 0.0:
-                numbers[i, _RISE_SINCE + side] = since[i]
-            after = before + x * math.log(q / p) + (n - x) * math.log((1 - q) / (1 - p))
-            sums[i, _RISE + side] = max(after, 0.0)
-            if after > threshold:
-                changed[i] = max(changed[i], numbers[i, _RISE_SINCE + side])
-        if changed[i] >= 0:
-            numbers[i, _SEEN] = 0
-            for word in range(4):
-                sums[i, word] = 0.0
+    for t in range(hits.shape[0]):
+        for i in range(hits.shape[1]):
+            changed[t, i] = -1
+            n, x = of[t, i], hits[t, i]
+            if n == 0:
+                continue
+            if numbers[i, _SEEN] < training:
+                sums[i, _HITS] += x
+                sums[i, _OF] += n
+                numbers[i, _SEEN] += 1
+                continue
+            p = min(max(sums[i, _HITS] / sums[i, _OF], LEAST), 1 - LEAST)
+            for side in range(2):
+                q = p + SHIFT if side == 0 else p - SHIFT
+                q = min(max(q, LEAST), 1 - LEAST)
+                before = sums[i, _RISE + side]
+                if before == 0.0:
+                    numbers[i, _RISE_SINCE + side] = since[t, i]
+                after = before + x * math.log(q / p) + (n - x) * math.log((1 - q) / (1 - p))
+                sums[i, _RISE + side] = max(after, 0.0)
+                if after > threshold:
+                    changed[t, i] = max(changed[t, i], numbers[i, _RISE_SINCE + side])
+            if changed[t, i] >= 0:
+                numbers[i, _SEEN] = 0
+                for word in range(4):
+                    sums[i, word] = 0.0
 
 
 class Cusum:
@@ -98,8 +99,8 @@ class Cusum:
         self._sums[:] = 0
         self._numbers[:] = 0
 
-    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
-        """See `ChangeDetectors`.  O(m)."""
-        changed = np.empty(len(self._sums), np.int64)
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
+        """See `ChangeDetectors`.  O(t m)."""
+        changed = np.empty(hits.shape, np.int64)
         _observe(hits, of, since, self._training, self.threshold, self._sums, self._numbers, changed)
         return changed

@@ -44,13 +44,13 @@ def _median_distance(values: np.ndarray, held: int, value: float) -> float:
 
 
 @kernel(
-    "void(int64[::1], int64[::1], int64, float64, float64[::1], float64[:,::1], float64[:,::1], int64[::1],"
-    " float64[::1], int64[::1])"
+    "void(int64[:,::1], int64[:,::1], int64[::1], float64, float64[:,::1], float64[:,::1], float64[:,::1],"
+    " int64[::1], float64[::1], int64[:,::1])"
 )
 def _observe(
     hits: np.ndarray,
     of: np.ndarray,
-    now: int,
+    now: np.ndarray,
     threshold: float,
     chances: np.ndarray,
     values: np.ndarray,
@@ -59,33 +59,34 @@ def _observe(
     gains: np.ndarray,
     changed: np.ndarray,
 ) -> None:
-    """chances (m,): in [0, 1), to break ties by.  values (m, MEMORY): ascending; strangeness (m, MEMORY): of the same
+    """chances (t, m): in [0, 1), to break ties by.  values (m, MEMORY): ascending; strangeness (m, MEMORY): of the same
     items, in the order they came; held (m,): how many.  gains (m,): logarithms of the martingales; threshold is one.
     """
-    for i in range(hits.shape[0]):
-        changed[i] = -1
-        if of[i] == 0:
-            continue
-        value = hits[i] / of[i]
-        strange = _median_distance(values[i], held[i], value)
-        above, equal = 0, 1
-        for k in range(held[i]):
-            above += strangeness[i, k] > strange
-            equal += strangeness[i, k] == strange
-        p = (above + (1 - chances[i]) * equal) / (held[i] + 1)
-        gains[i] += math.log(EPSILON) + (EPSILON - 1) * math.log(p)
-        if held[i] < MEMORY:
-            strangeness[i, held[i]] = strange
-            k = held[i]
-            while k > 0 and values[i, k - 1] > value:
-                values[i, k] = values[i, k - 1]
-                k -= 1
-            values[i, k] = value
-            held[i] += 1
-        if gains[i] > threshold:
-            changed[i] = now
-            gains[i] = 0.0
-            held[i] = 0
+    for t in range(hits.shape[0]):
+        for i in range(hits.shape[1]):
+            changed[t, i] = -1
+            if of[t, i] == 0:
+                continue
+            value = hits[t, i] / of[t, i]
+            strange = _median_distance(values[i], held[i], value)
+            above, equal = 0, 1
+            for k in range(held[i]):
+                above += strangeness[i, k] > strange
+                equal += strangeness[i, k] == strange
+            p = (above + (1 - chances[t, i]) * equal) / (held[i] + 1)
+            gains[i] += math.log(EPSILON) + (EPSILON - 1) * math.log(p)
+            if held[i] < MEMORY:
+                strangeness[i, held[i]] = strange
+                k = held[i]
+                while k > 0 and values[i, k - 1] > value:
+                    values[i, k] = values[i, k - 1]
+                    k -= 1
+                values[i, k] = value
+                held[i] += 1
+            if gains[i] > threshold:
+                changed[t, i] = now[t]
+                gains[i] = 0.0
+                held[i] = 0
 
 
 class Martingale:
@@ -116,16 +117,15 @@ class Martingale:
         self._gains[:] = 0
         self._rng = np.random.default_rng(self._seed)
 
-    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
-        """See `ChangeDetectors`.  O(m * MEMORY)."""
-        m = len(self._gains)
-        changed = np.empty(m, np.int64)
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
+        """See `ChangeDetectors`.  O(t m * MEMORY)."""
+        changed = np.empty(hits.shape, np.int64)
         _observe(
             hits,
             of,
             now,
             math.log(self.threshold),
-            self._rng.random(m),
+            self._rng.random(hits.shape),
             self._values,
             self._strangeness,
             self._held,

@@ -74,8 +74,8 @@ def _distance(ones: np.ndarray, others: np.ndarray, first: int, length: int) -> 
 
 
 @kernel(
-    "void(int64[::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[:,::1], float64[:,::1],"
-    " float64[:,::1], int64[:,::1], int64[::1], int64[::1])"
+    "void(int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], float64[::1], float64[:,::1], float64[:,::1],"
+    " float64[:,::1], int64[:,::1], int64[::1], int64[:,::1])"
 )
 def _observe(
     hits: np.ndarray,
@@ -94,31 +94,34 @@ def _observe(
     (m, longest): rings of the last items and of where they began.  seen (m,): items.
     """
     ring = recent.shape[1]
-    for i in range(hits.shape[0]):
-        changed[i] = -1
-        if of[i] == 0:
-            continue
-        value = hits[i] / of[i]
-        first = 0
-        for k in range(lengths.shape[0]):
-            length = lengths[k]
-            if seen[i] < length:
-                _add(baselines[i], first, seen[i], value)
-            else:
-                held = min(seen[i] - length, length)
-                if held == length:
-                    _remove(currents[i], first, length, recent[i, (seen[i] - length) % ring])
-                    held -= 1
-                _add(currents[i], first, held, value)
-                is_full = seen[i] + 1 >= 2 * length
-                if is_full and changed[i] < 0 and _distance(baselines[i], currents[i], first, length) > bounds[k]:
-                    changed[i] = begun[i, (seen[i] + 1 - length) % ring]
-            first += length
-        recent[i, seen[i] % ring] = value
-        begun[i, seen[i] % ring] = since[i]
-        seen[i] += 1
-        if changed[i] >= 0:
-            seen[i] = 0
+    for t in range(hits.shape[0]):
+        for i in range(hits.shape[1]):
+            changed[t, i] = -1
+            if of[t, i] == 0:
+                continue
+            value = hits[t, i] / of[t, i]
+            first = 0
+            for k in range(lengths.shape[0]):
+                length = lengths[k]
+                if seen[i] < length:
+                    _add(baselines[i], first, seen[i], value)
+                else:
+                    held = min(seen[i] - length, length)
+                    if held == length:
+                        _remove(currents[i], first, length, recent[i, (seen[i] - length) % ring])
+                        held -= 1
+                    _add(currents[i], first, held, value)
+                    if seen[i] + 1 < 2 * length or changed[t, i] >= 0:
+                        first += length
+                        continue
+                    if _distance(baselines[i], currents[i], first, length) > bounds[k]:
+                        changed[t, i] = begun[i, (seen[i] + 1 - length) % ring]
+                first += length
+            recent[i, seen[i] % ring] = value
+            begun[i, seen[i] % ring] = since[t, i]
+            seen[i] += 1
+            if changed[t, i] >= 0:
+                seen[i] = 0
 
 
 class Meta:
@@ -151,9 +154,9 @@ class Meta:
         """See `ChangeDetectors`."""
         self._seen[:] = 0
 
-    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: int) -> Int64Array:
-        """See `ChangeDetectors`.  O(m * the lengths)."""
-        changed = np.empty(len(self._seen), np.int64)
+    def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
+        """See `ChangeDetectors`.  O(t m * the lengths)."""
+        changed = np.empty(hits.shape, np.int64)
         _observe(
             hits,
             of,

@@ -42,3 +42,8 @@ class AGreedy(MatrixViewOrdering):
     def adopt(self, order: Sequence[int]) -> None:
         """See `OrderingAlgorithm`."""
         self.view.adopt(checked_order(len(self.view.order), order), self.window.bits[: self.window.size])
+
+    def keep_last(self, profiled: int) -> None:
+        """See `OrderingAlgorithm`."""
+        self.window.keep_last(profiled)
+        self.adopt(self.order)

@@ -39,3 +39,8 @@ class Independent(MatrixViewOrdering):
         """See `OrderingAlgorithm`."""
         self.view.order[:] = checked_order(len(self.view.order), order)
         self.view.counts[0] = self.window.bits[: self.window.size][:, self.view.order].sum(axis=0)
+
+    def keep_last(self, profiled: int) -> None:
+        """See `OrderingAlgorithm`."""
+        self.window.keep_last(profiled)
+        self.adopt(self.order)

@@ -44,3 +44,8 @@ class LocalSwaps(MatrixViewOrdering):
         """See `OrderingAlgorithm`."""
         self.view.order[:] = checked_order(len(self.view.order), order)
         recount_neighbours(self.window.bits, self.window.size, self.view.order, self.view.counts)
+
+    def keep_last(self, profiled: int) -> None:
+        """See `OrderingAlgorithm`."""
+        self.window.keep_last(profiled)
+        self.adopt(self.order)

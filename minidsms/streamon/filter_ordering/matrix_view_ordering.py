@@ -15,7 +15,8 @@ from minidsms.streamon.filter_ordering.profile_window import ProfileWindow, chec
 
 
 class MatrixViewOrdering:
-    """See `OrderingAlgorithm`; what is left to the algorithm are `wanted`, `observe` and `adopt`.
+    """See `OrderingAlgorithm`; what is left to the algorithm are `wanted`, `observe`, `adopt` and
+    `keep_last`.
 
     The defaults are those of table 4.1, for A-Greedy.
     """

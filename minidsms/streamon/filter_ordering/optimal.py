@@ -88,6 +88,10 @@ class Optimal:
         """See `OrderingAlgorithm`."""
         self._order = tuple(checked_order(len(self._order), order).tolist())
 
+    def keep_last(self, profiled: int) -> None:
+        """See `OrderingAlgorithm`."""
+        self.window.keep_last(profiled)
+
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """See `OrderingAlgorithm`."""
         return self.window.expected_cost(order)

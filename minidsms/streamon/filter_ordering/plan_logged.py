@@ -103,6 +103,11 @@ class PlanLogged:
         """See `OrderingAlgorithm`."""
         self._inner.adopt(order)
 
+    def keep_last(self, profiled: int) -> None:
+        """See `OrderingAlgorithm`. The log stays: it is of conditions, not of times."""
+        self._inner.keep_last(profiled)
+        self._filled = 0
+
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """See `OrderingAlgorithm`."""
         return self._inner.expected_cost(order)

@@ -1,7 +1,8 @@
 """The profile window: which filters drop the sampled tuples, and how long each filter takes.
 
-Invariant: it holds the last `capacity` profile tuples, each with a bit per filter (a filter that was not evaluated
-counts as one that lets the tuple pass), and the times measured with them; `averages` are the means of those times.
+Invariant: it holds the last `capacity` profile tuples, or fewer where older ones were found to be out of date, each
+with a bit per filter (a filter that was not evaluated counts as one that lets the tuple pass), and the times measured
+with them; `averages` are the means of those times.
 Babu 2005, section 4.3.1, figure 4.3.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.kernels.filter_ordering import PLACE_WORDS, SCALE, SIZE, append_tuples
+from minidsms.kernels.filter_ordering import NEXT, PLACE_WORDS, SCALE, SIZE, append_tuples
 from minidsms.streamon.contracts import Float64Array, OrderStatistics
 
 UInt8Array = npt.NDArray[np.uint8]
@@ -55,6 +56,20 @@ class ProfileWindow:
     def append(self, bits: UInt8Array, times: Int64Array) -> None:
         """Take profile tuples (m, n) in, all with the same times (n,); see `as_profile`."""
         append_tuples(bits, times, *self.arrays)
+
+    def keep_last(self, count: int) -> None:
+        """Forget all profile tuples but the last so many: those before them are out of date."""
+        kept = max(0, min(count, self.size))
+        slots = (int(self.place[NEXT]) - kept + np.arange(kept)) % self.capacity
+        self.bits[:kept], self.times[:kept] = self.bits[slots], self.times[slots]
+        self.bits[kept:] = 0
+        self.times[kept:] = -1
+        self.place[NEXT], self.place[SIZE] = kept % self.capacity, kept
+        known = self.times[:kept] >= 0
+        self.totals[0] = np.where(known, self.times[:kept], 0).sum(axis=0)
+        self.totals[1] = known.sum(axis=0)
+        measured = self.totals[1] > 0
+        self.averages[measured] = np.maximum(self.totals[0], 1)[measured] / SCALE / self.totals[1][measured]
 
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """Equation 4.1 over the tuples held: mean ns per tuple under an order; None of none.  O(size * n)."""

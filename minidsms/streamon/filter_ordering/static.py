@@ -47,6 +47,9 @@ class Static:
             raise ValueError(f"{tuple(order)} is no order of {len(self._order)} filters")
         self._order = tuple(order)
 
+    def keep_last(self, profiled: int) -> None:
+        """There is nothing to forget."""
+
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """Unknown."""
         return None

@@ -123,6 +123,11 @@ class Sweep(MatrixViewOrdering):
         if len(self.view.order) > 1:
             self._begin_stage()
 
+    def keep_last(self, profiled: int) -> None:
+        """See `OrderingAlgorithm`."""
+        self.window.keep_last(profiled)
+        self.adopt(self.order)
+
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """See `OrderingAlgorithm`. Known of orders that differ from the present one, or the one before it, in the
         place of the filter that was looked at.

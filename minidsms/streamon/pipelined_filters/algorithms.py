@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from minidsms.cql.errors import Error
+from minidsms.streamon.change_detection.detectors import ChangeDetection
 from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm
 from minidsms.streamon.stream_monitor import SettingValues
 
@@ -52,6 +53,7 @@ class OrderingOptions:
 
     rate, window, alpha: None takes the algorithm's.  logs_plans: orders come back with the conditions they were for.
     routing: how tuples are routed by their content.
+    detection: how changes are noticed.
     """
 
     algorithm: str
@@ -62,6 +64,7 @@ class OrderingOptions:
     measures_time: bool
     logs_plans: bool
     routing: RoutingOptions
+    detection: ChangeDetection
 
     @classmethod
     def of(cls, settings: SettingValues) -> OrderingOptions:
@@ -75,6 +78,7 @@ class OrderingOptions:
             settings["cost_model"] == "measured",
             settings["plan_logging"] == "on",
             RoutingOptions.of(settings),
+            ChangeDetection.of(settings),
         )
 
     def algorithm_over(self, n: int, order: Order) -> OrderingAlgorithm:
@@ -90,4 +94,4 @@ class OrderingOptions:
 
             algorithm = PlanLogged(n, make)
             algorithm.adopt(order)
-        return algorithm
+        return self.detection.monitored(algorithm, self.window or algorithm.default_window)

@@ -20,6 +20,7 @@ from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import CHUNK, Tuples, chunk_of, settle
 from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.loop import Loop
+from minidsms.streamon.pipelined_filters.look_ahead import WORTH_A_LOOK
 from minidsms.streamon.pipelined_filters.pipeline import FilterPipeline
 from minidsms.streamon.stream_monitor import StreaMon
 
@@ -47,6 +48,7 @@ class Conjunction:
         start = 0
         while start < n:
             stop = start + self._limit(min(CHUNK, n - start))
+            stop = self._before_change(batch, start, stop)
             rows, wrong = self._chunk(batch, start, stop)
             if rows is None or len(rows) == stop - start:
                 count += stop - start
@@ -63,6 +65,14 @@ class Conjunction:
         for pipeline in self._pipelines:
             tuples = pipeline.adaptation.limit(tuples)
         return tuples
+
+    def _before_change(self, batch: Tuples, start: int, stop: int) -> int:
+        """Where to stop, that a change of what enters does not lie within the chunk, as far as a look ahead tells."""
+        if len(self._pipelines[0].executor.filters) < 2 or stop - start < WORTH_A_LOOK:
+            return stop
+        with np.errstate(all="ignore"):
+            frame = chunk_of(batch, start, stop)
+            return start + self._pipelines[0].part_before_change(frame, self._has_kernels(stop - start))
 
     def _chunk(self, batch: Tuples, start: int, stop: int) -> tuple[Int64Array | None, Int64Array | None]:
         rows: Int64Array | None = None

@@ -21,11 +21,12 @@ from minidsms.streamon.contracts import Evaluate
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
+from minidsms.streamon.pipelined_filters.change_watch import ChangeWatch
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
 from minidsms.streamon.pipelined_filters.profiler import FilterProfiler
 from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
-from minidsms.streamon.pipelined_filters.sampling import DropRates, SamplingSchedule
+from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 
 BUDGET = Budget(worth_ns=50_000_000, clock=wall_ns)
@@ -34,6 +35,8 @@ SAMPLED = 4096
 """Tuples that tell of classes."""
 BURST = 2048
 """Of them, what is profiled at once where routing may pay."""
+EDGE = 16
+"""A change within one in so many parts of a chunk, the first one, is answered before the chunk."""
 
 
 class FilterPipeline:
@@ -68,7 +71,23 @@ class FilterPipeline:
         self._schedule: SamplingSchedule | None = None
         self._profiler: FilterProfiler | None = None
         self._routing: RoutedReoptimizer | None = None
-        self._drop_rates: tuple[DropRates, ...] = ()
+        self._watch = ChangeWatch(self._options, self.executor, static)
+        self._reordered = 0
+
+    def part_before_change(self, frame: Frame, use_kernels: bool) -> int:
+        """How many tuples of a chunk, from its first on, to run first: all, or those before a change that lies ahead.
+
+        A change that lies behind is answered now.
+        """
+        schedule = self._schedule
+        if schedule is None or not self.adaptation.is_free:
+            return frame.n
+        at = self._watch.change_ahead(frame, use_kernels)
+        if at is not None and at > frame.n // EDGE:
+            return at
+        if at is not None:
+            self._answer(schedule)
+        return frame.n
 
     def run(
         self, frame: Frame, rows: Int64Array | None, instant: int, use_kernels: bool
@@ -83,7 +102,11 @@ class FilterPipeline:
             if sampled is not None:
                 with self.adaptation.deciding():
                     self._profiler.profile(frame, rows, sampled, use_kernels)
-                    schedule.profiled(self.adaptation.reconsider(instant))
+                    has_changed = self.adaptation.reconsider(instant)
+                    self._reordered += has_changed
+                    schedule.profiled(has_changed)
+                    if self._watch.detectors_have_told():
+                        schedule.hurry(self._watch.fresh if self._routing is None else None, is_sure=True)
         result = self.executor.run(frame, rows, use_kernels)
         self.adaptation.passed(entering, instant)
         if schedule is not None:
@@ -93,19 +116,18 @@ class FilterPipeline:
     def _notice(self, schedule: SamplingSchedule, entering: int, instant: int) -> None:
         """A chunk has passed: have the streams changed, is it time to look for routes?"""
         routing = self._routing
-        if self._has_changed() and schedule.hurry() and routing is not None:
-            routing.forget()
+        if self._watch.counts_have_changed():
+            self._answer(schedule)
         if routing is not None and routing.seen(entering, self.executor.time_ns):
             with self.adaptation.deciding():
                 self.adaptation.reconsider(instant)
 
-    def _has_changed(self) -> bool:
-        """Some order's filters drop more or less than they did."""
-        parts = self.executor.parts
-        if len(parts) != len(self._drop_rates):
-            self._drop_rates = tuple(DropRates(len(self.executor.filters)) for _ in parts)
-        changed = [rates.have_changed(part.order, part.reached) for rates, part in zip(self._drop_rates, parts)]
-        return any(changed)
+    def _answer(self, schedule: SamplingSchedule) -> None:
+        """Execution tells that the streams have changed: profile anew, if that is not told too often."""
+        if schedule.hurry(self._watch.fresh if self._routing is None else None):
+            self._watch.answered()
+            if self._routing is not None:
+                self._routing.forget()
 
     def _adapting(self, entering: int) -> SamplingSchedule | None:
         """When to profile; None while nothing may change or it could not pay."""
@@ -118,7 +140,8 @@ class FilterPipeline:
     def _begin(self) -> None:
         options, filters = self._options, self.executor.filters
         algorithm = options.algorithm_over(len(filters), usual_order(self.executor.plan))
-        ordering = OrderReoptimizer(options.algorithm, algorithm)
+        ordering = OrderReoptimizer(options.algorithm, algorithm, self.executor.first)
+        self._watch = ChangeWatch(options, self.executor, algorithm)
         rate = algorithm.default_rate if options.rate is None else options.rate
         burst = algorithm.default_window if options.window is None else options.window
         sample = None
@@ -147,7 +170,7 @@ class FilterPipeline:
             if self._can_adapt and cost == cost:
                 figures.append(f"{cost:.1f} ns" if self._options.measures_time else f"cost {cost:g}")
             lines.append(f"F{executor.first + number + 1} {executor.filters[number].text}   [{'; '.join(figures)}]")
-        return tuple(lines)
+        return (*lines, *(() if self._schedule is None else self._watch.describe(self._reordered)))
 
     def _route_lines(self, routes: Routes) -> tuple[str, ...]:
         executor = self.executor

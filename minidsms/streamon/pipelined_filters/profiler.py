@@ -18,7 +18,7 @@ from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.sample import Sample
-from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm, Wanted
+from minidsms.streamon.contracts import DetectsChanges, Evaluate, Order, OrderingAlgorithm, Wanted
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 
 
@@ -43,12 +43,16 @@ class FilterProfiler:
     def statistics(self) -> Mapping[str, Any]:
         """Order, conditional drop rates and costs by place, tuples in the window."""
         told = self._algorithm.describe()
-        return {
+        known: dict[str, Any] = {
             "order": told.order,
             "drop_rates": told.drop_rates,
             "costs": told.costs,
             "profile_tuples": told.profiled,
         }
+        change = self._algorithm.last_change if isinstance(self._algorithm, DetectsChanges) else None
+        if change is not None:
+            known["changed"] = f"{change.rate} {_share(change.before)} -> {_share(change.after)}"
+        return known
 
     def profile(self, frame: Frame, rows: Int64Array | None, sampled: Int64Array, use_kernels: bool) -> None:
         """Evaluate sampled tuples and show them to the algorithm.
@@ -106,3 +110,7 @@ class FilterProfiler:
             drops[rows, number] = True
         drops[kept, number] = False
         return kept
+
+
+def _share(rate: float | None) -> str:
+    return "?" if rate is None else f"{rate:.2f}"

@@ -7,19 +7,21 @@ reach the last places, and what is known of them changes with every profile.  Ba
 from __future__ import annotations
 
 from minidsms.streamon.content_routing.routes import FilterPlan, usual_order
-from minidsms.streamon.contracts import OrderingAlgorithm
+from minidsms.streamon.contracts import DetectsChanges, OrderingAlgorithm
 from minidsms.streamon.framework import Proposal
 
 LEAST_GAIN = 0.03
 
 
 class OrderReoptimizer:
-    """name: the algorithm's, as `SET filter_ordering` knows it."""
+    """name: the algorithm's, as `SET filter_ordering` knows it.  first: filters of the condition before these."""
 
-    def __init__(self, name: str, algorithm: OrderingAlgorithm) -> None:
+    def __init__(self, name: str, algorithm: OrderingAlgorithm, first: int = 0) -> None:
         self.name = name
         self.algorithm = algorithm
         self._current = algorithm.order
+        self._first = first
+        self._changes = 0
 
     def propose(self) -> Proposal[FilterPlan] | None:
         """The algorithm's order, if it is another and better than the present one."""
@@ -30,7 +32,16 @@ class OrderReoptimizer:
         gain = None if before is None or after is None or before <= 0 else 1 - after / before
         if gain is not None and gain < LEAST_GAIN:
             return None
-        return Proposal(order, f"{self.name}: another order costs less", gain)
+        return Proposal(order, f"{self.name}: another order costs less{self._after_change()}", gain)
+
+    def _after_change(self) -> str:
+        """What has changed since the last proposal, if anything was found."""
+        algorithm = self.algorithm
+        if not isinstance(algorithm, DetectsChanges) or algorithm.changes == self._changes:
+            return ""
+        self._changes = algorithm.changes
+        change = algorithm.last_change
+        return ", after a change" + ("" if change is None else f" of F{self._first + change.filter + 1}")
 
     def adopt(self, plan: FilterPlan) -> None:
         """Another order runs; of routes, that of tuples that are not told apart counts."""

@@ -3,7 +3,8 @@
 A profile costs per call as well as per tuple, so tuples are profiled in bulk: their share p of what passes adds up to a
 credit, which is spent on one chunk when it suffices. At first a whole profile window is taken; then, while profiles
 leave the order as it is, the share is halved, down to a trickle. What execution counts anyway, the drop rate at each
-place, tells a change at once: then a whole window is taken from the next chunk.
+place, tells a change at once: then a whole window is taken from the next chunk, or less where older profile tuples are
+discarded.
 Invariant: with a share that was given, it is kept to, whatever happens.
 Babu 2005, section 4.3.1 (drop-profiling probability) and 4.3.4 (run-time overhead).
 """
@@ -29,7 +30,7 @@ LEAST_PATIENCE, MOST_PATIENCE = 131_072, 2_097_152
 """Tuples for which a change is not looked at, after one that did not change the order."""
 BURST_SHARE = 4
 """A burst takes at most one in so many tuples of a chunk."""
-ENOUGH = 50_000
+ENOUGH = 4_096
 """Tuples over which drop rates are compared with earlier ones."""
 SURE = 5.0
 """Standard deviations by which two drop rates differ when something has changed ..."""
@@ -94,14 +95,17 @@ class SamplingSchedule:
                 self._deaf_for = self._patience
         self._is_burst = self._credit >= 1
 
-    def hurry(self) -> bool:
-        """The streams have changed: profile a window as soon as possible; whether that will be done. Changes that did
-        not matter to the order make deaf for a while.
+    def hurry(self, tuples: int | None = None, is_sure: bool = False) -> bool:
+        """The streams have changed: profile so many tuples, a window unless told, as soon as possible; whether that
+        will be done.
+
+        Changes that did not matter to the order make deaf for a while. is_sure: to all but this one, which was found in
+        the profile itself.
         """
-        if self._is_given or self._deaf_for > 0:
+        if self._is_given or (self._deaf_for > 0 and not is_sure):
             return False
         self._is_burst = True
-        self._credit = float(self._window)
+        self._credit = float(min(self._window, tuples or self._window))
         return True
 
 
@@ -112,6 +116,10 @@ class DropRates:
         self._order: Order | None = None
         self._reference: list[tuple[float, int]] | None = None
         self._counted = [0] * (places + 1)
+
+    def first(self, order: Order) -> float | None:
+        """The drop rate of the first filter in the time before; None while it is not known under this order."""
+        return None if self._reference is None or order is not self._order else self._reference[0][0]
 
     def have_changed(self, order: Order, reached: Sequence[int]) -> bool:
         """reached: (n + 1,) tuples that reached each place and the end since the order is what it is.

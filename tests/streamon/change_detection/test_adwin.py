@@ -149,7 +149,7 @@ def test_changes_are_those_of_river(case: Case) -> None:
     detector = Adwin(1, threshold=case.delta, every=case.every)
     found = []
     for t, hits in enumerate(hits_of(case)):
-        (since,) = detector.observe(np.array([hits]), np.array([case.of]), np.array([t]), t + 1).tolist()
+        ((since,),) = detector.observe(*(np.array([[x]]) for x in (hits, case.of, t)), np.array([t + 1])).tolist()
         if since >= 0:
             found.append((t, int(detector.widths[0])))
             assert t + 1 - since == detector.widths[0], "the changepoint is where the window begins"
@@ -160,6 +160,6 @@ def test_changes_are_those_of_river(case: Case) -> None:
 def test_a_window_of_many_items_is_a_few_buckets() -> None:
     detector = Adwin(1)
     for t in range(20_000):
-        detector.observe(np.array([t % 2]), np.array([2]), np.array([t]), t + 1)
+        detector.observe(np.array([[t % 2]]), np.array([[2]]), np.array([[t]]), np.array([t + 1]))
     assert detector.widths.tolist() == [20_000]
     assert int(detector._held.sum()) <= 6 * 15

@@ -13,6 +13,12 @@ OF = 20
 pytestmark = pytest.mark.parametrize("name", NAMES)
 
 
+def taken(made: ChangeDetectors, hits: np.ndarray, of: np.ndarray, since: np.ndarray, now: int) -> np.ndarray:
+    """One item of each stream."""
+    (told,) = made.observe(hits[None, :], of[None, :], since[None, :], np.array([now]))
+    return told
+
+
 class Feed:
     """Items of OF observations for every stream of some detectors."""
 
@@ -29,7 +35,7 @@ class Feed:
     def item(self, hits: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
         since = np.full(self.m, self.now)
         self.now += OF
-        return self.made.observe(hits, np.full(self.m, OF) if of is None else of, since, self.now)
+        return taken(self.made, hits, np.full(self.m, OF) if of is None else of, since, self.now)
 
 
 def test_a_large_change_is_told_soon_and_located(name: str) -> None:
@@ -83,11 +89,23 @@ def test_a_stream_without_an_item_stands_still(name: str) -> None:
         found = []
         for number, hit in enumerate(hits):
             if gaps and name != "martingale":  # Which draws a number for every call.
-                made.observe(np.array([OF]), np.array([0]), np.array([0]), 0)
-            found.append(made.observe(np.array([hit]), np.array([OF]), np.array([number]), number + 1)[0] >= 0)
+                taken(made, np.array([OF]), np.array([0]), np.array([0]), 0)
+            found.append(taken(made, np.array([hit]), np.array([OF]), np.array([number]), number + 1)[0] >= 0)
         return found
 
     assert told(gaps=True) == told(gaps=False)
+
+
+def test_items_may_come_one_by_one_or_all_at_once(name: str) -> None:
+    rng = np.random.default_rng(6)
+    hits = np.concatenate([rng.binomial(OF, share, (70, 3)) for share in (0.3, 0.8)]).astype(np.int64)
+    of = np.where(rng.random(hits.shape) < 0.9, OF, 0)
+    since = np.arange(len(hits))[:, None] * np.ones((1, 3), np.int64)
+    now = np.arange(1, len(hits) + 1)
+    one, other = detectors(name, 3), detectors(name, 3)
+    one_by_one = [one.observe(hits[t : t + 1], of[t : t + 1], since[t : t + 1], now[t : t + 1])[0] for t in range(140)]
+    at_once = other.observe(hits, of, since, now)
+    assert (np.array(one_by_one) == at_once).all() and (at_once >= 0).any()
 
 
 def test_nothing_is_told_before_there_is_feedback(name: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from minidsms.streamon.change_detection.beta_cusum import BetaCusum
+from minidsms.streamon.change_detection.contracts import NONE
 from minidsms.streamon.change_detection.cusum import Cusum
 from minidsms.streamon.change_detection.meta import critical_distance
 
@@ -18,15 +19,17 @@ def test_cusum_sums_the_log_likelihood_ratios_of_its_items() -> None:
     # Learned: p = 0.5. An item of 16 in 20 under 0.6 against 0.5 adds 16 ln 1.2 + 4 ln 0.8.
     step = 16 * math.log(1.2) + 4 * math.log(0.8)
     needed = math.ceil(8 / step)
-    told = [made.observe(np.array([x]), np.array([20]), np.array([20 * t]), 20 * t + 20)[0] for t, x in enumerate(feed)]
+    items = np.arange(len(feed))[:, None]
+    told = made.observe(np.array(feed)[:, None], np.full((7, 1), 20), 20 * items, 20 * items[:, 0] + 20)[:, 0].tolist()
     assert told.index(60) == 2 + needed, "the changepoint is the first item that was too large"
     assert [t for t in told if t >= 0] == [60]
 
 
 def test_cusum_needs_fewer_items_of_more_observations() -> None:
     made = Cusum(1, training=1)
-    made.observe(np.array([500]), np.array([1000]), np.array([0]), 1000)
-    assert made.observe(np.array([620]), np.array([1000]), np.array([1000]), 2000).tolist() == [1000]
+    hits, of = np.array([[500], [620]]), np.array([[1000], [1000]])
+    told = made.observe(hits, of, np.array([[0], [1000]]), np.array([1000, 2000]))
+    assert told.tolist() == [[NONE], [1000]]
 
 
 @pytest.mark.parametrize(("a", "b"), [(2.0, 5.0), (30.0, 10.0), (0.8, 0.9)])
@@ -34,8 +37,8 @@ def test_training_finds_the_parameters_of_a_beta_sample_within_their_confidence(
     streams, items, of = 200, 400, 1_000_000
     made = BetaCusum(streams, training=items, confidence=0.05)
     shares = np.random.default_rng(1).beta(a, b, (items, streams))
-    for t, row in enumerate(shares):
-        made.observe((row * of).astype(np.int64), np.full(streams, of), np.full(streams, t), t + 1)
+    since = np.zeros((items, streams), np.int64)
+    made.observe((shares * of).astype(np.int64), np.full_like(since, of), since, np.arange(items))
     found = made.parameters
     assert np.median(found[:, 0]) == pytest.approx(a, rel=0.05)
     assert np.median(found[:, 1]) == pytest.approx(b, rel=0.05)
@@ -46,8 +49,7 @@ def test_training_finds_the_parameters_of_a_beta_sample_within_their_confidence(
 
 def test_a_share_of_nothing_or_all_is_half_an_observation_away_from_it() -> None:
     made = BetaCusum(2, training=3)
-    for t in range(5):
-        made.observe(np.array([0, 20]), np.array([20, 20]), np.array([t, t]), t + 1)
+    made.observe(np.array([[0, 20]] * 5), np.full((5, 2), 20), np.zeros((5, 2), np.int64), np.arange(5))
     assert np.isfinite(made.parameters).all()
 
 

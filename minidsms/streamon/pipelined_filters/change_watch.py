@@ -1,0 +1,86 @@
+"""How one pipeline notices that its tuples have changed: by three looks, the cheapest first.
+
+    counts         what each filter drops at its place is counted anyway (`sampling.DropRates`)
+    look ahead     a few tuples of the chunk to come, by the filter that stands first (`look_ahead.py`)
+    detectors      of profile tuples, where `SET change_detection` names some (`streamon.change_detection`)
+
+Invariant: with `change_detection = off` nothing is noticed, and with a rate of profiling that was given there is no
+look ahead.
+"""
+
+from __future__ import annotations
+
+from minidsms.expressions.value import Frame
+from minidsms.streamon.content_routing.routes import Routes
+from minidsms.streamon.contracts import DetectsChanges, OrderingAlgorithm
+from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
+from minidsms.streamon.pipelined_filters.executor import FilterExecutor
+from minidsms.streamon.pipelined_filters.look_ahead import change_ahead
+from minidsms.streamon.pipelined_filters.sampling import DropRates
+
+FRESH = 256
+"""Tuples profiled after a change where older ones are discarded: so few tell which order is good now."""
+
+
+class ChangeWatch:
+    """algorithm: orders the filters, and may look for changes itself."""
+
+    def __init__(self, options: OrderingOptions, executor: FilterExecutor, algorithm: OrderingAlgorithm) -> None:
+        self._detection = options.detection
+        self._looks_ahead = self._detection.uses_counts and options.rate is None
+        self._executor = executor
+        self._detecting = algorithm if isinstance(algorithm, DetectsChanges) else None
+        self._drop_rates: tuple[DropRates, ...] = ()
+        self._told = 0
+        self._changes = 0
+        self._changed_at = 0
+
+    @property
+    def fresh(self) -> int | None:
+        """Tuples to profile after a change; None for a window of them, where older ones stay."""
+        return None if self._detecting is None else FRESH
+
+    def counts_have_changed(self) -> bool:
+        """Some order's filters drop more or less than they did."""
+        if not self._detection.uses_counts:
+            return False
+        executor = self._executor
+        if len(executor.parts) != len(self._drop_rates):
+            self._drop_rates = tuple(DropRates(len(executor.filters)) for _ in executor.parts)
+        parts = zip(self._drop_rates, executor.parts)
+        return any([rates.have_changed(part.order, part.reached) for rates, part in parts])
+
+    def change_ahead(self, frame: Frame, use_kernels: bool) -> int | None:
+        """The tuple of a chunk to come before which the first filter's drop rate changes; None where it does not."""
+        plan = self._executor.plan
+        if not self._looks_ahead or isinstance(plan, Routes) or not self._drop_rates:
+            return None
+        rate = self._drop_rates[0].first(plan)
+        return None if rate is None else change_ahead(self._executor.filters[plan[0]], frame, use_kernels, rate)
+
+    def detectors_have_told(self) -> bool:
+        """The profile tuples have told a change since this was last asked."""
+        if self._detecting is None or self._detecting.changes == self._told:
+            return False
+        self._note()
+        return True
+
+    def answered(self) -> None:
+        """What execution told is taken for a change: profile tuples are out of date."""
+        if self._detecting is not None:
+            self._detecting.notice()
+        self._note()
+
+    def _note(self) -> None:
+        self._told = 0 if self._detecting is None else self._detecting.changes
+        self._changes += 1
+        self._changed_at = self._executor.tuples
+
+    def describe(self, reordered: int) -> tuple[str, ...]:
+        """What EXPLAIN ANALYZE tells. reordered: how often the order changed."""
+        if not self._detection.uses_counts:
+            return ()
+        changes = f"{self._changes} change{'' if self._changes == 1 else 's'}"
+        last = f", last at {self._changed_at:,}" if self._changes else ""
+        times = f"{reordered} re-order{'' if reordered == 1 else 's'}"
+        return (f"watched by {self._detection.text}: {changes}{last}; {times}",)
