@@ -20,7 +20,7 @@ from minidsms.arguments import name_of, text_of
 from minidsms.behind import Behind
 from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
-from minidsms.cql.errors import ClosedError, Error
+from minidsms.cql.errors import ClosedError, Error, quoted
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
 from minidsms.engine import Engine, Group, InputProgress, Network
@@ -34,6 +34,7 @@ from minidsms.query import Change, Query
 from minidsms.reading import ReadsSources, SourceList
 from minidsms.registering import create_written, register_written
 from minidsms.results import ResultCodec
+from minidsms.safety import Safety
 from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
 from minidsms.settings import UNIT_NS, Settings
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
 
     from minidsms.sinks.sink import Sink
     from minidsms.sources.source import LiveSource, Source
+
+
+MOST_NAMES = 30
+"""Names that an error lists."""
 
 
 def connect(**options: Any) -> Connection:
@@ -77,6 +82,7 @@ class Connection(Archiving, ReadsSources):
         if clock is not None and not callable(clock):
             raise Error("clock is a function without arguments that gives the present tick")
         self.settings = Settings(**options)
+        self.safety = Safety(self.settings["safe"] == "on", self.settings["allowed_paths"])
         self.memory = MemoryAccount(self)
         self.behind = Behind()
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
@@ -160,6 +166,7 @@ class Connection(Archiving, ReadsSources):
         """
         from minidsms.spark.running import offload
 
+        self.safety.check_program("Spark")
         return offload(self, query, folder, at, until, by)
 
     def create_function(
@@ -451,6 +458,8 @@ class Connection(Archiving, ReadsSources):
         """Change a setting; takes effect at once."""
         self.settings.set(name, value)
         self.templates.forget()
+        if self.settings["safe"] == "on":
+            self.safety.switch_on()
         self._engine.batch_size = self.settings["batch_size"]
         if name.lower() in ("scheduler", "chain_latency_bound", "quantum"):
             self._engine.scheduler = self._scheduler()
@@ -566,8 +575,9 @@ class Connection(Archiving, ReadsSources):
         if name.lower() in self.system_streams.definitions():
             return Error(f"{name} is written by the engine; declare a stream of your own to push into")
         known = [i.definition.name for i in self.inputs]
-        there = f"there are: {', '.join(known)}" if known else "none has been created"
-        return Error(f'no stream or relation "{name}"; {there}')
+        more = ", .." if len(known) > MOST_NAMES else ""
+        there = f"there are: {', '.join(known[:MOST_NAMES])}{more}" if known else "none has been created"
+        return Error(f"no stream or relation {quoted(name)}; {there}")
 
     def abandon(self) -> None:
         """In a child of fork(): the connection is its parent's. Here it is closed, and nothing of it touched."""

@@ -53,6 +53,12 @@ def open_into(statement: syntax.CreateQuery, text: str) -> Sink | None:
         raise _placed(error, text, statement.span, statement.options) from None
 
 
+def placed_at(error: Error, text: str, statement: syntax.Statement) -> CqlError:
+    """The error at the clause of a statement that names where its rows come from, or at the statement."""
+    source = getattr(statement, "source", None)
+    return _placed(error, text, statement.span if source is None else source.span, ())
+
+
 def _placed(error: Error, text: str, span: tuple[int, int], options: tuple[syntax.Option, ...]) -> CqlError:
     """The error at its option, or at the clause."""
     from minidsms.sources.options import OptionError

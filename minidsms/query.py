@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -200,6 +201,8 @@ class Query:
         from minidsms.sinks.function_sink import FunctionSink
 
         self._check()
+        if not callable(target):
+            self._connection.safety.check_place(os.fspath(target))
         sink = FunctionSink(target) if callable(target) else open_sink(target, format, options)
         self._connection.add_sink(self, sink)
         return sink

@@ -5,6 +5,7 @@ Invariant: the engine's lock is held while a block is pushed, never while a live
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -143,11 +144,13 @@ class ReadsSources:
         as FORMAT and WITH (..). Error where it cannot be opened.
         """
         db = _connection(self)
-        from minidsms.sources.frames import open_anything
+        from minidsms.sources.frames import is_generator, open_anything
 
         with db.lock:
             db._check()
             target = db.stream_input(name)
+            if isinstance(source, str | os.PathLike) and not is_generator(source):
+                db.safety.check_place(os.fspath(source))
             opened = open_anything(source, format, target, options)
             db.reading.add(opened, target)
             return opened

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.errors import CqlError, Error, quoted
 from minidsms.cql.times import duration_ticks
+from minidsms.safety import STANDARD
 
 UNIT_NS = {
     "ns": 1,
@@ -29,7 +31,7 @@ class Setting:
     """default: the value it has unset.  check: returns the value in its proper form or raises ValueError with the
     reason.
 
-    live: it may change while queries run.
+    live: it may change while queries run.  guards: it bounds what a query may take; it is fixed in safe mode.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Setting:
     check: Callable[[Any], Any]
     meaning: str
     live: bool = True
+    guards: bool = False
 
 
 def _one_of(*words: str) -> Callable[[Any], str]:
@@ -149,6 +152,18 @@ def _interval(value: Any) -> Any:
     raise ValueError("give a number of ticks, or a text such as '500 MILLISECONDS'")
 
 
+def _folders(value: Any) -> tuple[str, ...]:
+    """Where they are now: a later change of the working directory moves none of them."""
+    given = (value,) if isinstance(value, str | os.PathLike) else value
+    try:
+        folders = tuple(os.fspath(folder) for folder in given)
+    except TypeError:
+        raise ValueError("give a list of folders") from None
+    if not all(isinstance(folder, str) and folder.strip() and "\0" not in folder for folder in folders):
+        raise ValueError("give a list of folders, none of them empty")
+    return tuple(f if f == STANDARD else os.path.realpath(os.path.expanduser(f)) for f in folders)
+
+
 def _join_plan(value: Any) -> str:
     from minidsms.plan.written_join_plan import checked_plan
 
@@ -176,7 +191,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
         Setting("queue_bytes", 2**28, _optional_bytes, "bound of a queue between operators, in bytes"),
-        Setting("memory_limit", None, _optional_bytes, "bytes that may be held before a push is refused or sheds"),
+        Setting(
+            "memory_limit",
+            None,
+            _optional_bytes,
+            "bytes that may be held before a push is refused or sheds",
+            guards=True,
+        ),
         Setting(
             "load_shedding",
             "none",
@@ -245,6 +266,10 @@ SETTINGS: dict[str, Setting] = {
         Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),
         Setting("archive_interval", "10 SECONDS", _interval, "longest wait of an element to be archived", live=False),
         Setting("backfill", "local", _one_of("local", "spark"), "what computes the past of CREATE QUERY .. BACKFILL"),
+        Setting("safe", "off", _switch, "no file outside allowed_paths, no socket, no other program; for good"),
+        Setting(
+            "allowed_paths", (), _folders, "folders that safe mode allows files in; '-': standard streams", live=False
+        ),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }
@@ -265,9 +290,19 @@ class Settings:
         """Change one; Error with the choices where the name or the value is wrong."""
         key = name.lower()
         value = checked(name, value)
+        if not starting and self.values["safe"] == "on":
+            if key == "safe" and value == "off":
+                raise Error("safe mode cannot be switched off")
+            if SETTINGS[key].guards:
+                raise Error(f'safe mode: "{key}" is fixed; set it before safe mode is on')
         if not SETTINGS[key].live and not starting:
             raise Error(f'"{key}" is fixed when the connection is made: minidsms.connect({key}=..)')
         self.values[key] = value
+
+
+def _short(value: Any) -> str:
+    written = repr(value)
+    return written if len(written) <= 100 else f"{written[:97]}..."
 
 
 def checked(name: str, value: Any) -> Any:
@@ -277,10 +312,10 @@ def checked(name: str, value: Any) -> Any:
     if setting is None:
         near = difflib.get_close_matches(key, SETTINGS, 1)
         hint = f'; did you mean "{near[0]}"?' if near else f"; there are: {', '.join(SETTINGS)}"
-        raise Error(f'unknown setting "{name}"{hint}')
+        raise Error(f"unknown setting {quoted(name)}{hint}")
     try:
         return setting.check(value)
     except ValueError as error:
-        reason = f'{value!r} is no value for "{key}": {error}'
+        reason = f'{_short(value)} is no value for "{key}": {error}'
         span = getattr(error, "span", None)
         raise (Error(reason) if span is None else CqlError(reason, str(value).strip(), span)) from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minidsms.altering import alter_query, alter_stream
-from minidsms.connectors import open_declared, open_into, show_sinks, show_sources
+from minidsms.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
@@ -69,6 +69,10 @@ def execute(db: Connection, text: str) -> Any:
 
 def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
     """Carry out one statement of a text."""
+    try:
+        db.safety.check_statement(statement)
+    except Error as error:
+        raise placed_at(error, text, statement) from None
     match statement:
         case syntax.QueryStatement():
             return register(db, statement.query, text, None)
@@ -260,6 +264,8 @@ def _register(
     if backfill is not None:
         from minidsms.archive.backfill import Backfill
 
+        if db.settings["backfill"] != "local":
+            db.safety.check_program("Spark")
         past = Backfill(db, backfill, bound.streams, bound.relations, db.settings["backfill"])
         inputs, with_history, start = past.inputs, True, MIN_INSTANT
     group = db.groups.for_plan(logical.root, inputs, frontier, with_history)

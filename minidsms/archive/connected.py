@@ -51,6 +51,8 @@ class Archiving:
                 self.stop_archiving(target)
             elif not folder.strip():
                 raise Error("ARCHIVE names no folder")
+            elif not db.safety.allows(folder):
+                db.safety.check_path(folder)
             elif target.recorder is not None:
                 raise Error(f"{name} is archived already, in {target.recorder.archive.folder!r}")
             else:
@@ -92,6 +94,9 @@ class Archiving:
         db = cast("Connection", self)
         with db.lock:
             db._check()
+            db.safety.check_path(os.fspath(folder))
+            if engine != "local":
+                db.safety.check_program("Spark")
             ends = [None if ts is None else db._instant("replay", ts) for ts in (from_, to)]
         if speed is not None and not speed > 0:
             raise Error("speed is a number above 0: how many times faster than real time")

@@ -22,7 +22,7 @@ from minidsms.archive.demand import Demand, demand
 from minidsms.archive.format import Archive, archives_in
 from minidsms.archive.progress import read_progress
 from minidsms.archive.replay_source import ReplaySource, Span, Tables, local_tables
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, quoted
 from minidsms.elements import MAX_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
@@ -258,7 +258,7 @@ def _tables(engine: str) -> Tables:
         from minidsms.spark.reading import spark_tables
 
         return spark_tables
-    raise Error(f'no replay engine "{engine}"; there are: local, spark')
+    raise Error(f"no replay engine {quoted(engine)}; there are: local, spark")
 
 
 def _pairs(
@@ -271,7 +271,7 @@ def _pairs(
     for name in chosen:
         if name not in archives:
             there = ", ".join(a.metadata.name for a in archives.values()) or "none"
-            raise Error(f'{folder!r} has no archive "{name}"; there are: {there}')
+            raise Error(f"{folder!r} has no archive {quoted(name)}; there are: {there}")
         if name not in declared:
             raise Error(
                 f'no stream or relation "{name}" has been declared\nhelp: its archive has '

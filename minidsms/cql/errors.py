@@ -5,9 +5,15 @@
 
 from __future__ import annotations
 
+MOST_SHOWN = 1200
+"""Characters of one part of an error; what is longer is cut in the middle."""
+
 
 class Error(Exception):
-    """The root of all errors of minidsms."""
+    """The root of all errors of minidsms. Its text holds no control characters, and is never long."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(_printable(str(message)))
 
 
 class CqlError(Error):
@@ -41,18 +47,41 @@ class CqlError(Error):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        parts = [f"error: {_printable(self.reason)}"]
+        parts = [f"error: {_printable(self.reason, MOST_SHOWN // 2)}"]
         if self.caret:
             parts.append(self.caret)
         elif self.note:
             parts.append(f"  {_printable(self.note)}")
         if self.hint:
-            parts.append(f"help: {_printable(self.hint)}")
+            parts.append(f"help: {_printable(self.hint, MOST_SHOWN // 2)}")
         return "\n".join(parts)
 
 
-def _printable(text: str) -> str:
-    """Text with control characters written out: a query's text is data and must not drive a terminal."""
+def quoted(name: object, most: int = 60) -> str:
+    """A name in quotes, as an error shows one: on one line, printable and short, whatever it is.
+
+    >>> quoted("speed"), quoted("a\\nb"), quoted("x" * 70, 10)
+    ('"speed"', '"a\\\\nb"', '"xxxxxxxxxx.."')
+    """
+    text = name if isinstance(name, str) else str(name)
+    written = _printable(text[: most + 1]).replace("\n", "\\n")
+    return f'"{written}"' if len(text) <= most else f'"{written[:most]}.."'
+
+
+def shown(path: str, most: int = 200) -> str:
+    """A path as Python writes it, cut where it is long."""
+    written = repr(path)
+    return written if len(written) <= most else f"{written[:most]}..'"
+
+
+def _printable(text: str, most: int = MOST_SHOWN) -> str:
+    """Text with control characters written out, cut where it is long: a query's text is data and must not drive a
+    terminal.
+    """
+    if len(text) > most:
+        text = f"{text[: most - most // 4]} .. {text[4 - most // 4 :]}"
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c == "\n" else " " if c == "\t" else f"\\x{ord(c):02x}" for c in text)
 
 

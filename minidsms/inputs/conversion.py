@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from minidsms.cql.errors import DataError, Error
+from minidsms.cql.errors import DataError, Error, quoted
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Int64Array, Schema, Type
 from minidsms.inputs.arrays import ColumnReader
@@ -163,11 +163,10 @@ class Converter:
             if position is None:
                 near = difflib.get_close_matches(str(name).lower(), self._positions, 1)
                 hint = f'did you mean "{self.schema[self._positions[near[0]]].name}"?' if near else self._has()
-                raise self.error(f"{where}unknown column {_quoted(name)}", hint)
+                raise self.error(f"{where}unknown column {quoted(name) if isinstance(name, str) else show(name)}", hint)
             if position in seen:
-                raise self.error(
-                    f'{where}column "{self.schema[position].name}" is given twice: {seen[position]}, {name}'
-                )
+                twice = f"{quoted(seen[position])}, {quoted(name)}"
+                raise self.error(f'{where}column "{self.schema[position].name}" is given twice: {twice}')
             seen[position] = name
             found[position] = part
         for position, field in enumerate(self.schema):
@@ -271,7 +270,3 @@ def _is_scalar(value: Any) -> bool:
     if isinstance(value, np.generic):
         return True
     return not hasattr(value, "__len__") and not hasattr(value, "__iter__") and not hasattr(value, "__arrow_c_array__")
-
-
-def _quoted(name: Any) -> str:
-    return f'"{name[:60]}"' if isinstance(name, str) and name.isprintable() else show(name)

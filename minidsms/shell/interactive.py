@@ -34,7 +34,7 @@ from minidsms.shell.styles import Styles, wants_colour
 from minidsms.shell.typing_aids import Aids
 
 if TYPE_CHECKING:
-    from minidsms.shell.safety import Safety
+    from minidsms.safety import Safety
     from minidsms.shell.session import Session
     from minidsms.shell.worker import Worker
 
@@ -78,7 +78,7 @@ class InteractiveShell:
         self._load_failure: BaseException | None = None
         self._loading: threading.Thread | None = None
         self._stopping: list[object] = []
-        self._aids = Aids(lambda: self.session, safety)
+        self._aids = Aids(lambda: self.session)
         self._prompt = self._make_prompt()
 
     def _make_prompt(self) -> PromptSession[str]:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.cql import syntax
     from minidsms.query import Query
+    from minidsms.safety import Safety
     from minidsms.shell.configuration import Configuration
     from minidsms.shell.feed import Feed
     from minidsms.shell.plan_drawing import PlanDrawing
-    from minidsms.shell.safety import Safety
     from minidsms.sinks.sink import Sink
 
 
@@ -55,7 +55,6 @@ class Session:
         self.screen = screen
         self.results = Results(screen)
         self.configuration = configuration
-        self.safety = safety
         self.is_interactive = is_interactive
         self.clock = clock
         self.mode: ModeSpec = configuration.mode
@@ -66,12 +65,14 @@ class Session:
         self.on_step: Callable[[Feed], object] = lambda feed: None
         self._sinks: list[tuple[str, Sink]] = []
         self._reading: list[str] = []
-        self._begin()
+        self._begin(safety)
 
-    def _begin(self) -> None:
+    def _begin(self, safety: Safety) -> None:
         from minidsms.connection import connect
+        from minidsms.safety import STANDARD
 
-        self.db: Connection = connect(**self.configuration.settings)
+        allowed = (*safety.folders, STANDARD)
+        self.db: Connection = connect(safe=safety.is_safe, allowed_paths=allowed, **self.configuration.settings)
         self.instants = Instants(self.db)
         self.log = StatementLog()
         self.watches = Watches(self.db, self.results, one_by_one=not self.is_interactive)
@@ -81,7 +82,12 @@ class Session:
         self.stop_feeds()
         self.plan_shown = None
         self.db.close()
-        self._begin()
+        self._begin(self.db.safety)
+
+    @property
+    def safety(self) -> Safety:
+        """What may be touched: the connection's."""
+        return self.db.safety
 
     def close(self) -> None:
         """End everything; files that queries write stand in their places afterwards."""
@@ -147,7 +153,6 @@ class Session:
         from minidsms.cql.parser import parse
 
         for statement in parse(cql):
-            self.safety.check_statement(statement)
             start, end = statement.span
             with self.db.lock:
                 warned = len(self.db.warnings)

@@ -13,16 +13,14 @@ from prompt_toolkit.lexers import Lexer
 from minidsms.shell.splitting import Input, split
 
 if TYPE_CHECKING:
-    from minidsms.shell.safety import Safety
     from minidsms.shell.session import Session
 
 
 class Aids(Completer, Lexer):
     """See the module. session: gives the session, or None while it is being loaded."""
 
-    def __init__(self, session: Callable[[], Session | None], safety: Safety) -> None:
+    def __init__(self, session: Callable[[], Session | None]) -> None:
         self._session = session
-        self._safety = safety
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """What may stand at the cursor."""
@@ -33,15 +31,16 @@ class Aids(Completer, Lexer):
         from minidsms.shell.completion import complete
         from minidsms.shell.names import Names
 
+        allows = session.safety.allows
         before = document.text_before_cursor
         names = Names(session)
         begun = _begun(before)
         if begun is not None and begun.is_command:
-            found = complete_command(before[begun.start :], names, self._safety.allows)
+            found = complete_command(before[begun.start :], names, allows)
         else:
             start = len(before) if begun is None else begun.start
             after = document.text_after_cursor.split(";")[0]
-            found = complete(before[start:], after, names, self._safety.allows, complete_event.completion_requested)
+            found = complete(before[start:], after, names, allows, complete_event.completion_requested)
         for candidate in found:
             yield Completion(
                 candidate.text,

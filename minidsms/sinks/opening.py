@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
 from minidsms.results import ResultCodec
 from minidsms.sinks.lines import LineFormat, LineSink
@@ -40,7 +40,7 @@ def open_sink(path: str, format: str | None = None, options: Mapping[str, Any] |
     path = os.fspath(path)
     chosen = None if format is None else format.lower()
     if chosen is not None and chosen not in FORMATS:
-        raise Error(f'unknown format "{format}"\nhelp: formats are {", ".join(FORMATS)}')
+        raise Error(f"unknown format {quoted(format)}\nhelp: formats are {', '.join(FORMATS)}")
     given = Options(options or {}, "this sink")
     sink = _open(path, chosen, given)
     given.done()
@@ -57,7 +57,9 @@ def _open(path: str, format: str | None, options: Options) -> Sink:
         return LineSink(path, line_format(_lines_only(path, format or "csv")), StandardOutput)
     chosen = format or _BY_SUFFIX.get(os.path.splitext(path.lower())[1])
     if chosen is None:
-        raise Error(f"{path!r}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow")
+        raise Error(
+            f"{shown(path)}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow"
+        )
     if options.flag("append"):
         from minidsms.sinks.append_output import AppendOutput, is_empty
 
@@ -86,7 +88,7 @@ def _open_address(path: str, scheme: str, format: str, options: Options) -> Sink
 
     if scheme not in ("tcp", "tcp-listen"):
         there = "there are tcp://, tcp-listen://, kafka:// and the paths of files"
-        raise Error(f'there is no sink "{scheme}://"\nhelp: {there}')
+        raise Error(f"there is no sink {quoted(scheme + '://')}\nhelp: {there}")
     header = format == "csv" and options.flag("header")
     address = tcp_address(path, options.flag("allow_remote"))
     if address.listens:
@@ -109,7 +111,7 @@ def _open_kafka(path: str, format: str, options: Options) -> Sink:
 
 def _lines_only(path: str, format: str) -> str:
     if format in ("parquet", "arrow"):
-        raise Error(f"{path!r} takes lines, and {format} is none\nhelp: write FORMAT csv or FORMAT json")
+        raise Error(f"{shown(path)} takes lines, and {format} is none\nhelp: write FORMAT csv or FORMAT json")
     return format
 
 

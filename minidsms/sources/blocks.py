@@ -17,7 +17,7 @@ from typing import IO, cast
 
 import numpy as np
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, shown
 
 BLOCK_BYTES = 4 << 20
 RECORD_BYTES = 1 << 20
@@ -68,12 +68,12 @@ def open_file(path: str) -> tuple[IO[bytes], IO[bytes], int]:
 def cannot_read(path: str, error: Exception) -> Error:
     """The error for a file that cannot be opened or read."""
     if isinstance(error, FileNotFoundError):
-        return Error(f"no file '{path}'\nhelp: relative paths start at {os.getcwd()}")
+        return Error(f"no file {shown(path)}\nhelp: relative paths start at {os.getcwd()}")
     if isinstance(error, IsADirectoryError):
-        return Error(f"'{path}' is a folder\nhelp: name a file in it")
+        return Error(f"{shown(path)} is a folder\nhelp: name a file in it")
     if isinstance(error, PermissionError):
-        return Error(f"'{path}' may not be read\nhelp: check its permissions")
-    return Error(f"cannot read '{path}': {str(error)[:200]}")
+        return Error(f"{shown(path)} may not be read\nhelp: check its permissions")
+    return Error(f"cannot read {shown(path)}: {str(error)[:200]}")
 
 
 class BlockReader:

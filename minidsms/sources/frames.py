@@ -84,6 +84,11 @@ class FrameSource:
             raise Error(f"{self.path} cannot be read as a table: {raised(error)}") from error
 
 
+def is_generator(source: Any) -> bool:
+    """An address of a generator, which is part of the engine."""
+    return isinstance(source, str) and source.lower().startswith(_GENERATOR)
+
+
 def is_frame(data: Any) -> bool:
     """A table: of pyarrow, polars, pandas, or a dict of columns."""
     return isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__")
@@ -104,7 +109,7 @@ def open_anything(
 ) -> Source | LiveSource:
     """The source that `Connection.feed` was given."""
     relation = isinstance(target, RelationInput)
-    if isinstance(source, str) and source.lower().startswith(_GENERATOR):
+    if is_generator(source):
         return _generator(source, format, target, options)
     if isinstance(source, str | os.PathLike):
         return open_source(os.fspath(source), format, target.schema, relation, options)

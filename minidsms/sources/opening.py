@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minidsms.cql.catalog import SourceDef
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
 from minidsms.sources.blocks import cannot_read, open_file
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
@@ -54,7 +54,7 @@ def open_source(
     path = os.fspath(path)
     chosen = format.lower() if format is not None else None
     if chosen is not None and chosen not in FORMATS:
-        raise Error(f'unknown format "{format}"\nhelp: formats are {", ".join(FORMATS)}')
+        raise Error(f"unknown format {quoted(format)}\nhelp: formats are {', '.join(FORMATS)}")
     given = Options(options or {}, "this source")
     source = _open(path, chosen, schema, relation, given)
     try:
@@ -126,7 +126,7 @@ def _open_address(
 
     if scheme not in ("tcp", "tcp-listen"):
         there = "there are tcp://, tcp-listen://, kafka:// and the paths of files"
-        raise Error(f'there is no source "{scheme}://"\nhelp: {there}')
+        raise Error(f"there is no source {quoted(scheme + '://')}\nhelp: {there}")
     chosen = _line_format(format, "json", path)
     header = chosen == "csv" and options.flag("header")
     address = tcp_address(path, options.flag("allow_remote"))
@@ -171,7 +171,9 @@ def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, op
 def _line_format(format: str | None, otherwise: str, path: str) -> str:
     chosen = format or otherwise
     if chosen not in LINE_FORMATS or path.lower().endswith(".gz"):
-        raise Error(f"{path}: what grows or comes in lines is csv or json\nhelp: write FORMAT csv or FORMAT json")
+        raise Error(
+            f"{shown(path)}: what grows or comes in lines is csv or json\nhelp: write FORMAT csv or FORMAT json"
+        )
     return chosen
 
 
@@ -218,4 +220,4 @@ def _by_content(path: str, start: bytes) -> str:
             return "csv"
     except (UnicodeDecodeError, csv.Error):
         pass
-    raise Error(f"{path}: the format cannot be told\nhelp: write FORMAT csv, json, parquet or arrow")
+    raise Error(f"{shown(path)}: the format cannot be told\nhelp: write FORMAT csv, json, parquet or arrow")

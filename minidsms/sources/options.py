@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, quoted
 
 
 class OptionError(Error):
@@ -113,5 +113,5 @@ class Options:
                 near = difflib.get_close_matches(name, self._known, 1)
                 there = f"there are: {', '.join(self._known)}" if self._known else f"{self.what} takes none"
                 raise OptionError(
-                    name, f'{self.what} has no option "{name}"', f'did you mean "{near[0]}"?' if near else there
+                    name, f"{self.what} has no option {quoted(name)}", f'did you mean "{near[0]}"?' if near else there
                 )

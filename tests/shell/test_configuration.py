@@ -11,10 +11,10 @@ import pytest
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import Error
+from minidsms.safety import Safety
 from minidsms.shell.configuration import EXAMPLE, Configuration, load_configuration
 from minidsms.shell.main import main
 from minidsms.shell.modes.mode import ModeSpec
-from minidsms.shell.safety import Safety
 from tests.shell.sessions import session_of
 
 

@@ -1,8 +1,8 @@
-"""Safe mode: no file outside the folders allowed, nothing from outside but files, no code of the user's.
+"""Safe mode: no file outside the folders allowed, nothing from outside but files, no other program.
 
-Invariant: what a statement or command wants to touch is checked here before it is done, by where it really is (links
-followed); a clause that names a place and is not known here is refused. Safe mode is set when the shell starts; there
-is no way to leave it.
+A connection has one `Safety`, which the shell asks, too. Invariant: what a statement, a call or a command wants to
+touch is checked here before it is done, by where it really is (links followed); a clause that names a place and is not
+known here is refused. There is no way to leave safe mode, nor to allow more once it is on.  docs/security.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, shown
 
 if TYPE_CHECKING:
     from minidsms.cql import syntax
@@ -38,14 +38,24 @@ _KNOWN = frozenset(
 _NO_PLACES = frozenset({"name", "format", "kind", "action", "setting", "value", "what", "target"})
 """Clauses that name no place; every other text of a statement does, until it stands here."""
 _STANDARD = ("-", "stdin", "stdin:", "stdout", "stdout:")
+STANDARD = "-"
+"""Among the folders allowed: the standard input and output."""
+
+
+_ALLOWING = "minidsms.connect(safe=True, allowed_paths=[FOLDER]), minidsms --safe --allow FOLDER"
 
 
 class Safety:
-    """What may be touched. folders: where files may be, in safe mode."""
+    """What may be touched. folders: where files may be, in safe mode; "-" among them allows the standard streams."""
 
     def __init__(self, is_safe: bool, folders: Sequence[str] = ()) -> None:
         self._is_safe = is_safe
-        self._folders = tuple(os.path.realpath(os.path.expanduser(folder)) for folder in folders)
+        self._is_standard_allowed = STANDARD in folders
+        self._folders = tuple(os.path.realpath(os.path.expanduser(f)) for f in folders if f != STANDARD)
+
+    def switch_on(self) -> None:
+        """From now on, for good."""
+        self._is_safe = True
 
     @property
     def is_safe(self) -> bool:
@@ -71,15 +81,23 @@ class Safety:
         if self.allows(path):
             return
         allowed = f"allowed are files in {', '.join(self._folders)}" if self._folders else "no folder is allowed"
-        raise Error(f"safe mode: {path!r} may not be touched; {allowed}\nhelp: minidsms --safe --allow FOLDER")
+        raise Error(f"safe mode: {shown(path)} may not be touched; {allowed}\nhelp: {_ALLOWING}")
 
     def check_place(self, place: str) -> None:
         """Error where a source or sink there is no file that may be touched: a socket, a broker, a wrong folder."""
-        if not self._is_safe or place.lower() in _STANDARD:
+        if not self._is_safe:
             return
-        if "://" in place or place.lower().startswith(_SCHEMES):
-            raise Error(f"safe mode: {place!r} is no file, and only files may be touched")
+        is_standard = place.lower() in _STANDARD
+        if is_standard and self._is_standard_allowed:
+            return
+        if is_standard or "://" in place or place.lower().startswith(_SCHEMES):
+            raise Error(f"safe mode: {shown(place)} is no file, and only files may be touched")
         self.check_path(place)
+
+    def check_program(self, name: str) -> None:
+        """Error where another program would be started, or spoken with."""
+        if self._is_safe:
+            raise Error(f"safe mode: {name} is another program, and none may be started")
 
     def check_statement(self, statement: syntax.Statement) -> None:
         """Error where a statement touches what may not be touched."""
@@ -89,6 +107,8 @@ class Safety:
 
         if type(statement).__name__ not in _KNOWN:
             raise Error("safe mode: it is not known what this statement touches")
+        if isinstance(statement, syntax.Explain) and statement.format == "spark":
+            self.check_program("Spark")
         for f in fields(statement):
             value = getattr(statement, f.name)
             if isinstance(value, syntax.Source):
