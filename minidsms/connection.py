@@ -91,6 +91,7 @@ class Connection(Archiving, ReadsSources):
         self.dictionary = TextDictionary()
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
         self.templates = Templates(self.catalog)
+        self.catalog.limits = self.settings.limits
         self.queries: dict[str, Query] = {}
         self.outward: dict[str, Query] = {}
         """The queries that have callbacks or a sink, or had."""
@@ -464,6 +465,7 @@ class Connection(Archiving, ReadsSources):
         if name.lower() in ("scheduler", "chain_latency_bound", "quantum"):
             self._engine.scheduler = self._scheduler()
         self.catalog.rstream_ticks = self.settings["rstream"] == "ticks"
+        self.catalog.limits = self.settings.limits
         for query in self.queries.values():
             query.apply_settings()
         self.admission.look()

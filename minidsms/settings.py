@@ -270,6 +270,8 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "allowed_paths", (), _folders, "folders that safe mode allows files in; '-': standard streams", live=False
         ),
+        Setting("input_limit", 256, _optional_count, "streams, relations and views that a query may name"),
+        Setting("literal_limit", None, _optional_count, "constants that a query may have"),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }
@@ -285,6 +287,11 @@ class Settings:
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
+
+    @property
+    def limits(self) -> dict[str, int | None]:
+        """How much of what a query may have (`Catalog.limits`)."""
+        return {"inputs": self.values["input_limit"], "literals": self.values["literal_limit"]}
 
     def set(self, name: str, value: Any, starting: bool = False) -> None:
         """Change one; Error with the choices where the name or the value is wrong."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -63,8 +64,19 @@ def execute(db: Connection, text: str) -> Any:
     """Carry out every statement of the text; the last one's result."""
     result: Any = None
     for statement in parse(text):
-        result = carry_out(db, statement, text)
+        with _deep_enough(text):
+            result = carry_out(db, statement, text)
     return result
+
+
+@contextlib.contextmanager
+def _deep_enough(text: str) -> Iterator[None]:
+    """Rules and printers recurse over a plan; one that is deeper than Python's stack is refused."""
+    try:
+        yield
+    except RecursionError:
+        hint = "join fewer inputs, or let a first query write what a second one reads"
+        raise CqlError("the query nests too deeply to be planned", text, hint=hint) from None
 
 
 def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
@@ -206,7 +218,8 @@ def _no_such(
 
 def register_text(db: Connection, cql: str, name: str | None) -> Query:
     """Register the one query of a text."""
-    return register(db, parse_query(cql), cql, name)
+    with _deep_enough(cql):
+        return register(db, parse_query(cql), cql, name)
 
 
 def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Query:

@@ -129,6 +129,8 @@ def implied(expr: Expr) -> Condition | None:
         case bound.Call(function="is null", args=(bound.ColumnRef() as column,)):
             return IsNull(column.index, False)
         case bound.Call(function="in", args=(bound.ColumnRef() as column, *values)):
+            if len(values) == 1 and isinstance(values[0], bound.LiteralList):
+                values = [bound.Literal(values[0].type, value) for value in values[0].values[: _MOST_VALUES + 1]]
             if len(values) > _MOST_VALUES:
                 return None
             each = [_comparison(column, "=", value) for value in values]

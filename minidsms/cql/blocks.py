@@ -63,6 +63,7 @@ class BlockBinder:
             node = bound.Filter(node.schema, node, condition)
         groups = self._groups(select, scope)
         outputs, items = self._outputs(select, scope, groups)
+        self.session.check_width(len(outputs), select.span)
         having = None
         if select.having is not None:
             having = self._binder(scope, "HAVING", groups=groups).condition(select.having)

@@ -29,6 +29,7 @@ from minidsms.cql.scalar import Exists as Exists
 from minidsms.cql.scalar import Expr as Expr
 from minidsms.cql.scalar import InQuery as InQuery
 from minidsms.cql.scalar import Literal as Literal
+from minidsms.cql.scalar import LiteralList as LiteralList
 from minidsms.cql.scalar import OuterRef as OuterRef
 from minidsms.cql.scalar import Quantified as Quantified
 from minidsms.cql.scalar import ScalarQuery as ScalarQuery

@@ -92,7 +92,7 @@ class Catalog:
     """The declarations of one connection. Keys are lower-case names; streams, relations and views share one name space.
 
     tick_ns: nanoseconds in one tick.  rstream_ticks: `SET rstream = 'ticks'`.  bag_set_operations: UNION and EXCEPT
-    keep duplicates (STREAM scripts).
+    keep duplicates (STREAM scripts).  limits: how many "inputs" and "literals" a query may have.
     """
 
     tick_ns: int = 1_000_000
@@ -103,6 +103,7 @@ class Catalog:
     aggregates: dict[str, AggregateDef] = field(default_factory=dict)
     rstream_ticks: bool = False
     bag_set_operations: bool = False
+    limits: dict[str, int | None] = field(default_factory=dict)
 
     def kind_of(self, name: str) -> str | None:
         """ "stream", "relation", "view", or None where nothing bears the name."""

@@ -20,6 +20,8 @@ def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
     """The expression as the type, where the implicit conversions reach it; a bare NULL becomes any type."""
     if expr.type is target:
         return expr
+    if isinstance(expr, bound.LiteralList):
+        return _coerce_list(session, expr, target)
     if isinstance(expr, bound.Literal):
         if expr.value is None:
             return replace(expr, type=target)
@@ -34,7 +36,24 @@ def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
                 raise session.error(str(problem), expr.span, "", "write it as '2024-05-01 12:30:00'") from None
     if common_type((expr.type, target)) is target:
         return bound.Cast(target, expr, span=expr.span)
-    raise session.error(
+    raise _cannot_stand(session, expr, target)
+
+
+def _coerce_list(session: Session, expr: bound.LiteralList, target: Type) -> bound.Expr:
+    """As `coerce`, for all literals of a list."""
+    if expr.type is Type.INTEGER and target is Type.FLOAT:
+        return replace(expr, type=target, values=tuple(map(float, expr.values)))
+    if expr.type is Type.INTEGER and target in (Type.TIMESTAMP, Type.INTERVAL):
+        return replace(expr, type=target)
+    if expr.type is Type.TEXT and target is Type.TIMESTAMP:
+        one = bound.Literal(Type.TEXT, None, span=expr.span)
+        ticks = (coerce(session, replace(one, value=v), target) for v in expr.values)
+        return replace(expr, type=target, values=tuple(t.value for t in ticks if isinstance(t, bound.Literal)))  # type: ignore[misc]
+    raise _cannot_stand(session, expr, target)
+
+
+def _cannot_stand(session: Session, expr: bound.Expr, target: Type) -> CqlError:
+    return session.error(
         f"{expr.type} cannot stand where {target} is wanted",
         expr.span,
         f"this is {expr.type}",
@@ -47,7 +66,10 @@ def read_times(session: Session, exprs: Sequence[bound.Expr]) -> list[bound.Expr
     if not any(e.type is Type.TIMESTAMP for e in exprs):
         return list(exprs)
     return [
-        coerce(session, e, Type.TIMESTAMP) if isinstance(e, bound.Literal) and e.type is Type.TEXT else e for e in exprs
+        coerce(session, e, Type.TIMESTAMP)
+        if isinstance(e, bound.Literal | bound.LiteralList) and e.type is Type.TEXT
+        else e
+        for e in exprs
     ]
 
 

@@ -78,6 +78,7 @@ def _check_free(session: Session, name: str, span: tuple[int, int]) -> None:
 def _schema(session: Session, columns: Sequence[syntax.ColumnDef], span: tuple[int, int]) -> Schema:
     if not columns:
         raise session.error("a declaration needs at least one column", span)
+    session.check_width(len(columns), span)
     _check_distinct(session, [c.name for c in columns], [c.span for c in columns])
     return Schema(tuple(Field(c.name, c.type) for c in columns))
 

@@ -134,6 +134,8 @@ class ExpressionBinder:
             case syntax.Quantified(op=op, quantifier=quantifier, operand=operand, query=query):
                 args, node = self._beside_query([self.bind(operand)], self._one_column(query), expr)
                 return bound.Quantified(Type.BOOLEAN, op, quantifier, args[0], node, span=expr.span)
+            case syntax.LiteralList(values=values):
+                return self._literal_list(values, expr)
             case syntax.Row():
                 raise self.session.error(
                     "a row of several values may only stand before IN, = or <>",
@@ -193,6 +195,7 @@ class ExpressionBinder:
             raise ambiguous(name.name, problem.tables, self.session.text, name.span) from None
 
     def _literal(self, value: bool | int | float | str | None, expr: syntax.Expr) -> bound.Expr:
+        self.session.count("literals", 1, expr.span)
         if value is None:
             return bound.Literal(Type.NULL, None, span=expr.span)
         if isinstance(value, bool):
@@ -207,6 +210,15 @@ class ExpressionBinder:
             # Adding zero turns -0.0 into 0.0; a NaN is NULL (R4).
             return bound.Literal(Type.FLOAT, None if value != value else value + 0.0, span=expr.span)
         return bound.Literal(Type.TEXT, value, span=expr.span)
+
+    def _literal_list(self, values: Sequence[int | float | str], expr: syntax.Expr) -> bound.Expr:
+        """Many constants in their common type: TEXT, INTEGER, or FLOAT where one is."""
+        self.session.count("literals", len(values), expr.span)
+        if isinstance(values[0], str):
+            return bound.LiteralList(Type.TEXT, tuple(values), span=expr.span)
+        if float in set(map(type, values)):
+            return bound.LiteralList(Type.FLOAT, tuple(float(v) + 0.0 for v in values), span=expr.span)
+        return bound.LiteralList(Type.INTEGER, tuple(values), span=expr.span)
 
     def _interval(self, duration: syntax.Duration, expr: syntax.Expr) -> bound.Expr:
         try:

@@ -29,6 +29,7 @@ Part = Any
 MAX_INTEGER = 2**63 - 1
 _DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COUNT = re.compile(r"[0-9]+")
+_TEXT = re.compile(r"'[^']*+(?:''[^']*+)*+'")
 
 
 def span_of(parts: Sequence[Part]) -> Span:
@@ -43,6 +44,10 @@ def part_span(part: Part) -> Span:
     if isinstance(part, list):
         return span_of(part)
     return part.span  # type: ignore[no-any-return]
+
+
+def _number(text: str) -> int | float:
+    return float(text) if "." in text else int(text)
 
 
 class ExpressionBuilder(Transformer[Token, Part]):
@@ -191,6 +196,17 @@ class ExpressionBuilder(Transformer[Token, Part]):
 
     def in_list(self, parts: list[Part]) -> syntax.InList:
         return syntax.InList(parts[0], parts[4], parts[1] is not None, span=span_of(parts))
+
+    def in_literals(self, parts: list[Part]) -> syntax.InList:
+        listed: Token = parts[3]
+        values: tuple[int | float, ...] | tuple[str, ...]
+        if listed.type == "NUMBERS":
+            numbers = listed.split(",")
+            values = tuple(map(int, numbers)) if "." not in listed else tuple(map(_number, numbers))
+        else:
+            values = tuple(t[1:-1].replace("''", "'") for t in _TEXT.findall(listed))
+        items = (syntax.LiteralList(values, span=part_span(listed)),)
+        return syntax.InList(parts[0], items, parts[1] is not None, span=span_of(parts))
 
     def in_query(self, parts: list[Part]) -> syntax.InQuery:
         return syntax.InQuery(parts[0], parts[3], parts[1] is not None, span=span_of(parts))

@@ -22,6 +22,10 @@ MAX_NESTING = 200
 """How deep parentheses, expressions and queries may nest."""
 MAX_STATEMENT_CHARACTERS = 1_000_000
 """How long one statement may be."""
+MAX_TOKENS = 100_000
+"""How many tokens one statement may have; a list of literals behind IN is one token."""
+_SHORT_LIST = 32
+"""Lists of fewer literals are read as any other expressions."""
 
 RESERVED = frozenset(
     {
@@ -117,6 +121,14 @@ _LEXEME = re.compile(
     """,
     re.VERBOSE,
 )
+_LITERALS = re.compile(
+    r"""\s*+\(\s*+(?:
+    (?P<numbers>-?+[0-9]{1,18}+(?:\.[0-9]{1,18}+)?+(?:\s*+,\s*+-?+[0-9]{1,18}+(?:\.[0-9]{1,18}+)?+)*+)
+    |(?P<texts>'[^']*+(?:''[^']*+)*+'(?:\s*+,\s*+'[^']*+(?:''[^']*+)*+')*+)
+    )\s*+\)""",
+    re.VERBOSE,
+)
+"""A whole list of literals in parentheses, of one kind. Possessive throughout: it is matched once, or not at all."""
 _SEPARATED_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,.])")
 _WORD_CHARACTERS = re.compile(r"\w+")
 
@@ -158,8 +170,7 @@ def _read_statement(text: str, start: int, stop: int) -> tuple[Statement, int]:
             start = end
             continue
         if end - first > MAX_STATEMENT_CHARACTERS:
-            span = (first, min(stop, first + 1))
-            raise CqlError(f"a statement is longer than {MAX_STATEMENT_CHARACTERS:,} characters", text, span)
+            raise _too_long(text, first)
         if lexeme == ";":
             return Statement(tokens, start), end
         if kind == "number":
@@ -180,7 +191,38 @@ def _read_statement(text: str, start: int, stop: int) -> tuple[Statement, int]:
                 )
         tokens.append(_token(text, kind, lexeme, start, end))
         start = end
+        if kind == "word" and lexeme.upper() == "IN":
+            listed = _literals(text, start, stop)
+            if listed is not None:
+                tokens.append(listed)
+                start = int(listed.end_pos or 0)
+                if start - first > MAX_STATEMENT_CHARACTERS:
+                    raise _too_long(text, first)
+        if len(tokens) > MAX_TOKENS:
+            raise _too_many(text, tokens[-1])
     return Statement(tokens, stop), stop
+
+
+def _literals(text: str, start: int, stop: int) -> Token | None:
+    """A long list of literals in parentheses as one token, NUMBERS or TEXTS; None where no such list stands here."""
+    match = _LITERALS.match(text, start, stop)
+    if match is None or text.count(",", start, match.end()) < _SHORT_LIST - 1:
+        return None
+    kind = "NUMBERS" if match.group("numbers") is not None else "TEXTS"
+    return Token(kind, match.group(match.lastgroup or 0), text.index("(", start), end_pos=match.end())
+
+
+def _too_long(text: str, first: int) -> CqlError:
+    return CqlError(f"a statement is longer than {MAX_STATEMENT_CHARACTERS:,} characters", text, (first, first + 1))
+
+
+def _too_many(text: str, token: Token) -> CqlError:
+    return CqlError(
+        f"a statement has more than {MAX_TOKENS:,} words and symbols",
+        text,
+        (int(token.start_pos or 0), int(token.end_pos or 0)),
+        hint="write many alternatives as x IN (1, 2, ..), or push them into a relation and join it",
+    )
 
 
 def _token(text: str, kind: str, lexeme: str, start: int, end: int) -> Token:

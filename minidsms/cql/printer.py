@@ -233,6 +233,8 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
         case syntax.Literal(value=value):
             text = _value(value)
             return text, _FACTOR if text.startswith("-") else _PRIMARY
+        case syntax.LiteralList(values=values):
+            return ", ".join(_value(value) for value in values), _PRIMARY
         case syntax.Interval(duration=duration):
             return f"INTERVAL '{duration.number}' {(duration.unit or '').upper()}", _PRIMARY
         case syntax.Unary(op="not", operand=operand):

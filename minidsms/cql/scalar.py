@@ -55,11 +55,19 @@ class Literal(Expr):
 
 
 @dataclass(frozen=True)
+class LiteralList(Expr):
+    """Many constants of one type, none of them NULL: the list of an `in`, whose second and last argument it then is."""
+
+    values: tuple[int | float | str, ...]
+
+
+@dataclass(frozen=True)
 class Call(Expr):
     """A built-in operator or function of `cql.functions`, by its lower-case name.
 
     Operators: + - * / % neg || = <> < <= > >= and or not like in, "is null", "is distinct from". `and` and `or` take
-    two or more arguments (flattened). `in` takes the value, then the list. Negated forms are `not` of the plain one,
+    two or more arguments (flattened). `in` takes the value, then the list, or
+    one LiteralList. Negated forms are `not` of the plain one,
     except that `is not null` is `not(is null)`. BETWEEN is bound to its two comparisons.
     """
 

@@ -45,6 +45,8 @@ def _print(expr: scalar.Expr) -> tuple[str, int]:
             return name or f"${index}", _ATOM
         case scalar.Literal(value=value):
             return _literal(value)
+        case scalar.LiteralList(values=values):
+            return ", ".join(_literal(v)[0] for v in values), _ATOM
         case scalar.Call():
             return _call(expr)
         case scalar.UserCall(function=function, args=args):

@@ -9,8 +9,9 @@ Invariant: resolution never guesses. A name with two meanings that are not prova
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from minidsms.cql import bound
 from minidsms.cql.errors import CqlError
@@ -37,10 +38,17 @@ class Table:
     columns: tuple[Column, ...]
     declared: str = ""
 
-    def find(self, name: str) -> list[Column]:
+    def find(self, name: str) -> Sequence[Column]:
         """The columns of that name."""
-        key = name.lower()
-        return [c for c in self.columns if c.name.lower() == key]
+        return self._named.get(name.lower(), ())
+
+    @cached_property
+    def _named(self) -> dict[str, list[Column]]:
+        """The columns by lower-case name: a list of all columns must not look through all of them for each."""
+        named: dict[str, list[Column]] = {}
+        for column in self.columns:
+            named.setdefault(column.name.lower(), []).append(column)
+        return named
 
     def shifted(self, by: int) -> Table:
         """The table in a row with `by` more columns on its left."""
@@ -80,6 +88,7 @@ class Scope:
     tables: list[Table]
     merged: list[Merged] = field(default_factory=list)
     _same: dict[bound.Expr, bound.Expr] = field(default_factory=dict)
+    _named: dict[str, list[tuple[str, bound.Expr]]] | None = None
 
     @classmethod
     def of_table(cls, alias: str, schema: Schema, declared: str = "") -> Scope:
@@ -140,16 +149,27 @@ class Scope:
             table = self.table(qualifier)
             found = [(qualifier, c.expr) for c in table.find(name)] if table is not None else []
         else:
-            key = name.lower()
-            found = [(alias, column.expr) for alias, column in self.star() if column.name.lower() == key]
+            found = self._bare().get(name.lower(), [])
         if not found:
             return None
         if len(found) > 1:
-            places = {self._representative(expr) for _, expr in found}
-            if len(places) > 1:
+            first = self._representative(found[0][1])
+            if any(self._representative(expr) != first for _, expr in found):
                 raise Ambiguous([alias for alias, _ in found])
             return min((expr for _, expr in found), key=_position)
         return found[0][1]
+
+    def _bare(self) -> dict[str, list[tuple[str, bound.Expr]]]:
+        """What bare names may mean, by lower-case name: alias and place."""
+        if self._named is None:
+            self._named = {}
+            for alias, column in self.star():
+                self._named.setdefault(column.name.lower(), []).append((alias, column.expr))
+        return self._named
+
+    def merge(self, merged: list[Merged]) -> None:
+        """Take other merged columns."""
+        self.merged, self._named = merged, None
 
     def table(self, alias: str) -> Table | None:
         """The table that goes by the name."""

@@ -6,6 +6,7 @@ query is a DAG whose size is that of the texts it came from.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar, cast
@@ -15,6 +16,9 @@ from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError
 
 S = TypeVar("S", bound=syntax.Syntax)
+
+MAX_COLUMNS = 10_000
+"""How many columns a row may have."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Session:
     """The state of one bind.
 
     derived: by identity of a monotonic relation, its ISTREAM.  tables: what the queries in FROM mean; one written twice
-    is one node.  expanded: by identity of a subquery's tree, what it became.
+    is one node.  expanded: by identity of a subquery's tree, what it became.  counted: inputs and literals met so far.
     """
 
     catalog: Catalog
@@ -42,6 +46,25 @@ class Session:
     tables: dict[syntax.Query, Piece] = field(default_factory=dict)
     expanded: dict[int, syntax.Query] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def count(self, what: str, n: int, span: tuple[int, int]) -> None:
+        """So many more inputs, literals or columns have been met; CqlError beyond the connection's limit."""
+        self.counted[what] += n
+        limit = self.catalog.limits.get(what)
+        if limit is not None and self.counted[what] > limit:
+            raise self.error(
+                f"a query may have {limit:,} {what}, and here is one more",
+                span,
+                "",
+                f"SET {what.removesuffix('s')}_limit = .. allows more",
+            )
+
+    def check_width(self, width: int, span: tuple[int, int]) -> None:
+        """CqlError for a row of too many columns."""
+        if width > MAX_COLUMNS:
+            reason = f"a row has {width:,} columns, and at most {MAX_COLUMNS:,} are possible"
+            raise self.error(reason, span, "", "name the columns that are needed")
 
     def with_text(self, text: str) -> Session:
         """The same session for another text: a view's."""

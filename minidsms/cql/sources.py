@@ -104,6 +104,8 @@ class SourceBinder:
         key = ref.name.lower()
         kind = self.session.catalog.kind_of(ref.name)
         node: bound.Node
+        if kind is not None:
+            self.session.count("inputs", 1, ref.span)
         if kind == "stream":
             node = self.session.stream(key)
         elif kind == "relation":
@@ -201,7 +203,9 @@ class SourceBinder:
                     "",
                     f"give one another name: {table.alias} AS ..",
                 )
-        return left.scope.beside(right.scope, len(left.node.schema))
+        width = len(left.node.schema)
+        self.session.check_width(width + len(right.node.schema), item.span)
+        return left.scope.beside(right.scope, width)
 
     def _join(self, ref: syntax.Join) -> Source:
         left, right = self.bind(ref.left), self.bind(ref.right)
@@ -243,7 +247,7 @@ class SourceBinder:
             covered |= covers
             if kind is JoinKind.INNER:
                 scope.equate(a, b)
-        scope.merged[:] = merged + [m for m in scope.merged if not m.covers & covered]
+        scope.merge(merged + [m for m in scope.merged if not m.covers & covered])
         return conjunction(equalities)
 
     def _using_column(self, name: syntax.Name, scope: Scope) -> bound.Expr:

@@ -145,6 +145,13 @@ class InList(Expr):
 
 
 @dataclass(frozen=True)
+class LiteralList(Expr):
+    """The only item of an InList that names many numbers, or many texts: one node, however many they are."""
+
+    values: tuple[int | float, ...] | tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class InQuery(Expr):
     """operand [NOT] IN (query). The operand may be a Row, or a Name that stands for a whole row."""
 

@@ -94,7 +94,9 @@ def syntax_error(lark: Lark, start: str, statement: Statement, text: str, error:
     tokens, token = statement.tokens, error.token
     is_end = token.type == "$END"
     at = len(tokens) if is_end else next(i for i, t in enumerate(tokens) if t is token)
-    expected = frozenset(error.expected) if at > _MAX_REPLAYED else accepted(lark, start, tokens[:at])
+    expected = (
+        frozenset(error.expected) - {"NUMBERS", "TEXTS"} if at > _MAX_REPLAYED else accepted(lark, start, tokens[:at])
+    )
     if is_end:
         end = tokens[-1].end_pos or 0
         span = (end, end + 1)
@@ -120,7 +122,8 @@ def accepted(lark: Lark, start: str, tokens: list[Token]) -> frozenset[str]:
             state.feed_token(token)
     except UnexpectedToken:
         return frozenset()
-    return frozenset(parser.accepts())  # type: ignore[no-untyped-call]
+    # A whole list is a token too, which to a person is a parenthesis.
+    return frozenset(parser.accepts()) - {"NUMBERS", "TEXTS"}  # type: ignore[no-untyped-call]
 
 
 def describe(expected: Collection[str]) -> str:

@@ -20,7 +20,7 @@ from minidsms.cql.catalog import FunctionDef
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Column, Int64Array, Type
 from minidsms.expressions import arithmetic, casts, library, logic, text, timestamps, user
-from minidsms.expressions.value import Columns, Frame, Node, Value, full, take
+from minidsms.expressions.value import Columns, Frame, Node, Value, constants, finish, full, take
 from minidsms.functions import LIBRARY
 
 CHUNK = 16_384
@@ -172,6 +172,8 @@ def _call(expr: bound.Call, context: Context) -> Node:
         return _text_call(expr, text.FUNCTIONS[name], context)
     if name in ORDERINGS and Type.TEXT in (args[0].type, args[1].type):
         return _text_ordering(name, args, context)
+    if name == "in" and isinstance(args[1], bound.LiteralList):
+        return _member_of_constants(args[0], args[1], context)
     nodes = [compile_node(a, context) for a in args]
     first = nodes[0]
     if len(nodes) == 1:
@@ -193,6 +195,19 @@ def _call(expr: bound.Call, context: Context) -> Node:
         case "least" | "greatest":
             return _extreme(name, nodes, expr.type, context)
     raise AssertionError(f"no built-in function {name} of {len(args)} arguments")
+
+
+def _member_of_constants(operand: bound.Expr, listed: bound.LiteralList, context: Context) -> Node:
+    node = compile_node(operand, context)
+    words, held = constants(listed.type, listed.values, context.dictionary)
+    known = np.unique(words)
+
+    # The closure keeps `held`, and that keeps the codes of texts from being given to others.
+    def apply(frame: Frame, held: object = held) -> Value:
+        value = node(frame)
+        return finish(np.isin(value.values, known), value.valid, value.failed)
+
+    return apply
 
 
 def logic_of_one(name: str) -> Callable[[Value], Value] | None:

@@ -24,7 +24,7 @@ from minidsms.cql import bound
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.logic import FLIPPED
-from minidsms.expressions.value import INT64_MAX, INT64_MIN
+from minidsms.expressions.value import INT64_MAX, INT64_MIN, constants
 
 DENSE, AT, GATHERED = 0, 1, 2
 """Where the values stand: see `minidsms.kernels.filtering`."""
@@ -218,6 +218,8 @@ def _next(x: float, towards: float) -> float:
 def _members(
     operand: bound.Expr, items: Sequence[bound.Expr], negated: bool, dictionary: TextDictionary
 ) -> ValueTest | None:
+    if len(items) == 1 and isinstance(items[0], bound.LiteralList) and items[0].type is operand.type:
+        return _members_of(operand.type, items[0].values, negated, dictionary)
     literals = [i for i in items if isinstance(i, bound.Literal)]
     if operand.type in (Type.BOOLEAN, Type.NULL) or len(literals) < len(items):
         return None
@@ -227,9 +229,10 @@ def _members(
         return None
     if any(i.type is not operand.type for i in literals if i.value is not None):
         return None
-    held: list[Any] = []
-    if operand.type is Type.TEXT:
-        held = [dictionary.hold(str(v)) for v in values]
-        values = [h.code for h in held]
-    array = np.array(values, operand.type.dtype)
-    return Members(array + 0.0 if operand.type is Type.FLOAT else array, negated, held)
+    return _members_of(operand.type, values, negated, dictionary)
+
+
+def _members_of(type_: Type, values: Sequence[object], negated: bool, dictionary: TextDictionary) -> Members:
+    """The test of a list of values, all of the type."""
+    array, held = constants(type_, values, dictionary)
+    return Members(array, negated, held)

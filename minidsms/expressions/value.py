@@ -10,12 +10,13 @@ docs/semantics R4; docs/design, decision 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from minidsms.elements import AnyArray, BoolArray, Column, Int64Array
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -185,3 +186,14 @@ def take(value: Value, mask_or_rows: AnyArray, n: int) -> Value:
     if failed is not None and (n == 1 or len(failed) != 1):
         failed = failed[rows]
     return Value(values, valid, failed)
+
+
+def constants(type_: Type, values: Sequence[Any], dictionary: TextDictionary) -> tuple[AnyArray, list[object]]:
+    """Values of a type, none of them NULL, as the words of a column, and what keeps the codes of texts from being given
+    away.
+    """
+    if type_ is Type.TEXT:
+        held = [dictionary.hold(str(v)) for v in values]
+        return np.array([h.code for h in held], np.int64), [*held]
+    array = np.array(values, type_.dtype)
+    return (array + 0.0 if type_ is Type.FLOAT else array), []

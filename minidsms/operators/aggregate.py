@@ -141,7 +141,9 @@ class GroupStates:
         ]
         self.user = [None if c.user is None else UserStates(c.user, texts) for c in calls]
         self.slots: list[int] = []
+        self._slot_of: dict[int, int] = {}
         self.weights: list[tuple[int, bool]] = []
+        self._weight_of: dict[tuple[int, bool], int] = {}
         self.records = GroupRecords([self._call(c, kind) for c, kind in zip(calls, kinds)])
         distinct = {arg: calls[j].arg_type for j, arg in self._distinct_args(calls)}
         self.distinct = {arg: DistinctValues(type_, is_fifo and not is_append_only) for arg, type_ in distinct.items()}
@@ -158,11 +160,11 @@ class GroupStates:
         """The aggregate with the rows of weights and values it reads, which equal arguments share."""
         weight = slot = 0
         if spec.arg is not None and kind != grouping.EXTERNAL:
-            weight = _place(self.weights, (spec.arg, is_distinct(spec)))
+            weight = _place(self.weights, self._weight_of, (spec.arg, is_distinct(spec)))
             if self.is_plain:
                 slot = weight
             elif kind != grouping.COUNT:
-                slot = _place(self.slots, spec.arg)
+                slot = _place(self.slots, self._slot_of, spec.arg)
         is_largest, is_float = spec.function == "max", spec.arg_type is Type.FLOAT
         return Call(kind, weight, slot, is_largest, is_float, spec.result_type is Type.TEXT)
 
@@ -453,11 +455,12 @@ _Item = TypeVar("_Item")
 _Number = TypeVar("_Number", bound=np.generic)
 
 
-def _place(items: list[_Item], item: _Item) -> int:
-    """Where the item stands, at the end if it did not."""
-    if item not in items:
+def _place(items: list[_Item], places: dict[_Item, int], item: _Item) -> int:
+    """Where the item stands, at the end if it did not. places: of all items."""
+    if item not in places:
+        places[item] = len(items)
         items.append(item)
-    return items.index(item)
+    return places[item]
 
 
 def _rows(rows: list[npt.NDArray[_Number]], default: npt.NDArray[_Number]) -> npt.NDArray[_Number]:

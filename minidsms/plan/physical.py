@@ -508,13 +508,13 @@ class PhysicalPlanner:
         from minidsms.operators.aggregate import Aggregate, AggregateSpec
 
         exprs: list[Expr] = list(node.keys)
+        places: dict[Expr, int] = {}
 
         def place(expr: Expr) -> int:
-            for i, known in enumerate(exprs):
-                if i >= len(node.keys) and known == expr:
-                    return i
-            exprs.append(expr)
-            return len(exprs) - 1
+            if expr not in places:
+                places[expr] = len(exprs)
+                exprs.append(expr)
+            return places[expr]
 
         specs = []
         for call in node.aggregates:

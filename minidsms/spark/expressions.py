@@ -7,6 +7,7 @@ Spark's ANSI mode or time zone; what Spark cannot say exactly is refused with `N
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -86,6 +87,9 @@ class Expressions:
         if name in calendar.PARTS:
             (arg,) = (self.compute(a) for a in expr.args)
             return Computed(calendar.part(name, arg.value, self.tick_ns), arg.failed)
+        if name == "in" and isinstance(expr.args[1], bound.LiteralList):
+            listed = expr.args[1]
+            expr = replace(expr, args=(expr.args[0], *(bound.Literal(listed.type, v) for v in listed.values)))
         args = [self.compute(a) for a in expr.args]
         values = [a.value for a in args]
         if name in _COMPARE:

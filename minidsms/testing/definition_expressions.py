@@ -58,6 +58,9 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
             return known(conjunction(judged(a, row, scope) for a in args))
         case bound.Call(function="or", args=args):
             return known(disjunction(judged(a, row, scope) for a in args))
+        case bound.Call(function="in", args=(needle, bound.LiteralList(type=type_, values=constants))):
+            listed = tuple(bound.Literal(type_, value) for value in constants)
+            return evaluate(bound.Call(Type.BOOLEAN, "in", (needle, *listed)), row, scope)
         case bound.Call(function="in", args=(needle, *items)):
             equalities = (bound.Call(Type.BOOLEAN, "=", (needle, item)) for item in items)
             return known(disjunction(judged(equality, row, scope) for equality in equalities))

@@ -8,6 +8,7 @@ business.)
 from __future__ import annotations
 
 import dataclasses
+import heapq
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node
@@ -16,7 +17,6 @@ from minidsms.plan.logical import (
     columns_used,
     conjunction,
     conjuncts,
-    filtered,
     nodes,
     projected,
     reader_counts,
@@ -71,6 +71,36 @@ def _moved(expr: Expr, place: dict[int, int]) -> Expr:
     return rewrite(expr, change)
 
 
+def _connected_first(n: int, links: list[set[int]]) -> list[int]:
+    """0 .. n - 1 from 0 on; next comes the least that a link connects with those before it, else the least of all.
+
+    links: the numbers that a condition speaks of; one connects its last number once all others stand. O(n + links),
+    times a logarithm.
+    """
+    waiting = [set(link) for link in links]
+    of: dict[int, list[set[int]]] = {}
+    for link in waiting:
+        for k in link if len(link) > 1 else ():
+            of.setdefault(k, []).append(link)
+    order: list[int] = []
+    placed: set[int] = set()
+    connected: list[int] = [0]
+    least = 0
+    while len(order) < n:
+        while least in placed:
+            least += 1
+        k = heapq.heappop(connected) if connected else least
+        if k in placed:
+            continue
+        order.append(k)
+        placed.add(k)
+        for link in of.get(k, ()):
+            link.discard(k)
+            if len(link) == 1:
+                heapq.heappush(connected, *link)
+    return order
+
+
 def _ordered(join: bound.Join, tree: set[int]) -> Node:
     inputs: list[tuple[Node, int]] = []
     parts: list[Expr] = []
@@ -79,16 +109,15 @@ def _ordered(join: bound.Join, tree: set[int]) -> Node:
         return join
     owner = {offset + i: k for k, (node, offset) in enumerate(inputs) for i in range(len(node.schema))}
     links = [{owner[i] for i in columns_used(part)} for part in parts]
-    order = [0]
-    while len(order) < len(inputs):
-        rest = [k for k in range(len(inputs)) if k not in order]
-        connected = [k for k in rest if any(k in link and len(link) > 1 and link <= {*order, k} for link in links)]
-        order.append((connected or rest)[0])
+    order = _connected_first(len(inputs), links)
     if order == sorted(order):
         return join
     place: dict[int, int] = {}
-    result, taken = inputs[0][0], set[int]()
-    placed = {0}
+    result = inputs[0][0]
+    position = {k: at for at, k in enumerate(order)}
+    closing: dict[int, list[int]] = {}
+    for p, link in enumerate(links):
+        closing.setdefault(max((position[k] for k in link if k), default=1), []).append(p)
     for i in range(len(result.schema)):
         place[i] = i
     for k in order[1:]:
@@ -96,12 +125,7 @@ def _ordered(join: bound.Join, tree: set[int]) -> Node:
         width = len(result.schema)
         for i in range(len(node.schema)):
             place[offset + i] = width + i
-        placed.add(k)
-        now = [p for p, link in enumerate(links) if p not in taken and link <= placed]
-        taken.update(now)
-        condition = conjunction([_moved(parts[p], place) for p in now])
+        condition = conjunction([_moved(parts[p], place) for p in closing.get(position[k], ())])
         result = bound.Join(result.schema + node.schema, JoinKind.INNER, result, node, condition)
-    rest_parts = [_moved(parts[p], place) for p in range(len(parts)) if p not in taken]
-    result = filtered(result, rest_parts)
     refs = column_refs(join.schema)
     return projected(result, [dataclasses.replace(r, index=place[r.index]) for r in refs], join.schema.names)

@@ -70,15 +70,25 @@ def push(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
     below = _push_safe(node, safe, counts) if safe else node
     if isinstance(below, bound.Filter) and rest:
         # What went no deeper stays in one conjunction with what could not move, in the order written.
-        stayed = conjuncts(below.condition)
-        if all(part in safe for part in stayed):
-            return filtered(below.input, [part for part in parts if part in rest or part in stayed])
+        stayed = set(conjuncts(below.condition))
+        if stayed <= set(safe):
+            staying = stayed | set(rest)
+            return filtered(below.input, [part for part in parts if part in staying])
     return filtered(below, rest)
 
 
 def _split(parts: list[Expr]) -> tuple[list[Expr], list[Expr]]:
-    safe = [p for p in parts if not can_fail(p)]
-    return safe, [p for p in parts if can_fail(p)]
+    safe: list[Expr] = []
+    rest: list[Expr] = []
+    for part in parts:
+        (rest if can_fail(part) else safe).append(part)
+    return safe, rest
+
+
+def _others(parts: list[Expr], taken: list[Expr]) -> list[Expr]:
+    """The parts that are not among those taken."""
+    known = set(taken)
+    return [part for part in parts if part not in known]
 
 
 def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
@@ -92,12 +102,12 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
         case bound.Join(join=JoinKind.LEFT):
             width = len(node.left.schema)
             left = [p for p in parts if all(i < width for i in columns_used(p))]
-            rest = [p for p in parts if p not in left]
+            rest = _others(parts, left)
             return filtered(dataclasses.replace(node, left=push(node.left, left, counts)), rest)
         case bound.Join(join=JoinKind.RIGHT):
             width = len(node.left.schema)
             right = [p for p in parts if columns_used(p) and all(i >= width for i in columns_used(p))]
-            rest = [p for p in parts if p not in right]
+            rest = _others(parts, right)
             pushed = push(node.right, [shift(p, -width) for p in right], counts)
             return filtered(dataclasses.replace(node, right=pushed), rest)
         case bound.Distinct():
@@ -109,7 +119,7 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
         case bound.Aggregate(start=None):
             keys = [p for p in parts if all(i < len(node.keys) for i in columns_used(p))]
             keys = [p for p in keys if columns_used(p) and not any(can_fail(e) for e in node.keys)]
-            rest = [p for p in parts if p not in keys]
+            rest = _others(parts, keys)
             if not keys or any(can_fail(e) for e in bound_arguments(node)):
                 return filtered(node, parts)
             below = push(node.input, [substitute(p, node.keys) for p in keys], counts)
