@@ -125,5 +125,7 @@ def parts(root: syntax.Syntax, into_queries: bool = True) -> Iterator[syntax.Syn
             pending.extend(reversed(value))
         elif isinstance(value, syntax.Syntax):
             yield value
+            if isinstance(value, syntax.LiteralList):
+                continue  # nothing of the tree is inside
             if value is root or into_queries or not isinstance(value, syntax.Query):
                 pending.extend(getattr(value, f.name) for f in reversed(fields(value)))

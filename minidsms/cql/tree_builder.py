@@ -412,7 +412,7 @@ def check_tree(root: syntax.Syntax, text: str) -> None:
         if isinstance(node, tuple):
             stack.extend((part, depth) for part in node)
             continue
-        if not isinstance(node, syntax.Syntax):
+        if not isinstance(node, syntax.Syntax) or isinstance(node, syntax.LiteralList):
             continue
         if isinstance(node, syntax.Literal):
             if type(node.value) is int and node.value > MAX_INTEGER:
