@@ -20,6 +20,7 @@ from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.screen import Screen
+from minidsms.operators.select import Select
 from minidsms.plan.sharing import Leading, RunningOperators, operators_behind
 from minidsms.plan.tails import filter_of
 from minidsms.queues import Queue
@@ -148,6 +149,15 @@ class Network:
             known = next(op for op in self.operators if op.lineage == self.contents.operator.lineage)
             assert isinstance(known, KnowsContents)
             self.contents.operator = known
+
+    @property
+    def working(self) -> list[Operator]:
+        """Its operators, and the screens that hand them their rows, or run it."""
+        selects = [op for op in self.operators if isinstance(op, Select)]
+        screens = {id(select.screen): select.screen for select in selects if select.screen is not None}
+        if self.folding is not None and self.folding.screen is not None:
+            screens[id(self.folding.screen)] = self.folding.screen
+        return [*self.operators, *screens.values()]
 
     def fold(self, screen: Screen, leading: Sequence[Operator]) -> None:
         """Let a screen run it. leading: the operators that lead to the screen."""

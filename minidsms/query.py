@@ -421,14 +421,14 @@ class Query:
         """Keep the running plan as it is, whatever the statistics say, until `unpin_plan`. Twice is no error."""
         with self._connection.lock:
             self._check()
-            for adaptation in adaptations_of(self.network.operators):
+            for adaptation in adaptations_of(self.network.working):
                 adaptation.pin()
 
     def unpin_plan(self) -> None:
         """Let the plan adapt again; no error where it was not pinned."""
         with self._connection.lock:
             self._check()
-            for adaptation in adaptations_of(self.network.operators):
+            for adaptation in adaptations_of(self.network.working):
                 adaptation.unpin()
 
     @property
@@ -456,7 +456,7 @@ class Query:
     def decisions(self) -> list[Decision]:
         """Every change of the running plan, oldest first: when, why, from what to what, and what it gained."""
         with self._connection.lock:
-            taken = [d for a in adaptations_of(self.network.operators) for d in a.decisions]
+            taken = [d for a in adaptations_of(self.network.working) for d in a.decisions]
             return sorted(taken, key=lambda d: d.number)
 
     @property

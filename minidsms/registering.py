@@ -42,6 +42,11 @@ class Planned:
         self._query = query
         self._logical = logical
 
+    @property
+    def name(self) -> str:
+        """The query's."""
+        return self._query.name
+
     def plan(self) -> Plan:
         """What EXPLAIN shows, without a network."""
         return Plan(self._query.expanded, self._logical, None)
@@ -60,6 +65,11 @@ class Written:
         self._db = db
         self._query = query
         self.began = began
+
+    @property
+    def name(self) -> str:
+        """The query's."""
+        return self._query.name
 
     def plan(self) -> Plan:
         """What EXPLAIN shows, without a network."""

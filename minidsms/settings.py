@@ -259,8 +259,12 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "screening",
             "auto",
-            _one_of("auto", "off"),
+            _one_of("auto", "off", "written", "macro", "hybrid", "ticket"),
             "whether many filters over one stream are looked up together, and in which order of columns",
+        ),
+        Setting("rearrange_period", 10_000, _at_least(1), "lambda: rows of a screen between two looks at its sequence"),
+        Setting(
+            "rearrange_threshold", 0.05, _share, "mu: change of the share of rows dropped that has it arranged anew"
         ),
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
         Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),

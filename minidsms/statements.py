@@ -20,6 +20,7 @@ from minidsms.cql.printer import print_query
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
 from minidsms.history import HistoryGate
+from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
@@ -364,6 +365,8 @@ def _show(db: Connection, what: str) -> Table:
             for operator in query.network.operators:
                 users.setdefault(id(operator), []).append(query.name)
         return Table(COLUMNS_OF_CONSTRAINTS, tuple(db.streamon.constraints.table(users)))
+    if what == "screens":
+        return Table(SCREEN_COLUMNS, tuple(s.line() for group in db.groups.all for s in group.screens))
     if what == "system":
         system = tuple(
             (d.name, str(d.schema), len(db.readers_of(d.name))) for d in db.system_streams.definitions().values()

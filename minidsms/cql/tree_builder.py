@@ -51,6 +51,7 @@ SHOWN = (
     "sources",
     "sinks",
     "constraints",
+    "screens",
     "system",
 )
 FORMATS = ("csv", "json", "parquet", "arrow", "archive")

@@ -26,8 +26,8 @@ from minidsms.machine_code import helper, int64, kernel, uint64
 KIND, BASE, SPAN, PLACE, COUNT, REGION = range(6)
 DIRECT, SEARCHED, GIVEN = 0, 1, 2
 """KIND: a table by the value less BASE, up to SPAN; a binary search; the value is the region."""
-ROW, FOUND, LOOKED, DROPPED, MICRO = range(5)
-"""Words of the state: the next row, pairs found, columns looked at, rows dropped, arrows of regions followed."""
+ROW, FOUND, MICRO = range(3)
+"""Words of the state: the next row, pairs found, arrows of regions followed."""
 
 
 @helper(inline=True)
@@ -76,7 +76,7 @@ def region_of(columns: Any, direct: Any, edges: Any, c: Any, value: Any) -> Any:
 
 @kernel(
     "void(int64[:,::1], boolean[:,::1], Tuple((int64[:,::1], int32[::1], int64[::1], uint64[:,::1])),"
-    " Tuple((int64[::1], int32[::1])), Tuple((uint64[::1], int64[::1], int32[::1])),"
+    " Tuple((int64[::1], int32[::1])), Tuple((uint64[::1], int64[::1], int32[::1], int64[:,::1])),"
     " Tuple((int32[::1], int32[::1])), int64[::1])"
 )
 def screen_rows(
@@ -85,19 +85,18 @@ def screen_rows(
     """Go on from state[ROW] until all rows are done, or `found` has no room for what one more may bring.
 
     keys, present: (p, n) values and whether they are there.  sequence: (order (p,), arrows by region, -1 for none).
-    scratch: (GRB, GEB as the row that looked at each column last, the filter of each bit).  found: (rows, filters).
+    scratch: (GRB, GEB as the row that looked at each column last, the filter of each bit, and by column how often it
+    was looked at and how many rows it dropped).  found: (rows, filters).
     """
     columns, direct, edges, bits = asc
     order, arrows = sequence
-    alive, looked_by, filters = scratch
+    alive, looked_by, filters, counts = scratch
     rows, members = found
     words = len(alive)
     k = state[FOUND]
     row = state[ROW]
     n = keys.shape[1]
-    looked = 0
     micro = 0
-    dropped = 0
     while row < n and k + len(filters) <= len(rows):
         c = order[0]
         at = 0
@@ -106,7 +105,7 @@ def screen_rows(
             region = columns[c, REGION]
             if present[c, row]:
                 region += region_of(columns, direct, edges, c, keys[c, row])
-            looked += 1
+            counts[0, c] += 1
             looked_by[c] = row
             left = uint64(0)
             if is_first:
@@ -119,7 +118,7 @@ def screen_rows(
                     alive[w] &= bits[region, w]
                     left |= alive[w]
             if left == uint64(0):
-                dropped += 1
+                counts[1, c] += 1
                 break
             following = arrows[region]
             if following >= 0 and looked_by[following] != row:
@@ -143,9 +142,21 @@ def screen_rows(
         row += 1
     state[ROW] = row
     state[FOUND] = k
-    state[LOOKED] += looked
-    state[DROPPED] += dropped
     state[MICRO] += micro
+
+
+@kernel(
+    "void(int64[:,::1], boolean[:,::1], Tuple((int64[:,::1], int32[::1], int64[::1])), int64[:,::1])",
+)
+def regions_of(keys: Int64Array, present: np.ndarray, asc: Any, out: Int64Array) -> None:
+    """out[c, i]: the region of row i in column c, numbered over all columns."""
+    columns, direct, edges = asc
+    for c in range(len(keys)):
+        for i in range(keys.shape[1]):
+            region = columns[c, REGION]
+            if present[c, i]:
+                region += region_of(columns, direct, edges, c, keys[c, i])
+            out[c, i] = region
 
 
 @kernel("void(int32[::1], int32[::1], int64, int64[::1], int32[::1])")

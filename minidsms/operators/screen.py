@@ -26,9 +26,13 @@ from minidsms.screens.box import Box
 from minidsms.screens.level import Found, Level
 from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
+from minidsms.streamon.loop import Loop
+from minidsms.streamon.screening.adaptive_sequence import AdaptiveSequence
 
 FEWEST = 8
 """Filters over one operator below which each looks for itself."""
+SCREEN_COLUMNS = ("screen", "filters", "queries folded", "columns", "order", "arrows", "columns a row", "bytes")
+"""Of SHOW SCREENS."""
 _MERGED = 4
 """Levels are made one when there are more, or the later ones have a quarter of the boxes, or a quarter has gone."""
 
@@ -95,6 +99,7 @@ class Screen(Operator):
         self._of_select: dict[int, _Member] = {}
         self._fresh: list[_Member] = []
         self._slots = np.empty(0, np.int64)
+        self.sequence = AdaptiveSequence(screening, f"Screen over {producer.describe().detail}", producer.schema.names)
         self._found = Found()
         self._given: list[Queue] = []
         self._grow: Any = None
@@ -126,6 +131,8 @@ class Screen(Operator):
     def fold(self, tail: Tail) -> Subscription:
         """One more query that only shows columns; it gets what comes from now on."""
         self._grow = tail.grow
+        loop = self.sequence.adaptation
+        loop.query = loop.query or tail.definition.name
         member = self._of_box.get(tail.box)
         if member is None:
             member = self._of_box[tail.box] = self._added(tail.box, self.answers.add_slot(), None)
@@ -175,6 +182,7 @@ class Screen(Operator):
             for place, member in enumerate(fresh):
                 member.level, member.place = level, place
             self.levels.append(level)
+        self.sequence.take(self.levels[0] if self.levels else None)
         self._slots = np.array([-1 if m is None else m.slot for m in self._members], np.int64)
 
     def _added(self, box: Box, slot: int, select: Select | None) -> _Member:
@@ -201,7 +209,8 @@ class Screen(Operator):
             return
         start = 0
         while start < len(batch):
-            part = batch.slice(start, min(len(batch), start + self._room(batch)))
+            room = self.sequence.limit(min(len(batch) - start, self._room(batch)))
+            part = batch.slice(start, start + room)
             self._hand_out(part)
             start += len(part)
             yield part
@@ -218,7 +227,9 @@ class Screen(Operator):
         found = self._found
         found.count = 0
         for level in self.levels:
-            level.run(batch, self._screening.dictionary, found)
+            keys, present = level.run(batch, self._screening.dictionary, found)
+            if level is self.levels[0]:
+                self.sequence.passed(keys, present, int(batch.ts[0]))
         if not found.count:
             return
         self.counters.elements_out += found.count
@@ -265,6 +276,10 @@ class Screen(Operator):
             for queue in self.outputs:
                 queue.progress = max(queue.progress, self._until)
 
+    def adaptations(self) -> tuple[Loop[Any], ...]:
+        """See `minidsms.streamon.loop.Adaptive`."""
+        return (self.sequence.adaptation,)
+
     def synopses(self) -> tuple[SharedAnswers, ...]:
         return (self.answers,)
 
@@ -284,8 +299,25 @@ class Screen(Operator):
         return {
             "columns_a_row": first.looked / max(1, first.rows),
             "dropped": first.dropped / max(1, first.rows),
-            "nbytes": sum(level.constructs.nbytes for level in self.levels),
+            "arrows": len(first.sequence.arrows),
+            "nbytes": self.table_nbytes,
         }
+
+    def line(self) -> tuple[Any, ...]:
+        """Of SHOW SCREENS."""
+        columns = {c for level in self.levels for c in level.constructs.columns}
+        first = self.levels[0] if self.levels else None
+        order = "" if first is None else ", ".join(first.order_of(self.schema.names))
+        arrows = 0 if first is None else len(first.sequence.arrows)
+        looked = None if first is None or not first.rows else round(first.looked / first.rows, 2)
+        readers = len(self.answers.subscriptions)
+        over = self.producer.describe().detail
+        return over, self.filters, readers, len(columns), order, arrows, looked, self.table_nbytes
+
+    @property
+    def table_nbytes(self) -> int:
+        """Bytes of regions and bitmaps."""
+        return sum(level.constructs.nbytes for level in self.levels)
 
 
 def _by_member(found: Found, members: int) -> tuple[Int64Array, Int64Array, Int64Array, Int32Array]:

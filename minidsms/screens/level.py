@@ -12,9 +12,10 @@ from collections.abc import Sequence as Listed
 
 import numpy as np
 
+from minidsms.compile_time import thread_ns
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import Batch, Int32Array, Type
-from minidsms.kernels.screening import DROPPED, FOUND, LOOKED, MICRO, ROW, screen_rows
+from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array, Type
+from minidsms.kernels.screening import FOUND, MICRO, ROW, screen_rows
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import Box
 from minidsms.screens.sequence import Sequence
@@ -45,11 +46,13 @@ class Level:
         self.boxes = list(boxes)
         self.members = np.array(numbers, np.int32)
         self.gone = 0
-        self.rows = self.looked = self.dropped = self.micro = 0
+        self.rows = self.micro = self.time_ns = 0
+        self.counts = np.zeros((2, len(self.constructs.columns)), np.int64)
         self._scratch = (
             np.zeros(self.constructs.bits.shape[1], np.uint64),
             np.full(len(self.constructs.columns), -1, np.int64),
             self.members,
+            self.counts,
         )
         self.sequence = Sequence(tuple(range(len(self.constructs.columns))))
         self._sequence = self.sequence.arrays(len(self.constructs.bits))
@@ -58,6 +61,10 @@ class Level:
         """Look at columns in this order from now on."""
         self.sequence = sequence
         self._sequence = sequence.arrays(len(self.constructs.bits))
+
+    def order_of(self, names: Listed[str]) -> list[str]:
+        """The columns in the order in which they are looked at. names: the producer's."""
+        return [names[self.constructs.columns[c]] for c in self.sequence.order]
 
     def sequence_text(self, names: Listed[str]) -> str:
         """The order of the columns. names: the producer's."""
@@ -68,10 +75,21 @@ class Level:
         self.members[place] = -1
         self.gone += 1
 
-    def run(self, batch: Batch, dictionary: TextDictionary, found: Found) -> None:
-        """Add the pairs of a batch to those found."""
+    @property
+    def looked(self) -> int:
+        """Columns looked at, of all rows."""
+        return int(self.counts[0].sum())
+
+    @property
+    def dropped(self) -> int:
+        """Rows that no filter wanted."""
+        return int(self.counts[1].sum())
+
+    def run(self, batch: Batch, dictionary: TextDictionary, found: Found) -> tuple[Int64Array, BoolArray]:
+        """Add the pairs of a batch to those found; (keys, which are not NULL) as the constructs have them."""
         keys, present = self.constructs.keys(batch, dictionary)
-        state = np.zeros(5, np.int64)
+        began = thread_ns()
+        state = np.zeros(3, np.int64)
         state[FOUND] = found.count
         self._scratch[1][:] = -1
         found.reserve(4 * len(batch) + len(self.members))
@@ -83,6 +101,6 @@ class Level:
                 break
             found.reserve(max(len(self.members), found.count))
         self.rows += len(batch)
-        self.looked += int(state[LOOKED])
-        self.dropped += int(state[DROPPED])
         self.micro += int(state[MICRO])
+        self.time_ns += thread_ns() - began
+        return keys, present

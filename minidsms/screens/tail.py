@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 class Definition(Protocol):
     """What a folded query was made of."""
 
+    @property
+    def name(self) -> str:
+        """The query's."""
+
     def plan(self) -> Plan:
         """What EXPLAIN shows, without a network."""
 

@@ -85,7 +85,7 @@ them out (LATE DROP).
   SELECT ..;                           registers a query q1, q2, .. and watches it
   DROP QUERY q;  DROP STREAM S;  DROP RELATION R;  DROP VIEW V;
   SHOW STREAMS | RELATIONS | VIEWS | QUERIES | SETTINGS | FUNCTIONS;  DESCRIBE S;
-  SHOW SOURCES | SINKS | CONSTRAINTS | SYSTEM;
+  SHOW SOURCES | SINKS | CONSTRAINTS | SCREENS | SYSTEM;
   EXPLAIN SELECT ..;  EXPLAIN ANALYZE q;  SET name = value;
 """,
     ),

@@ -49,7 +49,9 @@ def company(seed: int, wrap: str, queries: int = 24) -> list[Case]:
 def test_screened_filters_answer_as_defined(wrap: str, batch_size: int) -> None:
     for seed in range(2):
         cases = company(seed, wrap)
-        for options in ({}, {"queue_size": 1, "scheduler": "chain"}, {"switch_seed": seed}):
+        modes = [{"screening": mode, "rearrange_period": 5} for mode in ("macro", "hybrid", "ticket", "written")]
+        others = ({}, {"queue_size": 1, "scheduler": "chain"}, {"switch_seed": seed}, {"screening": "off"})
+        for options in (*others, modes[(seed + batch_size) % 4]):
             assert check_together(cases, {3: 2, 5: 4}, batch_size=batch_size, **options) == "agreed"
 
 
