@@ -1,0 +1,126 @@
+"""Every kind of node through everything that looks at plans: a new one is forgotten nowhere."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from minidsms.archive.demand import demand
+from minidsms.archive.horizon import horizon
+from minidsms.cql.binder import bind
+from minidsms.cql.bound import Node, every_column
+from minidsms.cql.parser import parse_query
+from minidsms.plan.logical import Stop, nodes
+from minidsms.plan.physical import PhysicalPlanner
+from minidsms.plan.planner import plan
+from minidsms.plan.reading import inputs_of, is_immediate
+from minidsms.plan.rules import RULES
+from minidsms.spark.partitioning import partitioning
+from minidsms.testing.compare import catalog_of, check
+from minidsms.testing.generators import Case, declaration, random_feed
+
+NAMES = ["Sa", "Sb", "Rel"]
+REDUCED = {"state_reduction": "k-mon"}
+QUERIES: dict[str, tuple[str, dict[str, str]]] = {
+    "BaseStream Window Filter Project": ("SELECT k + 1 AS n FROM Sa [RANGE 3] WHERE v > 1", {}),
+    "BaseRelation Join": ("SELECT a.k FROM Sa [RANGE 3] AS a, Rel AS r WHERE a.k < r.k", {}),
+    "Aggregate FirstArrival": ("SELECT COUNT(*) AS n, SUM(v) AS s FROM Sa [RANGE 3]", {}),
+    "Distinct": ("SELECT DISTINCT k FROM Sa [RANGE 3]", {}),
+    "SetOperation": ("SELECT k FROM Sa [RANGE 3] EXCEPT SELECT k FROM Sb [ROWS 2]", {}),
+    "RelationToStream WindowEvents": ("SELECT RSTREAM(k) FROM Sa [RANGE 3]", {}),
+    "RelationEvents": ("SELECT RSTREAM(k) FROM Rel", {}),
+    "SemiJoin": ("SELECT k FROM Sa [RANGE 3] WHERE k NOT IN (SELECT k FROM Rel WHERE k IS NOT NULL)", {}),
+    "ProbedStream": ("RSTREAM (SELECT k, v FROM Sa [NOW] WHERE k IN (SELECT k FROM Sb [ROWS 3]))", {}),
+    "MultiJoin": ("SELECT a.v, b.v AS w FROM Sa [RANGE 3] AS a, Sb [RANGE 4] AS b WHERE a.k = b.k", {}),
+    "KeepArrival RestoreArrival": ("SELECT FIRST(v) AS f FROM Sa [RANGE 5] WHERE k IN (SELECT k FROM Rel)", {}),
+    "ReducedJoin": (
+        "SELECT ISTREAM(a.v, b.v AS w) FROM Sa [RANGE 3] AS a, Sb [RANGE 4] AS b WHERE a.k = b.k",
+        REDUCED,
+    ),
+    "Entering": (
+        "SELECT ISTREAM(a.v, b.v AS w) FROM Sa [RANGE 4 SLIDE 2] AS a, Sb [RANGE 4] AS b WHERE a.k = b.k",
+        REDUCED,
+    ),
+}
+"""A query that has a node of each kind, and the settings under which it does."""
+
+
+def kinds(base: type[Node] = Node) -> Iterator[str]:
+    """The names of all classes of nodes of the package."""
+    for kind in base.__subclasses__():
+        if kind.__module__.startswith("minidsms."):
+            yield kind.__name__
+        yield from kinds(kind)
+
+
+def case_of(query: str) -> Case:
+    return Case(tuple(map(declaration, NAMES)), query, random_feed(Random(5), NAMES, 12, may_be_extreme=False))
+
+
+def every_plan() -> Iterator[Stop]:
+    """The plans of all queries, after each rule."""
+    for query, _ in QUERIES.values():
+        tree = bind(parse_query(query), catalog_of(case_of(query)), query)
+        for _, stage in plan(tree.node, query).stages:
+            yield stage
+
+
+def test_there_is_a_query_for_every_kind_of_node() -> None:
+    assert {name for names in QUERIES for name in names.split()} == set(kinds()) - {"Stop"}
+
+
+@pytest.mark.parametrize("names", QUERIES)
+def test_every_kind_of_node_is_run_and_answers_as_defined(names: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: set[str] = set()
+    make = PhysicalPlanner._make
+
+    def noted(planner: PhysicalPlanner, node: Node) -> object:
+        made.add(type(node).__name__)
+        return make(planner, node)
+
+    monkeypatch.setattr(PhysicalPlanner, "_make", noted)
+    query, settings = QUERIES[names]
+    assert check(case_of(query), **settings) == "agreed"
+    assert made >= set(names.split())
+
+
+def test_every_node_says_what_it_reads_and_how_it_is_written() -> None:
+    for node in (node for root in every_plan() for node in nodes(root)):
+        assert node.text()
+        assert node.text() != type(node).__name__ or node.text() in ("Distinct", "Entering")
+        needs = node.needs(every_column(node))
+        assert len(needs) == len(node.inputs)
+        assert all(wanted <= every_column(child) for wanted, child in zip(needs, node.inputs))
+        assert node.over(node.inputs) is node and node.rewritten(lambda e: e) is node
+        assert dataclasses.replace(node).shape == node.shape
+        hash(node.shape)
+
+
+def test_every_rule_takes_every_node() -> None:
+    for root in every_plan():
+        for rule in RULES:
+            assert isinstance(rule(root), Stop), rule.__name__
+
+
+def test_whoever_looks_at_plans_knows_every_node() -> None:
+    for root in every_plan():
+        horizon(root)
+        partitioning(root)
+        demand([root], "Sa", 4)
+        inputs_of(root)
+        is_immediate(root)
+
+
+def test_a_node_that_says_too_little_cannot_be_made() -> None:
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Silent(Node):
+        pass
+
+    with pytest.raises(TypeError, match="abstract"):
+        Silent(QUERY_SCHEMA)  # type: ignore[abstract]
+
+
+QUERY_SCHEMA = next(every_plan()).schema
