@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test alone check soak soak-spark switches reductions matrix bench bench-peers tables clean
+.PHONY: help env demo test alone check soak soak-spark house switches reductions matrix bench bench-peers tables clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -25,6 +25,7 @@ help:
 	@echo "make soak-spark  generated cases on Spark against the definition (an hour)"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
 	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
+	@echo "make house   the shape of the source in numbers, beside the first release's (HOUSE='--details' tells which)"
 	@echo "make tables  keep the parser's tables, after a change of the grammar"
 	@echo "make clean   remove the environment and everything that is cached"
 
@@ -73,6 +74,9 @@ soak-spark: env
 
 bench: env
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+house: env
+	@$(BIN)/python -m benchmarks.house --git 67fe27d $(HOUSE)
 
 bench-peers: env
 	@$(BIN)/python -m benchmarks peers --events 200000

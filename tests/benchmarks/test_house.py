@@ -1,0 +1,36 @@
+"""The counts of the source: what they find in a file made for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.house import chain_walks, functions, report, sources, upward
+
+KERNEL = '''
+from minidsms.streamon.framework import Executor
+HEAD, NEXT = range(2)
+
+@kernel("void()")
+def join(self, a, b, *, c):
+    """Two lines
+    of text."""
+    while a >= 0:
+        b = a
+        a = links[a, NEXT]
+    while b > 0:
+        b = b - links[b]
+'''
+
+
+def test_counts_of_a_kernel(tmp_path: Path) -> None:
+    folder = tmp_path / "minidsms" / "kernels"
+    folder.mkdir(parents=True)
+    (folder / "join.py").write_text(KERNEL)
+    files = sources(tmp_path)
+    (function,) = functions(files)
+    assert (function.parameters, function.lines) == (3, 6)
+    assert chain_walks(files) == ["minidsms/kernels/join.py:9"]
+    assert upward(files) == ["minidsms/kernels/join.py -> minidsms.streamon.framework"]
+    found = report(tmp_path, details=False)
+    assert found["integer words of kernels (constants in capitals)"] == 2
+    assert found["join kernels (compiled functions that join)"] == 1
