@@ -103,7 +103,10 @@ def _files(options: argparse.Namespace, console: Console) -> Any:
     found = files.measure(options.rows)
     for name, figures in found.items():
         figures["of_prototype"] = round(figures["tuples_per_s"] / files.PROTOTYPE[name], 2)
-    return _shown(console, f"file to file, {options.rows:,} rows, process start included", found)
+    shown = _shown(console, f"file to file, {options.rows:,} rows, process start included", found)
+    broken = {"CSV with times": files.measure_broken_rows(options.rows)}
+    title = "reading CSV, seconds of processor time per million rows, by the share of broken ones"
+    return {**shown, **_shown(console, title, broken)}
 
 
 def _stations(console: Console) -> Any:

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+import minidsms
+
 KEYS = 1000
 
 # tuples/s of the prototype (C++, 2004) on this class of machine, text file to text file; see the issue's peers.
@@ -37,6 +39,39 @@ def measure(rows: int) -> dict[str, dict[str, float]]:
                 _write(Path(folder, f"{stream}.csv"), rows // len(streams), i, len(streams))
             found[name] = _run(folder, cql, streams, rows // len(streams) * len(streams))
     return found
+
+
+def measure_broken_rows(rows: int) -> dict[str, float]:
+    """Processor time of reading a CSV file whose times are ISO texts, by the share of rows whose time is none.
+
+    Whole runs of a count per key, in this process, after one that is not counted; seconds per million rows.
+    """
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for share in (0.0, 0.0, 0.0005, 0.01):
+            path = Path(folder, f"{share}.csv")
+            _write_events(path, rows, share)
+            start = time.process_time()
+            _count_events(path)
+            found[f"{share:.2%}"] = round((time.process_time() - start) / rows * 1e6, 2)
+    return found
+
+
+def _write_events(path: Path, rows: int, broken: float) -> None:
+    rng = np.random.default_rng(1)
+    at = np.datetime_as_string(np.datetime64("2026-01-01", "ms") + np.arange(rows) * 50).astype(object)
+    at[rng.random(rows) < broken] = "yesterday"
+    columns = {"at": at, "page": rng.integers(0, 13, rows), "ms": rng.integers(0, 1000, rows)}
+    pa.csv.write_csv(pa.table(columns), path, pa.csv.WriteOptions(quoting_style="none"))
+
+
+def _count_events(path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute(
+            f"CREATE STREAM E (at TIMESTAMP, page INTEGER, ms INTEGER) TIMESTAMP BY at FROM '{path}';"
+            "CREATE QUERY q AS SELECT page, COUNT(*) FROM E [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY page"
+        )
+        db.run()
 
 
 def _write(path: Path, rows: int, offset: int, step: int) -> None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ LINE_BYTES = 64 << 20
 """The longest line; a file with a longer one is no text."""
 
 _NEWLINE = 10
+_RETURN = 13
 _QUOTE = 34
 _BEFORE_FIELD = np.zeros(256, np.bool_)
 _BEFORE_FIELD[list(b",\r\n")] = True
@@ -51,6 +52,36 @@ Reject = tuple[str, str]
 def reject(path: str, line: int, text: bytes, reason: str) -> Reject:
     """The account of a row that cannot be read."""
     return text[:1000].decode("utf-8", "replace"), f"{path}, line {line}: {reason}"
+
+
+class Lines(Sequence[tuple[int, bytes]]):
+    """(line, text) of the lines of a block that are not empty, cut when they are asked for."""
+
+    def __init__(self, block: Block) -> None:
+        self._data = block.data
+        ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == _NEWLINE)
+        stops = np.append(ends, len(block.data))
+        starts = np.append(0, ends + 1)
+        lengths = stops - starts
+        # A carriage return alone is an empty line, too.
+        last = np.frombuffer(block.data + b" ", np.uint8)[starts]
+        kept = np.flatnonzero((lengths > 1) | ((lengths == 1) & (last != _RETURN)))
+        self._starts, self._stops, self._numbers = starts[kept], stops[kept], kept + block.first_line
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, i: Any) -> Any:
+        text = self._data[self._starts[i] : self._stops[i]].removesuffix(b"\r")
+        return int(self._numbers[i]), text
+
+    def without(self, places: list[int]) -> Lines:
+        """These lines but those at some places among them."""
+        if places:
+            self._starts = np.delete(self._starts, places)
+            self._stops = np.delete(self._stops, places)
+            self._numbers = np.delete(self._numbers, places)
+        return self
 
 
 def open_file(path: str) -> tuple[IO[bytes], IO[bytes], int]:

@@ -11,6 +11,7 @@ schema's, in its order. An empty field is NULL, and so is an empty quoted one un
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pyarrow import csv as arrow_csv
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import Block, Reject, csv_rows, reject
+from minidsms.sources.blocks import Block, Lines, Reject, are_lines, csv_rows, reject
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
 from minidsms.sources.text_columns import (
     FALSE_TEXTS,
@@ -31,6 +32,9 @@ from minidsms.sources.text_columns import (
     read_texts,
     read_timestamps,
 )
+
+_Fields = tuple[Sequence[tuple[int, bytes]], list[Any], list[tuple[int, bytes, str]]]
+"""(line, text) of rows of the right width; their fields, a binary array a column; (line, text, reason) of others."""
 
 
 class CsvRows:
@@ -113,18 +117,21 @@ class CsvRows:
 
     # -------------------------------------------------------------------------------------------------- parsing
 
-    def _table(self, block: Block) -> Any:
-        """The block's chosen columns, typed by Arrow."""
+    def _table(self, block: Block, skip: Callable[[Any], str] | None = None) -> Any:
+        """The block's chosen columns, typed by Arrow; or as they stand, where rows of another width go to `skip`."""
         names = [str(i) for i in range(self._width)]
         chosen = [names[i] for i in self._positions]
+        kinds = [arrow_type(type_) if skip is None else pa.binary() for type_ in self._types]
         table = arrow_csv.read_csv(
             pa.BufferReader(block.data),
             read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1, use_threads=False),
             parse_options=arrow_csv.ParseOptions(
-                quote_char=False if self._has_types_line else '"', newlines_in_values=True
+                quote_char=False if self._has_types_line else '"',
+                newlines_in_values=True,
+                invalid_row_handler=skip,
             ),
             convert_options=arrow_csv.ConvertOptions(
-                column_types={name: arrow_type(type_) for name, type_ in zip(chosen, self._types)},
+                column_types=dict(zip(chosen, kinds)),
                 include_columns=chosen,
                 null_values=[""],
                 strings_can_be_null=not self._has_types_line,
@@ -149,22 +156,13 @@ class CsvRows:
         return self._batch(columns)
 
     def _salvage(self, block: Block) -> tuple[Any, list[Reject]]:
-        """The careful way: row by row, field by field, then column by column."""
-        rows = []
-        rejects: list[tuple[int, bytes, str]] = []
-        for line, text, fields in csv_rows(block, not self._has_types_line):
-            if block.is_broken:
-                long = "the line is longer than 1 MB, or a quote is not closed"
-                rejects.append((line, text, "a quote is not closed" if b'"' in text else long))
-            elif len(fields) != self._width:
-                rejects.append((line, text, f"{len(fields)} fields, not {self._width}"))
-            else:
-                rows.append((line, text, fields))
+        """The careful way: fields as texts, then column by column."""
+        rows, fields, rejects = self._fields_of_lines(block) or self._fields_one_by_one(block)
         bad = np.zeros(len(rows), np.bool_)
         reasons: dict[int, str] = {}
         columns = []
         for i, type_ in enumerate(self._types):
-            texts = pa.array([fields[self._positions[i]] for _, _, fields in rows], pa.binary())
+            texts = fields[i]
             if type_ is not Type.TEXT:
                 texts = _empty_is_null(texts)
             elif self._has_types_line:
@@ -176,18 +174,54 @@ class CsvRows:
                 reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} is no {type_}')
             bad |= wrong
             columns.append(column)
-        rejects += [(rows[row][0], rows[row][1], reason) for row, reason in reasons.items()]
+        rejects += [(*rows[row], reason) for row, reason in reasons.items()]
         ordered = sorted(rejects, key=lambda reject: reject[0])
         batch = self._batch([column.filter(pa.array(~bad)) for column in columns])
         return batch, [reject(self.path, line, text, reason) for line, text, reason in ordered]
 
+    def _fields_one_by_one(self, block: Block) -> _Fields:
+        """Row by row; every way to write CSV is understood."""
+        rows, fields = [], []
+        rejects: list[tuple[int, bytes, str]] = []
+        for line, text, found in csv_rows(block, not self._has_types_line):
+            if block.is_broken:
+                long = "the line is longer than 1 MB, or a quote is not closed"
+                rejects.append((line, text, "a quote is not closed" if b'"' in text else long))
+            elif len(found) != self._width:
+                rejects.append((line, text, _of_width(len(found), self._width)))
+            else:
+                rows.append((line, text))
+                fields.append(found)
+        return rows, [pa.array([row[p] for row in fields], pa.binary()) for p in self._positions], rejects
+
+    def _fields_of_lines(self, block: Block) -> _Fields | None:
+        """At once, by Arrow, where every record is a line of UTF-8; None where it may not be."""
+        data = block.data
+        if block.is_broken or data.count(b"\r") != data.count(b"\r\n") or not _is_utf8(data):
+            return None
+        if not data.strip(b"\r\n") or not (self._has_types_line or are_lines(data)):
+            return None
+        widths: dict[int, int] = {}
+
+        def skip(row: Any) -> str:
+            widths[row.number - 1] = row.actual_columns
+            return "skip"
+
+        try:
+            table = self._table(block, skip)
+        except (pa.ArrowInvalid, UnicodeError):
+            return None
+        # Arrow counts lines that are not empty.
+        lines = Lines(block)
+        rejects = [(*lines[i], _of_width(width, self._width)) for i, width in widths.items()]
+        rows = lines.without(list(widths))
+        if len(rows) != table.num_rows:
+            return None
+        return rows, [_one_array(table.column(i)) for i in range(len(self._types))], rejects
+
     def _are_ticks(self, i: int, texts: Any) -> bool | None:
         name = self._names[i]
         if name not in self._ticks:
-            if pa.types.is_binary(texts.type):
-                texts = pa.array(
-                    [None if v is None else v.decode("utf-8", "replace") for v in texts.to_pylist()], pa.string()
-                )
             ticks = are_ticks(texts)
             if ticks is None:
                 return None
@@ -196,6 +230,18 @@ class CsvRows:
 
     def _batch(self, columns: list[Any]) -> Any:
         return pa.RecordBatch.from_arrays(columns, names=self._names)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+        return True
+    except UnicodeDecodeError:
+        return False
+
+
+def _of_width(found: int, width: int) -> str:
+    return f"{found} fields, not {width}"
 
 
 def _extra_types(names: list[str]) -> list[Type]:

@@ -25,7 +25,8 @@ _PLAIN = {
     Type.FLOAT: r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$",
 }
 """Texts Arrow certainly reads; others are tried one by one."""
-_ZONE = re.compile(r"(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
+_ZONED = r"(?i)^.{10}.*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_LIKE_A_TIME = r"^[0-9]{4}-[0-9]{2}"
 
 
 def arrow_type(type_: Type) -> Any:
@@ -44,8 +45,9 @@ def are_ticks(texts: Any) -> bool | None:
 
     A file keeps to one of them: a value of the other kind is malformed.
     """
-    for value in texts:
-        text = str(value).strip() if value.is_valid else ""
+    for scalar in texts:
+        value = scalar.as_py() or ""
+        text = (value.decode("utf-8", "replace") if isinstance(value, bytes) else value).strip()
         if text:
             return re.fullmatch(r"[+-]?[0-9]+", text) is not None
     return None
@@ -91,25 +93,43 @@ def read_texts(values: Any, type_: Type, ticks: bool | None) -> tuple[Any, BoolA
 
 
 def _read_iso_times(texts: Any, bad: BoolArray) -> Any:
-    """ISO texts one by one, in UTC; sets bad where a text is none."""
-    times: list[tuple[int, int] | None] = []
-    for row, text in enumerate(texts):
-        times.append(None)
-        if text.is_valid and not bad[row]:
-            zone = "UTC" if _ZONE.search(str(text)[10:]) else None
-            for unit, scale in (("us", 1), ("ns", 1000)):
-                kind = pa.timestamp(unit, zone)
-                if _can_cast(text, kind):
-                    times[row] = (text.cast(kind).value, scale)
-                    break
-            bad[row] = times[row] is None
+    """ISO texts, in UTC; sets bad where a text is none."""
+    n = len(texts)
+    is_wanted = pc.is_valid(texts).to_numpy(zero_copy_only=False) & ~bad
+    zoned = pc.fill_null(pc.match_substring_regex(texts, _ZONED), False).to_numpy(zero_copy_only=False)
+    ticks, is_exact = np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    pending = is_wanted.copy()
+    for unit in ("us", "ns"):
+        for zone in (None, "UTC"):
+            rows = np.flatnonzero(pending & (zoned == (zone is not None)))
+            times = _cast_where_possible(texts.take(pa.array(rows)), pa.timestamp(unit, zone))
+            read = rows[times.is_valid().to_numpy(zero_copy_only=False)]
+            ticks[read] = pc.cast(times.drop_null(), pa.int64()).to_numpy()
+            is_exact[read] = unit == "ns"
+            pending[read] = False
+    bad |= pending
+    nulls = pa.array(~is_wanted | pending)
     # Nanoseconds only where they are needed: they reach from 1678 to 2261 only.
-    if all(t is None or t[1] == 1 for t in times):
-        return pa.array([None if t is None else t[0] for t in times], pa.timestamp("us", "UTC"))
-    exact = [None if t is None else t[0] * (1000 // t[1]) for t in times]
-    if all(t is None or abs(t) < 2**63 for t in exact):
-        return pa.array(exact, pa.timestamp("ns", "UTC"))
-    return pa.array([None if t is None else t[0] // t[1] for t in times], pa.timestamp("us", "UTC"))
+    if not is_exact.any():
+        return pa.array(ticks, pa.timestamp("us", "UTC"), mask=nulls.to_numpy(zero_copy_only=False))
+    if (is_exact | (np.abs(ticks) < 2**63 // 1000)).all():
+        ticks = np.where(is_exact, ticks, ticks * 1000)
+        return pa.array(ticks, pa.timestamp("ns", "UTC"), mask=nulls.to_numpy(zero_copy_only=False))
+    ticks = np.where(is_exact, ticks // 1000, ticks)
+    return pa.array(ticks, pa.timestamp("us", "UTC"), mask=nulls.to_numpy(zero_copy_only=False))
+
+
+def _cast_where_possible(texts: Any, kind: Any) -> Any:
+    """The texts as times, NULL where one is none. What looks like a time and is none costs a search for it."""
+    texts = pc.if_else(pc.match_substring_regex(texts, _LIKE_A_TIME), texts, pa.scalar(None, texts.type))
+    try:
+        return pc.cast(texts, kind)
+    except pa.ArrowInvalid:
+        if len(texts) == 1:
+            return pa.nulls(1, kind)
+        half = len(texts) // 2
+        parts = _cast_where_possible(texts[:half], kind), _cast_where_possible(texts[half:], kind)
+        return pa.concat_arrays(parts)
 
 
 def _can_cast(text: Any, kind: Any) -> bool:

@@ -20,8 +20,10 @@ from pyarrow import ipc, parquet
 import minidsms
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema, Type
+from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources import open_source
-from minidsms.sources.blocks import BlockReader
+from minidsms.sources.blocks import Block, BlockReader
+from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.json_source import JsonSource
 
@@ -237,6 +239,28 @@ def test_a_row_is_read_the_same_beside_good_and_bad_neighbours(tmp_path: Path, r
         alone += rows_of(CsvSource(str(path), schema))
     path.write_bytes(b"i,f,b\n" + "\n".join(map(",".join, [*plain, ("bad", "", "")])).encode())
     assert repr(rows_of(CsvSource(str(path), schema))) == repr(alone)
+
+
+@fuzzed
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["1", "-2", "x", "", '""', '"a,b"', "2013-01-01", "é", "2013-02-30 1:2"]), max_size=5),
+        max_size=9,
+    ),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_lines_read_at_once_are_the_rows_and_rejects_read_one_by_one(rows: list[list[str]], end: str) -> None:
+    schema = Schema.of(("i", Type.INTEGER), ("t", Type.TEXT), ("at", Type.TIMESTAMP))
+    block = Block("".join(",".join(row) + end for row in rows).encode(), 2)
+    reader = CsvRows("x.csv", schema, RejectedRows())
+    reader.take_header(b"t,i,other,at", False)
+    at_once, one_by_one = reader._fields_of_lines(block), reader._fields_one_by_one(block)
+    if at_once is not None:
+        lines, fields, rejects = at_once
+        assert list(lines) == one_by_one[0] and sorted(rejects) == sorted(one_by_one[2])
+        assert [f.to_pylist() for f in fields] == [f.to_pylist() for f in one_by_one[1]]
+    elif rows:
+        assert all(not any(row) for row in rows) or not any(len(row) == 4 for row in rows)
 
 
 json_value = (
