@@ -67,6 +67,13 @@ def _optional_share(value: Any) -> float | None:
     return float(value)
 
 
+def _positive_share(value: Any) -> float:
+    share = _share(value)
+    if not share:
+        raise ValueError("give a share above 0, at most 1")
+    return share
+
+
 def _share(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("give a share from 0 to 1")
@@ -245,10 +252,14 @@ SETTINGS: dict[str, Setting] = {
         Setting("join_plan", "mjoin", _join_plan, "how n-way joins of queries to come are planned"),
         Setting(
             "routing",
-            "off",
-            _one_of("off", "auto"),
+            "auto",
+            _one_of("off", "auto", "content"),
             "different orders of filters for tuples of different content, of queries to come",
         ),
+        Setting("routing_rate", 0.06, _positive_share, "P: share of the tuples that meet the profiled filter first"),
+        Setting("routing_sample", 150, _at_least(10), "R: tuples that tell the classifier of a filter"),
+        Setting("routing_memory", 0.95, _share, "what a tuple leaves of the selectivity known before it"),
+        Setting("routing_gain", None, _optional_share, "gamma: least gain ratio of a classifier; none: beyond chance"),
         Setting("routing_buckets", 24, _buckets, "classes that an attribute tells apart, NULL among them"),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),

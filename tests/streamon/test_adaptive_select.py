@@ -18,7 +18,9 @@ CONDITION = "a % 10 < 9 AND b > 100 AND c <= 0.5 AND t LIKE 'x%' AND a IN (1, 2,
 
 
 def connected(**options: Any) -> minidsms.Connection:
-    db = minidsms.connect(**{"cost_model": "fixed", "profile_rate": 1.0, "profile_window": 100, **options})
+    db = minidsms.connect(
+        **{"cost_model": "fixed", "profile_rate": 1.0, "profile_window": 100, "routing": "off", **options}
+    )
     db.execute(DECLARATION)
     return db
 

@@ -30,6 +30,7 @@ WAYS: tuple[dict[str, Any], ...] = (
         {**EAGER, "change_detection": name, "detector_block": 1, "detector_training": 2, "detector_threshold": 0.9}
         for name in ("cusum", "adwin")
     ),
+    {**EAGER, "routing": "content", "routing_rate": 1.0, "routing_sample": 10},
 )
 
 

@@ -24,6 +24,8 @@ MOST = 32
 """Columns that are considered: the first of the tuple."""
 _HOUR_NS, _DAY_NS = 3_600_000_000_000, 86_400_000_000_000
 _UNSEEN = -1
+_GRID = 1022
+"""Cells between the first and the last bound of ranges."""
 
 
 class Attributes:
@@ -68,12 +70,12 @@ class Attributes:
         numbers: Any = words
         match classifier.reading:
             case Reading.RANGE:
-                kernels.ranges(normal(numbers.astype(np.float64, copy=False)), np.array(classifier.bounds), out)
+                floats = normal(numbers.astype(np.float64, copy=False))
+                kernels.ranges(floats, *_grid(classifier.bounds), out)
             case Reading.VALUE:
                 kernels.remainders(normal(numbers), classifier.buckets, out)
             case Reading.HOUR:
-                hours = numbers // max(_HOUR_NS // self._tick_ns, 1) % 24
-                out[:] = 1 + hours % (classifier.buckets - 1)
+                out[:] = 1 + numbers // max(_HOUR_NS // self._tick_ns, 1) % 24 % (classifier.buckets - 1)
             case Reading.WEEKDAY:
                 # 1970 began on a Thursday.
                 days = (numbers // max(_DAY_NS // self._tick_ns, 1) + 3) % 7
@@ -102,3 +104,17 @@ class Attributes:
                 self._hashes[code] = zlib.crc32(text.encode("utf-8", "surrogatepass"))
             hashes = self._hashes[codes]
         return hashes
+
+
+def _grid(bounds: tuple[float, ...]) -> tuple[float, float, UInt8Array]:
+    """(low, scale, grid): the ranges between bounds, in cells of equal width; the first and the last lie outside."""
+    if not bounds:
+        return 0.0, 0.0, np.ones(1, np.uint8)
+    low, high = bounds[0], bounds[-1]
+    width = (high - low) / _GRID
+    if not 0 < width < np.inf:
+        # A single bound, or bounds further apart than floats go: below and above the first.
+        return low - 1e-9, 1e9, np.array([1, 2], np.uint8)
+    centres = low + width * (np.arange(-1, _GRID + 1) + 0.5)
+    grid = 1 + np.searchsorted(np.array(bounds), centres, side="left")
+    return low - width, 1 / width, grid.astype(np.uint8)

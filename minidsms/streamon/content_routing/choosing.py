@@ -127,6 +127,12 @@ def cost_of_routes(sample: Sample, routes: Routes, costs: Float64Array, dividing
     return cost + dividing.of_tuple(len(routes.classifiers)) + calls
 
 
+def could_save(drops: UInt8Array, order: Order, costs: Float64Array, dividing: Dividing) -> bool:
+    """Even if the filter that drops a tuple always came first, would routing save more than dividing costs?"""
+    costs = np.where(np.isfinite(costs), costs, 0.0)
+    return bool(_cost(drops, costs, order) - costs.min() > dividing.of_tuple(1))
+
+
 def cost_of_order(sample: Sample, order: Order, costs: Float64Array) -> float:
     """What a tuple of the sample costs under one order."""
     return _cost(sample.drops, np.ascontiguousarray(costs), order)
@@ -174,12 +180,23 @@ def _routes_of(
     candidates = np.ascontiguousarray(np.unique(np.vstack((usual_order, wanted[known])), axis=0))
     by_cell = np.zeros((len(candidates), count))
     costs_by_cell(drops, cells, costs, candidates, by_cell)
-    taken = [int(np.flatnonzero((candidates == usual_order).all(axis=1))[0])]
+    return few_orders(candidates, by_cell, usual_order, of_part * m)
+
+
+def few_orders(
+    candidates: Int64Array, by_cell: Float64Array, usual: Int64Array, of_part: float
+) -> tuple[Int64Array, Int64Array]:
+    """(orders (k, n), table (count,)): of the candidates those that save most together, one after the other.
+
+    candidates: (c, n), the usual order among them.  by_cell: (c, count), what a cell costs under each.  of_part: what
+    an order more has to save.
+    """
+    taken = [int(np.flatnonzero((candidates == usual).all(axis=1))[0])]
     least = by_cell[taken[0]]
     while len(taken) < min(MOST_ORDERS, len(candidates)):
         together = np.minimum(least, by_cell).sum(axis=1)
         best = int(together.argmin())
-        if least.sum() - together[best] <= max(of_part * m, 0.002 * least.sum()):
+        if least.sum() - together[best] <= max(of_part, 0.002 * least.sum()):
             break
         taken.append(best)
         least = np.minimum(least, by_cell[best])

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-DIVIDING_NS = 5.0
+DIVIDING_NS = 4.0
 """Per tuple, for the sort there and back."""
 CLASSIFYING_NS = 2.5
 """Per tuple and classifier."""
-CALL_NS = 5_000.0
+CALL_NS = 8_000.0
 """A filter, on one part more."""
 LEAST_ROWS = 2_000
 """Chunks below are never divided, where time counts."""

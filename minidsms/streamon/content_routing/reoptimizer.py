@@ -9,9 +9,12 @@ Content-Based Routing, sections 4.1 and 4.3.
 
 from __future__ import annotations
 
+import numpy as np
+
 from minidsms.compile_time import wall_ns
-from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes
-from minidsms.streamon.content_routing.costs import Dividing
+from minidsms.elements import BoolArray
+from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes, could_save
+from minidsms.streamon.content_routing.costs import LEAST_ROWS, Dividing
 from minidsms.streamon.content_routing.routes import FilterPlan, Routes
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import Order
@@ -50,11 +53,21 @@ class RoutedReoptimizer:
         self._looking_ns = 0
         self._choice: Choice | None = None
 
-    def seen(self, rows: int, time_ns: int) -> bool:
-        """A chunk has passed; whether it is time to look for routes.  rows: its tuples.  time_ns: spent until now."""
+    def enters(self, rows: int) -> None:
+        """So many tuples come next."""
         self.rows = max(float(rows), FORGETTING * self.rows)
+
+    def seen(self, time_ns: int) -> bool:
+        """A chunk has passed; whether it is time to look for routes.  time_ns: spent until now."""
         self.time_ns = time_ns
         return self._is_due()
+
+    def is_promising(self, drops: BoolArray) -> bool:
+        """The filters of these tuples cost enough for classes to matter, and chunks are long. drops: (m, n)."""
+        if self._measures_time and self.rows < LEAST_ROWS:
+            return False
+        order = self._ordering.algorithm.order
+        return could_save(np.array(drops, np.uint8, order="C"), order, self._costs.values, self._dividing)
 
     def _is_due(self) -> bool:
         sample = self._sample

@@ -8,6 +8,7 @@ from typing import cast
 
 from minidsms.cql.errors import Error
 from minidsms.streamon.change_detection.detectors import ChangeDetection
+from minidsms.streamon.content_routing.options import RoutingOptions
 from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm
 from minidsms.streamon.stream_monitor import SettingValues
 
@@ -32,19 +33,6 @@ def check_size(name: str, n: int) -> None:
             f"filter_ordering = optimal searches all orders of at most {_MOST_FOR_OPTIMAL} filters, not of {n}; "
             "SET filter_ordering = a_greedy"
         )
-
-
-@dataclass(frozen=True)
-class RoutingOptions:
-    """mode: off, auto or content.  buckets: d of a classifier."""
-
-    mode: str
-    buckets: int
-
-    @classmethod
-    def of(cls, settings: SettingValues) -> RoutingOptions:
-        """Read the settings."""
-        return cls(str(settings["routing"]), int(settings["routing_buckets"]))
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minidsms.compile_time import wall_ns
-from minidsms.elements import Int64Array
+from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.attributes import Attributes
+from minidsms.streamon.content_routing.content_learns import ContentLearns
+from minidsms.streamon.content_routing.learning import LearnedReoptimizer, LearningProfiler
 from minidsms.streamon.content_routing.reoptimizer import RoutedReoptimizer
 from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_order
 from minidsms.streamon.content_routing.sample import Sample
@@ -69,8 +71,9 @@ class FilterPipeline:
         )
         self._can_adapt = len(filters) > 1 and self._options.algorithm != "static"
         self._schedule: SamplingSchedule | None = None
-        self._profiler: FilterProfiler | None = None
+        self._profiler: FilterProfiler | LearningProfiler | None = None
         self._routing: RoutedReoptimizer | None = None
+        self._sample: Sample | None = None
         self._watch = ChangeWatch(self._options, self.executor, static)
         self._reordered = 0
 
@@ -98,6 +101,8 @@ class FilterPipeline:
             return self.executor.run(frame, rows, use_kernels)
         schedule = self._adapting(entering)
         if schedule is not None and self._profiler is not None:
+            if self._routing is not None:
+                self._routing.enters(entering)
             sampled = schedule.due(entering, self.adaptation.is_affordable)
             if sampled is not None:
                 with self.adaptation.deciding():
@@ -110,15 +115,15 @@ class FilterPipeline:
         result = self.executor.run(frame, rows, use_kernels)
         self.adaptation.passed(entering, instant)
         if schedule is not None:
-            self._notice(schedule, entering, instant)
+            self._notice(schedule, instant)
         return result
 
-    def _notice(self, schedule: SamplingSchedule, entering: int, instant: int) -> None:
+    def _notice(self, schedule: SamplingSchedule, instant: int) -> None:
         """A chunk has passed: have the streams changed, is it time to look for routes?"""
         routing = self._routing
         if self._watch.counts_have_changed():
             self._answer(schedule)
-        if routing is not None and routing.seen(entering, self.executor.time_ns):
+        if routing is not None and routing.seen(self.executor.time_ns):
             with self.adaptation.deciding():
                 self.adaptation.reconsider(instant)
 
@@ -138,22 +143,48 @@ class FilterPipeline:
         return self._schedule
 
     def _begin(self) -> None:
+        """Take the Profiler and the Re-optimizer that the settings ask for."""
+        if self._attributes is not None and self._options.routing.mode == "content":
+            self._begin_learning(self._attributes)
+        else:
+            self._begin_ordering()
+
+    def _begin_learning(self, attributes: Attributes) -> None:
+        """Content-Learns, which orders filters by itself."""
+        options, executor = self._options.routing, self.executor
+        learns = ContentLearns(len(executor.filters), attributes, options)
+        profiler = LearningProfiler(executor.filters, attributes, learns, lambda: executor.plan)
+        self._profiler = self.adaptation.profiler = profiler
+        self.adaptation.reoptimizer = LearnedReoptimizer(learns, executor.spent, executor.plan)
+        self._schedule = SamplingSchedule(options.rate, True, options.sample, self._options.seed)
+
+    def _begin_ordering(self) -> None:
+        """An ordering algorithm, and routes where they pay."""
         options, filters = self._options, self.executor.filters
         algorithm = options.algorithm_over(len(filters), usual_order(self.executor.plan))
         ordering = OrderReoptimizer(options.algorithm, algorithm, self.executor.first)
         self._watch = ChangeWatch(options, self.executor, algorithm)
         rate = algorithm.default_rate if options.rate is None else options.rate
         burst = algorithm.default_window if options.window is None else options.window
-        sample = None
+        observe = None
         if self._attributes is not None and algorithm.wanted().evaluate is Evaluate.ALL:
-            sample = Sample(len(filters), self._attributes, SAMPLED)
-            burst = max(burst, BURST) if options.window is None else burst
+            self._sample = Sample(len(filters), self._attributes, SAMPLED)
             self._routing = RoutedReoptimizer(
-                ordering, sample, self._costs, options.routing.buckets, options.measures_time
+                ordering, self._sample, self._costs, options.routing.buckets, options.measures_time
             )
-        self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs, sample)
+            observe = self._observe
+        self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs, observe)
         self.adaptation.reoptimizer = self._routing or ordering
         self._schedule = SamplingSchedule(rate, options.rate is not None, burst, options.seed)
+
+    def _observe(self, part: Frame, drops: BoolArray) -> None:
+        """Of filters that are dear enough all sampled tuples are kept with their attributes; at first, many at once."""
+        assert self._routing is not None and self._sample is not None and self._schedule is not None
+        if self._routing.is_promising(drops):
+            is_first = not len(self._sample)
+            self._sample.take(part, drops)
+            if is_first and part.n < BURST:
+                self._schedule.ask_for(BURST)
 
     def describe(self) -> tuple[str, ...]:
         """What tuples are routed by; then a line per filter: what it drops of what reaches it, and what it costs."""

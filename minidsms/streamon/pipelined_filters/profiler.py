@@ -8,7 +8,7 @@ change nothing there.  Babu 2005, section 4.3.1, figure 4.3; 4.4 and 4.6 for wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,16 @@ from minidsms.compile_time import wall_ns
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import DetectsChanges, Evaluate, Order, OrderingAlgorithm, Wanted
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 
+Observe = Callable[[Frame, BoolArray], None]
+"""Takes tuples, and (m, n), True where the filter drops the tuple."""
+
 
 class FilterProfiler:
-    """profiled: tuples evaluated for the profile since the beginning.  sample: takes them all, if there is one; the
-    algorithm then asks for all filters.
+    """profiled: tuples evaluated for the profile since the beginning.  observe: is shown them all; the algorithm then
+    asks for all filters.
     """
 
     def __init__(
@@ -32,13 +34,13 @@ class FilterProfiler:
         filters: Sequence[TupleFilter],
         algorithm: OrderingAlgorithm,
         costs: FilterCosts,
-        sample: Sample | None = None,
+        observe: Observe | None = None,
     ) -> None:
         self.profiled = 0
         self._filters = filters
         self._algorithm = algorithm
         self._costs = costs
-        self._sample = sample
+        self._observe = observe
 
     def statistics(self) -> Mapping[str, Any]:
         """Order, conditional drop rates and costs by place, tuples in the window."""
@@ -63,8 +65,8 @@ class FilterProfiler:
         self._costs.calibrate(frame, rows, use_kernels)
         part = frame.subset(sampled if rows is None else rows[sampled])
         drops = self._evaluate(part, algorithm.wanted(), algorithm.order, use_kernels)
-        if self._sample is not None:
-            self._sample.take(part, drops)
+        if self._observe is not None:
+            self._observe(part, drops)
         dropped = drops[drops.any(axis=1)]
         if len(dropped):
             algorithm.observe(dropped, self._costs.values)

@@ -95,6 +95,12 @@ class SamplingSchedule:
                 self._deaf_for = self._patience
         self._is_burst = self._credit >= 1
 
+    def ask_for(self, tuples: int) -> None:
+        """So many are wanted at once."""
+        if not self._is_given:
+            self._is_burst = True
+            self._credit = max(self._credit, float(tuples))
+
     def hurry(self, tuples: int | None = None, is_sure: bool = False) -> bool:
         """The streams have changed: profile so many tuples, a window unless told, as soon as possible; whether that
         will be done.

@@ -46,8 +46,13 @@ def test_null_has_a_bucket_of_its_own() -> None:
 
 
 def test_ranges_lie_between_bounds() -> None:
-    column = Column(np.array([-1e300, 0.0, 0.5, 0.6, 1.0, 7.0]))
-    assert buckets(Type.FLOAT, Classifier(0, "x", Reading.RANGE, 5, (0.0, 0.5, 1.0)), column) == [1, 1, 2, 3, 3, 4]
+    column = Column(np.array([-1e300, -0.1, 0.1, 0.49, 0.51, 0.99, 1.1, 7.0, np.inf]))
+    by_ranges = Classifier(0, "x", Reading.RANGE, 5, (0.0, 0.5, 1.0))
+    assert buckets(Type.FLOAT, by_ranges, column) == [1, 1, 2, 2, 3, 3, 4, 4, 4]
+    halves = Classifier(0, "x", Reading.RANGE, 3, (0.5,))
+    assert buckets(Type.FLOAT, halves, column) == [1, 1, 1, 1, 2, 2, 2, 2, 2]
+    far = Classifier(0, "x", Reading.RANGE, 4, (-1e308, 1e308))
+    assert set(buckets(Type.FLOAT, far, column)) <= {1, 2, 3}
 
 
 def test_times_are_read_as_hours_and_weekdays() -> None:

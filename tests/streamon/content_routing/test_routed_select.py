@@ -93,24 +93,24 @@ def test_an_error_counts_under_routes_as_under_any_order(failing_row_passes: boo
 
 
 def test_a_fixed_function_stays_behind_what_was_written_before_it() -> None:
-    with connected() as db, forced_switching(db, 5, 1):
-        asked: list[int | None] = []
+    columns = data(300)
+    asked: list[list[int | None]] = []
+    for every in (1000, 1, 5):
+        with connected() as db, forced_switching(db, every, 1):
+            calls: list[int | None] = []
 
-        def even(value: int | None) -> bool:
-            asked.append(value)
-            return value is not None and value % 2 == 0
+            def even(value: int | None, calls: list[int | None] = calls) -> bool:
+                calls.append(value)
+                return value is not None and value % 2 == 0
 
-        db.create_function("EVEN", even, ["INTEGER"], "BOOLEAN", fixed=True)
-        query = db.query("SELECT a FROM S WHERE b > 100 AND c < 0.5 AND EVEN(a) AND t LIKE 'x%' AND f")
-        columns = data(300)
-        fed(db, columns, 20)
-        let_in = [
-            a
-            for a, b, c in zip(columns["a"], columns["b"], columns["c"])
-            if b is not None and b > 100 and c is not None and c < 0.5
-        ]
-        assert asked == let_in
-        assert query.fetch()
+            db.create_function("EVEN", even, ["INTEGER"], "BOOLEAN", fixed=True)
+            query = db.query("SELECT a FROM S WHERE b > 100 AND c < 0.5 AND EVEN(a)")
+            fed(db, columns, 20)
+            assert query.fetch()
+            asked.append(calls)
+    rows = zip(columns["a"], columns["b"], columns["c"])
+    let_in = [a for a, b, c in rows if b is not None and b > 100 and c is not None and c < 0.5]
+    assert asked == [let_in] * 3
 
 
 def by_region(n: int, seed: int = 1) -> dict[str, list[Any]]:
@@ -219,3 +219,15 @@ def test_the_same_tuples_take_the_same_decisions() -> None:
             fed(db, by_region(3000), 300)
             seen.append([str(d) for d in query.decisions()])
     assert seen[0] == seen[1]
+
+
+def test_content_learns_finds_the_classifier_and_keeps_the_answer() -> None:
+    columns = by_region(40_000)
+    with connected(routing="content") as db, connected(routing="off") as other:
+        query, usual = db.query(THREE), other.query(THREE)
+        fed(db, columns, 2000)
+        fed(other, columns, 2000)
+        assert query.fetch() == usual.fetch()
+        plans = [d.new_plan for d in query.decisions()]
+        assert any(plan.startswith("by t") for plan in plans)
+        assert any("F1 by t" in d.reason for d in query.decisions())
