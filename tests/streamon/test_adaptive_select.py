@@ -110,7 +110,7 @@ def test_a_change_is_found_within_three_profile_windows() -> None:
 def test_unasked_for_rates_find_a_change_too() -> None:
     n = 200_000
     rng = np.random.default_rng(0)
-    with minidsms.connect(cost_model="fixed") as db:
+    with minidsms.connect(cost_model="fixed", routing="off") as db:
         db.execute("CREATE STREAM S (a INTEGER, b INTEGER)")
         query = db.query("SELECT a FROM S WHERE a < 50 AND b < 50")
         for phase in range(4):
