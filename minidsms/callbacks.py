@@ -14,17 +14,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from minidsms.news import News
     from minidsms.query import Query
 
 
 class Callbacks:
     """The turn of the callbacks of one connection.
 
-    lock: the engine's.  queries: gives those that may have something to tell.
+    lock: the engine's.  queries: gives those that may have something to tell.  news: for callbacks of many queries.
     """
 
-    def __init__(self, lock: threading.RLock, queries: Callable[[], Sequence[Query]]) -> None:
+    def __init__(self, lock: threading.RLock, queries: Callable[[], Sequence[Query]], news: News) -> None:
         self._lock = lock
+        self._news = news
         self._queries = queries
         self._turn = threading.Lock()
         self._due = False
@@ -52,6 +54,7 @@ class Callbacks:
                 self._due = False
                 for query in self._queries():
                     failed = self._tell_one(query, failed)
+                failed = self._tell_all(failed)
                 while self._deferred:
                     try:
                         self._deferred.popleft()()
@@ -61,6 +64,23 @@ class Callbacks:
                 self._turn.release()
         if failed is not None:
             raise failed
+
+    def _tell_all(self, failed: Exception | None) -> Exception | None:
+        """Tell those that are told of many queries at once."""
+        if not self._news.is_wanted:
+            return failed
+        with self._lock:
+            told = self._news.take()
+        self._thread = threading.get_ident()
+        try:
+            for fn, news in told:
+                try:
+                    fn(news)
+                except Exception as error:
+                    failed = failed or error
+        finally:
+            self._thread = None
+        return failed
 
     def _tell_one(self, query: Query, failed: Exception | None) -> Exception | None:
         with self._lock:

@@ -29,11 +29,13 @@ from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.memory import MemoryAccount
+from minidsms.news import News
 from minidsms.plan.templates import Templates
 from minidsms.query import Change, Query
 from minidsms.reading import ReadsSources, SourceList
 from minidsms.registering import create_written, register_written
 from minidsms.results import ResultCodec
+from minidsms.rules import QueryEach
 from minidsms.safety import Safety
 from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
@@ -110,7 +112,9 @@ class Connection(Archiving, ReadsSources):
         ]
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
         self.reading = SourceList(self.tick_ns)
-        self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()))
+        self.news = News(lambda: self.groups.all)
+        self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()), self.news)
+        self._each: list[QueryEach] = []
         self._is_stepping = False
         self._unnamed = 0
         self._closed = False
@@ -151,6 +155,43 @@ class Connection(Archiving, ReadsSources):
                 if query is not None:
                     return query
             return statements.register_text(self, text, name)
+
+    def query_each(self, template: str, table: str, name: str | None = None) -> QueryEach:
+        """Register one query per row of a relation with a KEY, and follow its changes.
+
+        template: CQL with `$column` where a row's value is to stand.  name: of the queries, with the row's key behind
+        it (default: the table's).  Raises Error, and then nothing has been registered.
+
+        >>> db = connect()
+        >>> db.execute("CREATE STREAM Pos (car INTEGER, speed FLOAT)")
+        >>> db.execute("CREATE RELATION Limits (who TEXT, most FLOAT) KEY (who)")
+        >>> db.push("Limits", [("ann", 50.0), ("bob", 80.0)])
+        2
+        >>> alarms = db.query_each("SELECT ISTREAM(car) FROM Pos WHERE speed > $most", "Limits")
+        >>> db.push("Pos", (7, 60.0), ts=1)
+        1
+        >>> alarms.fetch()
+        [('ann', Change(ts=1, sign=1, row=(7,)))]
+        """
+        with self.lock:
+            self._check()
+            each = QueryEach(self, template, table, name)
+            self._each.append(each)
+            return each
+
+    def on_change(
+        self, fn: Callable[[list[tuple[Query, list[Change]]]], Any], wants: Callable[[Query], bool] | None = None
+    ) -> Callable[..., Any]:
+        """Call fn once a step with (query, changes) of every query that has something new, outside the engine's lock.
+
+        wants: which queries; None: all. Those with callbacks or a sink of their own are left to these, and what fn is
+        told is not fetched again. Usable as a decorator.
+        """
+        self._check()
+        if not callable(fn):
+            raise Error(f"on_change takes a function of a list, not {type(fn).__name__}")
+        self.news.want(fn, wants or (lambda query: True))
+        return fn
 
     def offload(
         self,
@@ -415,6 +456,10 @@ class Connection(Archiving, ReadsSources):
             return self._relations[key]
         raise self._unknown(name)
 
+    def relation_input(self, name: str) -> RelationInput:
+        """The input of a relation that there is."""
+        return self._relations[name.lower()]
+
     def frontier(self, streams: Iterable[str], relations: Iterable[str]) -> int:
         """The greatest instant closed for a query over these inputs."""
         of_streams, of_relations = (
@@ -493,10 +538,13 @@ class Connection(Archiving, ReadsSources):
             for key in self.system_streams.publish():
                 self._process(self.groups.reading(key))
                 self._rest(key)
+        for each in self._each:
+            if each.has_news:
+                each.follow()
         if not self.outward:
-            return False
+            return self.news.is_wanted
         self._drain()
-        return any(q.callbacks() for q in self.outward.values())
+        return self.news.is_wanted or any(q.callbacks() for q in self.outward.values())
 
     def _process(self, groups: Sequence[Group]) -> bool:
         """A step of the engine; whether anything was processed. A query that is interrupted midway has lost its place

@@ -113,6 +113,7 @@ class Query:
         self._results += n
         for wake in self.wakers:
             wake()
+        self._connection.news.note(self)
         self._connection.memory.grow(n * batch.row_nbytes)
         self._pending.append(batch)
         if self.recorder is not None:
@@ -226,7 +227,7 @@ class Query:
     def take_for_callbacks(self) -> None:
         """Put what waits among what the callbacks are to be told, where there are any."""
         if self._callbacks and self.is_waiting:
-            self.untold.extend(self._take())
+            self.untold.extend(self.take())
 
     def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
         return tuple(self._callbacks)
@@ -248,7 +249,8 @@ class Query:
 
     # --------------------------------------------------------------------------------------------------- answers
 
-    def _take(self) -> list[Change]:
+    def take(self) -> list[Change]:
+        """What waits; it waits no more. The caller holds the lock."""
         pending, self._pending = self._collect(), []
         changes: list[Change] = []
         for batch in pending:
@@ -303,7 +305,7 @@ class Query:
             self._check()
             if not self.is_waiting:
                 self._raise_failure()
-            return self._take()
+            return self.take()
 
     def fetch_arrow(self) -> pa.Table:
         """The same as a table: _ts, _sign (int8), then the query's columns; TIMESTAMP and INTERVAL in the time unit."""

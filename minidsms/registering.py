@@ -43,9 +43,9 @@ class Planned:
         self._logical = logical
 
     @property
-    def name(self) -> str:
-        """The query's."""
-        return self._query.name
+    def query(self) -> Query:
+        """The query."""
+        return self._query
 
     def plan(self) -> Plan:
         """What EXPLAIN shows, without a network."""
@@ -67,9 +67,9 @@ class Written:
         self.began = began
 
     @property
-    def name(self) -> str:
-        """The query's."""
-        return self._query.name
+    def query(self) -> Query:
+        """The query."""
+        return self._query
 
     def plan(self) -> Plan:
         """What EXPLAIN shows, without a network."""

@@ -8,14 +8,14 @@ time back (T6).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, Error, LateElementError
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import MAX_INSTANT, Int8Array, Int64Array, Type
+from minidsms.elements import MAX_INSTANT, Column, Int8Array, Int64Array, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.conversion import Converter
 from minidsms.inputs.rejected import InputCounters, RejectedRows
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
 
 _SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1}
+
+
+class Follower(Protocol):
+    """Somebody who is told of every change as it is made."""
+
+    def add(self, instants: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> None:
+        """Changes have been made; signs None: all are insertions. It must only note them down."""
 
 
 class RelationInput:
@@ -54,6 +61,7 @@ class RelationInput:
         self.closed = closed
         self._memory = memory
         self.recorder: Recorder | None = None
+        self.followers: list[Follower] = []
         self._dictionary = dictionary
         self.converter = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
         self._signs = ColumnReader(dictionary, tick_ns)
@@ -95,6 +103,8 @@ class RelationInput:
             )
         if self.recorder is not None:
             self.recorder.add(instants, signs, columns)
+        for follower in self.followers:
+            follower.add(instants, signs, columns)
         self.last_ts = int(instants[-1])
         self.counters.accepted += n
         return n

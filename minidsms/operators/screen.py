@@ -132,13 +132,13 @@ class Screen(Operator):
         """One more query that only shows columns; it gets what comes from now on."""
         self._grow = tail.grow
         loop = self.sequence.adaptation
-        loop.query = loop.query or tail.definition.name
+        loop.query = loop.query or tail.definition.query.name
         member = self._of_box.get(tail.box)
         if member is None:
             member = self._of_box[tail.box] = self._added(tail.box, self.answers.add_slot(), None)
         else:
             member.readers += 1
-        return self.answers.subscribe(member.slot, tail.columns)
+        return self.answers.subscribe(member.slot, tail.columns, tail.definition)
 
     def unfold(self, tail: Tail, subscription: Subscription) -> list[Batch]:
         """A folded query goes; the rows that waited for it."""

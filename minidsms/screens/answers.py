@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int32Array, Int64Array, Schema, Type
+from minidsms.screens.tail import Definition
 
 _SPARSE = 4
 """A delivery of which less than one row in so many waits is copied out."""
@@ -45,10 +46,11 @@ class _Delivery:
 class Subscription:
     """One query's place among the answers of its box. columns: the producer's that it shows, in its order."""
 
-    __slots__ = ("_answers", "_before", "_kept", "_taken", "columns", "slot")
+    __slots__ = ("_answers", "_before", "_kept", "_taken", "columns", "of", "slot")
 
-    def __init__(self, answers: SharedAnswers, slot: int, columns: tuple[int, ...]) -> None:
+    def __init__(self, answers: SharedAnswers, slot: int, columns: tuple[int, ...], of: Definition) -> None:
         self._answers = answers
+        self.of = of
         self.slot = slot
         self.columns = columns
         self._taken = answers.next_portion
@@ -96,7 +98,7 @@ class SharedAnswers:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._deliveries: deque[_Delivery] = deque()
-        self._portions = np.zeros((3, 1024), np.int64)  # the portion of the slot before it, first row, rows
+        self._portions = np.zeros((4, 1024), np.int64)  # the portion of the slot before it, first row, rows, slot
         self._first = 0
         self.next_portion = 0
         self._last = np.full(64, -1, np.int64)
@@ -107,6 +109,8 @@ class SharedAnswers:
         self._held = self._waiting = 0
         self._shown: dict[int, int] = {}
         self.subscriptions: dict[int, Subscription] = {}
+        self._of_slot: dict[int, list[Subscription]] = {}
+        self._told = 0
 
     # ------------------------------------------------------------------------------------------------------ slots
 
@@ -127,9 +131,10 @@ class SharedAnswers:
         """Nobody reads it any more."""
         self._free.append(slot)
 
-    def subscribe(self, slot: int, columns: tuple[int, ...]) -> Subscription:
+    def subscribe(self, slot: int, columns: tuple[int, ...], of: Definition) -> Subscription:
         """One more reader of a slot, from the next batch on."""
-        subscription = Subscription(self, slot, columns)
+        subscription = Subscription(self, slot, columns, of)
+        self._of_slot.setdefault(slot, []).append(subscription)
         self._readers[slot] += 1
         for column in columns:
             self._shown[column] = self._shown.get(column, 0) + 1
@@ -140,6 +145,7 @@ class SharedAnswers:
         """A reader goes; the rows it had not taken."""
         left = subscription.take()
         del self.subscriptions[id(subscription)]
+        self._of_slot[subscription.slot].remove(subscription)
         self._readers[subscription.slot] -= 1
         for column in subscription.columns:
             self._shown[column] -= 1
@@ -179,6 +185,7 @@ class SharedAnswers:
         portions[0] = self._last[slots]
         portions[1] = firsts
         portions[2] = counts
+        portions[3] = slots
         self._last[slots] = np.arange(self.next_portion, self.next_portion + n)
         self._totals[slots] += counts
         self.next_portion += n
@@ -199,13 +206,19 @@ class SharedAnswers:
         for portion in reversed(chain):
             while delivery is None or delivery.end <= portion:
                 delivery = next(deliveries)
-            _, first, count = self._portions[:, portion - self._first].tolist()
+            _, first, count, _ = self._portions[:, portion - self._first].tolist()
             rows = delivery.parts[first : first + count]
             batches.append(Batch(delivery.ts[rows], None, [delivery.columns[c].take(rows) for c in columns]))  # type: ignore[arg-type]
             delivery.waiting -= count
             self._waiting -= count
         self._drop_taken()
         return batches
+
+    def news(self) -> list[Definition]:
+        """The queries that have been given rows since this was asked last."""
+        first, self._told = max(self._told, self._first), self.next_portion
+        slots = np.unique(self._portions[3, first - self._first : self.next_portion - self._first])
+        return [s.of for slot in slots.tolist() for s in self._of_slot.get(slot, ())]
 
     def count_since(self, slot: int, start: int) -> int:
         """How many rows those are; they stay."""
@@ -225,7 +238,7 @@ class SharedAnswers:
         """Where the next n portions stand."""
         used = self.next_portion - self._first
         if used + n > self._portions.shape[1]:
-            grown = np.zeros((3, 2 * (used + n)), np.int64)
+            grown = np.zeros((4, 2 * (used + n)), np.int64)
             grown[:, :used] = self._portions[:, :used]
             self._portions = grown
         return self._portions[:, used : used + n]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from minidsms.operators.screen import Screen
     from minidsms.plan.explain import Plan
     from minidsms.plan.sharing import RunningOperators
+    from minidsms.query import Query
     from minidsms.screens.answers import Subscription
 
 
@@ -28,8 +29,8 @@ class Definition(Protocol):
     """What a folded query was made of."""
 
     @property
-    def name(self) -> str:
-        """The query's."""
+    def query(self) -> Query:
+        """The query."""
 
     def plan(self) -> Plan:
         """What EXPLAIN shows, without a network."""

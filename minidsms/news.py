@@ -1,0 +1,57 @@
+"""What is new of many queries at once, for callbacks that take all of it in one call.
+
+Invariant: looking for news costs what is new, not how many queries there are: queries with operators say so when they
+are given something, and of folded ones their screens know.  docs/sharing.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from minidsms.engine import Group
+from minidsms.query import Change, Query
+
+Told = Callable[[list[tuple[Query, list[Change]]]], Any]
+
+
+class News:
+    """groups: gives those of the connection."""
+
+    def __init__(self, groups: Callable[[], Iterable[Group]]) -> None:
+        self._groups = groups
+        self._callbacks: list[tuple[Told, Callable[[Query], bool]]] = []
+        self._noted: dict[str, Query] = {}
+
+    @property
+    def is_wanted(self) -> bool:
+        """There is a callback of many queries."""
+        return bool(self._callbacks)
+
+    def want(self, fn: Told, wants: Callable[[Query], bool]) -> None:
+        """Tell fn of the queries that it wants, from now on."""
+        self._callbacks.append((fn, wants))
+
+    def note(self, query: Query) -> None:
+        """A query has been given something."""
+        if self._callbacks:
+            self._noted[query.name] = query
+
+    def take(self) -> list[tuple[Told, list[tuple[Query, list[Change]]]]]:
+        """(callback, what it is to be told), without those of whom nothing is new; the rows wait no more.
+
+        Queries that have callbacks or a sink of their own are left to these.
+        """
+        fresh, self._noted = self._noted, {}
+        for group in self._groups():
+            for screen in group.screens:
+                for definition in screen.answers.news():
+                    fresh[definition.query.name] = definition.query
+        left = [q for q in fresh.values() if q.sink is None and not q.callbacks() and q.is_waiting]
+        told: list[tuple[Told, list[tuple[Query, list[Change]]]]] = [(fn, []) for fn, _ in self._callbacks]
+        for query in left:
+            wanted = [news for (_, news), (_, wants) in zip(told, self._callbacks) if wants(query)]
+            changes = query.take() if wanted else []
+            for news in wanted:
+                news.append((query, changes))
+        return [(fn, news) for fn, news in told if news]

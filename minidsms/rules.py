@@ -1,0 +1,215 @@
+"""Rules as data: `Connection.query_each` runs one query per row of a table, and follows the table's changes.
+
+The template is CQL with `$column` where a value of the row is to stand. A row that comes registers a query, a row that
+goes closes its query, and each query is one like any other: it has a name, a plan, and can be paused.
+
+Invariant: after every call there is a query for every row of the table whose text could be registered, and for no
+other row; a rule sees what is pushed after its row (docs/semantics T7). docs/sharing.md.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from minidsms.arguments import name_of, text_of
+from minidsms.cql.errors import Error
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
+from minidsms.expressions.timestamps import iso_of_ticks
+from minidsms.query import Change, Query
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+
+Key = Any
+"""The value of a KEY of one column, the values of one of several."""
+
+_PARAMETER = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\$([A-Za-z_]\w*)")
+
+
+class QueryEach:
+    """The queries of a table of rules. Made by `Connection.query_each`.
+
+    failures: by key, why a row that came later has no query.
+    """
+
+    def __init__(self, db: Connection, template: str, table: str, name: str | None) -> None:
+        """Raises Error, and then nothing has been registered."""
+        definition = db.catalog.relations.get(name_of(table).lower())
+        if definition is None:
+            raise Error(f'query_each takes the name of a relation; there is no relation "{table}"')
+        if not definition.key:
+            raise Error(
+                f"query_each delivers with the key of a row, and {definition.name} has none\n"
+                f"help: CREATE RELATION {definition.name} (..) KEY (..)"
+            )
+        self._db = db
+        self._input = db.relation_input(definition.name)
+        self._types = definition.schema.types
+        self._codec = db.codec(definition.schema)
+        self._key = definition.key
+        self._parts = _parts(text_of(template), definition.schema.names)
+        self._name = name or definition.name
+        self._queries: dict[Key, Query] = {}
+        self._keys: dict[str, Key] = {}
+        self._left: list[tuple[Key, Change]] = []
+        self._waiting: list[tuple[int, tuple[Any, ...]]] = []
+        self._closed = False
+        self.failures: dict[Key, str] = {}
+        try:
+            for row in self._codec.rows(self._input.present()):
+                self._add(row)
+        except BaseException:
+            self._drop_all()
+            raise
+        self._input.followers.append(self)
+
+    # -------------------------------------------------------------------------------------------------- the table
+
+    def add(self, instants: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> None:
+        """The table has changed, as its input tells; `follow` acts on it."""
+        batch = Batch(instants, signs, columns)
+        self._waiting += zip(batch.signs.tolist(), self._codec.rows(batch))
+
+    def follow(self) -> None:
+        """Register and close what the changes of the table ask for. The engine is at rest."""
+        waiting, self._waiting = self._waiting, []
+        for sign, row in waiting:
+            key = self._key_of(row)
+            if sign < 0:
+                self.failures.pop(key, None)
+                self._drop(key)
+                continue
+            try:
+                self._add(row)
+            except Error as error:
+                self.failures[key] = str(error)
+                self._db.warnings.append(f"query_each: no query for {key!r}: {error}")
+
+    @property
+    def has_news(self) -> bool:
+        """The table has changed."""
+        return bool(self._waiting)
+
+    def _key_of(self, row: tuple[Any, ...]) -> Key:
+        values = tuple(row[i] for i in self._key)
+        return values[0] if len(values) == 1 else values
+
+    def _add(self, row: tuple[Any, ...]) -> None:
+        key = self._key_of(row)
+        if key in self._queries:
+            raise Error(f"there are two rows of the key {key!r}")
+        name = "_".join([self._name, *(str(row[i]) for i in self._key)])
+        query = self._db.query(self._text(row), name)
+        self._queries[key] = query
+        self._keys[query.name] = key
+
+    def _text(self, row: tuple[Any, ...]) -> str:
+        """The template with the values of a row."""
+        written = [part if isinstance(part, str) else self._literal(row[part], part) for part in self._parts]
+        return "".join(written)
+
+    def _literal(self, value: Any, column: int) -> str:
+        type_ = self._types[column]
+        if value is None:
+            return "NULL"
+        if type_ is Type.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        if type_ is Type.TEXT:
+            return "'" + str(value).replace("'", "''") + "'"
+        if type_ is Type.TIMESTAMP:
+            return f"'{iso_of_ticks(value, self._db.tick_ns)}'"
+        if type_ is Type.INTERVAL or (isinstance(value, float) and not math.isfinite(value)):
+            raise Error(f"a template cannot take the {type_} {value!r}")
+        return repr(value) if value >= 0 else f"({value!r})"
+
+    def _drop(self, key: Key) -> None:
+        query = self._queries.pop(key, None)
+        if query is not None:
+            self._keys.pop(query.name, None)
+            if query.state != "closed":
+                self._left += [(key, change) for change in query.take()]
+                query.close()
+
+    def _drop_all(self) -> None:
+        for key in list(self._queries):
+            self._drop(key)
+
+    # ------------------------------------------------------------------------------------------------ the queries
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(tuple(self._queries))
+
+    def __getitem__(self, key: Key) -> Query:
+        """The query of a row; KeyError where there is none."""
+        return self._queries[key]
+
+    def fetch(self) -> list[tuple[Key, Change]]:
+        """(key, change) of all queries since the last fetch, query by query in the order of their rows."""
+        with self._db.lock:
+            found, self._left = self._left, []
+            for key, query in self._queries.items():
+                if query.is_waiting:
+                    found += [(key, change) for change in query.take()]
+            return found
+
+    def fetch_arrow(self) -> pa.Table:
+        """The same as a table: the columns of the key, then _ts, _sign and the query's."""
+        with self._db.lock:
+            names = [self._codec.schema.names[i] for i in self._key]
+            tables: list[pa.Table] = []
+            for key, query in self._queries.items():
+                if query.is_waiting or not tables:
+                    table = query.fetch_arrow()
+                    values = key if len(names) > 1 else (key,)
+                    for name, value in reversed(list(zip(names, values))):
+                        label = name if name not in table.column_names else f"key_{name}"
+                        table = table.add_column(0, label, pa.array([value] * len(table)))
+                    tables.append(table)
+            return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+
+    def on_change(self, fn: Callable[[list[tuple[Key, Change]]], Any]) -> Callable[..., Any]:
+        """Call fn once a step with (key, change) of all that is new, outside the engine's lock. Usable as a decorator.
+
+        What it is told is not fetched again.
+        """
+
+        def told(news: list[tuple[Query, list[Change]]]) -> None:
+            fn([(self._keys[query.name], change) for query, changes in news for change in changes])
+
+        self._db.on_change(told, lambda query: query.name in self._keys)
+        return fn
+
+    def close(self) -> None:
+        """Close all queries, and follow the table no longer. Closing twice is no error."""
+        with self._db.lock:
+            if not self._closed:
+                self._closed = True
+                self._input.followers.remove(self)
+                self._drop_all()
+
+    def __repr__(self) -> str:
+        return f"<{len(self._queries):,} queries, one per row of {self._name}>"
+
+
+def _parts(template: str, columns: Sequence[str]) -> list[str | int]:
+    """The template cut at its parameters: texts, and columns of the table."""
+    parts: list[str | int] = []
+    number = {column.lower(): i for i, column in enumerate(columns)}
+    end = 0
+    for match in _PARAMETER.finditer(template):
+        if match.group(1) is None:
+            continue
+        column = number.get(match.group(1).lower())
+        if column is None:
+            raise Error(f"the template names ${match.group(1)}; the table has: {', '.join(columns)}")
+        parts += [template[end : match.start()], column]
+        end = match.end()
+    return [*parts, template[end:]]
