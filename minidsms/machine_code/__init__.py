@@ -17,8 +17,52 @@ import numpy as np
 
 from minidsms.machine_code.definition import helper, kernel
 from minidsms.machine_code.intrinsics import byte_at, word_at
+from minidsms.machine_code.records import (
+    Bools,
+    Float64s,
+    Grid,
+    Int8s,
+    Int16s,
+    Int32s,
+    Int64Cube,
+    Int64s,
+    Int64Table,
+    Record,
+    Rows,
+    Uint8s,
+    grid_of,
+    rows_from,
+    rows_of,
+    words_of,
+)
 
-__all__ = ["byte_at", "helper", "int16", "int32", "int64", "kernel", "uint8", "uint64", "word_at"]
+__all__ = [
+    "Bools",
+    "Float64s",
+    "Grid",
+    "Int8s",
+    "Int16s",
+    "Int32s",
+    "Int64Cube",
+    "Int64Table",
+    "Int64s",
+    "Record",
+    "Rows",
+    "Uint8s",
+    "byte_at",
+    "grid_of",
+    "helper",
+    "int16",
+    "int32",
+    "int64",
+    "kernel",
+    "rows_from",
+    "rows_of",
+    "uint8",
+    "uint64",
+    "word_at",
+    "words_of",
+]
 
 int16: Any = np.int16
 int32: Any = np.int32

@@ -136,7 +136,7 @@ def symbols() -> frozenset[str]:
     To be called when there is a loader, of ours or of numba's: it is what finds the names of C.
     """
     addresses = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON_API}
-    for known in (np.ndarray, tuple, TypeError, RuntimeError):
+    for known in (np.ndarray, TypeError, RuntimeError):
         addresses[f"minidsms.{known.__name__}"] = id(known)
     addresses["minidsms.None"] = id(None)
     # numba's name for what C has: without numba nobody else defines it.

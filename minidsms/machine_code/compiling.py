@@ -7,6 +7,7 @@ internal to it, and nothing counts references: kernels make no arrays.
 from __future__ import annotations
 
 import sys
+from collections import namedtuple
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
@@ -14,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 import numba
+import numpy as np
 from numba.core import compiler, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
+from numba.np import numpy_support
 
 from minidsms.machine_code import binding, environment, store
 from minidsms.machine_code.definition import definition_of
 from minidsms.machine_code.entry import Variant, write_entry
 from minidsms.machine_code.intrinsics import Intrinsic
+from minidsms.machine_code.records import ArgumentType, Bundle, RecordArray, Signature
 from minidsms.machine_code.store import ObjectCode
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ def compile_and_keep(definition: Definition) -> ObjectCode | None:
 def plain(definition: Definition) -> Callable[..., Any]:
     """The kernel as numba itself compiles and calls it, kept nowhere."""
     announce()
-    compiled: Callable[..., Any] = numba.njit(list(definition.signatures), nogil=True)(_closed(definition))
+    compiled: Callable[..., Any] = numba.njit([*map(_written, definition.signatures)], nogil=True)(_closed(definition))
     return compiled
 
 
@@ -68,7 +72,7 @@ def _object_code(definition: Definition) -> ObjectCode:
     library = codegen.create_library(definition.name)
     variants = []
     for signature in definition.signatures:
-        arguments, result = sigutils.normalize_signature(signature)
+        arguments, result = sigutils.normalize_signature(_written(signature))
         flags: Any = compiler.Flags()
         cpu_target.options.parse_as_flags(flags, _OPTIONS)
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
@@ -118,6 +122,25 @@ def _closed(definition: Definition) -> FunctionType:
     return closed
 
 
+def _written(signature: str | Signature) -> Any:
+    """The signature as numba takes it."""
+    if isinstance(signature, str):
+        return signature
+    return _type(signature.result)(*map(_type, signature.arguments))
+
+
+@cache
+def _type(described: ArgumentType) -> Any:
+    """numba's type."""
+    if isinstance(described, RecordArray):
+        row = numpy_support.from_dtype(np.dtype([(name, np.int64) for name in described.fields], align=True))
+        return numba.types.Array(row, described.dimensions, "C")
+    if isinstance(described, Bundle):
+        fields = [name for name, _ in described.fields]
+        return numba.types.NamedTuple([_type(its) for _, its in described.fields], namedtuple(described.name, fields))
+    return sigutils.normalize_signature(f"{described}()")[1]
+
+
 @cache
 def _intrinsic(value: Intrinsic) -> Any:
     return value.compiled()
@@ -129,5 +152,9 @@ def _callee(definition: Definition) -> Any:
     options: dict[str, Any] = dict(_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     if definition.inline:
         options["inline"] = "always"
-    decorate = numba.njit(list(definition.signatures), **options) if definition.signatures else numba.njit(**options)
+    decorate = (
+        numba.njit([*map(_written, definition.signatures)], **options)
+        if definition.signatures
+        else numba.njit(**options)
+    )
     return decorate(_closed(definition))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from minidsms.machine_code import binding
 from minidsms.machine_code.fingerprint import digest_of
 from minidsms.machine_code.intrinsics import Intrinsic
+from minidsms.machine_code.records import Signature, signature_of
 
 _Decorator = Callable[[Callable[..., Any]], Any]
 
@@ -19,8 +20,9 @@ class Definition:
     """A function as it was written, how it is to be compiled, and the digest of all that its code depends on."""
 
     function: FunctionType
-    signatures: tuple[str, ...]
-    """numba's words for the types; several where the first arrays are of several; empty where the callers' decide."""
+    signatures: tuple[str | Signature, ...]
+    """numba's words for the types, or what annotations say; several where the first arrays are of
+    several; empty where the callers' decide."""
     inline: bool
     digest: str
 
@@ -39,38 +41,52 @@ _defined: dict[object, Definition] = {}
 """What stands in the modules, bound or not, to its definition."""
 
 
-def kernel(*signatures: str) -> _Decorator:
-    """A function that Python calls: of C-contiguous, writable arrays, integers, floats and truth values.
+F = TypeVar("F", bound=Callable[..., Any])
 
-    signatures: as numba writes them, such as "int64(int64[::1], boolean)"; several give variants by the arrays'
-    types. What a kernel calls must be defined before it. It releases the interpreter's lock and makes no arrays.
-    An argument of another type, order or number of dimensions raises TypeError.
+
+@overload
+def kernel(function: F, /) -> F: ...
+@overload
+def kernel(*signatures: str) -> _Decorator: ...
+def kernel(*given: Any) -> Any:
+    """A function that Python calls: of C-contiguous, writable arrays, integers, floats, truth values, and bundles.
+
+    The signature is that of the annotations (`records`), or given as numba writes it, such as
+    "int64(int64[::1], boolean)"; several give variants by the arrays' types. What a kernel calls must be defined
+    before it. It releases the interpreter's lock and makes no arrays. An argument of another type, order or number of
+    dimensions raises TypeError.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        definition = _definition(function, signatures, inline=False)
-        bound = binding.bind(definition)
-        _defined[bound] = definition
-        return bound
+    if given and callable(given[0]):
+        return _bound(given[0], (signature_of(given[0]),))
+    return lambda function: _bound(function, given)
 
-    return decorate
+
+def _bound(function: Callable[..., Any], signatures: tuple[str | Signature, ...]) -> Callable[..., Any]:
+    definition = _definition(function, signatures, inline=False)
+    bound = binding.bind(definition)
+    _defined[bound] = definition
+    return bound
 
 
 @overload
 def helper(function: Callable[..., Any], /) -> Any: ...
 @overload
-def helper(*, inline: bool) -> _Decorator: ...
+def helper(*, inline: bool = ..., typed: bool = ...) -> _Decorator: ...
 @overload
 def helper(signature: str, /) -> _Decorator: ...
-def helper(given: Any = None, /, *, inline: bool = False) -> Any:
+def helper(given: Any = None, /, *, inline: bool = False, typed: bool = False) -> Any:
     """A function that only kernels call. With a signature arguments are converted to it, without it goes by theirs.
+
+    typed: the signature is that of the annotations.
 
     inline: written into its callers before they are compiled: costs compilation at every call, and gains where a
     caller's constants make branches of it go away.
     """
-    signatures = (given,) if isinstance(given, str) else ()
+    written = (given,) if isinstance(given, str) else ()
 
     def decorate(function: Callable[..., Any]) -> Any:
+        signatures = (signature_of(function),) if typed else written
         _defined[function] = _definition(function, signatures, inline)
         return function
 
@@ -90,9 +106,9 @@ def definitions() -> list[Definition]:
     return list(_defined.values())
 
 
-def _definition(function: Callable[..., Any], signatures: tuple[str, ...], inline: bool) -> Definition:
+def _definition(function: Callable[..., Any], signatures: tuple[str | Signature, ...], inline: bool) -> Definition:
     function = cast(FunctionType, function)
-    return Definition(function, signatures, inline, digest_of(function, (*signatures, str(inline)), _digest))
+    return Definition(function, signatures, inline, digest_of(function, (*map(str, signatures), str(inline)), _digest))
 
 
 def _digest(value: object) -> str | None:

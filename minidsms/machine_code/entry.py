@@ -81,7 +81,7 @@ class _Entry:
     def check(self, type_: Any, value: ir.Value, place: int, otherwise: ir.Block | None) -> None:
         """Go on if the value is of the type as far as memory matters, else to the block or out with an error."""
         if isinstance(type_, types.BaseTuple):
-            self._go_on_if(self._is(value, "minidsms.tuple"), type_, place, otherwise)
+            self._go_on_if(self._is_tuple(value), type_, place, otherwise)
             self._go_on_if(self._is_long(value, len(type_.types)), type_, place, otherwise)
             for i, item in enumerate(type_.types):
                 self.check(item, self._item(value, i), place, otherwise)
@@ -163,6 +163,11 @@ class _Entry:
         """Whether the value's type is the one at the symbol."""
         return self._same(self._field(value, environment.OBJECT_TYPE, _POINTER), self._address(symbol))
 
+    def _is_tuple(self, value: ir.Value) -> ir.Value:
+        """Whether it is a tuple, or a NamedTuple."""
+        flags = self._field(self._field(value, environment.OBJECT_TYPE, _POINTER), environment.TYPE_FLAGS, _WORD)
+        return self._builder.icmp_signed("!=", self._builder.and_(flags, _WORD(environment.IS_TUPLE)), _WORD(0))
+
     def _is_long(self, value: ir.Value, length: int) -> ir.Value:
         """Whether a tuple has so many items."""
         return self._builder.icmp_signed("==", self._field(value, environment.TUPLE_LENGTH, _WORD), _WORD(length))
@@ -176,8 +181,12 @@ class _Entry:
         dtype = self._field(value, environment.DTYPE, _POINTER)
         number = self._field(dtype, environment.DTYPE_NUMBER, _INT)
         known = cgutils.false_bit
-        for one in _numbers(numpy_support.as_dtype(type_.dtype)):
+        element = numpy_support.as_dtype(type_.dtype)
+        for one in _numbers(element):
             known = builder.or_(known, builder.icmp_signed("==", number, _INT(one)))
+        if element.names is not None:
+            size = self._field(dtype, environment.DTYPE_SIZE, _WORD)
+            known = builder.and_(known, builder.icmp_signed("==", size, _WORD(element.itemsize)))
         order = self._field(dtype, environment.DTYPE_BYTE_ORDER, _BYTE)
         flags = self._field(value, environment.FLAGS, _INT)
         dimensions = self._field(value, environment.DIMENSIONS_COUNT, _INT)
@@ -231,6 +240,8 @@ class _Entry:
 
 def _numbers(dtype: np.dtype[Any]) -> set[int]:
     """numpy's numbers of the types that are the same bytes: of int64 two, `long` and `long long`."""
+    if dtype.names is not None:
+        return {dtype.num}
     return {np.dtype(code).num for code in "?bBhHiIlLqQfd" if np.dtype(code) == dtype}
 
 

@@ -14,15 +14,17 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-_DECIDING = ("compiling.py", "entry.py", "environment.py", "intrinsics.py")
+_DECIDING = ("compiling.py", "entry.py", "environment.py", "intrinsics.py", "records.py")
 """The files here that decide what code is made."""
 
 DATA, DIMENSIONS_COUNT, DIMENSIONS, STRIDES, DTYPE, FLAGS = 16, 24, 32, 40, 56, 64
 """Where numpy's arrays (PyArrayObject) have their fields, in bytes; the same since numpy 1.7."""
-DTYPE_BYTE_ORDER, DTYPE_NUMBER = 26, 28
+DTYPE_BYTE_ORDER, DTYPE_NUMBER, DTYPE_SIZE = 26, 28, 40
 """And their element types (PyArray_Descr)."""
-OBJECT_TYPE, TUPLE_LENGTH, TUPLE_ITEMS = 8, 16, 24
-"""And Python's objects and tuples."""
+OBJECT_TYPE, TUPLE_LENGTH, TUPLE_ITEMS, TYPE_FLAGS = 8, 16, 24, 168
+"""And Python's objects, tuples and types."""
+IS_TUPLE = 1 << 26
+"""Of a type's flags: it is `tuple`, or derived from it (Py_TPFLAGS_TUPLE_SUBCLASS)."""
 
 
 @cache
@@ -44,6 +46,9 @@ def is_supported() -> bool:
         and _int(at + FLAGS) == flags
         and _int(dtype + DTYPE_NUMBER) == array.dtype.num
         and ctypes.string_at(dtype + DTYPE_BYTE_ORDER, 1) == b"="
+        and _word(dtype + DTYPE_SIZE) == 8
+        and _word(id(tuple) + TYPE_FLAGS) == tuple.__flags__
+        and tuple.__flags__ & IS_TUPLE != 0
         and _word(id(two) + TUPLE_LENGTH) == 2
         and _word(id(two) + TUPLE_ITEMS) == at
     )

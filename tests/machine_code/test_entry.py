@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from minidsms import compile_time
-from minidsms.machine_code import binding, helper, int64, kernel
+from minidsms.machine_code import (
+    Grid,
+    Int64s,
+    Record,
+    Rows,
+    binding,
+    grid_of,
+    helper,
+    int64,
+    kernel,
+    rows_from,
+    rows_of,
+    words_of,
+)
 from minidsms.machine_code.definition import definition_of
 
 _WEIGHT = 1000
@@ -189,3 +202,82 @@ def test_the_time_that_a_kernel_takes_to_be_compiled_is_told_apart(monkeypatch: 
     assert waiting(7) == waiting(7) == 7
     assert compile_time.COMPILED.thread_ns - compiled >= 20_000_000
     assert compile_time.thread_ns() - thread < 20_000_000 and compile_time.wall_ns() - wall < 20_000_000
+
+
+class Span(Record):
+    """A stretch."""
+
+    lo: int
+    hi: int
+
+
+class Spans(NamedTuple):
+    """Stretches, and what is counted of them."""
+
+    rows: Rows[Span]
+    table: Grid[Span]
+    counts: Int64s
+    most: int
+
+
+@helper(inline=True)
+def _longer(spans: Spans, i: int) -> Any:
+    spans.rows[i].hi += 1
+    return spans.rows[i].hi - spans.rows[i].lo
+
+
+@kernel
+def lengths(spans: Spans, factor: int) -> int:
+    """Write each stretch's length, made longer; returns the longest."""
+    longest = int64(0)
+    for i in range(len(spans.rows)):
+        length = _longer(spans, i) * factor
+        spans.counts[i] = min(length, spans.most)
+        spans.table[0, i].lo = length
+        longest = max(longest, length)
+    return longest
+
+
+def _spans(n: int = 3) -> Spans:
+    spans = Spans(rows_of(Span, n), grid_of(Span, 2, n), np.zeros(n, np.int64), 25)
+    spans.rows["lo"][:] = [0, 1, 2]
+    spans.rows["hi"][:] = [4, 9, 5]
+    return spans
+
+
+def test_bundles_of_records_are_read_and_written_by_the_names_of_their_fields():
+    spans = _spans()
+    assert lengths(spans, 3) == 27
+    assert spans.counts.tolist() == [15, 25, 12]
+    assert (spans.rows[1].lo, spans.rows[1].hi) == (1, 10)
+    assert words_of(spans.table)[0, :, 0].tolist() == [15, 27, 12]
+
+
+def test_records_of_another_length_and_bundles_of_other_fields_are_refused():
+    class Longer(Record):
+        lo: int
+        hi: int
+        mark: int
+
+    spans = _spans()
+    with pytest.raises(TypeError, match=r"argument 1 of lengths\(\)"):
+        lengths(spans._replace(rows=rows_of(Longer, 3)), 1)
+    with pytest.raises(TypeError, match=r"argument 1 of lengths\(\)"):
+        lengths(spans[:3], 1)
+    with pytest.raises(TypeError, match=r"argument 1 of lengths\(\)"):
+        lengths(list(spans), 1)
+
+
+def test_a_kernel_without_annotations_says_which_it_lacks():
+    def nameless(spans: Spans, factor) -> int:  # type: ignore[no-untyped-def]
+        return 0
+
+    with pytest.raises(TypeError, match="says no type of factor"):
+        kernel(nameless)
+
+
+def test_words_and_records_are_the_same_memory():
+    spans = rows_of(Span, 2)
+    words_of(spans)[1, 0] = 7
+    assert spans[1].lo == 7
+    assert rows_from(Span, words_of(spans))["lo"].tolist() == [0, 7]
