@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from experiments.caching.runs import AUTO, Run
 from experiments.caching.streams import Feed, fast_input, four_way, three_way
-from minidsms.joins.tree import Tree
+from minidsms.joins.plan import Tree
 from minidsms.streamon.join_trees.costs import TreeCosts, UnitCosts
 
 Float64Array = npt.NDArray[np.float64]

@@ -1,5 +1,10 @@
-"""Joins: what they may do, as values, and what that means for the windows they join.
+"""Joins: the operator, what it may run, as values, and what that means for the windows it joins.
 
+    join.py            the operator: takes elements in, runs a plan, puts rows out
+    spec.py            what a join is asked for
+    answer.py          the tuples found, until they are rows
+    by_pipelines.py, by_caches.py, by_tree.py
+                       the programs: how what waits in the windows is joined
     equal_columns.py   which columns are equal in all results
     graph.py           which inputs equalities link, by which keys, and which orders are legal
     plan.py            the orders of the pipelines, and the caches in them
@@ -10,5 +15,6 @@
     tree_pipelines.py  the pipelines of a tree as the kernel takes them
     figures.py         what a join has counted
 
-Invariant: nothing here imports operators, or what adapts them.  Babu 2005, chapters 5 and 6.
+Invariant: nothing here imports what adapts plans; of operators only their base, and that only in join.py.
+Babu 2005, chapters 5 and 6.
 """

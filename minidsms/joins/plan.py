@@ -1,4 +1,4 @@
-"""Plans of an n-way join as values: the order of each pipeline, and the caches in them.
+"""Plans of an n-way join as values: the order of each pipeline, the caches in them, or a tree instead.
 
 Inputs have numbers 0 to n - 1, in the order of FROM. The pipeline of input i says in which order an element of i visits
 the others; positions in it count from 0. A cache C_ijk stands for positions j to k of the pipeline of i: it maps the
@@ -36,12 +36,21 @@ class CacheSpec:
     reduced_by: tuple[int, ...] = ()
 
 
+Tree = int | tuple["Tree", ...]
+"""Which inputs are joined with which first (`joins.tree`)."""
+
+
 @dataclass(frozen=True)
 class JoinPlan:
-    """What an n-way join runs. caches: sorted, none overlapping another of its pipeline."""
+    """What an n-way join runs: its pipelines, or a tree of joins.
+
+    orders: of the pipelines.  caches: in them; sorted, none overlapping another of its pipeline.  tree: in normal form,
+    where results of inner joins are kept; then there are no caches, and the orders are those it goes back to.
+    """
 
     orders: Orders
     caches: tuple[CacheSpec, ...] = ()
+    tree: Tree | None = None
 
 
 # ------------------------------------------------------------------------------------------------------------- keys

@@ -15,8 +15,7 @@ from random import Random
 from typing import cast
 
 from minidsms.joins.graph import JoinGraph
-
-Tree = int | tuple["Tree", ...]
+from minidsms.joins.plan import Tree
 
 MOST_SEARCHED = 6
 """Inputs up to which all trees are looked at: 2752 of them, at most."""

@@ -16,9 +16,10 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.tree import Tree, kept_nodes, leaves
+from minidsms.joins.plan import Tree
+from minidsms.joins.tree import kept_nodes, leaves
 from minidsms.kernels.join_layout import CHECK, CHECKS_END, FROM, FROM_KEY, PROBED, TARGET
-from minidsms.kernels.tree_join import KEPT, TREE_STEP_WORDS
+from minidsms.kernels.tree_join import KEPT, TREE_STEP_WORDS, TreePlan
 
 ViewKey = tuple[int, int]
 """The input and its key (by place among all inputs' keys) that give a subresult's cells their tag."""
@@ -50,6 +51,7 @@ class TreePipelines:
         self.steps: Int64Array = np.zeros((graph.n, int(self.lengths.max()), TREE_STEP_WORDS), np.int64)
         self.checks: Int64Array
         self._fill_steps()
+        self.bundle = TreePlan(self.steps, self.lengths, self.checks)
 
     def _climb(self, i: int) -> list[Visit]:
         """The steps of input i's pipeline."""

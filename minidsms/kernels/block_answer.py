@@ -7,6 +7,13 @@ Invariant: tuples stand in the order of their instants; where netted, those of a
 
 from __future__ import annotations
 
+from typing import Any
+
+from minidsms.kernels.join_cache_layout import CacheArrays, PlacedPlan
+from minidsms.kernels.join_layout import JoinRun, Output, Windows
+from minidsms.kernels.join_program import Block
+from minidsms.machine_code import Int64s
+
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
@@ -29,22 +36,23 @@ from minidsms.kernels.join_layout import DELETED, FIRST, FULL, INSPECTED, KEY, M
 
 
 @helper
-def _next_leaver(turn, i, turns, inputs, keys, nodes, marks, stamps, state, work):  # type: ignore[no-untyped-def]
+def _next_leaver(turn: int, i: int, blocks: Block, windows: Windows, run: JoinRun) -> Any:
     """The next slot of the turn that leaves and may cancel what is stamped; -1 where there is none."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    turns, work = blocks.turns, blocks.work
     slot, end = max(work[LEAVER], turns[turn + T_BEGIN]), turns[turn + T_END]
     mask, base = inputs[i, MASK], keys[inputs[i, KEY], NODES]
-    while slot < end and (
-        not is_stamped(inputs, keys, nodes, marks, stamps, state, i, slot)
-        or nodes[base + 2 * (slot & mask) + 1] == UNLINKED
-    ):
+    while slot < end and (not is_stamped(windows, run, i, slot) or nodes[base + 2 * (slot & mask) + 1] == UNLINKED):
         slot += 1
     work[LEAVER] = slot + 1 if slot < end else int64(-1)
     return slot if slot < end else int64(-1)
 
 
 @helper
-def _begin_step(i, depth, placed, nodes, heads, chosen, levels, first):  # type: ignore[no-untyped-def]
+def _begin_step(i: int, depth: int, placed: Int64s, windows: Windows, run: JoinRun, first: Any) -> Any:
     """Where the walk of a step begins: its tag, and the newest slot of the bucket, unless `first` is known."""
+    nodes, heads = windows.nodes, windows.heads
+    chosen, levels = run.chosen, run.levels
     p = uint64((i * (len(chosen) - 1) + depth) * PLACED_WORDS)
     source = chosen[uint64(placed[p + uint64(SOURCE)])]
     tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))]
@@ -55,18 +63,31 @@ def _begin_step(i, depth, placed, nodes, heads, chosen, levels, first):  # type:
 
 
 @helper
-def _begin_row(  # type: ignore[no-untyped-def]
-    turn, t, i, c, level, capacity, turns, lists, rows, entries, placed, inputs, keys, nodes, heads, marks, stamps,
-    chosen, levels, state, work, caches, pool,
-):  # fmt: skip
+def _begin_row(
+    turn: int,
+    t: int,
+    i: int,
+    c: int,
+    level: int,
+    capacity: int,
+    blocks: Block,
+    placed: Int64s,
+    windows: Windows,
+    run: JoinRun,
+    store: CacheArrays,
+) -> Any:
     """Choose the slots of the turn's next row; False where there is no more. Its tuples come from work[BUCKET], or
     where that is -1 by the steps from `level` on.
     """
+    inputs = windows.inputs
+    chosen = run.chosen
+    caches, pool = store.caches, store.pool
+    turns, lists, rows, entries, work = blocks.turns, blocks.lists, blocks.rows, blocks.entries, blocks.work
     n = len(inputs)
     width = n + 1
     b = first = int64(-1)
     if turns[turn + uint64(T_KIND)] == CANCELS:
-        slot = _next_leaver(turn, i, turns, inputs, keys, nodes, marks, stamps, state, work)
+        slot = _next_leaver(turn, i, blocks, windows, run)
         is_row = slot >= 0
         chosen[i] = slot
     else:
@@ -85,19 +106,23 @@ def _begin_row(  # type: ignore[no-untyped-def]
         work[NEXT], work[LEFT] = pool[uint64(b + 1)], min(pool[uint64(b)], caches[c, INLINE])
     elif is_row:
         work[AT_DEPTH] = level
-        _begin_step(i, level, placed, nodes, heads, chosen, levels, first)
+        _begin_step(i, level, placed, windows, run, first)
     work[BUCKET] = b
     return is_row
 
 
 @helper
-def _from_entry(  # type: ignore[no-untyped-def]
-    b, c, turn, turns, chosen, state, work, caches, members, pool, out, out_ts, out_sign, found
-):
+def _from_entry(
+    b: int, c: int, turn: int, blocks: Block, run: JoinRun, store: CacheArrays, output: Output, found: int
+) -> Any:
     """Put out what the entry at b has for the slots chosen; a tuple that has left goes out of the entry.
 
     Segments have two inputs or more: the first two are looked at together.
     """
+    chosen, state = run.chosen, run.state
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
+    caches, members, pool = store.caches, store.members, store.pool
+    turns, work = blocks.turns, blocks.work
     n, limit = len(chosen), len(out_ts)
     ts, sign = turns[turn + uint64(T_TS)], turns[turn + uint64(T_KIND)]
     size, first, inline_at = caches[c, SIZE], uint64(caches[c, MEMBERS]), b + caches[c, INLINE_AT]
@@ -143,10 +168,12 @@ def _from_entry(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _by_last_step(  # type: ignore[no-untyped-def]
-    p, turn, turns, placed, nodes, chosen, levels, state, out, out_ts, out_sign, found
-):
+def _by_last_step(
+    p: int, turn: int, turns: Int64s, placed: Int64s, nodes: Int64s, run: JoinRun, output: Output, found: int
+) -> Any:
     """Put out the slots chosen with each one that the last step, which has no further checks, finds from levels on."""
+    chosen, levels, state = run.chosen, run.levels, run.state
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     n, limit = len(chosen), len(out_ts)
     ts, sign = turns[turn + uint64(T_TS)], turns[turn + uint64(T_KIND)]
     j = uint64(placed[p + uint64(STEP_TARGET)])
@@ -175,10 +202,11 @@ def _by_last_step(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _next_match(  # type: ignore[no-untyped-def]
-    p, depth, turn, turns, placed, checks, inputs, keys, nodes, marks, stamps, chosen, levels, state
-):
+def _next_match(p: int, depth: int, turn: int, turns: Int64s, plan: PlacedPlan, windows: Windows, run: JoinRun) -> Any:
     """Choose the next slot that the step at placed[p] finds from levels[depth] on; False where there is none."""
+    nodes = windows.nodes
+    chosen, levels, state = run.chosen, run.levels, run.state
+    placed, checks = plan.placed, plan.checks
     is_cancelling = turns[turn + uint64(T_KIND)] == CANCELS
     j = uint64(placed[p + uint64(STEP_TARGET)])
     base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
@@ -193,11 +221,10 @@ def _next_match(  # type: ignore[no-untyped-def]
         if nodes[k] == tag and s < high:
             chosen[j] = s
             joins = checks_hold(
-                inputs, keys, nodes, checks, chosen, placed[p + uint64(STEP_CHECK)],
-                placed[p + uint64(STEP_CHECKS_END)],
-            )  # fmt: skip
+                windows, checks, chosen, placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
+            )
             if joins and is_cancelling:
-                joins = is_stamped(inputs, keys, nodes, marks, stamps, state, j, s)
+                joins = is_stamped(windows, run, j, s)
         s = nodes[k + uint64(1)]
     levels[uint64(2 * depth + 1)] = s
     state[INSPECTED] += inspected
@@ -205,11 +232,23 @@ def _next_match(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _by_steps(  # type: ignore[no-untyped-def]
-    i, level, turn, turns, placed, checks, inputs, keys, nodes, heads, marks, stamps, chosen, levels, state, work,
-    out, out_ts, out_sign, found,
-):  # fmt: skip
+def _by_steps(
+    i: int,
+    level: int,
+    turn: int,
+    blocks: Block,
+    plan: PlacedPlan,
+    windows: Windows,
+    run: JoinRun,
+    output: Output,
+    found: int,
+) -> Any:
     """Put out what the steps of pipeline i from `level` on make of the slots chosen, depth first."""
+    nodes = windows.nodes
+    chosen, state = run.chosen, run.state
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
+    placed = plan.placed
+    turns, work = blocks.turns, blocks.work
     n = len(chosen)
     last, limit, is_cancelling = n - 2, len(out_ts), turns[turn + uint64(T_KIND)] == CANCELS
     depth = work[AT_DEPTH]
@@ -217,17 +256,15 @@ def _by_steps(  # type: ignore[no-untyped-def]
         p = uint64((i * (n - 1) + depth) * PLACED_WORDS)
         has_checks = placed[p + uint64(STEP_CHECK)] < placed[p + uint64(STEP_CHECKS_END)]
         if depth == last and not has_checks and not is_cancelling:
-            found = _by_last_step(p, turn, turns, placed, nodes, chosen, levels, state, out, out_ts, out_sign, found)
+            found = _by_last_step(p, turn, turns, placed, nodes, run, output, found)
             depth -= int64(state[STATUS] != FULL)
         elif depth == last and found == limit:
             state[STATUS] = FULL
-        elif not _next_match(
-            p, depth, turn, turns, placed, checks, inputs, keys, nodes, marks, stamps, chosen, levels, state
-        ):
+        elif not _next_match(p, depth, turn, turns, plan, windows, run):
             depth -= 1
         elif depth < last:
             depth += 1
-            _begin_step(i, depth, placed, nodes, heads, chosen, levels, int64(-1))
+            _begin_step(i, depth, placed, windows, run, int64(-1))
         else:
             for m in range(n):
                 out[uint64(m), uint64(found)] = chosen[uint64(m)]
@@ -239,15 +276,18 @@ def _by_steps(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _begin_turn(turn, turns, inputs, keys, nodes, marks, stamps, state, work, out, out_sign, found):  # type: ignore[no-untyped-def]
+def _begin_turn(turn: int, blocks: Block, windows: Windows, run: JoinRun, output: Output, found: int) -> Any:
     """Begin an instant, stamp its insertions, or put its deletions in front; whether the turn has rows to put out."""
+    state = run.state
+    out, out_sign = output.out, output.out_sign
+    turns, work = blocks.turns, blocks.work
     kind = turns[turn + uint64(T_KIND)]
     if turns[turn + uint64(T_TS)] != work[ANSWERED]:
         work[ANSWERED], state[FIRST] = turns[turn + uint64(T_TS)], found
     if kind == STAMPS_ALL:
         work[IS_STAMPED], work[LEAVER] = int64(found > state[FIRST]), -1
         if found > state[FIRST]:
-            stamp(inputs, keys, nodes, marks, stamps, state, out, state[FIRST], found)
+            stamp(windows, run, out, state[FIRST], found)
             state[MIDDLE] = found
     elif kind == SETTLES and work[IS_STAMPED] != 0:
         work[IS_STAMPED] = 0
@@ -258,13 +298,23 @@ def _begin_turn(turn, turns, inputs, keys, nodes, marks, stamps, state, work, ou
 
 
 @helper
-def put_out(  # type: ignore[no-untyped-def]
-    capacity, turns, lists, rows, entries, finals, placed, checks, inputs, keys, nodes, heads, marks, stamps, chosen,
-    levels, state, work, caches, members, pool, out, out_ts, out_sign, found,
-):  # fmt: skip
+def put_out(
+    capacity: int,
+    blocks: Block,
+    plan: PlacedPlan,
+    windows: Windows,
+    run: JoinRun,
+    store: CacheArrays,
+    output: Output,
+    found: int,
+) -> Any:
     """Put out the turns from work[TURN] on; returns how many tuples stand in `out`. state[STATUS] is FULL where it has
     no room for more.
     """
+    inputs = windows.inputs
+    state = run.state
+    finals, placed = plan.finals, plan.placed
+    turns, work = blocks.turns, blocks.work
     words = T_BOUNDS + 2 * len(inputs)
     t = work[TURN]
     while t < work[TURNS] and state[STATUS] != FULL:
@@ -273,23 +323,16 @@ def put_out(  # type: ignore[no-untyped-def]
         level, c = finals[i * FINAL_WORDS + LEVEL], finals[i * FINAL_WORDS + ENTRY]
         if turns[turn + uint64(T_KIND)] == CANCELS:
             level = int64(0)
-        goes_on = _begin_turn(turn, turns, inputs, keys, nodes, marks, stamps, state, work, out, out_sign, found)
+        goes_on = _begin_turn(turn, blocks, windows, run, output, found)
         while goes_on:
             if work[IS_ACTIVE] == 0 and not _begin_row(
-                turn, t, i, c, level, capacity, turns, lists, rows, entries, placed, inputs, keys, nodes, heads, marks,
-                stamps, chosen, levels, state, work, caches, pool,
-            ):  # fmt: skip
+                turn, t, i, c, level, capacity, blocks, placed, windows, run, store
+            ):
                 break
             if work[BUCKET] >= 0:
-                found = _from_entry(
-                    work[BUCKET], c, turn, turns, chosen, state, work, caches, members, pool, out, out_ts, out_sign,
-                    found,
-                )  # fmt: skip
+                found = _from_entry(work[BUCKET], c, turn, blocks, run, store, output, found)  # fmt: skip
             else:
-                found = _by_steps(
-                    i, level, turn, turns, placed, checks, inputs, keys, nodes, heads, marks, stamps, chosen, levels,
-                    state, work, out, out_ts, out_sign, found,
-                )  # fmt: skip
+                found = _by_steps(i, level, turn, blocks, plan, windows, run, output, found)  # fmt: skip
             goes_on = state[STATUS] != FULL
             work[IS_ACTIVE] = int64(not goes_on)
         if state[STATUS] != FULL:

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from minidsms.kernels.block_answer import put_out
 from minidsms.kernels.block_turns import open_block
-from minidsms.kernels.join_layout import DONE, HI, LO, PASSED, STATUS
+from minidsms.kernels.join_cache_layout import CacheArrays, PlacedPlan
+from minidsms.kernels.join_layout import DONE, HI, LO, PASSED, STATUS, JoinRun, Output, Windows
 from minidsms.kernels.join_operations import operate
 from minidsms.kernels.join_program import (
     ARRIVALS,
@@ -29,6 +30,7 @@ from minidsms.kernels.join_program import (
     OP,
     OP_WORDS,
     ROOM,
+    Block,
 )
 from minidsms.machine_code import helper, int64, kernel
 
@@ -45,18 +47,10 @@ def _adapt_room(bounds, inputs, state, work):  # type: ignore[no-untyped-def]
         work[ROOM] = min(MOST_ROOM, work[ROOM] * 2)
 
 
-@kernel(
-    "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1],"
-    " int64[::1], int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64,"
-    " int64, int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:,"
-    " ::1], int64[::1], int8[::1], int64)"
-)
-def block_mjoin(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, keys, placed, checks, nodes, heads, marks, stamps, chosen, levels, stops, state, work,
-    netted, of_streams, program, finals, bounds, turns, lists, rows, firsts, entries, parts, caches, ghosts, members,
-    tables, pool, owners, free, out, out_ts, out_sign, found,
-):  # fmt: skip
+@kernel
+def block_mjoin(
+    windows: Windows, plan: PlacedPlan, run: JoinRun, blocks: Block, store: CacheArrays, output: Output, found: int
+) -> int:
     """Join what waits, block by block; returns how many tuples stand in `out`.
 
     As `kernels.cached_mjoin.cached_mjoin`, but: levels: (2 n,).  work: (WORK_WORDS,), how far the block is.  program,
@@ -65,27 +59,22 @@ def block_mjoin(  # type: ignore[no-untyped-def]
     capacity), flat. state[STATUS] is FULL where `out` has no room, CROWDED where a list has none: call again with more.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
+    inputs = windows.inputs
+    state = run.state
+    program = plan.program
+    work, bounds, firsts = blocks.work, blocks.bounds, blocks.firsts
     capacity = len(firsts)
     state[STATUS] = DONE
     while state[STATUS] == DONE:
-        if work[IS_OPEN] == 0 and not open_block(
-            runs, instants, inputs, keys, nodes, heads, stops, state, work, turns, bounds, capacity, lists, rows,
-            netted, of_streams,
-        ):  # fmt: skip
+        if work[IS_OPEN] == 0 and not open_block(windows, run, blocks, capacity):  # fmt: skip
             break
         while work[OP] < len(program) and state[STATUS] == DONE:
-            if operate(
-                work[OP], program, capacity, bounds, turns, lists, rows, firsts, entries, placed, checks, parts,
-                inputs, keys, nodes, heads, state, work, caches, ghosts, members, tables, pool, owners, free,
-            ):  # fmt: skip
+            if operate(work[OP], plan, capacity, blocks, windows, state, store):  # fmt: skip
                 work[OP] += OP_WORDS
             else:
                 state[STATUS] = CROWDED
         if state[STATUS] == DONE:
-            found = put_out(
-                capacity, turns, lists, rows, entries, finals, placed, checks, inputs, keys, nodes, heads, marks,
-                stamps, chosen, levels, state, work, caches, members, pool, out, out_ts, out_sign, found,
-            )  # fmt: skip
+            found = put_out(capacity, blocks, plan, windows, run, store, output, found)  # fmt: skip
             if state[STATUS] == DONE:
                 work[IS_OPEN] = 0
                 _adapt_room(bounds, inputs, state, work)

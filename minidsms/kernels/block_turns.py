@@ -8,6 +8,12 @@ Invariant: low bounds never fall from a turn of insertions or deletions to the n
 
 from __future__ import annotations
 
+from typing import Any
+
+from minidsms.kernels.join_layout import JoinRun, Windows
+from minidsms.kernels.join_program import Block
+from minidsms.machine_code import Int64Table
+
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
@@ -41,12 +47,14 @@ def _begin_bounds(inputs, stops, bounds, phase, i):  # type: ignore[no-untyped-d
 
 
 @helper
-def _next_instant(runs, instants, inputs, stops, state, bounds, netted, of_streams):  # type: ignore[no-untyped-def]
+def _next_instant(windows: Windows, run: JoinRun, bounds: Int64Table) -> Any:
     """Take up the next instant; returns the phase it begins with, START where none waits."""
+    instants, inputs = windows.instants, windows.inputs
+    stops, state, of_streams = run.stops, run.state, run.of_streams
     if of_streams != 0:
         phase = next_arrivals(instants, inputs, stops, state)
     else:
-        phase = next_runs(runs, inputs, stops, state, netted)
+        phase = next_runs(windows, run)
     if phase == INSERT:
         for j in range(len(inputs)):
             bounds[LOWS, j] = inputs[j, LO]
@@ -54,8 +62,11 @@ def _next_instant(runs, instants, inputs, stops, state, bounds, netted, of_strea
 
 
 @helper
-def _take_turns(runs, instants, inputs, stops, state, work, turns, bounds, netted, of_streams):  # type: ignore[no-untyped-def]
+def _take_turns(windows: Windows, run: JoinRun, blocks: Block) -> Any:
     """Cut the elements that come next, at most work[ROOM], into turns; returns how many turns there are."""
+    inputs = windows.inputs
+    stops, state, netted = run.stops, run.state, run.netted
+    work, turns, bounds = blocks.work, blocks.turns, blocks.bounds
     n = len(inputs)
     words = T_BOUNDS + 2 * n
     room, phase, i, done = work[ROOM], state[PHASE], state[INPUT], state[SLOT]
@@ -65,7 +76,7 @@ def _take_turns(runs, instants, inputs, stops, state, work, turns, bounds, nette
     _begin_bounds(inputs, stops, bounds, phase, max(i, 0))
     while room > 0 and t + words <= len(turns):
         if phase == START:
-            phase = _next_instant(runs, instants, inputs, stops, state, bounds, netted, of_streams)
+            phase = _next_instant(windows, run, bounds)
             if phase == START or state[STATUS] == MISSING:
                 break
             i, done = int64(0), int64(-1)
@@ -123,8 +134,10 @@ def _take_turns(runs, instants, inputs, stops, state, work, turns, bounds, nette
 
 
 @helper
-def _begin_lists(capacity, turns, count, inputs, keys, nodes, lists, rows):  # type: ignore[no-untyped-def]
+def _begin_lists(capacity: int, blocks: Block, count: int, windows: Windows) -> Any:
     """Write the elements of the turns into the lists of their inputs."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    turns, lists, rows = blocks.turns, blocks.lists, blocks.rows
     n = len(inputs)
     width = n + 1
     for l in range(n + 1):
@@ -145,22 +158,22 @@ def _begin_lists(capacity, turns, count, inputs, keys, nodes, lists, rows):  # t
 
 
 @helper
-def open_block(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, keys, nodes, heads, stops, state, work, turns, bounds, capacity, lists, rows, netted,
-    of_streams,
-):  # fmt: skip
+def open_block(windows: Windows, run: JoinRun, blocks: Block, capacity: int) -> Any:
     """Take up a block: its turns, its arrivals in the index, its elements in lists. False where nothing waits.
 
     bounds: (BOUND_WORDS, n).
     """
+    inputs = windows.inputs
+    state = run.state
+    work, bounds = blocks.work, blocks.bounds
     n = len(inputs)
-    count = _take_turns(runs, instants, inputs, stops, state, work, turns, bounds, netted, of_streams)
+    count = _take_turns(windows, run, blocks)
     for i in range(n):
-        link_slots(inputs, keys, nodes, heads, i, bounds[ARRIVALS, i], inputs[i, HI])
+        link_slots(windows, i, bounds[ARRIVALS, i], inputs[i, HI])
         inputs[i, LINKED] = inputs[i, HI]
         if count > 0:
             inputs[i, PROBE_LO] = bounds[FIRST_MET, i]
-    _begin_lists(capacity, turns, count, inputs, keys, nodes, lists, rows)
+    _begin_lists(capacity, blocks, count, windows)
     work[IS_OPEN] = 1 if count > 0 else 0
     work[OP] = work[TURN] = work[IS_ACTIVE] = state[PASSED] = 0
     work[TURNS] = count

@@ -14,6 +14,12 @@ reduced by other inputs Y, at least those that join with Y.
 
 from __future__ import annotations
 
+from typing import Any
+
+from minidsms.kernels.join_cache_layout import CacheArrays, PlacedPlan
+from minidsms.kernels.join_layout import JoinRun, Output, Windows
+from minidsms.machine_code import Int64s, Int64Table
+
 # A name to a line would be a fifth of the file.
 # isort: off
 # fmt: off
@@ -44,8 +50,9 @@ from minidsms.kernels.window_index import checks_hold
 
 
 @helper
-def _hash(caches, c, q, chosen, parts, nodes, key):  # type: ignore[no-untyped-def]
+def _hash(caches: Int64Table, c: int, q: int, chosen: Int64s, plan: PlacedPlan, nodes: Int64s) -> Any:
     """Write the key of the slots chosen, whose parts begin at q, into `key`; its hash."""
+    parts, key = plan.parts, plan.key
     h = uint64(0)
     part = uint64(q)
     for w in range(caches[c, KEY_WORDS]):
@@ -58,8 +65,9 @@ def _hash(caches, c, q, chosen, parts, nodes, key):  # type: ignore[no-untyped-d
 
 
 @helper
-def _entry_of(caches, c, tables, entry, place, pool, key):  # type: ignore[no-untyped-def]
+def _entry_of(store: CacheArrays, c: int, entry: int, place: int, key: Int64s) -> Any:
     """The bucket that has the key, of the two from `place` on in the page of tables[entry]; -1 where neither has."""
+    caches, tables, pool = store.caches, store.tables, store.pool
     b = int64(-1)
     page = tables[uint64(entry)]
     other = place ^ caches[c, STRIDE] if caches[c, BUCKETS] > 1 else place
@@ -74,13 +82,14 @@ def _entry_of(caches, c, tables, entry, place, pool, key):  # type: ignore[no-un
 
 
 @helper
-def _begin_entry(caches, c, tables, entry, place, same, pool, owners, free, key):  # type: ignore[no-untyped-def]
+def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, same: int, key: Int64s) -> Any:
     """Begin the key's entry, empty, in place of any other in its bucket; its address, -1 where there is no room.
 
     entry: of the table.  place: of the first bucket in its page.  same: the bucket that has the key, -1 for none.
     """
+    caches, tables, pool = store.caches, store.tables, store.pool
     if tables[entry] < 0:
-        take_table_page(caches, c, tables, entry, pool, owners, free)
+        take_table_page(store, c, entry)
     b = same
     if b < 0 and tables[entry] >= 0:
         b = tables[entry] + place
@@ -103,8 +112,9 @@ def _begin_entry(caches, c, tables, entry, place, same, pool, owners, free, key)
 
 
 @helper
-def _has_witness(caches, c, members, inputs, pool, b, i, begin):  # type: ignore[no-untyped-def]
+def _has_witness(store: CacheArrays, c: int, inputs: Int64Table, b: int, i: int, begin: int) -> Any:
     """The latest tuple of pipeline i that looked the entry up is still there. begin: of its inputs among `members`."""
+    caches, members, pool = store.caches, store.members, store.pool
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
     lives = pool[at] == i
     if lives:
@@ -114,8 +124,9 @@ def _has_witness(caches, c, members, inputs, pool, b, i, begin):  # type: ignore
 
 
 @helper
-def _witness(caches, c, members, chosen, pool, b, i, begin):  # type: ignore[no-untyped-def]
+def _witness(store: CacheArrays, c: int, chosen: Int64s, b: int, i: int, begin: int) -> Any:
     """Note the tuple of pipeline i that looks the entry up now."""
+    caches, members, pool = store.caches, store.members, store.pool
     at = b + BUCKET_HEAD + caches[c, KEY_WORDS]
     pool[at] = i
     for w in range(1, caches[c, WITNESSES]):
@@ -123,21 +134,23 @@ def _witness(caches, c, members, chosen, pool, b, i, begin):  # type: ignore[no-
 
 
 @helper
-def _insert(caches, c, members, inputs, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
+def _insert(store: CacheArrays, c: int, inputs: Int64Table, chosen: Int64s, b: int) -> Any:
     """The segment's join has gained the slots chosen."""
+    caches, members, pool = store.caches, store.members, store.pool
     if pool[b] >= pool[b + SWEEP_AT]:
         # At least as many insertions as it is long stand between two sweeps of an entry.
         sweep(caches, c, members, inputs, pool, b)
         pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
-    if caches[c, IS_REDUCED] == 0 or find(caches, c, members, chosen, pool, b) < 0:
+    if caches[c, IS_REDUCED] == 0 or find(store, c, chosen, b) < 0:
         caches[c, INSERTS] += 1
-        append(caches, c, members, chosen, pool, owners, free, b)
+        append(store, c, chosen, b)
 
 
 @helper
-def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
+def _delete(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
     """The segment's join has lost the slots chosen."""
-    at = find(caches, c, members, chosen, pool, b)
+    caches, pool = store.caches, store.pool
+    at = find(store, c, chosen, b)
     if at >= 0:
         caches[c, DELETES] += 1
         remove(caches, c, pool, b, at)
@@ -147,69 +160,65 @@ def _delete(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def
 
 
 @helper
-def _look_up(  # type: ignore[no-untyped-def]
-    i, p, c, phase, inputs, placed, nodes, chosen, caches, ghosts, members, parts, tables, pool, owners, free, key
-):
+def _look_up(
+    i: int, p: int, c: int, phase: int, windows: Windows, plan: PlacedPlan, chosen: Int64s, store: CacheArrays
+) -> Any:
     """CacheLookup: the bucket with the entry of the slots chosen; -1 where there is none, then one is begun."""
-    h = _hash(caches, c, placed[p + uint64(LOOKUP_PARTS)], chosen, parts, nodes, key)
+    inputs, nodes = windows.inputs, windows.nodes
+    caches, ghosts = store.caches, store.ghosts
+    placed, key = plan.placed, plan.key
+    h = _hash(caches, c, placed[p + uint64(LOOKUP_PARTS)], chosen, plan, nodes)
     place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
     entry, place = caches[c, TABLE] + (place >> PAGE_BITS), place & (PAGE - 1)
-    b = _entry_of(caches, c, tables, entry, place, pool, key)
+    b = _entry_of(store, c, entry, place, key)
     begin = placed[p + uint64(WITNESS)]
-    is_hit = b >= 0 and (begin < 0 or _has_witness(caches, c, members, inputs, pool, b, i, begin))
+    is_hit = b >= 0 and (begin < 0 or _has_witness(store, c, inputs, b, i, begin))
     caches[c, PROBES] += 1
     if is_hit:
         caches[c, HITS] += 1
     else:
         if b < 0 and phase == INSERT:
             note_miss(caches, c, ghosts, h)
-        b = _begin_entry(caches, c, tables, entry, place, b, pool, owners, free, key)
+        b = _begin_entry(store, c, entry, place, b, key)
     if begin >= 0 and b >= 0:
-        _witness(caches, c, members, chosen, pool, b, i, begin)
+        _witness(store, c, chosen, b, i, begin)
     return b if is_hit else int64(-1)
 
 
 @helper
-def _update(  # type: ignore[no-untyped-def]
-    p, is_computed, phase, inputs, placed, nodes, chosen, caches, members, parts, updates, tables, pool, owners, free,
-    key,
-):  # fmt: skip
+def _update(
+    p: int, is_computed: int, phase: int, windows: Windows, plan: PlacedPlan, chosen: Int64s, store: CacheArrays
+) -> Any:
     """Behind a segment's last step: what a miss has computed goes into the entry begun, and what has been joined so far
     into those of the caches whose segments it changes (CacheUpdate).
     """
+    inputs, nodes = windows.inputs, windows.nodes
+    caches = store.caches
+    placed, updates, key = plan.placed, plan.updates, plan.key
     c = placed[p + uint64(COLLECT)]
     if c >= 0 and is_computed:
         caches[c, CREATED] += 1
-        if caches[c, PENDING] >= 0 and not append(
-            caches, c, members, chosen, pool, owners, free, caches[c, PENDING]
-        ):  # fmt: skip
+        if caches[c, PENDING] >= 0 and not append(store, c, chosen, caches[c, PENDING]):  # fmt: skip
             caches[c, PENDING] = -1
     for u in range(placed[p + uint64(UPDATE)], placed[p + uint64(UPDATES_END)]):
         c = updates[u, 0]
         if phase == INSERT or caches[c, EAGER] != 0:
-            h = _hash(caches, c, updates[u, 1], chosen, parts, nodes, key)
+            h = _hash(caches, c, updates[u, 1], chosen, plan, nodes)
             place = bucket_of(h, caches[c, BUCKETS]) * caches[c, STRIDE]
             entry = caches[c, TABLE] + (place >> PAGE_BITS)
-            b = _entry_of(caches, c, tables, entry, place & (PAGE - 1), pool, key)
+            b = _entry_of(store, c, entry, place & (PAGE - 1), key)
             if b < 0:
                 caches[c, IGNORED] += 1
             elif phase == DELETE:
-                _delete(caches, c, members, chosen, pool, b)
+                _delete(store, c, chosen, b)
             else:
-                _insert(caches, c, members, inputs, chosen, pool, owners, free, b)
+                _insert(store, c, inputs, chosen, b)
 
 
-@kernel(
-    "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64, int64, int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int8[::1], int64)"
-)
-def cached_mjoin(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, keys, placed, checks, nodes, heads, places, backs, marks, stamps, chosen, levels, stops,
-    state, netted, of_streams, caches, ghosts, members, parts, updates, tables, pool, owners, free, key,
-    out, out_ts, out_sign, found,
-):  # fmt: skip
+@kernel
+def cached_mjoin(
+    windows: Windows, plan: PlacedPlan, run: JoinRun, store: CacheArrays, output: Output, found: int
+) -> int:
     """As `kernels.mjoin.mjoin`, with caches; of streams with ranges (`of_streams`, netted) by their `instants`.
 
     placed: see `kernels.join_caches.place`.  chosen, stops: (n,) of each input the slot chosen and where the insertions
@@ -219,6 +228,11 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
     key: room for one.
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
+    inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
+    chosen, levels, state, of_streams = run.chosen, run.levels, run.state, run.of_streams
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
+    caches, members, pool = store.caches, store.members, store.pool
+    placed, checks = plan.placed, plan.checks
     # One loop: parted into functions by the kind of step it took a tenth longer.
     n = len(inputs)
     last = n - 1
@@ -242,10 +256,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                 enters = False
                 rest = int64(-1)
                 if c >= 0:
-                    tag = _look_up(
-                        i, p, c, phase, inputs, placed, nodes, chosen, caches, ghosts, members, parts, tables, pool,
-                        owners, free, key,
-                    )  # fmt: skip
+                    tag = _look_up(i, p, c, phase, windows, plan, chosen, store)  # fmt: skip
                     if tag >= 0:
                         s, rest = pool[uint64(tag + 1)], min(pool[uint64(tag)], caches[c, INLINE])
                 if rest < 0:
@@ -301,10 +312,10 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
                     inspected += 1
                     if nodes[k] == tag and s < high:
                         chosen[j] = s
-                        is_found = checks_hold(inputs, keys, nodes, checks, chosen, begin, end)
+                        is_found = checks_hold(windows, checks, chosen, begin, end)
                         if is_found and phase == CANCEL and following == last:
                             for m in range(n):
-                                is_found &= is_stamped(inputs, keys, nodes, marks, stamps, state, m, chosen[m])
+                                is_found &= is_stamped(windows, run, m, chosen[m])
                         if is_found:
                             if following == last and found == limit:
                                 state[STATUS] = FULL
@@ -332,10 +343,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
             # What stands behind the segment's last step: CacheUpdates.
             p = uint64((i * last + following - 1) * PLACED_WORDS)
             if placed[p + uint64(IS_SIMPLE)] == 0 and phase != CANCEL:
-                _update(
-                    p, rest < 0, phase, inputs, placed, nodes, chosen, caches, members, parts, updates, tables, pool,
-                    owners, free, key,
-                )  # fmt: skip
+                _update(p, rest < 0, phase, windows, plan, chosen, store)  # fmt: skip
             if following < last:
                 level = uint64(depth * LEVEL_WORDS)
                 levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
@@ -352,10 +360,7 @@ def cached_mjoin(  # type: ignore[no-untyped-def]
             levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
             levels[level + uint64(REST)] = rest
             break
-        own = next_element(
-            runs, instants, inputs, keys, nodes, heads, places, backs, marks, stamps, stops, state, netted, of_streams,
-            out, out_sign, found,
-        )  # fmt: skip
+        own = next_element(windows, run, of_streams, output, found)  # fmt: skip
         if own < 0:
             break
         chosen[state[INPUT]] = own

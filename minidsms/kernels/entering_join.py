@@ -16,6 +16,8 @@ Rows that leave at an instant with insertions are probed only to cancel these (d
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import (
     ASKED,
@@ -54,11 +56,14 @@ from minidsms.kernels.join_layout import (
     TAG,
     TARGET,
     UNLINKED,
+    JoinRun,
+    Output,
+    Windows,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.mixing import bucket
 from minidsms.kernels.window_index import checks_hold, link_slots
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
 
 (
     TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_INSTANTS, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
@@ -74,6 +79,16 @@ _LEAST_BLOCK = 4
 
 _ENOUGH = 64
 """Elements after which a step that drops less than a quarter of them behind another one is not asked so any more."""
+
+
+class Scratch(NamedTuple):
+    """Of a block. alive: (n, c) slots for c elements of an input.  firsts: (n, n - 1, c), the first slot that a step
+    finds for each.  gone: (2, n), see `_leaves`.
+    """
+
+    alive: Int64Table
+    firsts: Int64Cube
+    gone: Int64Table
 
 
 @kernel("void(int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[::1])")
@@ -94,18 +109,16 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             at += PLACED_WORDS
 
 
-@helper(
-    "int64(int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1])"
-)
-def _drop(  # type: ignore[no-untyped-def]
-    i, p, count, alive, firsts, placed, inputs, nodes, heads, instants, state
-):
+@helper(typed=True)
+def _drop(
+    i: int, p: int, count: int, alive: Int64s, firsts: Int64s, placed: Int64s, windows: Windows, state: Int64s
+) -> int:
     """Drop probing by the step at placed[p] of input i: which of the `count` slots alive find a row, and the first.
 
     firsts: by slot, counted from the block's first.  Returns how many of `alive` are left; state[PASSED] counts rows
     passed over that come later.
     """
+    inputs, nodes, heads, instants = windows.inputs, windows.nodes, windows.heads, windows.instants
     step = placed[p : p + PLACED_WORDS]
     base, mask, buckets, shift = step[TARGET_NODES], step[TARGET_MASK], step[TARGET_HEADS], step[TARGET_SHIFT]
     came, length = step[TARGET_INSTANTS], uint64(step[TARGET_LENGTH])
@@ -143,18 +156,16 @@ def _drop(  # type: ignore[no-untyped-def]
     return int64(kept)
 
 
-@helper(
-    "int64(int64, int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1])"
-)
-def _drop_behind(  # type: ignore[no-untyped-def]
-    i, p, q, count, alive, firsts, placed, inputs, nodes, heads, instants, state
-):
+@helper(typed=True)
+def _drop_behind(
+    i: int, p: int, q: int, count: int, alive: Int64s, firsts: Int64s, placed: Int64s, windows: Windows, state: Int64s
+) -> int:
     """Drop probing by the step at placed[q], which asks for the keys of the rows that the one at placed[p] finds.
 
     Of the `count` slots alive those are left for which a row found by the first finds a row; `firsts`, as of `_drop`,
     moves on to it. What is passed by joins with nothing.
     """
+    inputs, nodes, heads, instants = windows.inputs, windows.nodes, windows.heads, windows.instants
     step, behind = placed[p : p + PLACED_WORDS], placed[q : q + PLACED_WORDS]
     base, mask, low = step[TARGET_NODES], step[TARGET_MASK], inputs[step[TARGET], LO]
     came, length = step[TARGET_INSTANTS], uint64(step[TARGET_LENGTH])
@@ -202,17 +213,15 @@ def _drop_behind(  # type: ignore[no-untyped-def]
     return int64(kept)
 
 
-@helper(
-    "int64(int64, int64, int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1])"
-)
-def _survivors(  # type: ignore[no-untyped-def]
-    i, stop, inputs, alive, firsts, keys, placed, nodes, heads, instants, state
-):
+@helper(typed=True)
+def _survivors(
+    i: int, stop: int, windows: Windows, alive: Int64s, firsts: Int64Table, placed: Int64s, state: Int64s
+) -> int:
     """Drop probing of the slots [HI, stop) of input i; returns how many of `alive` it leaves.
 
     firsts: (n - 1, capacity), by step and slot.
     """
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     base, mask, has_nulls = keys[inputs[i, KEY], NODES], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
     count = int64(0)
     for slot in range(inputs[i, HI], stop):
@@ -222,14 +231,14 @@ def _survivors(  # type: ignore[no-untyped-def]
     for d in range(len(firsts)):
         p = (i * len(firsts) + d) * PLACED_WORDS
         if placed[p + ASKED] == 0 and count > 0:
-            count = _drop(i, p, count, alive, firsts[d], placed, inputs, nodes, heads, instants, state)
+            count = _drop(i, p, count, alive, firsts[d], placed, windows, state)
     for d in range(1, len(firsts)):
         q = (i * len(firsts) + d) * PLACED_WORDS
         e = placed[q + ASKED] - 1
         p = (i * len(firsts) + e) * PLACED_WORDS
         pays = placed[q + TRIED] < _ENOUGH or placed[q + DROPPED] * 4 >= placed[q + TRIED]
         if e >= 0 and placed[p + ASKED] == 0 and count > 0 and pays:
-            count = _drop_behind(i, p, q, count, alive, firsts[e], placed, inputs, nodes, heads, instants, state)
+            count = _drop_behind(i, p, q, count, alive, firsts[e], placed, windows, state)
     return count
 
 
@@ -258,20 +267,19 @@ def _leaves(  # type: ignore[no-untyped-def]
     return leaving
 
 
-@helper(
-    "int64(int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
-    " int64[::1], int8[::1], int64)"
-)
-def _generate(  # type: ignore[no-untyped-def]
-    instants, inputs, alive, firsts, gone, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
-    out, out_ts, out_sign, found,
-):  # fmt: skip
+@helper(typed=True)
+def _generate(
+    windows: Windows, scratch: Scratch, placed: Int64s, checks: Int64Table, run: JoinRun, output: Output, found: int
+) -> int:
     """Output generation of what drop probing left, by instants; returns how many tuples stand in `out`.
 
     Where `out` is full, state[STATUS] is FULL and state[INSTANT] the instant that does not fit, of which nothing stands
     in it.
     """
+    instants, inputs, keys, nodes, heads = windows.instants, windows.inputs, windows.keys, windows.nodes, windows.heads
+    walks, state = run.walks, run.state
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
+    alive, firsts, gone = scratch.alive, scratch.firsts, scratch.gone
     n = len(inputs)
     last, limit = n - 2, len(out_ts)
     first = middle = found
@@ -294,7 +302,7 @@ def _generate(  # type: ignore[no-untyped-def]
                     i += 1
             if not begins and found > first and _leaves(instants, inputs, gone, instant) > 0:
                 cancels, middle = True, found
-                stamp(inputs, keys, nodes, marks, stamps, state, out, first, found)
+                stamp(windows, run, out, first, found)
                 i, slot = int64(0), gone[0, 0] - 1
             if not begins and not cancels:
                 first = found
@@ -311,7 +319,7 @@ def _generate(  # type: ignore[no-untyped-def]
             while i < n and not begins:
                 slot += 1
                 if slot < gone[1, i]:
-                    begins = is_stamped(inputs, keys, nodes, marks, stamps, state, i, slot)
+                    begins = is_stamped(windows, run, i, slot)
                     begins &= nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
                 else:
                     i += 1
@@ -394,11 +402,9 @@ def _generate(  # type: ignore[no-untyped-def]
                             break
                         walks[CHOSEN, j] = s
                         check, checks_end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
-                        equal = check == checks_end or checks_hold(
-                            inputs, keys, nodes, checks, walks[CHOSEN], check, checks_end
-                        )
+                        equal = check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end)
                         if equal and cancels:
-                            equal = is_stamped(inputs, keys, nodes, marks, stamps, state, j, s)
+                            equal = is_stamped(windows, run, j, s)
                         if equal and depth < last:
                             is_chosen = True
                             s = nodes[k + uint64(1)]
@@ -450,15 +456,10 @@ def _block_end(instants, inputs, size):  # type: ignore[no-untyped-def]
     return int64(max(end, least + 1)) if least < MAX_INSTANT else int64(MAX_INSTANT)
 
 
-@kernel(
-    "int64(int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1],"
-    " int64[::1], int8[::1])"
-)
-def join_entering(  # type: ignore[no-untyped-def]
-    instants, inputs, alive, firsts, gone, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
-    out, out_ts, out_sign,
-):  # fmt: skip
+@kernel
+def join_entering(
+    windows: Windows, scratch: Scratch, placed: Int64s, checks: Int64Table, run: JoinRun, output: Output
+) -> int:
     """Join the elements that wait, block by block; returns how many tuples stand in `out`.
 
     state[STATUS] is FULL where the next instant does not fit; call again with `out` empty, and larger where nothing was
@@ -466,6 +467,9 @@ def join_entering(  # type: ignore[no-untyped-def]
     c elements of an input.  gone: (2, n), scratch.  Other arguments as of `mjoin`.
     O(elements + tuples + slots inspected).
     """
+    instants, inputs = windows.instants, windows.inputs
+    state = run.state
+    alive, firsts, gone = scratch.alive, scratch.firsts, scratch.gone
     n = len(inputs)
     capacity = alive.shape[1]
     found = int64(0)
@@ -485,7 +489,7 @@ def join_entering(  # type: ignore[no-untyped-def]
         for j in range(n):
             if inputs[j, SURVIVOR] > inputs[j, HI]:
                 least = min(least, instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])])
-            link_slots(inputs, keys, nodes, heads, j, inputs[j, LINKED], inputs[j, SURVIVOR])
+            link_slots(windows, j, inputs[j, LINKED], inputs[j, SURVIVOR])
             inputs[j, LINKED] = max(inputs[j, LINKED], inputs[j, SURVIVOR])
         for j in range(n):
             gone[1, j] = inputs[j, LO]
@@ -495,14 +499,9 @@ def join_entering(  # type: ignore[no-untyped-def]
             # What leaves at the first instant itself may still be probed, to cancel.
             inputs[j, LO] = gone[1, j] = gone[0, j]
         for j in range(n):
-            inputs[j, SURVIVORS] = _survivors(
-                j, inputs[j, SURVIVOR], inputs, alive[j], firsts[j], keys, placed, nodes, heads, instants, state
-            )
+            inputs[j, SURVIVORS] = _survivors(j, inputs[j, SURVIVOR], windows, alive[j], firsts[j], placed, state)
             inputs[j, SURVIVOR] = 0
-        found = _generate(
-            instants, inputs, alive, firsts, gone, placed, checks, keys, nodes, heads, marks, stamps, walks, state,
-            out, out_ts, out_sign, found,
-        )  # fmt: skip
+        found = _generate(windows, scratch, placed, checks, run, output, found)  # fmt: skip
         if state[STATUS] == FULL:
             end = state[INSTANT]
         for j in range(n):

@@ -9,6 +9,8 @@ owner or none. Babu 2005, section 5.4.1.
 
 from __future__ import annotations
 
+from typing import Any
+
 from minidsms.kernels.join_cache_layout import (
     CHUNK,
     CHUNK_HEAD,
@@ -33,9 +35,10 @@ from minidsms.kernels.join_cache_layout import (
     TABLE_PAGES,
     TUPLES,
     WANTED,
+    CacheArrays,
 )
 from minidsms.kernels.join_layout import PROBE_LO
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
 
 
 @helper(inline=True)
@@ -66,8 +69,9 @@ def note_miss(caches, c, ghosts, h):  # type: ignore[no-untyped-def]
 
 
 @helper
-def take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
+def take_page(store: CacheArrays, c: int, kind: int) -> Any:
     """The address of a page for a cache, kind 0 for buckets, 1 for chunks; -1 where none is free."""
+    caches, owners, free = store.caches, store.owners, store.free
     at = int64(-1)
     if free[0] > 0:
         page = free[free[0]]
@@ -81,10 +85,11 @@ def take_page(caches, c, owners, free, kind):  # type: ignore[no-untyped-def]
 
 
 @helper
-def take_table_page(caches, c, tables, entry, pool, owners, free):  # type: ignore[no-untyped-def]
+def take_table_page(store: CacheArrays, c: int, entry: int) -> Any:
     """Give a part of the table its page of empty buckets, where there is one."""
+    caches, tables, pool = store.caches, store.tables, store.pool
     if caches[c, TABLE_PAGES] < caches[c, MOST_TABLE_PAGES]:
-        page = take_page(caches, c, owners, free, 0)
+        page = take_page(store, c, 0)
         if page >= 0:
             for b in range(page, page + PAGE, caches[c, STRIDE]):
                 pool[b] = -1
@@ -97,10 +102,11 @@ def take_table_page(caches, c, tables, entry, pool, owners, free):  # type: igno
 
 
 @helper
-def take_chunk(caches, c, pool, owners, free):  # type: ignore[no-untyped-def]
+def take_chunk(store: CacheArrays, c: int) -> Any:
     """The address of an unused chunk; -1 where there is no room."""
+    caches, pool = store.caches, store.pool
     if caches[c, FREE_CHUNK] < 0:
-        page = take_page(caches, c, owners, free, 1)
+        page = take_page(store, c, 1)
         if page >= 0:
             for at in range(page + PAGE - CHUNK, page - CHUNK, -CHUNK):
                 pool[at] = caches[c, FREE_CHUNK]
@@ -139,8 +145,9 @@ def drop(caches, c, pool, b):  # type: ignore[no-untyped-def]
 
 
 @helper
-def append(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[no-untyped-def]
+def append(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
     """Add the slots chosen of the segment's inputs to an entry; False where there is no room: then the entry goes."""
+    caches, members, pool = store.caches, store.members, store.pool
     size = caches[c, SIZE]
     at = int64(-1)
     if pool[b] < caches[c, INLINE]:
@@ -148,7 +155,7 @@ def append(caches, c, members, chosen, pool, owners, free, b):  # type: ignore[n
     else:
         head = pool[b + 1]
         if head == 0 or head & FILL == caches[c, PER_CHUNK]:
-            chunk = take_chunk(caches, c, pool, owners, free)
+            chunk = take_chunk(store, c)
             if chunk >= 0:
                 pool[chunk], pool[chunk + 1] = head, b
             head = chunk
@@ -183,8 +190,9 @@ def remove(caches, c, pool, b, at):  # type: ignore[no-untyped-def]
 
 
 @helper
-def find(caches, c, members, chosen, pool, b):  # type: ignore[no-untyped-def]
+def find(store: CacheArrays, c: int, chosen: Int64s, b: int) -> Any:
     """The address of the slots chosen of the segment's inputs in an entry; -1 where they are not in it."""
+    caches, members, pool = store.caches, store.members, store.pool
     size, head, rest = caches[c, SIZE], pool[b + 1], min(pool[b], caches[c, INLINE])
     first = b + caches[c, INLINE_AT]
     found = int64(-1)

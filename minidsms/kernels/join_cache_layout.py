@@ -20,6 +20,45 @@ Babu 2005, sections 5.4.1 and 5.6.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from minidsms.machine_code import Int64s, Int64Table
+
+
+class CacheArrays(NamedTuple):
+    """The caches of a join (`synopses.join_caches`).
+
+    caches: (m, CACHE_WORDS).  ghosts: hashes of keys that missed.  members: the caches' segments one after the other.
+    tables: addresses of pages of buckets.  pool: the pages.  owners: of each page, 2 * cache + kind.  free: how many
+    pages nobody has, and which.
+    """
+
+    caches: Int64Table
+    ghosts: Int64s
+    members: Int64s
+    tables: Int64s
+    pool: Int64s
+    owners: Int64s
+    free: Int64s
+
+
+class PlacedPlan(NamedTuple):
+    """Pipelines with caches, placed in the index (`kernels.join_caches.place`).
+
+    placed: PLACED_WORDS of each step.  checks: (c, 4) input, key, input, key that are equal.  parts: of keys,
+    PART_WORDS each.  updates: (u, 2) cache, where the parts of its key begin.  program, finals: see
+    `kernels.join_program`, empty where elements are taken one by one.  key: room for one.
+    """
+
+    placed: Int64s
+    checks: Int64Table
+    parts: Int64s
+    updates: Int64Table
+    program: Int64s
+    finals: Int64s
+    key: Int64s
+
+
 PAGE_BITS = 9
 PAGE = 1 << PAGE_BITS
 """Words of a page, a power of two; page p begins at word CHUNK + p * PAGE of the pool, so that no chunk is at 0."""

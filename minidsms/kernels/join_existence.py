@@ -7,6 +7,8 @@ not taken again.
 
 from __future__ import annotations
 
+from typing import Any
+
 from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
@@ -25,33 +27,37 @@ from minidsms.kernels.join_layout import (
     TAG,
     TARGET,
     UNLINKED,
+    Windows,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import helper, int64, kernel
+from minidsms.machine_code import Bools, Int64Cube, Int64s, Int64Table, helper, int64, kernel
 
 
 @helper(inline=True)
-def _begin_path(slot, i, steps, inputs, keys, nodes, heads, walks):  # type: ignore[no-untyped-def]
+def _begin_path(slot: int, i: int, steps: Int64Cube, windows: Windows, walks: Int64Table) -> Any:
     """Choose a slot of input i and begin the path's first step; returns its depth, 0, or -1 where a key is NULL."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     depth = int64(-1)
     if nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED:
         depth = int64(0)
         walks[CHOSEN, i] = slot
-        _begin_step(steps, depth, inputs, keys, nodes, heads, walks)
+        _begin_step(steps, depth, windows, walks)
     return depth
 
 
 @helper(inline=True)
-def _begin_step(steps, depth, inputs, keys, nodes, heads, walks):  # type: ignore[no-untyped-def]
+def _begin_step(steps: Int64Cube, depth: int, windows: Windows, walks: Int64Table) -> Any:
     """Where the walk of a step begins: its tag, and the newest slot of the bucket."""
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
     f, x = steps[depth, FROM], steps[depth, PROBED]
     tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
     walks[TAG, depth], walks[FOLLOWING, depth] = tag, heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
 
 
 @helper(inline=True)
-def _next_match(steps, checks, depth, inputs, keys, nodes, walks):  # type: ignore[no-untyped-def]
+def _next_match(steps: Int64Cube, checks: Int64Table, depth: int, windows: Windows, walks: Int64Table) -> Any:
     """Go on with the walk of a step to its next match, which is chosen; (whether there is one, slots inspected)."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     j, x = steps[depth, TARGET], steps[depth, PROBED]
     base, mask = keys[x, NODES], inputs[j, MASK]
     # In the buckets of a bag stands only what is there.
@@ -75,13 +81,17 @@ def _next_match(steps, checks, depth, inputs, keys, nodes, walks):  # type: igno
     return matches, inspected
 
 
-@kernel(
-    "int64(int64[::1], int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[:, ::1], boolean[::1], int64)"
-)
-def join_existence(  # type: ignore[no-untyped-def]
-    slots, i, steps, checks, inputs, keys, nodes, heads, walks, drops, most
-):
+@kernel
+def join_existence(
+    slots: Int64s,
+    i: int,
+    steps: Int64Table,
+    checks: Int64Table,
+    windows: Windows,
+    walks: Int64Table,
+    drops: Bools,
+    most: int,
+) -> int:
     """Note for each slot of input i whether the path drops its row; returns the slots inspected.
 
     slots: (m,).  steps: (path length, STEP_WORDS), checks: (c, 4), walks: (3, n), as of `mjoin`.  drops: (m,), out: a
@@ -93,28 +103,32 @@ def join_existence(  # type: ignore[no-untyped-def]
     for m in range(len(slots)):
         exists = False
         inspected = int64(0)
-        depth = _begin_path(slots[m], i, steps, inputs, keys, nodes, heads, walks)
+        depth = _begin_path(slots[m], i, steps, windows, walks)
         while depth >= 0 and not exists:
-            matches, looked = _next_match(steps, checks, depth, inputs, keys, nodes, walks)
+            matches, looked = _next_match(steps, checks, depth, windows, walks)
             inspected += looked
             exists = (matches and depth == last) or inspected > most
             if not matches:
                 depth -= 1
             elif not exists:
                 depth += 1
-                _begin_step(steps, depth, inputs, keys, nodes, heads, walks)
+                _begin_step(steps, depth, windows, walks)
         drops[m] = not exists
         total += inspected
     return total
 
 
-@kernel(
-    "int64(int64[::1], int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[:, ::1], int64[::1], int64)"
-)
-def join_counts(  # type: ignore[no-untyped-def]
-    slots, i, steps, checks, inputs, keys, nodes, heads, walks, counts, most
-):
+@kernel
+def join_counts(
+    slots: Int64s,
+    i: int,
+    steps: Int64Table,
+    checks: Int64Table,
+    windows: Windows,
+    walks: Int64Table,
+    counts: Int64s,
+    most: int,
+) -> int:
     """Count, for rows of input i, the tuples that stand behind each step; returns how many rows were joined.
 
     counts: (path length,), out.  most: slots to inspect; what is begun then ends, and the last row counts with what was
@@ -129,9 +143,9 @@ def join_counts(  # type: ignore[no-untyped-def]
         if inspected > most:
             break
         joined += 1
-        depth = _begin_path(slots[m], i, steps, inputs, keys, nodes, heads, walks)
+        depth = _begin_path(slots[m], i, steps, windows, walks)
         while depth >= 0 and inspected <= most:
-            matches, looked = _next_match(steps, checks, depth, inputs, keys, nodes, walks)
+            matches, looked = _next_match(steps, checks, depth, windows, walks)
             inspected += looked
             if not matches:
                 depth -= 1
@@ -139,5 +153,5 @@ def join_counts(  # type: ignore[no-untyped-def]
                 counts[depth] += 1
                 if depth < last:
                     depth += 1
-                    _begin_step(steps, depth, inputs, keys, nodes, heads, walks)
+                    _begin_step(steps, depth, windows, walks)
     return joined

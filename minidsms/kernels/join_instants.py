@@ -9,6 +9,8 @@ Invariant: an element that is being joined stands in its buckets if it comes, an
 
 from __future__ import annotations
 
+from typing import Any
+
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import (
     CANCEL,
@@ -46,6 +48,9 @@ from minidsms.kernels.join_layout import (
     STATUS,
     STOP,
     UNLINKED,
+    JoinRun,
+    Output,
+    Windows,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.window_index import link_slot, unlink_slot
@@ -53,8 +58,10 @@ from minidsms.machine_code import helper, int64, uint64
 
 
 @helper(inline=True)
-def next_runs(runs, inputs, stops, state, netted):  # type: ignore[no-untyped-def]
+def next_runs(windows: Windows, run: JoinRun) -> Any:
     """Take every input's run of the next instant; returns the phase it begins with, START when there is none."""
+    runs, inputs = windows.runs, windows.inputs
+    stops, state, netted = run.stops, run.state, run.netted
     n = len(inputs)
     instant = int64(MAX_INSTANT)
     for j in range(n):
@@ -124,15 +131,21 @@ def next_arrivals(instants, inputs, stops, state):  # type: ignore[no-untyped-de
 
 
 @helper(inline=True)
-def next_element(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, keys, nodes, heads, places, backs, marks, stamps, stops, state, netted, of_streams, out,
-    out_sign, found,
-):  # fmt: skip
+def next_element(windows: Windows, run: JoinRun, of_streams: int, output: Output, found: int) -> Any:
     """The slot of the element of input state[INPUT] that comes next in state[PHASE]; -1 where none waits.
 
     Elements with a NULL key, and what leaves and can cancel nothing, are passed over. stops: (n,), where the insertions
     of the instant stop.
     """
+    instants, inputs, keys, nodes, places = (
+        windows.instants,
+        windows.inputs,
+        windows.keys,
+        windows.nodes,
+        windows.places,
+    )
+    stops, state, netted = run.stops, run.state, run.netted
+    out, out_sign = output.out, output.out_sign
     n = len(inputs)
     phase, i, slot = state[PHASE], state[INPUT], state[SLOT]
     own = int64(-1)
@@ -145,10 +158,10 @@ def next_element(  # type: ignore[no-untyped-def]
                 slot = inputs[i, HI]
                 inputs[i, HI] = slot + 1
                 at = places[slot] if inputs[i, IS_BAG] != 0 else slot
-                if link_slot(inputs, keys, nodes, heads, backs, i, at):
+                if link_slot(windows, i, at):
                     own = at
             elif netted != 0 and state[LEAVING] > 0 and found > state[FIRST]:
-                stamp(inputs, keys, nodes, marks, stamps, state, out, state[FIRST], found)
+                stamp(windows, run, out, state[FIRST], found)
                 state[MIDDLE] = found
                 for j in range(n):
                     inputs[j, PROBE_LO], inputs[j, PROBE_HI] = inputs[j, OLD_LO], inputs[j, OLD_HI]
@@ -167,8 +180,8 @@ def next_element(  # type: ignore[no-untyped-def]
                 at = places[slot] if inputs[i, IS_BAG] != 0 else slot
                 if nodes[keys[inputs[i, KEY], NODES] + 2 * (at & inputs[i, MASK]) + 1] != UNLINKED:
                     if inputs[i, IS_BAG] != 0:
-                        unlink_slot(inputs, keys, nodes, heads, backs, i, at)
-                    if phase == DELETE or is_stamped(inputs, keys, nodes, marks, stamps, state, i, at):
+                        unlink_slot(windows, i, at)
+                    if phase == DELETE or is_stamped(windows, run, i, at):
                         own = at
             elif phase == DELETE:
                 phase, i = int64(INSERT), int64(0)
@@ -181,7 +194,7 @@ def next_element(  # type: ignore[no-untyped-def]
             if of_streams != 0:
                 phase = next_arrivals(instants, inputs, stops, state)
             else:
-                phase = next_runs(runs, inputs, stops, state, netted)
+                phase = next_runs(windows, run)
             waits = phase != START and state[STATUS] != MISSING
             if waits:
                 i, slot = int64(0), inputs[0, OLD_LO] - 1

@@ -16,6 +16,55 @@ Where the consumer is ISTREAM, deletions matter only if they cancel an insertion
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from minidsms.machine_code import Int8s, Int16s, Int64s, Int64Table
+
+
+class Windows(NamedTuple):
+    """The windows of all inputs (`synopses.indexed_windows`).
+
+    inputs: (n, INPUT_WORDS).  keys: (k, KEY_WORDS).  nodes, heads, backs: of all keys.  places: of the batches of bags.
+    marks, instants: of all slots, empty where there are none.  runs: (r, RUN_WORDS) what changes at which instants.
+    """
+
+    inputs: Int64Table
+    keys: Int64Table
+    nodes: Int64s
+    heads: Int64s
+    backs: Int64s
+    places: Int64s
+    marks: Int16s
+    instants: Int64s
+    runs: Int64Table
+
+
+class JoinRun(NamedTuple):
+    """How far a join is.
+
+    state: (STATE_WORDS,).  stamps: (n, STAMPS) where netted, else empty.  stops: (n,), where the insertions of the
+    instant stop.  walks: (4, n), see TAG.  chosen: (n,) of each input a slot.  levels: (5 n,).  netted: the consumer is
+    ISTREAM, and no input is a bag.  of_streams: rows leave by the instants of their slots, not by runs.
+    """
+
+    state: Int64s
+    stamps: Int64Table
+    stops: Int64s
+    walks: Int64Table
+    chosen: Int64s
+    levels: Int64s
+    netted: int
+    of_streams: int
+
+
+class Output(NamedTuple):
+    """Tuples found. out: (n, m) slots per input, with out_ts (m,) and out_sign (m,): in ts order, deletions first."""
+
+    out: Int64Table
+    out_ts: Int64s
+    out_sign: Int8s
+
+
 LO, HI, OLD_LO, OLD_HI, STOP, MASK, MARKS, RUN, RUNS_END, KEY, KEYS_END, HAS_NULLS, PROBE_LO, PROBE_HI = range(14)
 """Of an input: its slots now and before the instant, where its insertions of the instant stop, slot mask, where its
 marks and instants begin, its runs, its keys, whether there may be NULL keys, and the slots that a pipeline may join
@@ -45,9 +94,11 @@ chosen."""
 PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS = range(12)
 """Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first
 deletion; LEAVING: slots that leave at the instant; SERIAL: of the instant's stamps; DELETED: deletions in `out`."""
-SIZE, NEEDED, PASSED, STATE_WORDS = range(12, 16)
+SIZE, NEEDED, PASSED = range(12, 15)
 """Of a join of streams with ranges: elements of an input in a block, room that an instant needs, and rows that probes
 of the block passed over because they come later."""
+FILLED, BORN, STATE_WORDS = range(15, 18)
+"""Of a join with subresults: the one that is filled from the windows, or -1, and how many rows of bags have come."""
 
 RUN_TS, RUN_DELETIONS, RUN_INSERTIONS, RUN_WORDS = range(4)
 """Of a run: an instant at which an input changes, and how many slots leave and enter."""

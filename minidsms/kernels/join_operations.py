@@ -10,6 +10,13 @@ Invariant: an operation that found no room has changed nothing, and is done anew
 
 from __future__ import annotations
 
+from typing import Any
+
+from minidsms.kernels.join_cache_layout import CacheArrays, PlacedPlan
+from minidsms.kernels.join_layout import Windows
+from minidsms.kernels.join_program import Block
+from minidsms.machine_code import Int64s, Int64Table
+
 # A name to a line would be a sixth of the file.
 # isort: off
 # fmt: off
@@ -33,13 +40,16 @@ from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED
 
 
 @helper
-def _expand(  # type: ignore[no-untyped-def]
-    p, l, is_free, capacity, bounds, turns, lists, rows, firsts, placed, checks, inputs, keys, nodes, heads, state
-):
+def _expand(
+    p: int, l: int, is_free: int, capacity: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s
+) -> Any:
     """Replace the list l by what the step at placed[p] makes of its rows; False where there is no room for that.
 
     is_free: no bounds hold but those of the block.
     """
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
+    placed, checks = plan.placed, plan.checks
+    bounds, turns, lists, rows, firsts = blocks.bounds, blocks.turns, blocks.lists, blocks.rows, blocks.firsts
     n = len(inputs)
     width, words = n + 1, T_BOUNDS + 2 * n
     side = rows[l, SIDE]
@@ -90,11 +100,14 @@ def _expand(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _find_buckets(c, q, begin, count, width, lists, firsts, parts, nodes, caches):  # type: ignore[no-untyped-def]
+def _find_buckets(
+    c: int, q: int, begin: int, count: int, width: int, blocks: Block, parts: Int64s, nodes: Int64s, caches: Int64Table
+) -> Any:
     """firsts[r]: where in the table of cache c the first bucket for the key of row r stands.
 
     begin: of the rows.  q: of the parts of the key.
     """
+    lists, firsts = blocks.lists, blocks.firsts
     words, buckets, stride = caches[c, KEY_WORDS], caches[c, BUCKETS], caches[c, STRIDE]
     for r in range(count):
         h = uint64(0)
@@ -120,15 +133,18 @@ def _has_key(b, q, words, at, lists, parts, nodes, pool):  # type: ignore[no-unt
 
 
 @helper
-def _update(  # type: ignore[no-untyped-def]
-    c, q, l, capacity, turns, lists, rows, firsts, parts, inputs, nodes, caches, members, tables, pool, owners, free
-):
+def _update(
+    c: int, q: int, l: int, capacity: int, blocks: Block, parts: Int64s, windows: Windows, store: CacheArrays
+) -> Any:
     """CacheUpdate: the insertions among the rows of list l are what the segment of cache c gains."""
+    inputs, nodes = windows.inputs, windows.nodes
+    caches, members, tables, pool = store.caches, store.members, store.tables, store.pool
+    turns, lists, rows, firsts = blocks.turns, blocks.lists, blocks.rows, blocks.firsts
     n = len(inputs)
     width = n + 1
     begin = (rows[l, SIDE] * width + l) * capacity * width
     words, stride = caches[c, KEY_WORDS], caches[c, STRIDE] if caches[c, BUCKETS] > 1 else int64(0)
-    _find_buckets(c, q, begin, rows[l, ROWS], width, lists, firsts, parts, nodes, caches)
+    _find_buckets(c, q, begin, rows[l, ROWS], width, blocks, parts, nodes, caches)
     for r in range(rows[l, ROWS]):
         at = begin + r * width
         if turns[uint64(lists[uint64(at)] * (T_BOUNDS + 2 * n) + T_KIND)] != 1:
@@ -148,17 +164,18 @@ def _update(  # type: ignore[no-untyped-def]
                 sweep(caches, c, members, inputs, pool, b)
                 pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
             caches[c, INSERTS] += 1
-            append(caches, c, members, lists[at + 1 : at + width], pool, owners, free, b)
+            append(store, c, lists[at + 1 : at + width], b)
 
 
 @helper
-def _begin_entry(caches, c, tables, entry, place, pool, owners, free, block):  # type: ignore[no-untyped-def]
+def _begin_entry(store: CacheArrays, c: int, entry: int, place: int, block: int) -> Any:
     """The address of a bucket with an empty entry in it, whose key the caller writes; -1 where there is no room.
 
     place: of the first of two buckets in the page of tables[entry]. One read by this block is not taken.
     """
+    caches, tables, pool = store.caches, store.tables, store.pool
     if tables[entry] < 0:
-        take_table_page(caches, c, tables, entry, pool, owners, free)
+        take_table_page(store, c, entry)
     b = int64(-1)
     if tables[entry] >= 0:
         one = tables[entry] + place
@@ -180,19 +197,29 @@ def _begin_entry(caches, c, tables, entry, place, pool, owners, free, block):  #
 
 
 @helper
-def _look_up(  # type: ignore[no-untyped-def]
-    c, q, l, capacity, block, turns, lists, rows, firsts, entries, parts, inputs, nodes, caches, ghosts, members,
-    tables, pool, owners, free,
-):  # fmt: skip
+def _look_up(
+    c: int,
+    q: int,
+    l: int,
+    capacity: int,
+    block: int,
+    blocks: Block,
+    parts: Int64s,
+    windows: Windows,
+    store: CacheArrays,
+) -> Any:
     """CacheLookup: the entry of each row of list l, -1 for none, into `entries`; those begun are in the list of misses
     once.
     """
+    inputs, nodes = windows.inputs, windows.nodes
+    caches, ghosts, members, tables, pool = store.caches, store.ghosts, store.members, store.tables, store.pool
+    turns, lists, rows, firsts, entries = blocks.turns, blocks.lists, blocks.rows, blocks.firsts, blocks.entries
     n = len(inputs)
     width = n + 1
     begin, miss = (rows[l, SIDE] * width + l) * capacity * width, n * capacity * width
     words, stride = caches[c, KEY_WORDS], caches[c, STRIDE] if caches[c, BUCKETS] > 1 else int64(0)
     rows[n, ROWS] = rows[n, SIDE] = 0
-    _find_buckets(c, q, begin, rows[l, ROWS], width, lists, firsts, parts, nodes, caches)
+    _find_buckets(c, q, begin, rows[l, ROWS], width, blocks, parts, nodes, caches)
     hits = int64(0)
     for r in range(rows[l, ROWS]):
         at, place = begin + r * width, firsts[uint64(r)] & (PAGE - 1)
@@ -211,7 +238,7 @@ def _look_up(  # type: ignore[no-untyped-def]
                 pool[b + SWEEP_AT] = max(LEAST_SWEEP, 2 * pool[b])
             pool[b + PINNED] = block
         else:
-            b = _begin_entry(caches, c, tables, entry, place, pool, owners, free, block)
+            b = _begin_entry(store, c, entry, place, block)
             h, part = uint64(0), uint64(q)
             for w in range(words):
                 slot = lists[uint64(at + 1 + parts[part + uint64(PART_INPUT)])]
@@ -235,25 +262,38 @@ def _look_up(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _complete(c, capacity, n, lists, rows, caches, members, pool, owners, free):  # type: ignore[no-untyped-def]
+def _complete(c: int, capacity: int, n: int, blocks: Block, store: CacheArrays) -> Any:
     """Add the rows of the list of misses to the entries begun; one that has no room for them is dropped."""
+    caches, pool = store.caches, store.pool
+    lists, rows = blocks.lists, blocks.rows
     width = n + 1
     begin = (rows[n, SIDE] * width + n) * capacity * width
     caches[c, CREATED] += rows[n, ROWS]
     for r in range(rows[n, ROWS]):
         at = begin + r * width
         if pool[lists[at]] >= 0:
-            append(caches, c, members, lists[at + 1 : at + width], pool, owners, free, lists[at])
+            append(store, c, lists[at + 1 : at + width], lists[at])
 
 
 @helper
-def _spread(  # type: ignore[no-untyped-def]
-    i, position, after, c, capacity, bounds, turns, lists, rows, firsts, entries, placed, checks, inputs, keys, nodes,
-    heads, state, caches, members, pool,
-):  # fmt: skip
+def _spread(
+    i: int,
+    position: int,
+    after: int,
+    c: int,
+    capacity: int,
+    blocks: Block,
+    plan: PlacedPlan,
+    windows: Windows,
+    state: Int64s,
+    store: CacheArrays,
+) -> Any:
     """Replace the list of pipeline i by its rows with the tuples of their entries; where there is none, its steps from
     `position` to `after` say what joins. False where there is no room.
     """
+    inputs = windows.inputs
+    caches, members, pool = store.caches, store.members, store.pool
+    turns, lists, rows, entries = blocks.turns, blocks.lists, blocks.rows, blocks.entries
     n = len(inputs)
     width, words = n + 1, T_BOUNDS + 2 * n
     side = rows[i, SIDE]
@@ -289,10 +329,7 @@ def _spread(  # type: ignore[no-untyped-def]
                 lists[n * capacity * width + m] = lists[at + m]
             rows[n, ROWS], rows[n, SIDE] = 1, 0
             for d in range(position, after):
-                if not _expand(
-                    (i * (n - 1) + d) * PLACED_WORDS, n, False, capacity, bounds, turns, lists, rows, firsts, placed,
-                    checks, inputs, keys, nodes, heads, state,
-                ):  # fmt: skip
+                if not _expand((i * (n - 1) + d) * PLACED_WORDS, n, False, capacity, blocks, plan, windows, state):
                     return False
             if made + rows[n, ROWS] > capacity:
                 return False
@@ -305,10 +342,12 @@ def _spread(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, nodes, heads, state):  # type: ignore[no-untyped-def]
+def _probe(p: int, i: int, capacity: int, blocks: Block, placed: Int64s, windows: Windows, state: Int64s) -> Any:
     """Drop the rows of the list of pipeline i for which the step at placed[p] finds nothing; the first slot that it
     finds for the others goes into `entries`.
     """
+    inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
+    turns, lists, rows, firsts, entries = blocks.turns, blocks.lists, blocks.rows, blocks.firsts, blocks.entries
     n = len(inputs)
     width, words = n + 1, T_BOUNDS + 2 * n
     begin = (rows[i, SIDE] * width + i) * capacity * width
@@ -346,38 +385,28 @@ def _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, 
 
 
 @helper
-def operate(  # type: ignore[no-untyped-def]
-    op, program, capacity, bounds, turns, lists, rows, firsts, entries, placed, checks, parts, inputs, keys, nodes,
-    heads, state, work, caches, ghosts, members, tables, pool, owners, free,
-):  # fmt: skip
+def operate(
+    op: int, plan: PlacedPlan, capacity: int, blocks: Block, windows: Windows, state: Int64s, store: CacheArrays
+) -> Any:
     """Do one operation of the program; False where it needs more room."""
+    inputs = windows.inputs
+    program, placed, parts = plan.program, plan.placed, plan.parts
+    work = blocks.work
     n = len(inputs)
     i, d, c, q = program[op + PIPELINE], program[op + STEP], program[op + CACHE], program[op + PARTS]
     p = (i * (n - 1) + d) * PLACED_WORDS
     kind = program[op + KIND]
     is_done = True
     if kind in (EXPAND, COMPUTE):
-        is_done = _expand(
-            p, i if kind == EXPAND else n, kind == COMPUTE, capacity, bounds, turns, lists, rows, firsts, placed,
-            checks, inputs, keys, nodes, heads, state,
-        )  # fmt: skip
+        is_done = _expand(p, i if kind == EXPAND else n, kind == COMPUTE, capacity, blocks, plan, windows, state)
     elif kind == UPDATE:
-        _update(
-            c, q, i, capacity, turns, lists, rows, firsts, parts, inputs, nodes, caches, members, tables, pool,
-            owners, free,
-        )  # fmt: skip
+        _update(c, q, i, capacity, blocks, parts, windows, store)  # fmt: skip
     elif kind == LOOKUP:
-        _look_up(
-            c, q, i, capacity, work[BLOCK], turns, lists, rows, firsts, entries, parts, inputs, nodes, caches, ghosts,
-            members, tables, pool, owners, free,
-        )  # fmt: skip
+        _look_up(c, q, i, capacity, work[BLOCK], blocks, parts, windows, store)  # fmt: skip
     elif kind == COMPLETE:
-        _complete(c, capacity, n, lists, rows, caches, members, pool, owners, free)
+        _complete(c, capacity, n, blocks, store)
     elif kind == SPREAD:
-        is_done = _spread(
-            i, d, program[op + AFTER], c, capacity, bounds, turns, lists, rows, firsts, entries, placed, checks,
-            inputs, keys, nodes, heads, state, caches, members, pool,
-        )  # fmt: skip
+        is_done = _spread(i, d, program[op + AFTER], c, capacity, blocks, plan, windows, state, store)  # fmt: skip
     else:
-        _probe(p, i, capacity, turns, lists, rows, firsts, entries, placed, inputs, nodes, heads, state)
+        _probe(p, i, capacity, blocks, placed, windows, state)
     return is_done

@@ -7,6 +7,28 @@ the rest of a pipeline is walked as the answer is put out. Babu 2005, section 5.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from minidsms.machine_code import Int64s, Int64Table
+
+
+class Block(NamedTuple):
+    """Room for a block of elements.
+
+    work: (WORK_WORDS,), how far it is.  bounds: (BOUND_WORDS, n).  turns: (t * (T_BOUNDS + 2 n),).  lists: of both
+    halves and n + 1 lists, (capacity, n + 1) each, flat.  rows: (n + 1, 3) of the lists.  firsts: (capacity,).
+    entries: (n, capacity), flat.
+    """
+
+    work: Int64s
+    bounds: Int64Table
+    turns: Int64s
+    lists: Int64s
+    rows: Int64Table
+    firsts: Int64s
+    entries: Int64s
+
+
 EXPAND, UPDATE, LOOKUP, COMPUTE, COMPLETE, SPREAD, PROBE = range(7)
 """EXPAND: the list of a pipeline, by a step. UPDATE: a cache's entries gain what is in the list (CacheUpdate). LOOKUP:
 which entry each row of the list hits; a row that misses begins one, and goes to the list of misses (CacheLookup).

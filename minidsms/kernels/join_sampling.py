@@ -24,21 +24,30 @@ from minidsms.kernels.join_layout import (
     SHIFT,
     TARGET,
     UNLINKED,
+    Windows,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import int64, kernel, uint64
+from minidsms.machine_code import Int64s, Int64Table, int64, kernel, uint64
 
 ASKED, FOUND, INSPECTED, SAMPLE_WORDS = range(4)
 """Of a sample: slots that were walked whole, keys found, slots inspected."""
 
 
-@kernel(
-    "void(int64[::1], int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:, ::1], int64[::1], int64, int64[:, ::1], int64[:, ::1], int64, int64[::1])"
-)
-def sample_pipeline(  # type: ignore[no-untyped-def]
-    slots, i, steps, checks, inputs, keys, nodes, heads, instants, walks, reached, at, parts, found, most, told
-):
+@kernel
+def sample_pipeline(
+    slots: Int64s,
+    i: int,
+    steps: Int64Table,
+    checks: Int64Table,
+    windows: Windows,
+    walks: Int64Table,
+    reached: Int64s,
+    at: int,
+    parts: Int64Table,
+    found: Int64Table,
+    most: int,
+    told: Int64s,
+) -> None:
     """Walk the rows in these slots of input i through its pipeline; told (SAMPLE_WORDS,) says how far.
 
     steps: (n - 1, STEP_WORDS), checks: (c, 4), walks: (3, n), as of `mjoin`.  instants: empty where rows have no range.
@@ -47,6 +56,7 @@ def sample_pipeline(  # type: ignore[no-untyped-def]
     give each word of its key.  found: (m, words), out: the keys probed, in order; at position 0 nothing else is asked.
     most: slots to inspect; the walk ends after the row that goes beyond it, or when `found` may not hold another's.
     """
+    inputs, keys, nodes, heads, instants = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.instants
     last = steps.shape[0] - 1
     has_ranges = len(instants) > 0
     words = parts.shape[0]

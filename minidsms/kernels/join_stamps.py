@@ -7,14 +7,17 @@ marks by the keys that the answer shows or that are equal to what it shows.
 
 from __future__ import annotations
 
+from typing import Any
+
 from minidsms.elements import Int8Array, Int64Array
-from minidsms.kernels.join_layout import IS_SHOWN, KEY, KEYS_END, MARKS, MASK, NODES, SERIAL, STAMPS
-from minidsms.machine_code import helper, int64, uint64
+from minidsms.kernels.join_layout import IS_SHOWN, KEY, KEYS_END, MARKS, MASK, NODES, SERIAL, STAMPS, JoinRun, Windows
+from minidsms.machine_code import Int64Table, helper, int64, uint64
 
 
 @helper(inline=True)
-def stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-def]
+def stamp_of(windows: Windows, j: int, slot: int) -> Any:
     """Where a slot of input j is stamped."""
+    inputs, keys, nodes, marks = windows.inputs, windows.keys, windows.nodes, windows.marks
     at = slot & inputs[j, MASK]
     h = uint64(1)
     if len(marks) > 0:
@@ -28,18 +31,21 @@ def stamp_of(inputs, keys, nodes, marks, j, slot):  # type: ignore[no-untyped-de
 
 
 @helper(inline=True)
-def is_stamped(inputs, keys, nodes, marks, stamps, state, j, slot):  # type: ignore[no-untyped-def]
+def is_stamped(windows: Windows, run: JoinRun, j: int, slot: int) -> Any:
     """A tuple inserted at this instant has at input j what this slot shows, or seems to."""
-    return stamps[j, stamp_of(inputs, keys, nodes, marks, j, slot)] == state[SERIAL]
+    stamps, state = run.stamps, run.state
+    return stamps[j, stamp_of(windows, j, slot)] == state[SERIAL]
 
 
 @helper
-def stamp(inputs, keys, nodes, marks, stamps, state, out, first, found):  # type: ignore[no-untyped-def]
+def stamp(windows: Windows, run: JoinRun, out: Int64Table, first: Any, found: int) -> Any:
     """Stamp the slots of the instant's insertions, out[:, first:found]."""
+    inputs = windows.inputs
+    stamps, state = run.stamps, run.state
     state[SERIAL] += 1
     for j in range(len(inputs)):
         for p in range(first, found):
-            stamps[j, stamp_of(inputs, keys, nodes, marks, j, out[j, p])] = state[SERIAL]
+            stamps[j, stamp_of(windows, j, out[j, p])] = state[SERIAL]
 
 
 @helper("void(int64[:, ::1], int8[::1], int64, int64, int64)")

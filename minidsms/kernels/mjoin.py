@@ -40,22 +40,18 @@ from minidsms.kernels.join_layout import (
     STATUS,
     TAG,
     TARGET,
+    JoinRun,
+    Output,
+    Windows,
 )
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.kernels.mixing import bucket
 from minidsms.kernels.window_index import checks_hold
-from minidsms.machine_code import int64, kernel
+from minidsms.machine_code import Int64Cube, Int64Table, int64, kernel
 
 
-@kernel(
-    "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64,"
-    " int64[:, ::1], int64[::1], int8[::1], int64)"
-)
-def mjoin(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, keys, steps, checks, nodes, heads, places, backs, marks, stamps, walks, stops, state,
-    netted, out, out_ts, out_sign, found,
-):  # fmt: skip
+@kernel
+def mjoin(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinRun, output: Output, found: int) -> int:
     """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
     steps: (n, n - 1, STEP_WORDS), the pipeline of each input.  checks: (c, 4): input, key, input, key that are equal.
@@ -66,6 +62,9 @@ def mjoin(  # type: ignore[no-untyped-def]
     out: (n, m) slots per input, with out_ts and out_sign: in ts order, deletions first; `found` are there already.
     O(elements + tuples + slots inspected).
     """
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
+    walks, state = run.walks, run.state
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     # One loop: parted into drop probing and output generation it took a tenth longer and more.
     n = len(inputs)
     last = n - 2
@@ -111,16 +110,14 @@ def mjoin(  # type: ignore[no-untyped-def]
                 if nodes[k] == tag and s < high:
                     walks[CHOSEN, j] = s
                     check, checks_end = steps[i, depth, CHECK], steps[i, depth, CHECKS_END]
-                    equal = check == checks_end or checks_hold(
-                        inputs, keys, nodes, checks, walks[CHOSEN], check, checks_end
-                    )
+                    equal = check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end)
                     if equal and depth < last:
                         is_chosen = True
                         s = nodes[k + 1]
                         break
                     if equal and phase == CANCEL:
                         for m in range(n):
-                            equal &= is_stamped(inputs, keys, nodes, marks, stamps, state, m, walks[CHOSEN, m])
+                            equal &= is_stamped(windows, run, m, walks[CHOSEN, m])
                     if equal:
                         if found == limit:
                             state[STATUS] = FULL
@@ -138,10 +135,7 @@ def mjoin(  # type: ignore[no-untyped-def]
                 depth -= 1
         if state[STATUS] == FULL:
             break
-        own = next_element(
-            runs, instants, inputs, keys, nodes, heads, places, backs, marks, stamps, stops, state, netted, int64(0),
-            out, out_sign, found,
-        )  # fmt: skip
+        own = next_element(windows, run, int64(0), output, found)  # fmt: skip
         if own < 0:
             break
         walks[CHOSEN, state[INPUT]] = own

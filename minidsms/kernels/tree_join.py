@@ -19,13 +19,17 @@ Invariant: between two elements a subresult holds every tuple of its inputs' pre
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
     BACKS,
+    BORN,
     CHECK,
     CHECKS_END,
     DEPTH,
     DONE,
+    FILLED,
     FROM,
     FROM_KEY,
     FULL,
@@ -47,16 +51,18 @@ from minidsms.kernels.join_layout import (
     PROBED,
     SHIFT,
     SLOT,
-    STATE_WORDS,
     STATUS,
     STEP_WORDS,
     TARGET,
     UNLINKED,
+    JoinRun,
+    Output,
+    Windows,
 )
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.kernels.mixing import bucket
 from minidsms.kernels.window_index import checks_hold
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
 
 KEPT = STEP_WORDS
 TREE_STEP_WORDS = STEP_WORDS + 1
@@ -68,11 +74,32 @@ VIEW_LO, VIEW_HI, VIEW_MASK, CELLS, WIDTH, MEMBER, BAG, MEMBERS_END, VIEW_KEY, V
 """Of a subresult: its cells, ring mask, where they begin and how many words each has, its inputs, of which those from
 BAG on are bags, its keys."""
 
+
+class TreePlan(NamedTuple):
+    """steps: (n, most, TREE_STEP_WORDS), the pipeline of each input, lengths[i] steps long.  checks: (c, 4)."""
+
+    steps: Int64Cube
+    lengths: Int64s
+    checks: Int64Table
+
+
+class Kept(NamedTuple):
+    """The subresults (`synopses.subresults`).
+
+    views: (v, VIEW_WORDS).  view_keys: (k, VIEW_KEY_WORDS).  members: their inputs.  cells: of all, with the tags.
+    view_heads: of the buckets of all keys.  births: of the slots of bags, when the row in each came.
+    """
+
+    views: Int64Table
+    view_keys: Int64Table
+    members: Int64s
+    cells: Int64s
+    view_heads: Int64s
+    births: Int64s
+
+
 LEAF, LEAF_KEY, VIEW_HEADS, VIEW_SHIFT, VIEW_KEY_WORDS = range(5)
 """Of a subresult's key: the input and its key that give the tag, where its bucket heads begin, and their shift."""
-
-FILLED, BORN, TREE_STATE_WORDS = range(STATE_WORDS, STATE_WORDS + 3)
-"""Of the whole: the subresult that is filled from the windows, or -1, and how many rows of bags have come."""
 
 NEVER = 2**62
 """The birth of a slot that holds no row that joins."""
@@ -89,9 +116,15 @@ TAG, FOLLOWING, CHOSEN = range(3)
 _NO_LIMIT = 2**62
 
 
-@helper("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64)")
-def _link_cell(views, view_keys, cells, view_heads, v, number):  # type: ignore[no-untyped-def]
+@helper(typed=True)
+def _link_cell(subresults: Kept, v: int, number: int) -> None:
     """Put a cell whose tags are written at the head of its buckets."""
+    views, view_keys, cells, view_heads = (
+        subresults.views,
+        subresults.view_keys,
+        subresults.cells,
+        subresults.view_heads,
+    )
     first = views[v, VIEW_KEY]
     at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
     for y in range(first, views[v, VIEW_KEYS_END]):
@@ -101,16 +134,18 @@ def _link_cell(views, view_keys, cells, view_heads, v, number):  # type: ignore[
         view_heads[b] = number
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64)")
-def relink(views, view_keys, cells, view_heads, v):  # type: ignore[no-untyped-def]
+@kernel
+def relink(subresults: Kept, v: int) -> None:
     """Fill the empty buckets of a subresult."""
+    views = subresults.views
     for number in range(views[v, VIEW_LO], views[v, VIEW_HI]):
-        _link_cell(views, view_keys, cells, view_heads, v, number)
+        _link_cell(subresults, v, number)
 
 
-@helper("boolean(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64, int64)")
-def _is_live(inputs, views, members, cells, births, v, number, bound):  # type: ignore[no-untyped-def]
+@helper(typed=True)
+def _is_live(inputs: Int64Table, subresults: Kept, v: int, number: int, bound: int) -> bool:
     """All rows of a cell are in their windows. bound: the word of an input where its window begins."""
+    views, members, cells, births = subresults.views, subresults.members, subresults.cells, subresults.births
     at = views[v, CELLS] + views[v, WIDTH] * (number & views[v, VIEW_MASK])
     at += 2 * (views[v, VIEW_KEYS_END] - views[v, VIEW_KEY]) - views[v, MEMBER]
     live = True
@@ -121,48 +156,57 @@ def _is_live(inputs, views, members, cells, births, v, number, bound):  # type: 
     return live
 
 
-@kernel("int64(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64[::1])")
-def live_cells(inputs, views, members, cells, births, v, live):  # type: ignore[no-untyped-def]
+@kernel
+def live_cells(inputs: Int64Table, subresults: Kept, v: int, live: Int64s) -> int:
     """Write the numbers of a subresult's tuples of present rows into `live`, ascending; returns how many there are."""
+    views = subresults.views
     count = int64(0)
     for number in range(views[v, VIEW_LO], views[v, VIEW_HI]):
-        if _is_live(inputs, views, members, cells, births, v, number, LO):
+        if _is_live(inputs, subresults, v, number, LO):
             live[count] = number
             count += 1
     return count
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64)")
-def sweep(inputs, views, members, cells, births, v):  # type: ignore[no-untyped-def]
+@kernel
+def sweep(inputs: Int64Table, subresults: Kept, v: int) -> None:
     """Move a subresult's lo past cells that are dead. What left at the present instant may still be probed."""
+    views = subresults.views
     lo, hi = views[v, VIEW_LO], views[v, VIEW_HI]
-    while lo < hi and not _is_live(inputs, views, members, cells, births, v, lo, OLD_LO):
+    while lo < hi and not _is_live(inputs, subresults, v, lo, OLD_LO):
         lo += 1
     views[v, VIEW_LO] = lo
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64)")
-def compact(inputs, views, view_keys, members, cells, view_heads, births, v):  # type: ignore[no-untyped-def]
+@kernel
+def compact(inputs: Int64Table, subresults: Kept, v: int) -> None:
     """Squeeze dead cells out of a subresult: the live ones get the numbers from lo on, in their order."""
+    views, view_keys, cells, view_heads = (
+        subresults.views,
+        subresults.view_keys,
+        subresults.cells,
+        subresults.view_heads,
+    )
     base, width, mask = views[v, CELLS], views[v, WIDTH], views[v, VIEW_MASK]
     for y in range(views[v, VIEW_KEY], views[v, VIEW_KEYS_END]):
         heads = view_keys[y, VIEW_HEADS]
         view_heads[heads : heads + (int64(1) << (int64(64) - view_keys[y, VIEW_SHIFT]))] = -1
     new = views[v, VIEW_LO]
     for number in range(new, views[v, VIEW_HI]):
-        if _is_live(inputs, views, members, cells, births, v, number, OLD_LO):
+        if _is_live(inputs, subresults, v, number, OLD_LO):
             source, target = base + width * (number & mask), base + width * (new & mask)
             if source != target:
                 for w in range(width):
                     cells[target + w] = cells[source + w]
-            _link_cell(views, view_keys, cells, view_heads, v, new)
+            _link_cell(subresults, v, new)
             new += 1
     views[v, VIEW_HI] = new
 
 
 @helper
-def _next_present(inputs, keys, nodes, backs, i, slot):  # type: ignore[no-untyped-def]
+def _next_present(windows: Windows, i: int, slot: int) -> Any:
     """The next slot of input i after this one that stands in its buckets; -1 where there is none."""
+    inputs, keys, nodes, backs = windows.inputs, windows.keys, windows.nodes, windows.backs
     is_bag = inputs[i, IS_BAG] != 0
     end = inputs[i, MASK] + 1 if is_bag else inputs[i, HI]
     found = int64(-1)
@@ -178,10 +222,10 @@ def _next_present(inputs, keys, nodes, backs, i, slot):  # type: ignore[no-untyp
 
 
 @helper(inline=True)
-def _begin_step(  # type: ignore[no-untyped-def]
-    inputs, keys, nodes, heads, view_keys, view_heads, steps, walks, i, depth
-):
+def _begin_step(windows: Windows, subresults: Kept, steps: Int64Cube, walks: Int64Table, i: int, depth: int) -> Any:
     """Where the walk of a step begins: its tag, and the newest slot or cell of the bucket."""
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
+    view_keys, view_heads = subresults.view_keys, subresults.view_heads
     f, x = steps[i, depth, FROM], steps[i, depth, PROBED]
     tag = nodes[keys[steps[i, depth, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
     walks[TAG, depth] = tag
@@ -191,16 +235,10 @@ def _begin_step(  # type: ignore[no-untyped-def]
         walks[FOLLOWING, depth] = view_heads[view_keys[x, VIEW_HEADS] + bucket(tag, view_keys[x, VIEW_SHIFT])]
 
 
-@kernel(
-    "int64(int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[:, :, ::1], int64[::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int16[::1], int64[:, ::1], int64[:, ::1],"
-    " int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[::1], int64, int64,"
-    " int64[:, ::1], int64[::1], int8[::1], int64)"
-)
-def tree_join(  # type: ignore[no-untyped-def]
-    runs, instants, inputs, stops, keys, steps, lengths, checks, nodes, heads, places, backs, marks, stamps, views,
-    view_keys, members, cells, view_heads, births, walks, state, netted, by_instants, out, out_ts, out_sign, found,
-):  # fmt: skip
+@kernel
+def tree_join(
+    windows: Windows, run: JoinRun, tree: TreePlan, subresults: Kept, by_instants: int, output: Output, found: int
+) -> int:
     """Join what waits; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
     Arguments as of `kernels.mjoin.mjoin`, and: stops (n,), scratch.  steps (n, most, TREE_STEP_WORDS), of which
@@ -210,6 +248,17 @@ def tree_join(  # type: ignore[no-untyped-def]
     nothing is put out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    walks, state = run.walks, run.state
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
+    steps, lengths, checks = tree.steps, tree.lengths, tree.checks
+    views, view_keys, members, cells, births = (
+        subresults.views,
+        subresults.view_keys,
+        subresults.members,
+        subresults.cells,
+        subresults.births,
+    )
     n = len(inputs)
     limit = len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
@@ -232,9 +281,7 @@ def tree_join(  # type: ignore[no-untyped-def]
                     inspected += 1
                     if nodes[k] == tag and s < high:
                         walks[CHOSEN, j] = s
-                        matches = check == checks_end or checks_hold(
-                            inputs, keys, nodes, checks, walks[CHOSEN], check, checks_end
-                        )
+                        matches = check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end)
                     if not matches:
                         s = following
             else:
@@ -257,7 +304,7 @@ def tree_join(  # type: ignore[no-untyped-def]
                             row = cells[int64(k) + rows + r]
                             matches &= births[births[members[r]] + row] <= cells[int64(k) + rows + end]
                         if matches and check < checks_end:
-                            matches = checks_hold(inputs, keys, nodes, checks, walks[CHOSEN], check, checks_end)
+                            matches = checks_hold(windows, checks, walks[CHOSEN], check, checks_end)
                     if not matches:
                         s = following
             if not matches:
@@ -281,18 +328,18 @@ def tree_join(  # type: ignore[no-untyped-def]
                 if views[kept, BAG] < views[kept, MEMBERS_END]:
                     cells[at] = state[BORN]
                 views[kept, VIEW_HI] = number + 1
-                _link_cell(views, view_keys, cells, view_heads, kept, number)
+                _link_cell(subresults, kept, number)
             if kept >= 0 and kept == filled:
                 walks[FOLLOWING, depth] = following
             elif depth + 1 < lengths[i]:
                 walks[FOLLOWING, depth] = following
                 depth += 1
-                _begin_step(inputs, keys, nodes, heads, view_keys, view_heads, steps, walks, i, depth)
+                _begin_step(windows, subresults, steps, walks, i, depth)
             else:
                 is_wanted = True
                 if phase == CANCEL:
                     for m in range(n):
-                        is_wanted &= is_stamped(inputs, keys, nodes, marks, stamps, state, m, walks[CHOSEN, m])
+                        is_wanted &= is_stamped(windows, run, m, walks[CHOSEN, m])
                 if is_wanted:
                     if found == limit:
                         walks[FOLLOWING, depth] = s
@@ -307,16 +354,13 @@ def tree_join(  # type: ignore[no-untyped-def]
         if state[STATUS] != DONE:
             break
         if phase == FILL:
-            own = _next_present(inputs, keys, nodes, backs, i, slot)
+            own = _next_present(windows, i, slot)
             if own < 0:
                 phase = int64(START)
             slot = own
         else:
             state[PHASE], state[INPUT], state[SLOT] = phase, i, slot
-            own = next_element(
-                runs, instants, inputs, keys, nodes, heads, places, backs, marks, stamps, stops, state, netted,
-                by_instants, out, out_sign, found,
-            )  # fmt: skip
+            own = next_element(windows, run, by_instants, output, found)  # fmt: skip
             phase, i, slot = state[PHASE], state[INPUT], state[SLOT]
             if own >= 0 and inputs[i, IS_BAG] != 0:
                 if phase == INSERT:
@@ -326,7 +370,7 @@ def tree_join(  # type: ignore[no-untyped-def]
             break
         walks[CHOSEN, i] = own
         depth = int64(0)
-        _begin_step(inputs, keys, nodes, heads, view_keys, view_heads, steps, walks, i, depth)
+        _begin_step(windows, subresults, steps, walks, i, depth)
     state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
     state[INSPECTED] += inspected
     return found

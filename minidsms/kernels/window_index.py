@@ -26,14 +26,16 @@ from minidsms.kernels.join_layout import (
     RUNS_END,
     SHIFT,
     UNLINKED,
+    Windows,
 )
 from minidsms.kernels.mixing import bucket, mixed
-from minidsms.machine_code import helper, int16, int32, int64, kernel, uint64
+from minidsms.machine_code import Int64s, Int64Table, helper, int16, int32, int64, kernel, uint64
 
 
 @helper
-def link_slots(inputs, keys, nodes, heads, i, first, stop):  # type: ignore[no-untyped-def]
+def link_slots(windows: Windows, i: int, first: Any, stop: int) -> Any:
     """Put the slots [first, stop) of input i, no bag, at the head of their buckets."""
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
     mask, has_nulls = inputs[i, MASK], inputs[i, HAS_NULLS] != 0
     if has_nulls:
         for slot in range(first, stop):
@@ -55,8 +57,9 @@ def link_slots(inputs, keys, nodes, heads, i, first, stop):  # type: ignore[no-u
 
 
 @helper(inline=True)
-def link_slot(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-untyped-def]
+def link_slot(windows: Windows, i: int, slot: int) -> Any:
     """Put a slot of input i at the head of its buckets; False where it stands in none."""
+    inputs, keys, nodes, heads, backs = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.backs
     at = 2 * (slot & inputs[i, MASK])
     linked = True
     if inputs[i, HAS_NULLS] != 0:
@@ -78,8 +81,9 @@ def link_slot(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-un
 
 
 @helper(inline=True)
-def unlink_slot(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-untyped-def]
+def unlink_slot(windows: Windows, i: int, slot: int) -> Any:
     """Take a slot of bag i, which stands in its buckets, out of them."""
+    inputs, keys, nodes, heads, backs = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.backs
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
         k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
         newer, older = backs[back + slot], nodes[k + 1]
@@ -93,8 +97,9 @@ def unlink_slot(inputs, keys, nodes, heads, backs, i, slot):  # type: ignore[no-
 
 
 @helper(inline=True)
-def checks_hold(inputs, keys, nodes, checks, chosen, begin, end):  # type: ignore[no-untyped-def]
+def checks_hold(windows: Windows, checks: Int64Table, chosen: Int64s, begin: int, end: int) -> Any:
     """The further keys that a step compares, checks[begin:end], are equal of the slots chosen."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     equal = True
     for c in range(begin, end):
         a, b = checks[c, 0], checks[c, 2]
@@ -196,15 +201,17 @@ def take_marks(values, store_mask, ring, lo, hi, marks, base, is_first):  # type
         marks[base + k] = int16(mixed(before, values[ring[k] & store_mask]))
 
 
-@kernel("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64)")
-def relink(nodes, heads, inputs, keys, i):  # type: ignore[no-untyped-def]
+@kernel
+def relink(windows: Windows, i: int) -> None:
     """Fill empty buckets of input i with its slots."""
-    link_slots(inputs, keys, nodes, heads, i, inputs[i, LO], inputs[i, HI])
+    inputs = windows.inputs
+    link_slots(windows, i, inputs[i, LO], inputs[i, HI])
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64, int64[::1])")
-def relink_bag(nodes, heads, backs, inputs, keys, i, slots):  # type: ignore[no-untyped-def]
+@kernel
+def relink_bag(windows: Windows, i: int, slots: Int64s) -> None:
     """Put slots of bag i at the head of its buckets; one of which any key is NULL stands in none."""
+    nodes, heads, backs, inputs, keys = windows.nodes, windows.heads, windows.backs, windows.inputs, windows.keys
     for slot in slots:
         linked = True
         for x in range(inputs[i, KEY], inputs[i, KEYS_END]):

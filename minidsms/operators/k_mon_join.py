@@ -8,7 +8,7 @@ what filters exclude, and the columns that no one reads (section 6.1.5).
 
 The join takes streams, not windows, and holds rows of its own, so that no window need hold them. Of a relation it
 takes the changes, and holds its rows until they are deleted: they may be updated, and then whoever has met the old
-version meets the new one. The contract is that of `operators.mjoin`: at every instant the answer is the join of what
+version meets the new one. The contract is that of `joins.join`: at every instant the answer is the join of what
 the windows and relations hold.
 
 Invariant: what is held, and the results that hold, decide every answer to come.

@@ -396,7 +396,8 @@ class PhysicalPlanner:
         return wide, places
 
     def _join(self, node: bound.Join) -> Operator:
-        from minidsms.operators.binary_join import BinaryJoin
+        from minidsms.joins.join import Join
+        from minidsms.joins.spec import Condition, JoinSpec
 
         width = len(node.left.schema)
         pairs: list[tuple[Expr, Expr]] = []
@@ -422,19 +423,15 @@ class PhysicalPlanner:
         def reason(row: Batch) -> str:
             return self._explain((condition,) if condition is not None else (), row, 0)
 
-        kept = [*range(width), *range(len(left.schema), len(left.schema) + len(node.right.schema))]
-        return BinaryJoin(
-            self._queue(left),
-            self._queue(right),
-            left_keys,
-            right_keys,
-            residual=predicate,
-            failure_reason=reason,
-            left_fifo=left.is_fifo,
-            right_fifo=right.is_fifo,
-            schema=node.schema,
-            output_columns=kept,
+        kept = [*((0, c) for c in range(width)), *((1, c) for c in range(len(node.right.schema)))]
+        spec = JoinSpec(
+            [((0, l), (1, r)) for l, r in zip(left_keys, right_keys)],
+            kept,
+            node.schema,
+            fifo=[left.is_fifo, right.is_fifo],
+            condition=None if predicate is None else Condition(predicate, reason),
         )
+        return Join([self._queue(left), self._queue(right)], spec)
 
     def _multi_join(self, node: MultiJoin) -> Operator:
         from minidsms.plan.n_way_joins import n_way_join

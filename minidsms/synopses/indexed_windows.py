@@ -61,6 +61,7 @@ from minidsms.kernels.join_layout import (
     SHIFT,
     STOP,
     UNLINKED,
+    Windows,
 )
 from minidsms.synopses.bag_windows import BagWindow
 from minidsms.synopses.stream_store import Reader, StreamStore
@@ -316,7 +317,8 @@ class WindowIndex:
     keys: of each input, see `IndexedWindow`.  marked: of each input, or None where no marks are wanted.
     ranges: of each input, where the inputs are streams whose elements leave after so many ticks (None: never).
     bags: of each input, whether its rows leave in any order. Then there are neither marks nor ranges.
-    renumberings: how often rows of a bag have got other slots; whoever holds slots begins anew then.
+    bundle: all of it, as the kernels take it.  renumberings: how often rows of a bag have got other slots; whoever
+    holds slots begins anew then.
     """
 
     def __init__(
@@ -342,6 +344,8 @@ class WindowIndex:
         self._capacities = [_LEAST_CAPACITY] * n
         self._roomy = [0] * n
         self._buckets = [_LEAST_CAPACITY] * n
+        self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
+        self.places: Int64Array = np.zeros(0, np.int64)
         self._place()
         self.windows: list[IndexedWindow | BagWindow] = [
             BagWindow(self, i, schemas[i], keys[i], needed[i])
@@ -350,8 +354,6 @@ class WindowIndex:
             for i in range(n)
         ]
         self.renumberings = 0
-        self.runs: Int64Array = np.zeros((_LEAST_CAPACITY, RUN_WORDS), np.int64)
-        self.places: Int64Array = np.zeros(0, np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -364,6 +366,7 @@ class WindowIndex:
         total = sum(len(b) for b in batches if b is not None)
         if total > len(self.runs) or (len(self.runs) > 4096 and total * 16 < len(self.runs)):
             self.runs = np.zeros((max(_LEAST_CAPACITY, total), RUN_WORDS), np.int64)
+            self._bundle()
         self.reserve(
             {
                 i: len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
@@ -390,7 +393,9 @@ class WindowIndex:
             if window.is_bag:
                 figures[HI] = first  # after it has been admitted: a bag that shrinks forgets its figures
         self.fit(most)
-        self.places = np.concatenate([_NO_TS, *places])
+        if places or len(self.places):
+            self.places = np.concatenate([_NO_TS, *places])
+            self._bundle()
 
     def arrive(self, batches: Sequence[Batch | None]) -> None:
         """Take in the elements of streams with ranges."""
@@ -468,7 +473,7 @@ class WindowIndex:
 
     def link_bag(self, i: int, slots: Int64Array) -> None:
         """Put slots of a bag, whose keys are written, into its buckets."""
-        kernels.relink_bag(self.nodes, self.heads, self.backs, self.inputs, self.keys, i, slots)
+        kernels.relink_bag(self.bundle, i, slots)
 
     def clear(self, i: int) -> None:
         """Forget an input's slots."""
@@ -485,7 +490,7 @@ class WindowIndex:
         if self.inputs[i, IS_BAG]:
             self.link_bag(i, self.present(i))
         else:
-            kernels.relink(self.nodes, self.heads, self.inputs, self.keys, i)
+            kernels.relink(self.bundle, i)
 
     def _place(self) -> None:
         """Lay out empty arrays for the capacities and the buckets."""
@@ -512,6 +517,12 @@ class WindowIndex:
                 self.keys[x, SHIFT] = 65 - buckets.bit_length()
                 heads += buckets
         self.heads: Int64Array = np.full(heads, -1, np.int64)
+        self._bundle()
+
+    def _bundle(self) -> None:
+        """Some arrays are others."""
+        chains = self.inputs, self.keys, self.nodes, self.heads, self.backs
+        self.bundle = Windows(*chains, self.places, self.marks, self.instants, self.runs)
 
     def _resize(self, capacities: Mapping[int, int]) -> None:
         """Give these inputs' slots other capacities; each keeps its number."""

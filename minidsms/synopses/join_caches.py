@@ -61,6 +61,7 @@ from minidsms.kernels.join_cache_layout import (
     TUPLES,
     WANTED,
     WITNESSES,
+    CacheArrays,
 )
 
 PAGE_BYTES = 8 * PAGE
@@ -119,6 +120,11 @@ class JoinCaches:
     def __len__(self) -> int:
         """Entries held."""
         return int(self.rows[:, ENTRIES].sum())
+
+    @property
+    def bundle(self) -> CacheArrays:
+        """As the kernels take them; other arrays after a change of size."""
+        return CacheArrays(self.rows, self.ghosts, self.members, self.tables, self.pool, self.owners, self.free)
 
     @property
     def nbytes(self) -> int:

@@ -36,6 +36,7 @@ from minidsms.kernels.tree_join import (
     VIEW_SHIFT,
     VIEW_WORDS,
     WIDTH,
+    Kept,
 )
 from minidsms.synopses.indexed_windows import WindowIndex
 
@@ -74,6 +75,11 @@ class Subresults:
         self._born_in: list[int] = []
         self.begin_births()
         self.parts = tuple(Subresult(self, v) for v in range(len(members)))
+
+    @property
+    def bundle(self) -> Kept:
+        """As the kernels take them; other arrays after a change of size."""
+        return Kept(self.views, self.view_keys, self.members, self.cells, self.heads, self.births)
 
     def make_room(self, v: int) -> None:
         """Let subresult v take more cells: dead ones go, and where half of them live the ring is doubled."""
@@ -137,12 +143,10 @@ class Subresults:
         return int(self.views[v, VIEW_HI] - self.views[v, VIEW_LO])
 
     def _sweep(self, v: int) -> None:
-        kernels.sweep(self.windows.inputs, self.views, self.members, self.cells, self.births, v)
+        kernels.sweep(self.windows.inputs, self.bundle, v)
 
     def _compact(self, v: int) -> None:
-        kernels.compact(
-            self.windows.inputs, self.views, self.view_keys, self.members, self.cells, self.heads, self.births, v
-        )
+        kernels.compact(self.windows.inputs, self.bundle, v)
 
     def _resize(self, v: int, capacity: int) -> None:
         """Give a subresult another capacity; every cell keeps its number."""
@@ -157,7 +161,7 @@ class Subresults:
                 target = new[CELLS] + new[WIDTH] * (numbers & new[VIEW_MASK])
                 self.cells[target[:, None] + words] = cells[source[:, None] + words]
         for w in range(len(self.views)):
-            kernels.relink(self.views, self.view_keys, self.cells, self.heads, w)
+            kernels.relink(self.bundle, w)
 
     def _place(self) -> None:
         """Lay out empty arrays for the capacities."""
@@ -187,7 +191,7 @@ class Subresult:
         """The numbers of the cells whose rows are all there."""
         of, v = self._of, self._number
         live: Int64Array = np.empty(of.views[v, VIEW_HI] - of.views[v, VIEW_LO], np.int64)
-        count = kernels.live_cells(of.windows.inputs, of.views, of.members, of.cells, of.births, v, live)
+        count = kernels.live_cells(of.windows.inputs, of.bundle, v, live)
         return live[:count]
 
     @property
@@ -237,4 +241,4 @@ class Subresult:
         if view[BAG] < view[MEMBERS_END]:
             of.cells[first + len(members)] = 0
         view[VIEW_HI] = len(rows)
-        kernels.relink(of.views, of.view_keys, of.cells, of.heads, v)
+        kernels.relink(of.bundle, v)

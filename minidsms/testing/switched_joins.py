@@ -122,7 +122,7 @@ def _run(tally: Tally, case: Case, expected: Answer, kind: str, settings: dict[s
 @contextmanager
 def _one_bucket() -> Iterator[None]:
     """Every cache that is made meanwhile has one bucket, so that each key drives out the last."""
-    with mock.patch("minidsms.operators.cached_mjoin.JoinCaches", lambda budget, _: JoinCaches(budget, 1)):
+    with mock.patch("minidsms.joins.by_caches.JoinCaches", lambda budget, _: JoinCaches(budget, 1)):
         yield
 
 

@@ -12,10 +12,10 @@ from minidsms.elements import Schema
 from minidsms.joins.equal_columns import Equality, equalities_text
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.tree import all_trees
-from minidsms.operators.mjoin import MJoin
-from tests.operators import test_xjoin
+from tests.joins import test_by_tree as test_xjoin
+from tests.joins.made import join_of
+from tests.joins.test_by_pipelines import S, every_column, inputs_of, mixed, twin, windows
 from tests.operators.harness import feed, queue
-from tests.operators.test_mjoin import S, every_column, inputs_of, mixed, twin, windows
 
 CHAIN: list[Equality] = [((i, 0), (i + 1, 0)) for i in range(3)]
 STAR: list[Equality] = [((1, 0), (i, 0)) for i in (0, 2, 3)]
@@ -86,7 +86,7 @@ def test_every_order_joins_as_the_written_equalities_say(name: str, fifo: Sequen
     rng = random.Random(name)
     orders = [list(graph(equalities).legal_orders(i)) for i in range(n)]
     for _ in range(6):
-        join = MJoin([queue(S) for _ in range(n)], equalities, columns, Schema(S.fields * n), fifo=fifo[:n])
+        join = join_of([queue(S) for _ in range(n)], equalities, columns, Schema(S.fields * n), fifo=fifo[:n])
         join.reorder(tuple(map(rng.choice, orders)))
         assert feed(join, items, range(1, 60)) == expected
 

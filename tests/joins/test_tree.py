@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import Tree
 from minidsms.joins.tree import (
-    Tree,
     all_trees,
     flat,
     is_binary,

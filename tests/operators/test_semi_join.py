@@ -12,6 +12,7 @@ from minidsms.elements import Schema, Type
 from minidsms.operators import semi_join
 from minidsms.operators.semi_join import SemiJoin
 from minidsms.queues import Queue
+from tests.joins.test_two_way import KEYS, S, relation
 from tests.operators.harness import (
     END,
     Element,
@@ -25,7 +26,6 @@ from tests.operators.harness import (
     random_cuts,
     run_in_order,
 )
-from tests.operators.test_binary_join import KEYS, S, relation
 
 
 def twin(

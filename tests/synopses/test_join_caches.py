@@ -6,10 +6,11 @@ import numpy as np
 
 from minidsms.elements import Schema, Type
 from minidsms.joins.figures import CacheFigures, Memory
+from minidsms.joins.join import Join
 from minidsms.joins.plan import CacheSpec, JoinPlan
-from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.synopses.join_caches import PAGE_BYTES
-from tests.operators.cached_joins import check_pool
+from tests.joins.cached_joins import check_pool
+from tests.joins.made import cached_join_of
 from tests.operators.harness import Element, feed, queue
 
 ROW = Schema.of(("a", Type.INTEGER))
@@ -24,7 +25,9 @@ class Filled:
 
     def __init__(self, keys: int = 0, rows: int = 1, **options: int) -> None:
         schema = Schema((ROW[0],) * 4)
-        self.op = CachedMJoin([queue(ROW) for _ in range(4)], EVERY, [(i, 0) for i in range(4)], schema, **options)
+        self.op = cached_join_of(
+            [queue(ROW) for _ in range(4)], EVERY, [(i, 0) for i in range(4)], schema, kind=Join, **options
+        )
         self.ts = 0
         self.op.switch(JoinPlan(PAIRS, (RIGHT, LEFT)))
         self.keys: list[int] = []
@@ -44,7 +47,7 @@ class Filled:
             sides: list[list[Element]] = [[], [], [], []]
             sides[i] = [(self.ts, 1, (k,)) for k in keys[first : first + 50]]
             found += sum(feed(self.op, sides, until=self.ts).get(self.ts, {}).values())
-        check_pool(self.op.caches)
+        check_pool(self.op.cached.caches)
         return found
 
     def probe(self, keys: range, rows: int) -> None:
@@ -54,9 +57,9 @@ class Filled:
 
     def allot(self, budget: int | None, **priorities: float) -> None:
         named = {"right": RIGHT, "left": LEFT}
-        keys = {self.op._shapes[named[name]].key: value for name, value in priorities.items()}
+        keys = {self.op.cached.shapes[named[name]].key: value for name, value in priorities.items()}
         self.op.allot(Memory(budget, keys))
-        check_pool(self.op.caches)
+        check_pool(self.op.cached.caches)
 
     @property
     def right(self) -> CacheFigures:
@@ -88,7 +91,7 @@ def test_pages_in_use_never_pass_the_budget_and_more_memory_means_more_hits() ->
             before = join.right.hits + join.left.hits
             join.probe(range(1000), rows)
             assert join.bytes <= pages * PAGE_BYTES
-        assert join.op.caches.nbytes <= (pages + 1) * PAGE_BYTES + 64 * 1024
+        assert join.op.cached.caches.nbytes <= (pages + 1) * PAGE_BYTES + 64 * 1024
         hits.append(join.right.hits + join.left.hits - before)
     assert hits[0] == 0 and hits == sorted(hits)
     assert hits[-1] > 1500 and hits[1] * 2 < hits[3] < hits[-1] / 2, hits
@@ -98,9 +101,9 @@ def test_a_budget_that_falls_takes_memory_at_once_and_one_that_rises_gives_it_ba
     join = Filled(2000, 3)
     join.probe(range(2000), 3)
     assert join.bytes > 40 * PAGE_BYTES
-    large = join.op.caches.nbytes
+    large = join.op.cached.caches.nbytes
     join.allot(10 * PAGE_BYTES)
-    assert 0 < join.bytes <= 10 * PAGE_BYTES and join.op.caches.nbytes < large / 3
+    assert 0 < join.bytes <= 10 * PAGE_BYTES and join.op.cached.caches.nbytes < large / 3
     join.probe(range(2000), 4)
     assert join.bytes <= 10 * PAGE_BYTES
     join.allot(0)
@@ -115,13 +118,13 @@ def test_a_budget_that_falls_takes_memory_at_once_and_one_that_rises_gives_it_ba
 def test_entries_that_move_to_a_smaller_pool_stay_what_they_were() -> None:
     join = Filled(300, 20)
     join.probe(range(300), 20)
-    (right, left) = (join.op._shapes[spec] for spec in (RIGHT, LEFT))
-    before = join.op.caches.entries(right)
+    (right, left) = (join.op.cached.shapes[spec] for spec in (RIGHT, LEFT))
+    before = join.op.cached.caches.entries(right)
     join.allot(50 * PAGE_BYTES, right=2.0, left=1.0)
-    after = join.op.caches.entries(right)
+    after = join.op.cached.caches.entries(right)
     assert {key: sorted(after[key]) for key in after} == {key: sorted(before[key]) for key in after}
     assert len(after) > 0.7 * len(before)
-    assert len(join.op.caches.entries(left)) < 0.8 * len(after)
+    assert len(join.op.cached.caches.entries(left)) < 0.8 * len(after)
 
 
 def test_a_store_of_high_priority_takes_pages_from_one_of_low() -> None:
@@ -140,17 +143,17 @@ def test_a_store_of_high_priority_takes_pages_from_one_of_low() -> None:
 
 def test_dropped_stores_give_their_pages_back() -> None:
     join = Filled(2000, 3)
-    pages = len(join.op.caches.owners)
+    pages = len(join.op.cached.caches.owners)
     left = join.left.entries
     join.op.switch(JoinPlan(PAIRS, (LEFT,)))
-    assert join.left.entries == left and int(join.op.caches.free[0]) == pages - join.left.bytes // PAGE_BYTES
+    assert join.left.entries == left and int(join.op.cached.caches.free[0]) == pages - join.left.bytes // PAGE_BYTES
     join.op.switch(JoinPlan(PAIRS))
-    assert join.op.caches.nbytes < PAGE_BYTES
+    assert join.op.cached.caches.nbytes < PAGE_BYTES
 
 
 def test_what_is_told_to_be_held_is_what_the_arrays_take() -> None:
     join = Filled(500, 3)
-    caches = join.op.caches
+    caches = join.op.cached.caches
     arrays = [a for a in vars(caches).values() if isinstance(a, np.ndarray)]
     assert caches.nbytes == sum(a.nbytes for a in arrays)
     held = sum(window.nbytes for window in join.op.synopses())
@@ -160,6 +163,6 @@ def test_what_is_told_to_be_held_is_what_the_arrays_take() -> None:
 def test_a_table_that_may_not_become_wider_is_left_alone() -> None:
     join = Filled(1000, 3, budget=16 * PAGE_BYTES)
     join.probe(range(1000), 3)
-    before = join.op.caches.tables
+    before = join.op.cached.caches.tables
     join.probe(range(1000), 4)
-    assert join.op.caches.tables is before
+    assert join.op.cached.caches.tables is before

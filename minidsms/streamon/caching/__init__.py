@@ -12,5 +12,5 @@
     trial.py                whether new caches have helped
     adaptive_caches.py      all of it, for one join
 
-Plans are values of `joins.plan`; the join that runs the caches is `operators.cached_mjoin`.
+Plans are values of `joins.plan`; the join that runs the caches is `joins.by_caches`.
 """

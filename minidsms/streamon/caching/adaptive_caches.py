@@ -154,7 +154,7 @@ class AdaptiveCaches:
             self._sampler.joined(part)
             if self._stands_aside == self._join.uses_orders:
                 self._stands_aside = not self._join.uses_orders
-                self._selection.adopt(self._join.plan)
+                self._selection.adopt(self.executor.plan)
             if self.executor.elements >= self._ask_at:
                 self._ask_at = self.executor.elements + self._pause // 4
                 if self._stands_aside:

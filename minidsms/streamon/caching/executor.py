@@ -6,6 +6,7 @@ Invariant: the plan is legal; what the join puts out does not depend on it (docs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from minidsms.joins.plan import CacheSpec, JoinPlan
@@ -29,11 +30,11 @@ class CacheExecutor:
     @property
     def plan(self) -> JoinPlan:
         """The orders and the caches."""
-        return self.join.plan
+        return replace(self.join.plan, tree=None)
 
     def switch(self, plan: JoinPlan) -> None:
-        """Run another plan."""
-        self.join.switch(plan)
+        """Run another plan; a tree goes where caches come."""
+        self.join.switch(plan if plan.caches else replace(plan, tree=self.join.plan.tree))
 
     def is_legal(self, plan: object) -> bool:
         """The join can run it."""

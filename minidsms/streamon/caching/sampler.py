@@ -187,7 +187,7 @@ class PipelineSampler:
     ) -> None:
         index = self._join.index
         sample_pipeline(
-            slots, i, steps[i], checks, index.inputs, index.keys, index.nodes, index.heads, index.instants,
+            slots, i, steps[i], checks, index.bundle,
             self._walks, reached, at, parts, found, MOST_INSPECTED, self._told,
         )  # fmt: skip
 

@@ -110,10 +110,7 @@ class JoinOrderProfiler:
     def _ask(self, i: int, f: int, slots: Int64Array, drops: BoolArray) -> None:
         index = self._index
         steps, checks = self._paths[i][f]
-        arguments = (
-            slots, i, steps, checks, index.inputs, index.keys, index.nodes, index.heads, self._walks, drops,
-            MOST_INSPECTED,
-        )  # fmt: skip
+        arguments = (slots, i, steps, checks, index.bundle, self._walks, drops, MOST_INSPECTED)
         self.inspected += join_existence(*arguments)
         if self._is_timing(i, slots):
             # Again, for at first the samples had to come into the cache.

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Batch
-from minidsms.joins.tree import MOST_SEARCHED, Tree
-from minidsms.operators.xjoin import XJoin
+from minidsms.joins.join import Join
+from minidsms.joins.plan import Tree
+from minidsms.joins.tree import MOST_SEARCHED
+from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
@@ -41,15 +43,23 @@ LONGEST = 16
 class AdaptiveTrees:
     """names: of the inputs.  operator: how the plan log names the join.  binary: only XJoins are plans.
 
-    `watch` counts the join's elements, and asks.
+    `watch` counts the join's elements, and asks.  caching: of the same join, where it has any.
     """
 
     def __init__(
-        self, join: XJoin, names: Sequence[str], operator: str, streamon: StreaMon, watch: JoinWatch, binary: bool
+        self,
+        join: Join,
+        names: Sequence[str],
+        operator: str,
+        streamon: StreaMon,
+        watch: JoinWatch,
+        binary: bool,
+        caching: AdaptiveCaches | None = None,
     ) -> None:
         measures_time = streamon.settings["cost_model"] == "measured"
         self.due_at = 0
         self._join = join
+        self._caching = caching
         self._watch = watch
         self.executor = TreeExecutor(join, names, binary, watch, measures_time)
         self.profiler = JoinTreeProfiler(join.graph, join.index, names)
@@ -140,19 +150,19 @@ class AdaptiveTrees:
         self._known_saving = self._saved_by_caches()
         if self.adaptation.reconsider(instant):
             self._interval = INTERVAL
-            if self._join.uses_orders and self._join.caching is not None:
-                self._join.caching.return_to_pipelines(instant)
+            if self._join.uses_orders and self._caching is not None:
+                self._caching.return_to_pipelines(instant)
         else:
             self._interval = min(2 * self._interval, LONGEST * INTERVAL)
             self.reoptimizer.start_over()
 
     def _saved_by_caches(self) -> float:
         """Of what the pipelines of the flat tree cost."""
-        return 0.0 if self._join.caching is None else self._join.caching.saving
+        return 0.0 if self._caching is None else self._caching.saving
 
     def _has_caches(self) -> bool:
         """Caches are in use."""
-        caching = self._join.caching
+        caching = self._caching
         return caching is not None and bool(caching.executor.plan.caches)
 
     def describe(self) -> tuple[str, ...]:

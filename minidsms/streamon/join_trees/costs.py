@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import Orders
-from minidsms.joins.tree import Tree, flat, leaves
+from minidsms.joins.plan import Orders, Tree
+from minidsms.joins.tree import flat, leaves
 from minidsms.streamon.join_trees.sizes import is_connected, members
 
 

@@ -10,8 +10,8 @@ from random import Random
 from typing import Protocol
 
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import Orders
-from minidsms.joins.tree import MOST_SEARCHED, Tree, all_trees, flat, is_binary, normal, random_tree, tree_text
+from minidsms.joins.plan import Orders, Tree
+from minidsms.joins.tree import MOST_SEARCHED, all_trees, flat, is_binary, normal, random_tree, tree_text
 from minidsms.streamon.meter import Meter
 
 
@@ -26,8 +26,9 @@ class Plantable(Protocol):
     def orders(self) -> Orders:
         """Those of the flat tree's pipelines."""
 
-    tree: Tree
-    """The one that runs."""
+    @property
+    def tree(self) -> Tree:
+        """The one that runs."""
 
     def is_legal_tree(self, tree: object) -> bool:
         """`take_tree` takes it."""

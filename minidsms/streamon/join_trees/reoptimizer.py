@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from minidsms.joins.plan import Orders
-from minidsms.joins.tree import Tree, flat
+from minidsms.joins.plan import Orders, Tree
+from minidsms.joins.tree import flat
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_trees.costs import ALIKE, ENTERING, MEASURED, TreeCosts

@@ -62,7 +62,7 @@ class JoinSizes:
                 counts = np.zeros(len(steps), np.int64)
                 index = self._index
                 joined = join_counts(
-                    samples[i], i, steps, checks, inputs, index.keys, index.nodes, index.heads, self._walks, counts,
+                    samples[i], i, steps, checks, index.bundle, self._walks, counts,
                     INSPECTED,
                 )  # fmt: skip
                 seen = rows * int(counts[-1]) / joined

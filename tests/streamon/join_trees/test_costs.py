@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.tree import Tree, all_trees, flat
+from minidsms.joins.plan import Tree
+from minidsms.joins.tree import all_trees, flat
 from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.reoptimizer import LEAST_GAIN
 from minidsms.streamon.join_trees.sizes import members

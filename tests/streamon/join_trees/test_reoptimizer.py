@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.tree import Tree, flat
+from minidsms.joins.plan import Tree
+from minidsms.joins.tree import flat
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
 
 CHAIN = JoinGraph(3, [((0, 0), (1, 0)), ((1, 1), (2, 0))])

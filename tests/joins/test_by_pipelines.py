@@ -12,13 +12,17 @@ import pytest
 
 import minidsms
 from minidsms.elements import MAX_INSTANT, Batch, Schema, Type
+from minidsms.joins import answer as answers
+from minidsms.joins import by_pipelines
+from minidsms.joins import join as join_module
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.graph import JoinGraph
+from minidsms.joins.join import Join
 from minidsms.joins.plan import Orders
-from minidsms.operators import mjoin
-from minidsms.operators.mjoin import MJoin
+from minidsms.joins.spec import JoinSpec
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
+from tests.joins.made import join_of
 from tests.operators.harness import (
     END,
     Element,
@@ -113,11 +117,11 @@ def operator(
     columns: Sequence[tuple[int, int]] | None = None,
     shown: Sequence[int] | None = None,
     fifo: Sequence[bool] | None = None,
-) -> MJoin:
+) -> Join:
     n = inputs_of(equalities)
     columns = every_column(n) if columns is None else columns
     schema = Schema(tuple(S[c] for _, c in columns))
-    return MJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, fifo=fifo)
+    return join_of([queue(S) for _ in range(n)], equalities, columns, schema, shown, fifo=fifo)
 
 
 def entering(answer: Netted) -> Netted:
@@ -168,9 +172,9 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
     columns = [(0, 1), (2, 2)]
     expected = feed(operator(CHAIN, columns, shown), items)
     for tuples in (1, 2, 3, 7):
-        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
-        monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(mjoin, "_PART", tuples)
+        monkeypatch.setattr(answers, "_TUPLES", tuples)
+        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
+        monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
             assert feed(operator(CHAIN, columns, shown), items, room=room, budget=5) == expected
             run_in_order(operator(CHAIN, columns, shown), items, room=room, budget=5)
@@ -230,7 +234,8 @@ def test_rows_of_relations_leave_in_any_order(name: str, fifo: tuple[bool, ...],
     items, columns = mixed(fifo, seed + 110), every_column(n)
     expected = twin(items, graph, columns)
     for cuts in ((), range(1, 60), random_cuts(seed, 40)):
-        op = Reordered([queue(S) for _ in range(n)], graph, columns, Schema(S.fields * n), fifo=fifo)
+        spec = JoinSpec(graph, columns, Schema(S.fields * n), fifo=fifo)
+        op = Reordered([queue(S) for _ in range(n)], spec)
         op.others = reorderings(graph, seed)
         assert feed(op, items, cuts) == expected
 
@@ -240,9 +245,9 @@ def test_relations_join_alike_in_small_buffers(monkeypatch: pytest.MonkeyPatch) 
     items, columns = mixed(fifo, 131, 60, 2), [(0, 1), (2, 2)]
     expected = feed(operator(CHAIN, columns, fifo=fifo), items)
     for tuples in (1, 2, 3, 7):
-        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
-        monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(mjoin, "_PART", tuples)
+        monkeypatch.setattr(answers, "_TUPLES", tuples)
+        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
+        monkeypatch.setattr(join_module, "_PART", tuples)
         assert feed(operator(CHAIN, columns, fifo=fifo), items, room=1, budget=5) == expected
         run_in_order(operator(CHAIN, columns, fifo=fifo), items, room=1, budget=5)
 
@@ -259,7 +264,7 @@ def test_inputs_without_any_equality_give_every_combination() -> None:
     items = mixed(fifo, 141, 12)
     columns = [(0, 0), (2, 1), (1, 2)]
     for cuts in ((), range(1, 60)):
-        op = MJoin([queue(S) for _ in range(3)], [], columns, Schema(tuple(S[c] for _, c in columns)), fifo=fifo)
+        op = join_of([queue(S) for _ in range(3)], [], columns, Schema(tuple(S[c] for _, c in columns)), fifo=fifo)
         assert feed(op, items, cuts) == twin(items, [], columns)
 
 
@@ -305,7 +310,7 @@ def test_relations_grow_and_shrink_and_keep_their_rows() -> None:
 class Referring:
     """A join over windows whose batches refer to stream stores, as the planner's do."""
 
-    def __init__(self, inputs: Sequence[Sequence[Element]], op: MJoin) -> None:
+    def __init__(self, inputs: Sequence[Sequence[Element]], op: Join) -> None:
         self.operator = op
         self.stores = []
         self.batches = []
@@ -394,7 +399,7 @@ def reorderings(graph: Sequence[Equality], seed: int) -> list[Orders]:
     return [tuple(rng.choice(legal) for legal in of_each) for _ in range(6)]
 
 
-class Reordered(MJoin):
+class Reordered(Join):
     """Takes other orders after every slice."""
 
     others: Sequence[Orders] = ()
@@ -415,7 +420,7 @@ def test_answer_does_not_depend_on_the_orders(name: str, seed: int) -> None:
     expected = twin(items, graph, columns)
     for shown in (None, range(len(columns))):
         for cuts in (range(1, 60), random_cuts(seed, 40)):
-            op = Reordered([queue(S) for _ in range(n)], graph, columns, Schema(S.fields * n), shown)
+            op = Reordered([queue(S) for _ in range(n)], JoinSpec(graph, columns, Schema(S.fields * n), shown))
             op.others = reorderings(graph, seed)
             answer = feed(op, items, cuts)
             assert op.slices > 3
@@ -453,10 +458,10 @@ def staying(items: Sequence[Element], range_: int | None) -> list[Element]:
     return sorted([*items, *leaving], key=lambda e: (e[0], e[1], e[3]))
 
 
-def over_streams(graph: Sequence[Equality], columns: Sequence[tuple[int, int]], ranges: Sequence[int | None]) -> MJoin:
+def over_streams(graph: Sequence[Equality], columns: Sequence[tuple[int, int]], ranges: Sequence[int | None]) -> Join:
     schema = Schema(tuple(S[c] for _, c in columns))
     queues = [queue(S) for _ in range(inputs_of(graph))]
-    return MJoin(queues, graph, columns, schema, range(len(columns)), ranges)
+    return join_of(queues, graph, columns, schema, range(len(columns)), ranges)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -479,10 +484,10 @@ def test_streams_with_ranges_join_alike_in_small_buffers_and_blocks(monkeypatch:
     relations = [staying(items, range_) for items, range_ in zip(streams, ranges)]
     expected = entering(twin(relations, CHAIN, columns))
     for tuples in (1, 2, 3, 7):
-        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
-        monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(mjoin, "_PART", tuples)
-        monkeypatch.setattr(mjoin, "_BLOCK", tuples)
+        monkeypatch.setattr(answers, "_TUPLES", tuples)
+        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
+        monkeypatch.setattr(join_module, "_PART", tuples)
+        monkeypatch.setattr(by_pipelines, "_BLOCK", tuples)
         for room in (1, 1000):
             op = over_streams(CHAIN, columns, ranges)
             assert entering(feed(op, streams, room=room, budget=5, append_only=True)) == expected

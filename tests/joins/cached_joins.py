@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Batch, Schema
+from minidsms.joins.equal_columns import Equality
 from minidsms.joins.figures import CacheFigures
+from minidsms.joins.join import Join
 from minidsms.kernels.join_cache_layout import (
     CHUNK,
     ENTRIES,
@@ -28,17 +30,16 @@ from minidsms.kernels.join_cache_layout import (
     TUPLES,
 )
 from minidsms.kernels.join_layout import BACKS, HI, IS_BAG, KEY, LO, MASK, NODES, UNLINKED
-from minidsms.operators.cached_mjoin import CachedMJoin
-from minidsms.operators.mjoin import Equality
 from minidsms.synopses.join_caches import JoinCaches, StoreShape
+from tests.joins.made import cached_join_of
+from tests.joins.test_by_pipelines import S, every_column, inputs_of
 from tests.operators.harness import queue
-from tests.operators.test_mjoin import S, every_column, inputs_of
 
 Tuple = dict[int, int]
 """The slot chosen of each input."""
 
 
-class CheckedMJoin(CachedMJoin):
+class CheckedMJoin(Join):
     """every: slices between plans drawn by `rng`; 0: the plan stays.  seen: figures of all stores that are gone."""
 
     every = 0
@@ -52,9 +53,9 @@ class CheckedMJoin(CachedMJoin):
             self.switch(plan)
         self.slices += 1
         yield from super().process(batches, until)
-        for shape in set(self._shapes.values()):
+        for shape in set(self.cached.shapes.values()):
             check_entries(self, shape)
-        check_pool(self.caches)
+        check_pool(self.cached.caches)
 
 
 def operator(
@@ -69,10 +70,20 @@ def operator(
     n = inputs_of(equalities)
     columns = every_column(n) if columns is None else columns
     schema = Schema(tuple(S[c] for _, c in columns))
-    return CheckedMJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, ranges, fifo, **options)
+    return cached_join_of(
+        [queue(S) for _ in range(n)],
+        equalities,
+        columns,
+        schema,
+        shown=shown,
+        ranges=ranges,
+        fifo=fifo,
+        kind=CheckedMJoin,
+        **options,
+    )
 
 
-def check_entries(op: CachedMJoin, shape: StoreShape) -> None:
+def check_entries(op: Join, shape: StoreShape) -> None:
     """The store's entries are what its segment joins to."""
     key = shape.key
     rows, word = contents_of(op)
@@ -83,15 +94,15 @@ def check_entries(op: CachedMJoin, shape: StoreShape) -> None:
 
     whole = joined(op, rows, word, key.inputs)
     needed = joined(op, rows, word, sorted((*key.inputs, *key.reduced_by))) if key.reduced_by else whole
-    for values, tuples in op.caches.entries(shape).items():
+    for values, tuples in op.cached.caches.entries(shape).items():
         live = [t for t in tuples if all(slot in rows[i] for i, slot in zip(key.inputs, t))]
         assert len(set(live)) == len(live), f"{shape.key} has a tuple twice for {values}"
         assert of_key(needed, values) <= set(live) <= of_key(whole, values), f"{shape.key} is inconsistent for {values}"
 
 
-def contents_of(op: CachedMJoin) -> tuple[list[range | list[int]], dict[tuple[int, int, int], int]]:
+def contents_of(op: Join) -> tuple[list[range | list[int]], dict[tuple[int, int, int], int]]:
     """The slots of each window that may join, and the words of their key columns by (input, slot, column)."""
-    index = op._index
+    index = op.index
     word = {}
     rows: list[range | list[int]] = []
     for i, figures in enumerate(index.inputs):
@@ -107,9 +118,9 @@ def contents_of(op: CachedMJoin) -> tuple[list[range | list[int]], dict[tuple[in
     return rows, word
 
 
-def slots_of(op: CachedMJoin, i: int) -> Sequence[int]:
+def slots_of(op: Join, i: int) -> Sequence[int]:
     """The slots of an input whose rows are there."""
-    index, figures = op._index, op._index.inputs[i]
+    index, figures = op.index, op.index.inputs[i]
     if not figures[IS_BAG]:
         return range(figures[LO], figures[HI])
     first = index.keys[figures[KEY], BACKS]
@@ -117,7 +128,7 @@ def slots_of(op: CachedMJoin, i: int) -> Sequence[int]:
 
 
 def joined(
-    op: CachedMJoin,
+    op: Join,
     rows: Sequence[Sequence[int]],
     word: dict[tuple[int, int, int], int],
     inputs: Sequence[int],

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from minidsms.elements import Schema, Type
+from minidsms.joins import answer as answers
+from minidsms.joins import join as join_module
+from minidsms.joins.equal_columns import Equality
+from minidsms.joins.join import Join
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.kernels.join_program import MOST_ROOM
-from minidsms.operators import mjoin
-from minidsms.operators.cached_mjoin import CachedMJoin
-from minidsms.operators.mjoin import Equality
 from minidsms.synopses.join_caches import PAGE_BYTES
-from tests.operators.cached_joins import CheckedMJoin, operator, total
-from tests.operators.harness import Element, Netted, feed, queue, random_relation, run_in_order
-from tests.operators.test_mjoin import (
+from tests.joins.cached_joins import CheckedMJoin, operator, total
+from tests.joins.made import cached_join_of, join_of
+from tests.joins.test_by_pipelines import (
     APART,
     CHAIN,
     GRAPHS,
@@ -30,6 +31,7 @@ from tests.operators.test_mjoin import (
     twin,
     windows,
 )
+from tests.operators.harness import Element, Netted, feed, queue, random_relation, run_in_order
 
 ONE_KEY: list[Equality] = [((i, 0), (i + 1, 0)) for i in range(4)]
 CYCLE: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1)), ((2, 2), (3, 2)), ((3, 0), (0, 0))]
@@ -111,7 +113,7 @@ def test_a_relation_that_shrinks_gives_its_rows_other_slots_and_caches_begin_ane
     items, columns = [side() for _ in range(3)], [(0, 0), (2, 0)]
     op = operator(CHAIN, columns, fifo=(False, False, False))
     op.switch(CHAIN_CACHED)
-    plain = mjoin.MJoin([queue(S) for _ in range(3)], CHAIN, columns, op.schema, fifo=(False, False, False))
+    plain = join_of([queue(S) for _ in range(3)], CHAIN, columns, op.schema, fifo=(False, False, False))
     assert feed(op, items, range(1, 60)) == feed(plain, items, range(1, 60))
     assert op.index.renumberings > 0 and total(op.cache_figures().values(), "hits") > 0
 
@@ -140,9 +142,9 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
     items, columns = windows(3, 7, 60, 2, gap=2), [(0, 1), (2, 2)]
     expected = twin(items, CHAIN, columns)
     for tuples in (1, 2, 3, 7):
-        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
-        monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(mjoin, "_PART", tuples)
+        monkeypatch.setattr(answers, "_TUPLES", tuples)
+        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
+        monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
             op = operator(CHAIN, columns, shown)
             op.switch(CHAIN_CACHED)
@@ -158,7 +160,7 @@ def test_a_block_that_joins_to_more_than_its_lists_hold_is_joined_in_longer_ones
     op.switch(CHAIN_CACHED)
     answer, expected = feed(op, items, [1000]), twin(items, CHAIN, columns)
     assert answer == expected if shown is None else entering(answer) == entering(expected)
-    assert op._lists is not None and len(op._lists.firsts) > MOST_ROOM
+    assert op.cached._room is not None and len(op.cached._room.firsts) > MOST_ROOM
 
 
 def test_rows_of_one_key_in_a_block_compute_its_segment_once() -> None:
@@ -177,12 +179,12 @@ def test_state_given_as_arrays_and_taken_back_continues_alike() -> None:
     for op in (first, second):
         op.switch(CHAIN_CACHED)
     before = feed(first, [[e for e in side if e[0] <= cut] for side in items], [10], until=cut)
-    assert len(first.caches)
+    assert len(first.cached.caches)
     # The other has entries of its own, which must not outlive its windows.
     feed(second, [[e for e in side if e[0] <= 8] for side in windows(3, 42)], [4], until=8)
     for old, new in zip(first.synopses(), second.synopses()):
         new.restore(old.arrays())
-    assert not len(second.caches)
+    assert not len(second.cached.caches)
     second.progress = cut
     after = feed(second, [[e for e in side if e[0] > cut] for side in items], [30])
     assert {**before, **after} == twin(items, CHAIN, every_column(3))
@@ -203,7 +205,7 @@ class Example:
     def __init__(self) -> None:
         columns = [(0, 0), (1, 0), (1, 1), (2, 0)]
         schema = Schema(tuple(s[c] for s, c in zip((R1, R2, R2, R3), (0, 0, 1, 0))))
-        self.op = CachedMJoin([queue(R1), queue(R2), queue(R3)], CHAIN_OF_R, columns, schema)
+        self.op = cached_join_of([queue(R1), queue(R2), queue(R3)], CHAIN_OF_R, columns, schema, kind=Join)
         self.ts = 0
         for row in ((1, 2), (1, 3), (2, 3), (3, 4)):
             self.insert(1, row)
@@ -220,10 +222,10 @@ class Example:
 
     def entries(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
         """The cache: keys and rows of R2 and R3 side by side."""
-        (shape,) = set(self.op._shapes.values())
-        windows = self.op._index.windows
+        (shape,) = set(self.op.cached.shapes.values())
+        windows = self.op.index.windows
         rows = {}
-        for key, tuples in self.op.caches.entries(shape).items():
+        for key, tuples in self.op.cached.caches.entries(shape).items():
             columns = [
                 windows[i].gather([c], np.array([t[k] for t in tuples], np.int64))[0].values.tolist()
                 for k, i, c in ((0, 1, 0), (0, 1, 1), (1, 2, 0))
@@ -327,7 +329,7 @@ def test_pipelines_share_a_store_where_segment_and_key_are_the_same() -> None:
     op = operator(four)
     items = windows(4, 5, 12, 2)
     op.switch(JoinPlan(orders, (CacheSpec(2, (0, 1)), CacheSpec(3, (1, 0)))))
-    assert len(op.caches.rows) == 1
+    assert len(op.cached.caches.rows) == 1
     assert feed(op, items, range(1, 40)) == twin(items, four, every_column(4))
     assert total(op.cache_figures().values(), "hits") > 0
 
@@ -337,13 +339,13 @@ def test_a_cache_that_both_plans_have_keeps_its_entries() -> None:
     op = operator(CHAIN)
     op.switch(CHAIN_CACHED)
     feed(op, [[e for e in side if e[0] <= 12] for side in items], [5], until=12)
-    before = len(op.caches)
+    before = len(op.cached.caches)
     op.switch(JoinPlan(((1, 2), (2, 0), (1, 0)), (CacheSpec(0, (1, 2)), CacheSpec(2, (1, 0), ()))[:1]))
-    assert before and len(op.caches) == before
+    assert before and len(op.cached.caches) == before
     op.switch(JoinPlan(((1, 2), (0, 2), (1, 0))))
-    assert len(op.caches) == 0
+    assert len(op.cached.caches) == 0
     op.switch(CHAIN_CACHED)
-    assert len(op.caches) == 0
+    assert len(op.cached.caches) == 0
 
 
 def test_other_orders_take_along_the_caches_that_they_allow() -> None:

@@ -17,13 +17,25 @@ import pytest
 
 from minidsms.elements import MAX_INSTANT, Schema
 from minidsms.joins.equal_columns import Equality
+from minidsms.joins.join import Join
 from minidsms.kernels.join_layout import HI, IS_BAG, LO
-from minidsms.operators.cached_mjoin import CachedMJoin
 from minidsms.queues import Queue
 from minidsms.synopses.join_caches import PAGE_BYTES, StoreShape
+from tests.joins.made import cached_join_of
+from tests.joins.test_by_caches import BESIDE, CHAIN_CACHED, CYCLE, ONE_KEY
+from tests.joins.test_by_pipelines import (
+    CHAIN,
+    STAR,
+    TRIANGLE,
+    S,
+    entering,
+    every_column,
+    inputs_of,
+    rows,
+    twin,
+    windows,
+)
 from tests.operators.harness import Element, Netted, Row, batch, elements, netted, queue, random_relation
-from tests.operators.test_cached_mjoin import BESIDE, CHAIN_CACHED, CYCLE, ONE_KEY
-from tests.operators.test_mjoin import CHAIN, STAR, TRIANGLE, S, entering, every_column, inputs_of, rows, twin, windows
 
 GRAPHS = {"chain": CHAIN, "triangle": TRIANGLE, "star": STAR, "cycle": CYCLE, "one key": ONE_KEY[:3], "beside": BESIDE}
 MODES = ["relation", "at once", "bags", "netted", "streams"]
@@ -39,7 +51,7 @@ class Fed:
         self.ranges = ranges
         schema = Schema(S.fields * n)
         inputs = [queue(S) for _ in range(n)]
-        self.join = CachedMJoin(inputs, equalities, every_column(n), schema, ranges=ranges, **options)
+        self.join = cached_join_of(inputs, equalities, every_column(n), schema, kind=Join, ranges=ranges, **options)
         self.out = Queue(schema, 1 << 30)
         self.join.outputs.append(self.out)
         self.present: list[list[tuple[int, Row]]] = [[] for _ in range(n)]
@@ -64,7 +76,7 @@ class Fed:
 
     def check(self) -> None:
         """Every entry of every cache is consistent."""
-        for shape in set(self.join._shapes.values()):
+        for shape in set(self.join.cached.shapes.values()):
             key = shape.key
             whole = list(self.joined(key.inputs))
             needed = whole
@@ -72,7 +84,7 @@ class Fed:
                 partners = {t[: len(key.inputs)] for t in self.joined((*key.inputs, *key.reduced_by))}
                 needed = [t for t in whole if t in partners]
             places = [(key.inputs.index(i), c) for i, c in key.stored]
-            for values, slots in self.join.caches.entries(shape).items():
+            for values, slots in self.join.cached.caches.entries(shape).items():
                 held = Counter(self.rows_of(shape, slots))
                 of_key = [
                     Counter(t for t in tuples if tuple(word(t[k][c]) for k, c in places) == values)

@@ -1,4 +1,4 @@
-"""XJoin: every tree joins as the windows do, subresults hold what they should, and trees change while it runs."""
+"""Join: every tree joins as the windows do, subresults hold what they should, and trees change while it runs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from minidsms.elements import MAX_INSTANT, Schema
-from minidsms.joins.tree import Tree, all_trees, flat
-from minidsms.operators import mjoin, xjoin
-from minidsms.operators.mjoin import Equality
-from minidsms.operators.xjoin import XJoin
+from minidsms.joins import answer, by_tree
+from minidsms.joins import join as join_module
+from minidsms.joins.equal_columns import Equality
+from minidsms.joins.join import Join
+from minidsms.joins.plan import Tree
+from minidsms.joins.tree import all_trees, flat
 from minidsms.queues import Queue
-from tests.operators.harness import END, Element, Netted, batch, elements, feed, netted, queue
-from tests.operators.test_mjoin import (
+from tests.joins.made import join_of
+from tests.joins.test_by_pipelines import (
     CHAIN,
     SEVERAL,
     STAR,
@@ -31,6 +33,7 @@ from tests.operators.test_mjoin import (
     twin,
     windows,
 )
+from tests.operators.harness import END, Element, Netted, batch, elements, feed, netted, queue
 
 GRAPHS = {"chain": CHAIN, "star": STAR, "triangle": TRIANGLE, "several": SEVERAL}
 
@@ -41,11 +44,11 @@ def operator(
     shown: Sequence[int] | None = None,
     ranges: Sequence[int | None] | None = None,
     fifo: Sequence[bool] | None = None,
-) -> XJoin:
+) -> Join:
     n = inputs_of(equalities)
     columns = every_column(n) if columns is None else columns
     schema = Schema(tuple(S[c] for _, c in columns))
-    join = XJoin([queue(S) for _ in range(n)], equalities, columns, schema, shown, ranges, fifo)
+    join = join_of([queue(S) for _ in range(n)], equalities, columns, schema, shown, ranges, fifo)
     join.names = "RSTU"
     return join
 
@@ -54,11 +57,11 @@ def trees_of(equalities: Sequence[Equality]) -> list[Tree]:
     return list(all_trees(operator(equalities).graph))
 
 
-def sizes_of(join: XJoin) -> list[int]:
+def sizes_of(join: Join) -> list[int]:
     return [len(part) for part in join.synopses()[join.graph.n :]]
 
 
-def feed_switching(join: XJoin, inputs: Sequence[Sequence[Element]], trees: Sequence[Tree], every: int = 1) -> Netted:
+def feed_switching(join: Join, inputs: Sequence[Sequence[Element]], trees: Sequence[Tree], every: int = 1) -> Netted:
     """The answer, instant by instant, with another of the trees taken after each `every` instants that have elements;
     what the subresults hold is compared with a join of the rows present.
     """
@@ -86,18 +89,18 @@ def feed_switching(join: XJoin, inputs: Sequence[Sequence[Element]], trees: Sequ
     return netted([] if taken is None else elements([taken]))
 
 
-def check_subresults(join: XJoin) -> None:
+def check_subresults(join: Join) -> None:
     """Each subresult has each tuple of present rows that its equalities join, once (by nested loops over the keys)."""
-    if join._pipelines is None or join._subresults is None:
+    if join.kept is None:
         return
     index = join.index
-    for members, part in zip(join._pipelines.members, join._subresults.parts):
+    for members, part in zip(join.kept.pipelines.members, join.kept.subresults.parts):
         held = sorted(map(tuple, part.tuples().tolist()))
         present = [index.present(i).tolist() for i in members]
         assert held == sorted(slots for slots in product(*present) if is_joined(join, members, slots))
 
 
-def is_joined(join: XJoin, members: Sequence[int], slots: Sequence[int]) -> bool:
+def is_joined(join: Join, members: Sequence[int], slots: Sequence[int]) -> bool:
     """All equalities among these inputs hold for the rows in these slots."""
     rows = {}
     for i, slot in zip(members, slots):
@@ -220,9 +223,9 @@ def test_small_buffers_full_queues_and_small_rings_do_not_change_the_answer(
     expected = feed(operator(CHAIN, columns, shown), items)
     monkeypatch.setattr("minidsms.synopses.subresults._LEAST_CAPACITY", 2)
     for tuples, tree in product((1, 3), trees_of(CHAIN)):
-        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
-        monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(mjoin, "_PART", tuples)
+        monkeypatch.setattr(answer, "_TUPLES", tuples)
+        monkeypatch.setattr(answer, "_FIRST_TUPLES", 1)
+        monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
             join = operator(CHAIN, columns, shown)
             join.take_tree(tree)
@@ -236,10 +239,10 @@ def test_small_buffers_and_small_rings_do_not_change_the_answer_over_relations(
     items, columns = mixed(fifo, 131, 60, 2), [(0, 1), (2, 2)]
     expected = twin(items, CHAIN, columns)
     monkeypatch.setattr("minidsms.synopses.subresults._LEAST_CAPACITY", 2)
-    monkeypatch.setattr(mjoin, "_FIRST_TUPLES", 1)
+    monkeypatch.setattr(answer, "_FIRST_TUPLES", 1)
     for tuples, tree in product((1, 3), trees_of(CHAIN)):
-        monkeypatch.setattr(mjoin, "_TUPLES", tuples)
-        monkeypatch.setattr(mjoin, "_PART", tuples)
+        monkeypatch.setattr(answer, "_TUPLES", tuples)
+        monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
             join = operator(CHAIN, columns, fifo=fifo)
             join.take_tree(tree)
@@ -315,4 +318,4 @@ def test_illegal_trees_are_refused() -> None:
     join = operator(CHAIN)
     for tree in ((0, 1), ((0, 2), 1), ((0, 1), (2, 2)), (2, (0, 1)), 0, "((0, 1), 2)", (0, 1, 2, 3), ((0,), 1, 2)):
         assert not join.is_legal_tree(tree)
-    assert xjoin.is_legal(((0, 1), 2), join.graph)
+    assert by_tree.is_legal(((0, 1), 2), join.graph)

@@ -1,0 +1,162 @@
+"""The tuples that a join finds, as slots, until they are rows: what all its programs write into.
+
+Invariant: a tuple stands in the buffers until its instant is complete; then it is put out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from minidsms.elements import Batch, Column, Int64Array
+from minidsms.joins.spec import JoinSpec
+from minidsms.kernels.join_cache_layout import LEVEL_WORDS
+from minidsms.kernels.join_layout import (
+    DELETED,
+    DEPTH,
+    DONE,
+    FILLED,
+    FIRST,
+    MIDDLE,
+    MISSING,
+    STAMPS,
+    STATE_WORDS,
+    STATUS,
+    JoinRun,
+    Output,
+)
+from minidsms.synopses.indexed_windows import WindowIndex
+
+_TUPLES = 1 << 14
+"""Tuples found before their rows are gathered: their slots stay in the cache until then."""
+
+_FIRST_TUPLES = 64
+"""Room for tuples before a part needs more."""
+
+
+class Answer:
+    """index: the windows of the slots.
+
+    run, output: as the kernels take them; state: of the run.  netted: see `JoinSpec.leaves_out`.
+    """
+
+    def __init__(self, spec: JoinSpec, index: WindowIndex) -> None:
+        n = len(index.windows)
+        self.netted = spec.leaves_out
+        self.of_streams = spec.ranges is not None
+        self.state = np.zeros(STATE_WORDS, np.int64)
+        self.state[[DEPTH, FILLED]] = -1
+        self.run = JoinRun(
+            self.state,
+            stamps=np.zeros((n if self.netted else 0, STAMPS), np.int64),
+            stops=np.zeros(n, np.int64),
+            walks=np.zeros((4, n), np.int64),
+            chosen=np.zeros(n, np.int64),
+            levels=np.zeros(n * LEVEL_WORDS, np.int64),
+            netted=int(self.netted),
+            of_streams=int(self.of_streams),
+        )
+        self.output = _room(n, _FIRST_TUPLES)
+        self._spec = spec
+        self._index = index
+        # By input: the output columns it gives, and which of its own they are.
+        gives = [[(j, c) for j, (k, c) in enumerate(spec.columns) if k == i] for i in range(n)]
+        self._gives = [([j for j, _ in each], [c for _, c in each]) for each in gives]
+
+    # -------------------------------------------------------------------------------------------------- finding
+
+    def fill(self, step: Callable[[int], int], crowded: int, make_room: Callable[[], None]) -> Iterator[int]:
+        """Take steps until what waits is joined; gives how many tuples stand complete, to be read before the next.
+
+        step: runs a kernel behind so many tuples found; returns how many there are.  crowded: its status where scratch
+        arrays are too small, of which `make_room` makes more.
+        """
+        state = self.state
+        found, status = 0, -1
+        while status != DONE:
+            found = step(found)
+            status = int(state[STATUS])
+            if status == crowded:
+                make_room()
+                continue
+            assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+            complete = int(state[FIRST]) if status != DONE and self.netted else found
+            if complete:
+                yield complete
+            found = self._keep(complete, found) if status != DONE else 0
+
+    def grow(self) -> None:
+        """Twice the room, with nothing in it."""
+        slots, ts, _ = self.output
+        self.output = _room(len(slots), max(_TUPLES, len(ts) * 2))
+
+    @property
+    def is_small(self) -> bool:
+        """There is less room than for what is gathered at once."""
+        return len(self.output.out_ts) < _TUPLES
+
+    def _keep(self, first: int, found: int) -> int:
+        """Make room in the buffer: the tuples of the open instant move to its beginning, or it grows."""
+        slots, ts, sign = self.output
+        kept = found - first
+        if kept * 2 > len(ts) or self.is_small:
+            self.grow()
+        new_slots, new_ts, new_sign = self.output
+        new_slots[:, :kept] = slots[:, first:found].copy()
+        new_ts[:kept] = ts[first:found].copy()
+        new_sign[:kept] = sign[first:found].copy()
+        self.state[FIRST] -= first
+        self.state[MIDDLE] -= first
+        return kept
+
+    # ------------------------------------------------------------------------------------------------ being read
+
+    def rows(self, found: int) -> Batch:
+        """The rows of the first tuples found."""
+        slots, ts, sign = self.output
+        has_deletions = self.state[DELETED] > 0 if self.netted else bool((sign[:found] < 0).any())
+        self.state[DELETED] = 0
+        columns: list[Column | None] = [None] * len(self._spec.columns)
+        for window, (places, gives), of_input in zip(self._index.windows, self._gives, slots):
+            for j, column in zip(places, window.gather(gives, of_input[:found])):
+                columns[j] = column
+        signs = sign[:found].copy() if has_deletions else None
+        return Batch(ts[:found].copy(), signs, columns, is_own=True)  # type: ignore[arg-type]
+
+    def whole(self, found: int) -> Batch:
+        """The first tuples found as rows of all columns of all inputs, gathered when somebody reads them."""
+        slots, ts, sign = self.output
+        tuples = _Tuples(self._index, slots[:, :found])
+        return Batch.referring(ts[:found], sign[:found], np.arange(found), tuples, range(len(tuples.places)))
+
+    def choose(self, at: Int64Array) -> int:
+        """Keep of the tuples found those at these places alone; returns how many they are."""
+        kept = len(at)
+        for buffer in self.output:
+            buffer[..., :kept] = buffer[..., at]
+        return kept
+
+
+class _Tuples:
+    """Tuples of slots as a source columns are gathered from; their numbers take the place of seq.
+
+    places: the (input, column) of every column.
+    """
+
+    def __init__(self, index: WindowIndex, slots: Int64Array) -> None:
+        self._index = index
+        self._slots = slots
+        self.places: Sequence[tuple[int, int]] = [
+            (i, c) for i, window in enumerate(index.windows) for c in range(len(window.schema))
+        ]
+
+    def gather(self, column: int, seq: Int64Array, is_run: bool = False) -> Column:
+        """The column of these tuples."""
+        i, c = self.places[column]
+        slots = self._slots[i]
+        return self._index.windows[i].gather([c], slots if len(seq) == len(slots) else slots[seq])[0]
+
+
+def _room(n: int, capacity: int) -> Output:
+    return Output(np.empty((n, capacity), np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int8))

@@ -1,0 +1,80 @@
+"""Joining by pipelines alone: the program of a join that keeps nothing but its windows.
+
+Each input has a pipeline: the order in which an element of it visits the others, and which key each visit probes
+(`joins.graph`). Within an instant all deletions of all inputs come first, then all insertions: so each tuple that
+begins or ends at the instant is put out exactly once. Viglas, Naughton and Burger 2003; Babu 2005, sections 2.2.2,
+3.2 and 5.2.
+
+Invariant: what is found does not depend on the orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from minidsms.joins.answer import Answer
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import Orders
+from minidsms.kernels.entering_join import CROWDED, PLACED_WORDS, Scratch, join_entering, place_steps
+from minidsms.kernels.join_layout import DONE, NEEDED, SIZE, STATUS
+from minidsms.kernels.mjoin import mjoin
+from minidsms.synopses.indexed_windows import WindowIndex
+
+_BLOCK = 128
+"""Elements of one input that are linked and probed together, at most, where an instant has not more."""
+
+
+class ByPipelines:
+    """steps, checks: of the orders that run, as the kernels take them."""
+
+    def __init__(self, graph: JoinGraph, index: WindowIndex, answer: Answer) -> None:
+        n = graph.n
+        self._graph = graph
+        self._index = index
+        self._answer = answer
+        self._placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
+        self._scratch: Scratch | None = None
+        answer.state[SIZE] = _BLOCK
+        self.orders: Orders = ()
+        self.reorder(graph.default_orders())
+
+    def reorder(self, orders: Orders) -> None:
+        """Let the pipelines visit the inputs in these orders, which are legal, from the next part on."""
+        problem = f"{orders} take a Cartesian step where an input is linked, or leave one out"
+        assert self._graph.is_legal(orders), problem
+        self.orders = orders
+        self.steps, self.checks = self._graph.pipelines(orders)
+
+    def run(self) -> Iterator[int]:
+        """Join what waits in the index; see `Answer.fill`."""
+        return self._arrivals() if self._answer.of_streams else self._answer.fill(self._changes, -1, lambda: None)
+
+    def _changes(self, found: int) -> int:
+        """Insertions and deletions, by their runs."""
+        answer = self._answer
+        return mjoin(self._index.bundle, self.steps, self.checks, answer.run, answer.output, found)
+
+    def _arrivals(self) -> Iterator[int]:
+        """Elements of streams whose rows leave by the join's clock: whole instants fit the buffers, or these grow."""
+        index, answer, state = self._index, self._answer, self._answer.state
+        place_steps(self.steps, index.inputs, index.keys, self._placed)
+        if self._scratch is None:
+            self._scratch = _scratch(self._graph.n, _BLOCK)
+        scratch = self._scratch
+        status = -1
+        while status != DONE:
+            found = join_entering(index.bundle, scratch, self._placed, self.checks, answer.run, answer.output)
+            status = int(state[STATUS])
+            if found:
+                yield found
+            if status == CROWDED:
+                scratch = _scratch(self._graph.n, int(state[NEEDED]))  # for this part alone
+            elif status != DONE and (not found or answer.is_small):
+                answer.grow()
+
+
+def _scratch(n: int, capacity: int) -> Scratch:
+    firsts = np.empty((n, n - 1, capacity), np.int64)
+    return Scratch(np.empty((n, capacity), np.int64), firsts, np.zeros((2, n), np.int64))

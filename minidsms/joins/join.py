@@ -1,0 +1,303 @@
+"""The equi-join of two or more inputs in one operator.
+
+What it is to put out is a `JoinSpec`; how it finds it is a `JoinPlan`, which may be changed between any two parts of
+its input. All plans run over the same windows: by pipelines alone (`by_pipelines`), with caches in them (`by_caches`),
+or by a tree that keeps results of inner joins (`by_tree`). Caches begin empty, subresults are filled from the windows.
+NULL keys match nothing (docs/semantics R2). Babu 2005, sections 2.2.2, 3.2, 5.2 to 5.7 and 5.8.4.
+
+Invariant: whatever plan runs, the answer is the same; between slices every window holds the rows of its relation at
+`progress`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, Protocol
+
+import numpy as np
+
+from minidsms.elements import MAX_INSTANT, Batch
+from minidsms.joins.answer import Answer
+from minidsms.joins.by_caches import ByCaches, CacheOptions
+from minidsms.joins.by_pipelines import ByPipelines
+from minidsms.joins.by_tree import ByTree
+from minidsms.joins.cache_plan import problem_with, random_plan
+from minidsms.joins.equal_columns import Equality, equalities_text
+from minidsms.joins.figures import CacheFigures, Memory
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.plan import CacheSpec, JoinPlan, Orders, Tree
+from minidsms.joins.spec import JoinSpec
+from minidsms.joins.tree import flat, is_legal, tree_text
+from minidsms.kernels.join_layout import INSPECTED, LEAVES
+from minidsms.operators.operator import Description, Operator
+from minidsms.queues import Queue
+from minidsms.synopses.indexed_windows import WindowIndex
+
+_PART = 1 << 14
+"""Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
+
+
+class Watch(Protocol):
+    """What looks at the plan between two parts, and may change it."""
+
+    @property
+    def adapting(self) -> Sequence[Any]:
+        """Each with its `adaptation` (`streamon.framework`), whether it `has_choice`, and lines to `describe` it."""
+
+    def limit(self, elements: int) -> int:
+        """How many of the elements that wait may be joined before the plan must be looked at."""
+
+    def joined(self, part: Sequence[Batch | None]) -> None:
+        """A part was joined under the plan."""
+
+
+class Join(Operator):
+    """names: of the inputs, for plans in words.  caching: how caches are kept, where there come to be any."""
+
+    name = "MJoin"
+    times_every_run = True
+
+    def __init__(
+        self, inputs: Sequence[Queue], spec: JoinSpec, names: Sequence[str] = (), caching: CacheOptions | None = None
+    ) -> None:
+        super().__init__(inputs, spec.schema)
+        self.spec = spec
+        self.names = names
+        self.graph = JoinGraph(len(inputs), spec.equalities)
+        self.index: WindowIndex = spec.windows([q.schema for q in inputs], self.graph)
+        self.answer = Answer(spec, self.index)
+        self._pipelines = ByPipelines(self.graph, self.index, self.answer)
+        self.cached = None if caching is None else self._with_caches(caching)
+        self.kept: ByTree | None = None
+        self._plan = JoinPlan(self._pipelines.orders)
+        self._watch: Watch | None = None
+
+    def watch_by(self, watch: Watch) -> None:
+        """Be looked at, and have the plan changed, between two parts."""
+        self._watch = watch
+
+    # --------------------------------------------------------------------------------------------------- the plan
+
+    @property
+    def plan(self) -> JoinPlan:
+        """What runs."""
+        return self._plan
+
+    @property
+    def orders(self) -> Orders:
+        """Of each input, the others in the order its elements visit them."""
+        return self._plan.orders
+
+    @property
+    def tree(self) -> Tree:
+        """The one that runs; flat where no results are kept."""
+        return flat(self.graph.n) if self._plan.tree is None else self._plan.tree
+
+    @property
+    def uses_orders(self) -> bool:
+        """The orders decide what is done now: no tree does."""
+        return self._plan.tree is None
+
+    @property
+    def equalities(self) -> tuple[Equality, ...]:
+        """Of the join, with all that follow from them."""
+        return self.graph.equalities
+
+    @property
+    def ranges(self) -> Sequence[int | None] | None:
+        """How long rows of each input stay, where the inputs are streams."""
+        return self.spec.ranges
+
+    @property
+    def leaves_out(self) -> bool:
+        """Deletions that cancel no insertion of their instant are not put out."""
+        return self.spec.leaves_out
+
+    def is_legal(self, plan: object) -> bool:
+        """The join can run this plan, or these orders."""
+        if not isinstance(plan, JoinPlan):
+            return self.graph.is_legal(plan)  # type: ignore[arg-type]
+        return self._problem(plan) is None and (plan.tree is None or self.is_legal_tree(plan.tree))
+
+    def is_legal_tree(self, tree: object) -> bool:
+        """`take_tree` takes it."""
+        return is_legal(tree, self.graph)
+
+    def random_plan(self, rng: Random) -> JoinPlan:
+        """Any legal plan without a tree."""
+        return random_plan(self.graph, rng, self.spec.bags)
+
+    def switch(self, plan: JoinPlan) -> None:
+        """Run this plan, a legal one, from the next part on. O(1), and where there is another tree O(rows + tuples of
+        its subresults).
+        """
+        assert self.is_legal(plan), self._problem(plan) or f"{plan.tree} is no tree in normal form of linked inputs"
+        before, tree = self._plan, None if plan.tree == flat(self.graph.n) else plan.tree
+        assert tree is None or not plan.caches, "a tree has no pipelines that could look caches up"
+        if plan.orders != before.orders:
+            self._pipelines.reorder(plan.orders)
+        if plan.caches or before.caches:
+            if self.cached is None:
+                self.cached = self._with_caches(CacheOptions())
+            self.cached.use(plan)
+        if tree != before.tree:
+            self.kept = None if tree is None else ByTree(tree, self.graph, self.index, self.answer)
+        self._plan = JoinPlan(plan.orders, plan.caches, tree)
+
+    def reorder(self, orders: Orders) -> None:
+        """Let the pipelines visit the inputs in these orders, which are legal; caches they do not allow are dropped."""
+        plan = JoinPlan(orders, self._plan.caches, self._plan.tree)
+        assert self.graph.is_legal(orders), f"{orders} take a Cartesian step where an input is linked, or leave one out"
+        while self._problem(plan) is not None:
+            plan = JoinPlan(orders, plan.caches[:-1], plan.tree)
+        self.switch(plan)
+
+    def take_tree(self, tree: Tree) -> None:
+        """Join by this tree, a legal one; caches go where subresults come."""
+        caches = self._plan.caches if tree == flat(self.graph.n) else ()
+        self.switch(JoinPlan(self._plan.orders, caches, tree))
+
+    def _problem(self, plan: JoinPlan) -> str | None:
+        return problem_with(plan, self.graph, self.spec.bags)
+
+    def _with_caches(self, options: CacheOptions) -> ByCaches:
+        return ByCaches(self.graph, self.index, self.answer, self._pipelines, self.spec.bags, options)
+
+    @property
+    def _program(self) -> ByPipelines | ByCaches | ByTree:
+        if self.kept is not None:
+            return self.kept
+        return self.cached if self.cached is not None and self._plan.caches else self._pipelines
+
+    # ---------------------------------------------------------------------------------------------------- running
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
+        few = sum(len(b.ts) for b in batches if b is not None) <= _PART
+        watch = self._watch
+        limit = _unlimited if watch is None else watch.limit
+        take = self.index.admit if self.spec.ranges is None else self.index.arrive
+        for part in (batches,) if few and watch is None else _parts(batches, limit):
+            take(part)
+            for found in self._program.run():
+                rows = self._rows(found)
+                if rows is not None:
+                    yield rows
+                if self.failure is not None:
+                    return
+            if watch is not None:
+                watch.joined(part)
+        if self.spec.ranges is not None:
+            self.index.expire(until)
+        for window in self.index.windows:
+            window.settle()
+        if self.kept is not None:
+            self.kept.settle(sum(len(batch) for batch in batches if batch is not None))
+
+    def _rows(self, found: int) -> Batch | None:
+        """The rows of the first tuples found, as far as the condition accepts them; None where it accepts none."""
+        condition = self.spec.condition
+        if condition is not None:
+            whole = self.answer.whole(found)
+            accepted, failed = condition.predicate(whole)
+            if failed is not None and failed.any():
+                first = int(failed.argmax())
+                self.fail(int(whole.ts[first]), condition.reason(whole.slice(first, first + 1)))
+            if not accepted.all():
+                found = self.answer.choose(np.flatnonzero(accepted))
+        return self.answer.rows(found) if found else None
+
+    def wakes_at(self) -> int:
+        """The instant at which the next row leaves; never, where deletions come as elements."""
+        if self.spec.ranges is None:
+            return MAX_INSTANT
+        inputs = self.index.inputs
+        return min(inputs.item(i, LEAVES) for i in range(len(inputs)))
+
+    # ---------------------------------------------------------------------------------------------------- figures
+
+    def cache_figures(self) -> Mapping[CacheSpec, CacheFigures]:
+        """Of every used cache."""
+        return {} if self.cached is None else self.cached.figures()
+
+    def allot(self, memory: Memory) -> None:
+        """Let the caches keep to this budget from now on."""
+        if self.cached is None:
+            self.cached = self._with_caches(CacheOptions())
+        self.cached.allot(memory)
+
+    def work(self) -> tuple[int, int, int, int]:
+        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
+        counters = self.counters
+        return counters.time_ns, int(self.answer.state[INSPECTED]), counters.elements_in, counters.elements_out
+
+    def describe(self) -> Description:
+        """Equalities, rows and bytes held, slots inspected by all probes so far; of a tree the tuples it keeps."""
+        names = [q.schema.names for q in self.inputs]
+        detail = equalities_text(self.graph.written, names, self.names) or "every pair"
+        if self.spec.condition is not None:
+            detail += " AND residual"
+        if self.spec.ranges is not None:
+            detail += " of " + ", ".join("RANGE UNBOUNDED" if r is None else f"RANGE {r}" for r in self.spec.ranges)
+        figures = {
+            "rows": "+".join(str(len(w)) for w in self.index.windows),
+            "netted": self.leaves_out,
+            "bytes": sum(s.nbytes for s in self.synopses()),
+            "inspected": int(self.answer.state[INSPECTED]),
+        }
+        if self.cached is not None:
+            figures["cache entries"] = len(self.cached.caches)
+        adapting = () if self._watch is None else self._watch.adapting
+        if self.kept is None:
+            parts = tuple(line for each in adapting for line in each.describe())
+            return Description(self.name, detail, figures, parts)
+        kept = zip(self.kept.pipelines.nodes, self.kept.subresults.parts)
+        told = [f"{tree_text(node, self.names)}: {len(part):,} tuples, {part.nbytes:,} bytes" for node, part in kept]
+        told += [line for each in adapting if each.adaptation.technique == "join plan" for line in each.describe()]
+        return Description("XJoin", f"{tree_text(self.tree, self.names)} on {detail}", figures, tuple(told))
+
+    def adaptations(self) -> tuple[Any, ...]:
+        """See `minidsms.streamon.loop.Adaptive`."""
+        adapting = () if self._watch is None else self._watch.adapting
+        return tuple(each.adaptation for each in adapting if each.has_choice)
+
+    def close(self) -> None:
+        """End the claims on the inputs' stores."""
+        for window in self.index.windows:
+            window.release()
+
+    def synopses(self) -> tuple[Any, ...]:
+        """The inputs' rows, the subresults and the caches."""
+        subresults = () if self.kept is None else self.kept.subresults.parts
+        return (*self.index.windows, *subresults, *(() if self.cached is None else (self.cached.caches,)))
+
+
+def _unlimited(waiting: int) -> int:
+    return waiting
+
+
+def _parts(batches: Sequence[Batch | None], limit: Callable[[int], int]) -> Iterator[Sequence[Batch | None]]:
+    """The batches cut at instants into parts of about _PART elements of each input.
+
+    limit: of so many elements that wait, how many a part may have; it has whole instants, and at least one.
+    """
+    waiting = sum(len(b) for b in batches if b is not None)
+    starts = [0] * len(batches)
+    while waiting:
+        most = limit(waiting)
+        if most == waiting and not any(starts) and all(b is None or len(b) <= _PART for b in batches):
+            yield batches
+            return
+        ends = [int(b.ts[at + _PART]) for b, at in zip(batches, starts) if b is not None and at + _PART < len(b)]
+        if most < waiting:
+            soon = [b.ts[at : at + most] for b, at in zip(batches, starts) if b is not None]
+            ends.append(int(np.sort(np.concatenate(soon))[most - 1]))
+        part: list[Batch | None] = []
+        for i, b in enumerate(batches):
+            at = starts[i]
+            stop = 0 if b is None else int(np.searchsorted(b.ts, min(ends), side="right")) if ends else len(b)
+            part.append(b.slice(at, stop) if b is not None and stop > at else None)
+            starts[i] = max(stop, at)
+        waiting -= sum(len(b) for b in part if b is not None)
+        yield part
