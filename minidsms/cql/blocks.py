@@ -44,7 +44,7 @@ class BlockBinder:
         self.correlated = correlated
         self.bind_query = bind_query
         self.bind_relation = bind_relation
-        self.aliases: tuple[str, ...] = ()
+        self.aliases: dict[str, syntax.Expr] = {}
 
     def bind(self, select: syntax.Select) -> Piece:
         """The block's relation."""
@@ -52,7 +52,7 @@ class BlockBinder:
             raise self.session.error(
                 "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
             )
-        self.aliases = tuple(item.alias for item in select.items if item.alias is not None)
+        self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
         sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation)
         source, source_trees = sources.bind_all(select.sources)
         scope, from_node = source.scope, source.node
@@ -105,13 +105,15 @@ class BlockBinder:
             key = self._binder(scope, "GROUP BY").bind(meant)
             if isinstance(key, bound.Literal):
                 raise self.session.error(
-                    "GROUP BY a constant makes no groups", expr.span, "", "name the column; positions are not counted"
+                    "GROUP BY a constant makes no groups", expr.span, "", "name the column, or its place in the list"
                 )
             keys.setdefault(key)
         return Groups(self.session, tuple(keys))
 
     def _meant(self, expr: syntax.Expr, select: syntax.Select, scope: Scope) -> syntax.Expr:
-        """A bare name that is no column of FROM may be an alias of the select list."""
+        """A bare name that is no column of FROM may be an alias of the select list, a number the place of a column."""
+        if isinstance(expr, syntax.Literal) and type(expr.value) is int:
+            return self._at_place(expr, expr.value, select)
         if not isinstance(expr, syntax.Name) or expr.qualifier is not None:
             return expr
         try:
@@ -121,6 +123,16 @@ class BlockBinder:
             return expr
         key = expr.name.lower()
         return next((i.expr for i in select.items if i.alias is not None and i.alias.lower() == key), expr)
+
+    def _at_place(self, expr: syntax.Expr, place: int, select: syntax.Select) -> syntax.Expr:
+        if not 1 <= place <= len(select.items):
+            count = len(select.items)
+            columns = f"{count} column{'s' if count > 1 else ''}"
+            raise self.session.error(f"GROUP BY {place}: the select list has {columns}", expr.span)
+        chosen = select.items[place - 1].expr
+        if any(isinstance(item.expr, syntax.Star) for item in select.items[:place]):
+            raise self.session.error(f"GROUP BY {place} counts past a *", expr.span, "", "name the column")
+        return chosen
 
     def _check_arrival(self, groups: Groups, from_node: bound.Node) -> None:
         for call in groups.aggregates:

@@ -6,8 +6,8 @@ failure to get there is a CqlError at the place that caused it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregates import Groups, is_aggregate
@@ -43,7 +43,8 @@ class Context:
     """Where an expression stands.
 
     clause: in words, for messages.  outer: where in the enclosing query this query stands.  correlated: the outer row
-    may be used from here.  groups: set where aggregates may stand.  aliases: the names the block's select list gives.
+    may be used from here.  groups: set where aggregates may stand.  aliases: the names the block's select list gives,
+    in lower case, and what they stand for.
     """
 
     scope: Scope
@@ -51,7 +52,7 @@ class Context:
     outer: Context | None = None
     correlated: bool = False
     groups: Groups | None = None
-    aliases: tuple[str, ...] = ()
+    aliases: Mapping[str, syntax.Expr] = field(default_factory=dict)
 
 
 class ExpressionBinder:
@@ -176,6 +177,9 @@ class ExpressionBinder:
             if context.groups is not None:
                 found = context.groups.to_row(replace(found, span=name.span))
             return seen_from_inside(replace(found, span=name.span), level)
+        meant = self.context.aliases.get(name.name.lower()) if name.qualifier is None else None
+        if meant is not None and self.context.clause == "HAVING":
+            return replace(self.bind(meant), span=name.span)
         raise self._unknown_column(name)
 
     def _unknown_column(self, name: syntax.Name) -> CqlError:
@@ -183,7 +187,7 @@ class ExpressionBinder:
         if name.qualifier is not None:
             return error
         hint = foreign_hint(name.name)
-        if name.name.lower() in (alias.lower() for alias in self.context.aliases):
+        if name.name.lower() in self.context.aliases:
             hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
         hint = hint or error.hint or f"a text stands in quotes: '{name.name[:40]}'"
         return CqlError(error.reason, self.session.text, name.span, error.note, hint)

@@ -27,6 +27,8 @@ Part = Any
 """A token, a node, a list of either, or None."""
 
 MAX_INTEGER = 2**63 - 1
+_IGNORE_NULLS = ("count", "sum", "avg", "min", "max", "variance", "stddev")
+"""The aggregates that pass over NULLs, so that FILTER may stand behind them."""
 _DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COUNT = re.compile(r"[0-9]+")
 _TEXT = re.compile(r"'[^']*+(?:''[^']*+)*+'")
@@ -226,6 +228,17 @@ class ExpressionBuilder(Transformer[Token, Part]):
         if len(parts) == 4:
             return syntax.Call(name, (syntax.Star(span=part_span(parts[2])),), span=span)
         return syntax.Call(name, parts[3] or (), parts[2] is not None, span=span)
+
+    def filtered(self, parts: list[Part]) -> syntax.Call:
+        """An aggregate of the rows that fulfil a condition: of a value that is NULL in the others."""
+        call, condition, span = parts[0], parts[4], span_of(parts)
+        if call.function.lower() not in _IGNORE_NULLS or len(call.args) != 1:
+            of = ", ".join(name.upper() for name in _IGNORE_NULLS)
+            raise self.fail("FILTER stands behind an aggregate that passes over NULLs", call, f"these are {of}")
+        counts_rows = isinstance(call.args[0], syntax.Star)
+        value = syntax.Literal(1, span=call.span) if counts_rows else call.args[0]
+        chosen = syntax.Case(None, ((condition, value),), None, span=span)
+        return syntax.Call(call.function, (chosen,), call.distinct, span=span)
 
     def case(self, parts: list[Part]) -> syntax.Case:
         whens = tuple((p[1], p[3]) for p in parts if isinstance(p, list))

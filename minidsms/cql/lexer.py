@@ -112,7 +112,7 @@ _SYMBOLS = {
 }
 
 _LEXEME = re.compile(
-    r"""(?P<space>(?:\s+|--[^\n]*|\#[^\n]*)+)
+    r"""(?P<space>(?:\s+|--[^\n]*|\#[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
     |(?P<word>[^\W\d]\w*)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>'[^']*(?:''[^']*)*'|"[^"]*(?:""[^"]*)*")
@@ -427,6 +427,8 @@ class _Context:
             return "ANY" if after == "LPAR" and before in ("EQUAL", "COMPARISON") else "IDENT"
         if word in _JOIN_WORDS:
             return word if self._word(i + 1) in ("JOIN", "OUTER") else "IDENT"
+        if word == "FILTER":
+            return word if before == "RPAR" and after == "LPAR" and self._word(i + 2) == "WHERE" else "IDENT"
         if word == "EXTRACT":
             return word if after == "LPAR" and self._word(i + 3) == "FROM" else "IDENT"
         if word == "ILIKE":

@@ -332,10 +332,28 @@ MISTAKES = [
         "the window stands behind the stream: S [RANGE 10 SECONDS SLIDE 10 SECONDS]",
     ),
     (
-        "SELECT k, COUNT(*) FROM S [ROWS 5] GROUP BY 1",
+        "SELECT k, COUNT(*) FROM S [ROWS 5] GROUP BY 'k'",
         45,
         "GROUP BY a constant makes no groups",
-        "name the column; positions are not counted",
+        "name the column, or its place in the list",
+    ),
+    (
+        "SELECT k, COUNT(*) FROM S [ROWS 5] GROUP BY 3",
+        45,
+        "GROUP BY 3: the select list has 2 columns",
+        "",
+    ),
+    (
+        "SELECT *, COUNT(*) FROM S [ROWS 5] GROUP BY 2",
+        45,
+        "GROUP BY 2 counts past a *",
+        "name the column",
+    ),
+    (
+        "SELECT FIRST(k) FILTER (WHERE k > 1) FROM S [ROWS 5]",
+        8,
+        "FILTER stands behind an aggregate that passes over NULLs",
+        "",
     ),
     (
         "SELECT k AS x FROM S [ROWS 5] WHERE x > 1",
