@@ -217,7 +217,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "filter_ordering",
             "a_greedy",
-            _one_of("a_greedy", "sweep", "independent", "local_swaps", "static", "optimal"),
+            _one_of("a_greedy", "sweep", "independent", "local_swaps", "static", "optimal", "sbr", "ticket"),
             "what orders the filters of a condition, of queries to come",
         ),
         Setting(

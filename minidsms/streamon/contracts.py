@@ -90,6 +90,17 @@ class DetectsChanges(Protocol):
         """The streams have changed, others have found: all profile tuples are out of date."""
 
 
+@runtime_checkable
+class DrawsOrders(Protocol):
+    """An ordering algorithm that goes by what execution counts, and draws an order for every block of tuples."""
+
+    def draw(self) -> Order:
+        """The order of the next block."""
+
+    def count(self, order: Order, reached: Sequence[int]) -> None:
+        """A block has run.  reached: (n + 1,) its tuples that reached each place of the order, and the end."""
+
+
 class OrderingAlgorithm(Protocol):
     """Keeps the order of n commutative filters good, from profile tuples (Babu 2005, chapter 4).
 

@@ -16,7 +16,7 @@ from minidsms.testing.generators import random_case
 from minidsms.testing.grammar import Options
 
 FILTERED = Options(filters=3, relations=False)
-ALGORITHMS = ("a_greedy", "sweep", "independent", "local_swaps", "optimal", "static")
+ALGORITHMS = ("a_greedy", "sweep", "independent", "local_swaps", "optimal", "static", "sbr", "ticket")
 EAGER: dict[str, Any] = {"cost_model": "fixed", "profile_rate": 1.0, "profile_window": 5}
 """Every tuple is profiled, and few of them decide."""
 WAYS: tuple[dict[str, Any], ...] = (

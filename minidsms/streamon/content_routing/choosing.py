@@ -53,7 +53,7 @@ def best_routes(
     cheapest = float(costs.min())
     if min(usual_costs) - cheapest <= max(dividing.of_tuple(1), LEAST_SAVED * min(usual_costs)):
         return None
-    judge = _Judge(halves, usual, costs, usual_costs, dividing, rows)
+    judge = Judge(halves, usual, costs, usual_costs, dividing, rows)
     found: list[tuple[float, Classifier, UInt8Array]] = []
     for classifier in _telling_most(sample, costs, buckets):
         cells = sample.buckets(classifier)
@@ -139,7 +139,7 @@ def cost_of_order(sample: Sample, order: Order, costs: Float64Array) -> float:
 
 
 @dataclass(frozen=True)
-class _Judge:
+class Judge:
     """Lets each half of a sample judge the routes that the other half asks for."""
 
     halves: tuple[UInt8Array, UInt8Array]

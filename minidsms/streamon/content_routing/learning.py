@@ -1,8 +1,8 @@
 """Content-Learns as a Profiler and a Re-optimizer of pipelined filters.
 
 Profiler: the share P of the tuples goes to the profiled filter first and then along its route, apart from the tuples'
-own way, and keeps W and S. Re-optimizer: when R tuples are there, the filter's classifier is tried: it stays if a tuple
-then costs less than while the filter was profiled, and the next filter's turn comes.
+own way, and keeps W and S. Re-optimizer: when R tuples are there, the filter's classifier is tried: it stays unless a
+tuple then costs more than while the filter was profiled, and the next filter's turn comes.
 
 Invariant: of two stretches that are compared, neither is shorter than TRIED.  Content-Based Routing, section 4.1.
 """
@@ -29,6 +29,10 @@ TRIED = 5_000
 LEAST_GAIN = 0.03
 """Of the filters visited, what other orders have to save."""
 
+NOISE = 0.02
+"""By so much more a tuple may cost with a classifier that stays: where the other filters' classifiers tell enough, one
+more changes nothing until they are profiled in turn.
+"""
 Spent = tuple[float, int]
 
 
@@ -117,7 +121,7 @@ class LearnedReoptimizer:
                     self._began = units, tuples
                     reason = f"content: F{learns.profiled + 1} by {classifier}"
             elif self._without is not None:
-                if cost >= self._without:
+                if cost > (1 + NOISE) * self._without:
                     learns.give_up()
                     reason = f"content: F{learns.profiled + 1} is no better for it"
                 self._next()

@@ -20,6 +20,8 @@ _CLASSES = {
     "local_swaps": "LocalSwaps",
     "static": "Static",
     "optimal": "Optimal",
+    "sbr": "Sbr",
+    "ticket": "Ticket",
 }
 _MOST_FOR_OPTIMAL = 16
 

@@ -19,12 +19,13 @@ from minidsms.streamon.content_routing.learning import LearnedReoptimizer, Learn
 from minidsms.streamon.content_routing.reoptimizer import RoutedReoptimizer
 from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_order
 from minidsms.streamon.content_routing.sample import Sample
-from minidsms.streamon.contracts import Evaluate
+from minidsms.streamon.contracts import DrawsOrders, Evaluate
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
 from minidsms.streamon.pipelined_filters.change_watch import ChangeWatch
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
+from minidsms.streamon.pipelined_filters.drawing import run_drawn
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
 from minidsms.streamon.pipelined_filters.profiler import FilterProfiler
 from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
@@ -74,6 +75,7 @@ class FilterPipeline:
         self._profiler: FilterProfiler | LearningProfiler | None = None
         self._routing: RoutedReoptimizer | None = None
         self._sample: Sample | None = None
+        self._eddy: DrawsOrders | None = None
         self._watch = ChangeWatch(self._options, self.executor, static)
         self._reordered = 0
 
@@ -112,7 +114,10 @@ class FilterPipeline:
                     schedule.profiled(has_changed)
                     if self._watch.detectors_have_told():
                         schedule.hurry(self._watch.fresh if self._routing is None else None, is_sure=True)
-        result = self.executor.run(frame, rows, use_kernels)
+        if schedule is not None and self._eddy is not None:
+            result = run_drawn(self.executor, self._eddy, frame, rows, use_kernels)
+        else:
+            result = self.executor.run(frame, rows, use_kernels)
         self.adaptation.passed(entering, instant)
         if schedule is not None:
             self._notice(schedule, instant)
@@ -166,6 +171,9 @@ class FilterPipeline:
         self._watch = ChangeWatch(options, self.executor, algorithm)
         rate = algorithm.default_rate if options.rate is None else options.rate
         burst = algorithm.default_window if options.window is None else options.window
+        self._eddy = algorithm if isinstance(algorithm, DrawsOrders) else None
+        if self._eddy is not None:
+            rate = 0.0
         observe = None
         if self._attributes is not None and algorithm.wanted().evaluate is Evaluate.ALL:
             self._sample = Sample(len(filters), self._attributes, SAMPLED)
@@ -175,7 +183,7 @@ class FilterPipeline:
             observe = self._observe
         self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs, observe)
         self.adaptation.reoptimizer = self._routing or ordering
-        self._schedule = SamplingSchedule(rate, options.rate is not None, burst, options.seed)
+        self._schedule = SamplingSchedule(rate, options.rate is not None or not rate, burst, options.seed)
 
     def _observe(self, part: Frame, drops: BoolArray) -> None:
         """Of filters that are dear enough all sampled tuples are kept with their attributes; at first, many at once."""

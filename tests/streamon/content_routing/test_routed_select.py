@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -238,3 +238,28 @@ def test_content_learns_finds_the_classifier_and_keeps_the_answer() -> None:
         plans = [d.new_plan for d in query.decisions()]
         assert any(plan.startswith("by t") for plan in plans)
         assert any("F1 by t" in d.reason for d in query.decisions())
+
+
+def test_semi_joins_are_routed_as_other_filters_are() -> None:
+    answers = []
+    for options in ({"routing": "off", "adaptive": "off"}, {}, {"routing": "content"}):
+        with minidsms.connect(**options) as db:
+            db.execute(
+                "CREATE STREAM S0 (a INTEGER, t TEXT); CREATE STREAM S1 (a INTEGER); CREATE STREAM S2 (a INTEGER)"
+            )
+            query = db.query(
+                "SELECT RSTREAM(*) FROM S0 [NOW] WHERE S0.a IN (SELECT a FROM S1 [ROWS 5]) "
+                "AND S0.a IN (SELECT a FROM S2 [ROWS 8]) AND t <> 'x' AND S0.a > 1"
+            )
+            with forced_switching(db, 2, 5) if not options else nullcontext():
+                rng = np.random.default_rng(7)
+                for ts in range(150):
+                    for stream in ("S1", "S2"):
+                        db.push(stream, (int(rng.integers(0, 12)),), ts=ts)
+                    rows = [(int(rng.integers(0, 12)), "xyz"[int(rng.integers(0, 3))]) for _ in range(4)]
+                    db.push("S0", rows, ts=[ts] * 4)
+                db.advance(200)
+            answers.append(query.fetch())
+            if not options:
+                assert any(d.new_plan.startswith("by ") for d in query.decisions())
+    assert answers[0] == answers[1] == answers[2] and len(answers[0]) > 10
