@@ -18,7 +18,7 @@ help:
 	@echo "make test    the default tests, the examples of the docs and the doctests"
 	@echo "make alone   every test file in a process of its own, in a random order (ALONE='tests/streamon --seed 7')"
 	@echo "make check   format, lint, types, then the tests"
-	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..)"
+	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..), and failing files, sockets and clocks"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
@@ -62,6 +62,7 @@ matrix: env
 soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
 	@$(BIN)/python -X faulthandler -m minidsms.testing.malformed_arrow $(MALFORMED)
+	@$(BIN)/python -X faulthandler -m minidsms.testing.fault_cases
 
 switches: env
 	@$(BIN)/python -m minidsms.testing.switched_joins $(SWITCHES)

@@ -62,7 +62,11 @@ class Archiver:
     def attach(self, recorder: Recorder) -> None:
         """Write for one more recorder. Error where another writer has its archive."""
         lock = Lock(recorder.archive.folder)
-        there = recorder.archive.files()
+        try:
+            there = recorder.archive.files()
+        except BaseException:
+            lock.release()
+            raise
         with self._changed:
             self._recorders[recorder] = lock
             self._next = max([self._next, *[f.last_arrival + 1 for f in there]])

@@ -24,9 +24,11 @@ def write_file(path: str, write: Callable[[IO[bytes]], None]) -> None:
     try:
         sync_folder(os.path.dirname(path))
     except OSError:
-        # Who tries again must not find the file there already.
-        with contextlib.suppress(OSError):
+        # Who tries again must not find the file there already; where it cannot be removed, it has been written.
+        try:
             os.unlink(path)
+        except OSError:
+            return
         raise
 
 

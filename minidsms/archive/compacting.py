@@ -21,6 +21,7 @@ from minidsms.archive.files import FILE_ROWS, name_of, overlapping, read_files, 
 from minidsms.archive.format import Archive, ArchiveFile, Replacement, replacements
 from minidsms.archive.inspecting import rows_of
 from minidsms.archive.locking import Lock
+from minidsms.cql.errors import Error
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ def compact(archive: Archive, file_rows: int = FILE_ROWS, progress: Callable[[fl
             if progress is not None:
                 progress((i + 1) / len(partitions))
         return Compacted(before, after)
+    except OSError as error:
+        reason = error.strerror or error
+        raise Error(f"the archive {archive.folder!r} cannot be compacted: {reason}; nothing of it is lost") from None
     finally:
         lock.release()
 

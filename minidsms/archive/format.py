@@ -21,6 +21,7 @@ are nobody's business but the writer's.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -171,10 +172,11 @@ class Archive:
     def partitions(self) -> list[int]:
         """The numbers of the partitions, ascending."""
         numbers = []
-        for entry in os.scandir(self.folder):
-            number = entry.name.removeprefix(PARTITION)
-            if entry.name.startswith(PARTITION) and re.fullmatch(r"-?\d+", number):
-                numbers.append(int(number))
+        with readable(self.folder):
+            for entry in os.scandir(self.folder):
+                number = entry.name.removeprefix(PARTITION)
+                if entry.name.startswith(PARTITION) and re.fullmatch(r"-?\d+", number):
+                    numbers.append(int(number))
         return sorted(numbers)
 
     def partition_folder(self, partition: int) -> str:
@@ -184,12 +186,22 @@ class Archive:
     def files_of(self, partition: int) -> list[ArchiveFile]:
         """The files of one partition, in no order. Where a compaction was cut short, as if it had been finished."""
         folder = self.partition_folder(partition)
-        names = set(os.listdir(folder))
-        for replacement in replacements(folder):
-            names.difference_update(replacement.old)
-            # Under its temporary name it is as whole; it has been synced before the replacement was written.
-            names.add(replacement.new if replacement.new in names else replacement.temporary)
-        return [file for name in names if (file := _file_of(folder, name)) is not None]
+        with readable(folder):
+            names = set(os.listdir(folder))
+            for replacement in replacements(folder):
+                names.difference_update(replacement.old)
+                # Under its temporary name it is as whole; it has been synced before the replacement was written.
+                names.add(replacement.new if replacement.new in names else replacement.temporary)
+            return [file for name in names if (file := _file_of(folder, name)) is not None]
+
+
+@contextlib.contextmanager
+def readable(folder: str) -> Iterator[None]:
+    """A folder of an archive is read; Error where it cannot be, or what stands in it is damaged."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Error(f"cannot read the archive {folder!r}: {str(error)[:200]}") from None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ class Lock:
     """Held from construction to `release`. Error where another writer, here or in another process, holds it."""
 
     def __init__(self, folder: str) -> None:
+        from minidsms.archive.format import readable
+
         path = os.path.join(folder, _NAME)
         try:
             self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -29,7 +31,9 @@ class Lock:
                 "help: close that connection, or name another folder"
             ) from None
         try:
-            for entry in _leftovers(folder):
+            with readable(folder):
+                found = _leftovers(folder)
+            for entry in found:
                 # Half-written files of a writer that is no more.
                 with contextlib.suppress(OSError):
                     os.unlink(entry)

@@ -7,6 +7,7 @@ when the sink is given up.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import stat
@@ -45,7 +46,7 @@ class AppendOutput:
                 with alone(self._file.fileno()):
                     self._mend()
         except OSError as error:
-            self._file.close()
+            self.discard()
             raise cannot_write(path, error) from None
         register(self)
 
@@ -96,16 +97,18 @@ class AppendOutput:
     def publish(self) -> None:
         """Let it be on the disk."""
         try:
-            if self._is_regular:  # a pipe has no disk
-                os.fsync(self._file.fileno())
+            try:
+                if self._is_regular:  # a pipe has no disk
+                    os.fsync(self._file.fileno())
+            finally:
+                self._file.close()
         except OSError as error:
             raise cannot_write(self.path, error) from None
-        finally:
-            self._file.close()
 
     def discard(self) -> None:
         """What is written is written."""
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
 
 
 def _end_of_last_line(path: str, end: int) -> int | None:

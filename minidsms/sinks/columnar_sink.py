@@ -42,12 +42,16 @@ class ColumnarSink:
         self._destination = Destination(self.path)
         self.notes = self._destination.notes
         arrow_schema = codec.table(()).schema
-        if self._format == "arrow":
-            self._writer = pa.ipc.new_file(self._destination.file, arrow_schema)
-        else:
-            from pyarrow import parquet
+        try:
+            if self._format == "arrow":
+                self._writer = pa.ipc.new_file(self._destination.file, arrow_schema)
+            else:
+                from pyarrow import parquet
 
-            self._writer = parquet.ParquetWriter(self._destination.file, arrow_schema)
+                self._writer = parquet.ParquetWriter(self._destination.file, arrow_schema)
+        except (OSError, pa.ArrowException) as error:
+            self.discard()
+            raise cannot_write(self.path, error) from None
 
     def write(self, batch: Batch) -> None:
         """Take the elements; whole groups of rows are written."""

@@ -105,10 +105,14 @@ class LineSink:
         self.notes = getattr(self._output, "notes", self.notes)
         self.path = getattr(self._output, "shown", self.path)
         header = self._format.header() if self._header else b""
-        if isinstance(self._output, Greeter):
-            self._output.greet(header)
-        else:
-            self._send(self._output, header)
+        try:
+            if isinstance(self._output, Greeter):
+                self._output.greet(header)
+            else:
+                self._send(self._output, header)
+        except BaseException:
+            self.discard()
+            raise
         if isinstance(self._output, Destination) and self._output.is_hidden:
             self._behind = Behind()
 

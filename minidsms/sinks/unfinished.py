@@ -26,9 +26,15 @@ def begin(target: str) -> tuple[str, IO[bytes]]:
     while True:
         path = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.part")
         file = cast("IO[bytes]", open(path, "xb"))  # noqa: SIM115
-        # Between making and locking it, it looks like one that was left: whoever removes those was quicker.
-        if try_hold(file.fileno()) is not False and os.fstat(file.fileno()).st_nlink:
-            return path, file
+        try:
+            # Between making and locking it, it looks like one that was left: whoever removes those was quicker.
+            if try_hold(file.fileno()) is not False and os.fstat(file.fileno()).st_nlink:
+                return path, file
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            file.close()
+            raise
         file.close()
 
 

@@ -8,6 +8,7 @@ marked as broken: one bad quote costs a line and not the file.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import re
@@ -94,6 +95,13 @@ def open_file(path: str) -> tuple[IO[bytes], IO[bytes], int]:
     if path.lower().endswith(".gz"):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)), raw, size
     return raw, raw, size
+
+
+def give_up(*files: IO[bytes]) -> None:
+    """Close files that have been read, or cannot be: nothing is lost where that fails."""
+    for file in files:
+        with contextlib.suppress(OSError):
+            file.close()
 
 
 def cannot_read(path: str, error: Exception) -> Error:

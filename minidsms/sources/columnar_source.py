@@ -16,7 +16,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.foreign import check_whole
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import cannot_read, open_file
+from minidsms.sources.blocks import cannot_read, give_up, open_file
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import BATCH_ROWS, FileColumn, Pace, choose_columns
 
@@ -56,7 +56,7 @@ class ParquetSource:
         """Give up the file."""
         if self._ahead is not None:
             self._ahead.close()
-        self._raw.close()
+        give_up(self._raw)
 
     def read(self) -> Iterator[Any]:
         """The rows, BATCH_ROWS at a time."""
@@ -115,7 +115,7 @@ class ArrowSource:
 
     def close(self) -> None:
         """Give up the file."""
-        self._raw.close()
+        give_up(self._raw)
 
     def read(self) -> Iterator[Any]:
         """The rows, at most BATCH_ROWS at a time."""

@@ -14,7 +14,7 @@ from typing import Any
 from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
-from minidsms.sources.blocks import cannot_read, open_file
+from minidsms.sources.blocks import cannot_read, give_up, open_file
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.json_source import JsonSource
@@ -197,8 +197,7 @@ def _start(path: str) -> bytes:
     except Exception as error:
         raise cannot_read(path, error) from None
     finally:
-        file.close()
-        raw.close()
+        give_up(file, raw)
 
 
 def _is_stream_data(start: bytes, schema: Schema) -> bool:

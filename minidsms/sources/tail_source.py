@@ -11,7 +11,7 @@ import threading
 from typing import IO
 
 from minidsms.cql.errors import Error
-from minidsms.sources.blocks import cannot_read
+from minidsms.sources.blocks import cannot_read, give_up
 from minidsms.sources.line_cutter import LineCutter
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.live_lines import LiveLines
@@ -105,7 +105,7 @@ class Tail:
         except Error:
             return
         source.note(f"{self.path} was replaced: the old file was read to its end, the new one is read from its start")
-        self._file.close()
+        give_up(self._file)
         self._file = file
 
     def stop(self) -> None:

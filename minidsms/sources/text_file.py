@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import Block, BlockReader, Reject, open_file
+from minidsms.sources.blocks import Block, BlockReader, Reject, give_up, open_file
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import Pace
 
@@ -54,8 +54,7 @@ class TextFile:
         """Give up the file."""
         if self._ahead is not None:
             self._ahead.close()
-        self._file.close()
-        self._raw.close()
+        give_up(self._file, self._raw)
 
     def read(self) -> Iterator[Any]:
         """The rows, a batch per block."""

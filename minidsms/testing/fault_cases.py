@@ -1,0 +1,477 @@
+"""`python -m minidsms.testing.fault_cases --case NAME`: every operation on files, sockets and clocks fails, in turn.
+
+A case is run without a fault, then with its first operation failing, its second, and so on until nothing is left to
+fail (`minidsms.testing.faults`). Whatever fails, only an Error leaves a call; another query over the same elements
+gives all its answers; the connection closes; no thread and no open file is left. What then stands in files is judged
+by the case: a whole file is the old or the new one, an appended file ends with a whole line, an archive lost nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import logging
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+import minidsms
+from minidsms.testing.faults import Faults, injected
+
+PUSHES = [[(i, f"t{i}") for i in range(start, start + 4)] for start in range(0, 12, 4)]
+"""What is pushed, call by call."""
+ROWS = [row for rows in PUSHES for row in rows]
+_BEFORE = "what stood there before"
+
+
+@dataclass
+class Run:
+    """One run of a case. errors: what left public calls.  taken: the rows a connection has accepted."""
+
+    folder: str
+    faults: Faults
+    errors: list[str] = field(default_factory=list)
+    taken: list[Any] = field(default_factory=list)
+
+    def path(self, name: str) -> str:
+        """A file of the case."""
+        return os.path.join(self.folder, name)
+
+    @contextlib.contextmanager
+    def refusing(self) -> Iterator[None]:
+        """A call that may raise an Error."""
+        try:
+            yield
+        except minidsms.Error as error:
+            self.errors.append(str(error))
+
+    @contextlib.contextmanager
+    def connection(self, declaration: str = "CREATE STREAM S (k INTEGER, t TEXT)") -> Iterator[minidsms.Connection]:
+        """A connection, in which another query goes by; closed at the end, at the second attempt without faults."""
+        db = minidsms.connect(archive_rows=5)
+        was_on = self.faults.is_on
+        begun = len(self.taken)
+        try:
+            self.faults.is_on = False
+            if "FROM" not in declaration:
+                db.execute(declaration)
+                bystander = db.query("SELECT k, t FROM S")
+            self.faults.is_on = was_on
+            yield db
+            if "FROM" not in declaration:
+                stream = db.stream_input("S")
+                got = [change.row for change in bystander.fetch()]
+                assert len(got) == stream.counters.accepted, "the other query has not got all"
+                assert got == self.taken[begun:], "the other query has got something else"
+        finally:
+            with self.refusing():
+                db.close()
+            self.faults.is_on = False
+            db.close()
+
+    def push_all(self, db: minidsms.Connection) -> None:
+        """Push everything, and tell time on; what raises may have taken the rows, as a sink is written behind them."""
+        for at, rows in enumerate(PUSHES):
+            before = db.stream_input("S").counters.accepted
+            with self.refusing():
+                db.push("S", rows, ts=at)
+            n = db.stream_input("S").counters.accepted - before
+            assert n in (0, len(rows)), "a push was taken in part"
+            self.taken += rows if n else []
+        with self.refusing():
+            db.advance(len(PUSHES))
+
+
+# ----------------------------------------------------------------------------------------------------- sinks
+
+
+def _whole(name: str) -> Callable[[Run], None]:
+    def case(run: Run) -> None:
+        """The old file or the new one, and nothing beside it once somebody has written there again."""
+        path = run.path(name)
+        with open(path, "w") as file:
+            file.write(_BEFORE)
+        with run.connection() as db:
+            query = db.query("SELECT k FROM S")
+            with run.refusing():
+                query.into(path)
+            run.push_all(db)
+            with run.refusing():
+                query.close()
+        read = _read_sink(path)
+        assert read is None or read == [k for k, _ in run.taken], f"the file holds {read}"
+        assert read is not None or run.errors, "no file, and nobody was told"
+        with run.connection() as db:
+            db.query("SELECT k FROM S").into(run.path("another.csv"))
+        left = [n for n in os.listdir(run.folder) if n.endswith(".part")]
+        assert not left, f"left behind: {left}"
+
+    return case
+
+
+def _read_sink(path: str) -> list[int] | None:
+    """The values of k in a file of a sink, None where the old file stands there."""
+    with open(path, "rb") as file:
+        if file.read(len(_BEFORE)) == _BEFORE.encode():
+            return None
+    if path.endswith(".csv"):
+        with open(path, encoding="utf-8") as text:
+            return [int(line.split(",")[2]) for line in text.read().splitlines()[1:]]
+    if path.endswith(".arrow"):
+        return list(pa.ipc.open_file(path).read_all().column("k").to_pylist())
+    from pyarrow import parquet
+
+    return list(parquet.read_table(path).column("k").to_pylist())
+
+
+def _appended(run: Run) -> None:
+    """Whole lines, in order; and after a sound run behind it nothing else."""
+    path = run.path("out.jsonl")
+    with run.connection() as db:
+        query = db.query("SELECT k, t FROM S")
+        with run.refusing():
+            query.into(path, append=True)
+        run.push_all(db)
+    with run.connection() as db:
+        db.query("SELECT k, t FROM S").into(path, append=True)
+        db.push("S", (99, "after"), ts=1)
+        run.taken.append((99, "after"))
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    whole = [f'{{"_ts":{k // 4},"_sign":1,"k":{k},"t":"t{k}"}}' for k, _ in ROWS]
+    assert lines.pop() == "", "the last line has no end"
+    assert lines.pop() == '{"_ts":1,"_sign":1,"k":99,"t":"after"}'
+    assert lines == whole[: len(lines)], "a line is torn"
+    assert len(lines) == len(whole) or run.errors, "lines are missing, and nobody was told"
+
+
+def _rolling(run: Run) -> None:
+    """Parts are whole, and follow one another."""
+    with run.connection() as db:
+        query = db.query("SELECT k FROM S")
+        with run.refusing():
+            query.into(run.path("p-{n}.csv"), roll_rows=3)
+        run.push_all(db)
+        with run.refusing():
+            query.close()
+    parts = sorted(n for n in os.listdir(run.folder) if n.startswith("p-"))
+    read = [k for name in parts for k in _read_sink(run.path(name)) or ()]
+    if not run.errors:
+        assert read == [k for k, _ in ROWS]
+    assert read == sorted(set(read)), "an element stands in two parts"
+
+
+# --------------------------------------------------------------------------------------------------- sources
+
+
+def _source(name: str, declaration: str = "ts INTEGER, k INTEGER") -> Callable[[Run], None]:
+    def case(run: Run) -> None:
+        """All rows, or the first of them and an Error."""
+        path = run.path(name)
+        _write_source(path)
+        with run.connection("FROM a file") as db, run.refusing():
+            db.execute(f"CREATE STREAM T ({declaration}) TIMESTAMP BY ts FROM '{path}'")
+            query = db.query("SELECT k FROM T")
+            with run.refusing():
+                db.run()
+            got = [change.row[0] for change in query.fetch()]
+            assert got == list(range(len(got))), f"rows came wrong: {got}"
+            assert len(got) == len(ROWS) or run.errors, "rows are missing, and nobody was told"
+
+    return case
+
+
+def _write_source(path: str) -> None:
+    import gzip
+
+    table = pa.table({"ts": list(range(len(ROWS))), "k": [k for k, _ in ROWS]})
+    if path.endswith(".parquet"):
+        from pyarrow import parquet
+
+        parquet.write_table(table, path)
+    elif path.endswith(".arrow"):
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=5)
+    elif path.endswith(".jsonl"):
+        with open(path, "w") as file:
+            file.writelines(f'{{"ts": {k}, "k": {k}}}\n' for k, _ in ROWS)
+    else:
+        with gzip.open(path, "wt") if path.endswith(".gz") else open(path, "w") as text:
+            text.write("ts,k\n" + "".join(f"{k},{k}\n" for k, _ in ROWS))
+
+
+# -------------------------------------------------------------------------------------------------- archives
+
+
+def _archived(run: Run) -> None:
+    """What was taken is in the archive once it can be written again, each element once."""
+    with run.connection() as db:
+        with run.refusing():
+            db.archive("S", run.folder)
+        is_archived = db.stream_input("S").recorder is not None
+        run.push_all(db)
+        with run.refusing():
+            db.flush()
+        run.faults.is_on = False
+        db.flush()
+    assert is_archived or run.errors
+    if is_archived:
+        _check_archive(run)
+
+
+def _check_archive(run: Run) -> None:
+    """The archive is sound, and holds what was taken."""
+    from minidsms.archive.format import archives_in
+    from minidsms.archive.verifying import verify
+
+    (archive,) = archives_in(run.folder)
+    assert not list(verify(archive))
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, t TEXT)")
+        query = db.query("SELECT k, t FROM S")
+        db.replay(run.folder)
+        db.advance(100)
+        got = [change.row for change in query.fetch()]
+    assert got == run.taken, f"the archive holds {got}, taken were {run.taken}"
+
+
+def _compacted(run: Run) -> None:
+    """Whatever fails while files are merged, each element stands there once."""
+    from minidsms.archive.compacting import compact
+    from minidsms.archive.format import archives_in
+
+    _archive_soundly(run)
+    with run.refusing():
+        compact(archives_in(run.folder)[0])
+    run.faults.is_on = False
+    _check_archive(run)
+    assert compact(archives_in(run.folder)[0]).after == 1
+    _check_archive(run)
+
+
+def _archive_soundly(run: Run) -> None:
+    """Everything, in several files."""
+    run.faults.is_on = False
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, t TEXT)")
+        db.archive("S", run.folder)
+        for at, rows in enumerate(PUSHES):
+            db.push("S", rows, ts=at)
+            db.flush()
+    run.taken = list(ROWS)
+    run.faults.is_on = True
+
+
+def _replayed(run: Run) -> None:
+    """All elements, or the first of them and an Error; the archive stays as it was."""
+    _archive_soundly(run)
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, t TEXT)")
+        query = db.query("SELECT k, t FROM S")
+        with run.refusing():
+            db.replay(run.folder)
+        got = [change.row for change in query.fetch()]
+    assert got == ROWS[: len(got)] and (len(got) >= len(ROWS) - 4 or run.errors)
+    run.faults.is_on = False
+    _check_archive(run)
+
+
+# --------------------------------------------------------------------------------------------------- sockets
+
+
+def _sent(run: Run) -> None:
+    """Lines to a server: those that come are whole but for the last, and in order."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        with run.connection() as db:
+            query = db.query("SELECT k FROM S")
+            with run.refusing():
+                query.into(f"tcp://127.0.0.1:{server.getsockname()[1]}", format="csv")
+            is_connected = query.sink is not None
+            run.push_all(db)
+            with run.refusing():
+                query.close()
+        data = b""
+        if is_connected:
+            accepted, _ = server.accept()
+            with accepted:
+                while more := accepted.recv(1 << 16):
+                    data += more
+    got = [int(line.split(b",")[2]) for line in data.split(b"\n")[:-1]]
+    assert got == [k for k, _ in ROWS][: len(got)]
+    assert len(got) == len(ROWS) or run.errors
+
+
+def _received(run: Run) -> None:
+    """Lines of a server: all of them, or an Error, or a note."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                accepted, _ = server.accept()
+                with accepted:
+                    accepted.sendall(b"ts,k\n" + b"".join(b"%d,%d\n" % (k, k) for k, _ in ROWS))
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        with run.connection("FROM a socket") as db, run.refusing():
+            place = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            db.execute(f"CREATE STREAM T (ts INTEGER, k INTEGER) TIMESTAMP BY ts FROM '{place}' FORMAT csv")
+            query = db.query("SELECT k FROM T")
+            with run.refusing():
+                db.run()
+            got = [change.row[0] for change in query.fetch()]
+            assert got == list(range(len(got)))
+            assert len(got) >= len(ROWS) or run.errors, f"{len(got)} rows, and nobody was told"
+        server.close()
+        serving.join()
+
+
+# ---------------------------------------------------------------------------------------------------- clocks
+
+
+def _timed(run: Run) -> None:
+    """Rows that take their instants from a clock that jumps are taken, in order; intervals of archives hold."""
+    with run.connection() as db:
+        db.archive("S", run.folder)
+        for rows in PUSHES:
+            db.push("S", rows)
+            run.taken += rows
+        db.process()
+        db.flush()
+        seen = db.stream_input("S").greatest_ts
+        assert seen is not None and db.stream_input("S").progress <= seen
+    run.faults.is_on = False
+    _check_archive_rows(run)
+
+
+def _check_archive_rows(run: Run) -> None:
+    from minidsms.archive.files import read
+    from minidsms.archive.format import archives_in
+
+    (archive,) = archives_in(run.folder)
+    assert sum(len(table) for table in read(archive)) == len(run.taken)
+
+
+CASES: dict[str, Callable[[Run], None]] = {
+    "a csv file": _whole("out.csv"),
+    "an arrow file": _whole("out.arrow"),
+    "a parquet file": _whole("out.parquet"),
+    "an appended file": _appended,
+    "rolling files": _rolling,
+    "a csv source": _source("in.csv"),
+    "a gzipped source": _source("in.csv.gz"),
+    "a json source": _source("in.jsonl"),
+    "an arrow source": _source("in.arrow"),
+    "a parquet source": _source("in.parquet"),
+    "an archive": _archived,
+    "a compaction": _compacted,
+    "a replay": _replayed,
+    "lines sent": _sent,
+    "lines received": _received,
+    "a clock": _timed,
+}
+_JUMPS = (-1e6, 1e6)
+_MOST = 2000
+
+
+def run_case(name: str, at: int, lasting: bool, jump_s: float | None = None) -> Faults:
+    """One run of a case with its n-th operation failing. AssertionError where anything is not as it must be."""
+    case = CASES[name]
+    folder = tempfile.mkdtemp(prefix="minidsms-faults-")
+    before = _open_files()
+    try:
+        with injected(Faults(at, lasting, jump_s)) as faults:
+            case(Run(folder, faults))
+        _wait(lambda: not _threads(), lambda: f"threads are left: {_threads()}")
+        _wait(lambda: not _open_files() - before, lambda: f"files are left open: {_open_files() - before}")
+        return faults
+    except Exception as error:
+        how = "from then on" if lasting else "once"
+        failed = ", ".join(faults.failed[:5]) or "nothing"
+        raise AssertionError(
+            f"{name}: operation {at} ({failed}) failing {how}: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_all(name: str, lasting: bool = False, stride: int = 1, first: int = 1) -> int:
+    """Let one operation after the other fail, until the case has none left; how many runs it took."""
+    _warm_up(name)
+    runs = 0
+    for jump_s in _JUMPS if name == "a clock" else (None,):
+        for at in range(first, _MOST, stride):
+            runs += 1
+            if not run_case(name, at, lasting, jump_s).failed:
+                break
+        else:
+            raise AssertionError(f"{name}: more than {_MOST} operations")
+    return runs
+
+
+@functools.cache
+def _warm_up(name: str) -> None:
+    """A run without a fault, in which libraries open what they keep open."""
+    injecting = Faults(0)
+    folder = tempfile.mkdtemp(prefix="minidsms-faults-")
+    try:
+        with injected(injecting):
+            run = Run(folder, injecting)
+            CASES[name](run)
+            assert not run.errors, f"{name}: an error without a fault: {run.errors[0]}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _threads() -> list[str]:
+    return [t.name for t in threading.enumerate() if t.name.startswith("minidsms")]
+
+
+def _open_files() -> set[str]:
+    """What is open, as far as the system tells: numbers with the names of files."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for number in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):  # that of the listing itself
+                found.add(f"{number} {os.readlink(f'/proc/self/fd/{number}')}")
+    return found
+
+
+def _wait(holds: Callable[[], bool], what: Callable[[], str]) -> None:
+    """What other threads do at their ends takes a moment."""
+    end = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < end, what()
+        time.sleep(0.005)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run cases; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.fault_cases", description=__doc__)
+    parser.add_argument("--case", choices=CASES, action="append", help="only this one")
+    options = parser.parse_args(arguments)
+    logging.getLogger("minidsms").addHandler(logging.NullHandler())
+    runs = 0
+    for name in options.case or CASES:
+        for lasting in (False, True):
+            done = run_all(name, lasting)
+            print(f"{name}, failing {'from then on' if lasting else 'once'}: {done} runs", flush=True)
+            runs += done
+    print(f"{runs} runs")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""Every operation of the engine on files, sockets and clocks fails, in turn: see `minidsms.testing.fault_cases`."""
+
+from __future__ import annotations
+
+import pytest
+
+from minidsms.testing.fault_cases import CASES, run_all, run_case
+from minidsms.testing.faults import Faults, injected
+
+LASTING = ("a csv file", "an appended file", "an archive", "rolling files")
+"""Where what fails goes on failing, too; `make soak` lets it for all."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operation_that_fails_is_an_error_and_harms_nothing_else(name: str) -> None:
+    runs = run_all(name)
+    assert runs > 2, "nothing failed"
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_a_disk_that_goes_on_failing_is_an_error_and_harms_nothing_else(name: str) -> None:
+    run_all(name, lasting=True, stride=2)
+
+
+def test_the_layer_tells_what_failed_and_is_gone_afterwards() -> None:
+    failed = run_case("an appended file", 3, lasting=True).failed
+    assert len(failed) > 1
+    before = open
+    with injected(Faults(1)):
+        assert open is not before
+        open(__file__, "rb").close()  # not asked for by the engine
+    assert open is before
