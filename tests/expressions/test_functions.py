@@ -1,0 +1,48 @@
+"""Every function of the table in every backend: there is none that one of them lacks. Spark's are in
+`tests/spark/test_functions.py`.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from minidsms.cql import functions
+from minidsms.testing.compare import check
+from minidsms.testing.generators import Case, declaration, random_feed
+from tests.expressions.samples import AGGREGATES, SAMPLES, stream_of
+
+UNREAD = pytest.mark.xfail(strict=True, reason="the definition does not read the pattern of the example")
+EXAMPLES = [
+    pytest.param(name, marks=UNREAD) if name in ("to_char", "format_timestamp", "parse_timestamp") else name
+    for name, function in functions.FUNCTIONS.items()
+    if function.example[0]
+]
+
+
+def case_of(shown: str) -> Case:
+    stream = stream_of(shown)
+    query = f"SELECT {shown} AS r FROM {stream} [RANGE 3]"
+    return Case((declaration(stream),), query, random_feed(Random(3), [stream], 12, may_be_extreme=False))
+
+
+def test_there_is_a_sample_of_every_function_that_is_no_row_of_the_library() -> None:
+    library = {name for name, f in functions.FUNCTIONS.items() if f.of_values or f.of_arrays}
+    assert set(SAMPLES) == set(functions.FUNCTIONS) - library
+    assert set(AGGREGATES) == set(functions.AGGREGATES)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_engine_and_definition_have_the_function(name: str) -> None:
+    assert check(case_of(SAMPLES[name])) == "agreed"
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_engine_and_definition_agree_on_the_example(name: str) -> None:
+    assert check(case_of(functions.FUNCTIONS[name].example[0])) == "agreed"
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_engine_and_definition_have_the_aggregate(name: str) -> None:
+    assert check(case_of(AGGREGATES[name])) == "agreed"

@@ -1,0 +1,29 @@
+"""Every built-in function as a column of Spark, which computes what no other means exactly in batches of the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minidsms.cql.binder import bind
+from minidsms.cql.bound import Project
+from minidsms.cql.parser import parse_query
+from minidsms.spark.expressions import Expressions
+from minidsms.testing.compare import catalog_of
+from minidsms.testing.generators import Case, declaration
+from tests.expressions.samples import SAMPLES, stream_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def test_spark_has_every_function(spark: SparkSession) -> None:
+    for name, expression in SAMPLES.items():
+        stream = stream_of(expression)
+        query = f"SELECT {expression} AS r FROM {stream} [RANGE 3]"
+        tree = bind(parse_query(query), catalog_of(Case((declaration(stream),), query, ())), query).node
+        assert isinstance(tree, Project)
+        assert Expressions(1_000_000, {})._compute(tree.exprs[0]).value is not None, name
