@@ -1,9 +1,9 @@
 """The 22 queries of TPC-H (revision 3, section 2.4) with its validation parameters, in CQL.
 
 What is changed: ORDER BY and LIMIT are left out, for a relation has no order; DATE is TIMESTAMP, and an INTERVAL of
-months or years is written as the date it leads to; EXTRACT(YEAR FROM x) is year(x), SUBSTRING(x FROM i FOR n) is
-substring(x, i, n). Parameters are others where tables of a few thousand rows would give no answer: they are marked in
-the text of the query by a comment. DuckDB takes the same texts.
+months or years is written as the date it leads to; SUBSTRING(x FROM i FOR n) is substring(x, i, n). Parameters are
+others where tables of a few thousand rows would give no answer: they are marked in the text of the query by a comment.
+DuckDB takes the same texts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ WHERE l_shipdate >= TIMESTAMP '1994-01-01' AND l_shipdate < TIMESTAMP '1995-01-0
     7: """
 SELECT supp_nation, cust_nation, l_year, SUM(volume) AS revenue
 FROM (
-    SELECT n1.n_name AS supp_nation, n2.n_name AS cust_nation, year(l_shipdate) AS l_year,
+    SELECT n1.n_name AS supp_nation, n2.n_name AS cust_nation, EXTRACT(YEAR FROM l_shipdate) AS l_year,
         l_extendedprice * (1 - l_discount) AS volume
     FROM supplier, lineitem, orders, customer, nation n1, nation n2
     WHERE s_suppkey = l_suppkey AND o_orderkey = l_orderkey AND c_custkey = o_custkey
@@ -65,7 +65,7 @@ GROUP BY supp_nation, cust_nation, l_year""",
     8: """
 SELECT o_year, SUM(CASE WHEN nation = 'FRANCE' THEN volume ELSE 0 END) / SUM(volume) AS mkt_share
 FROM (
-    SELECT year(o_orderdate) AS o_year, l_extendedprice * (1 - l_discount) AS volume, n2.n_name AS nation
+    SELECT EXTRACT(YEAR FROM o_orderdate) AS o_year, l_extendedprice * (1 - l_discount) AS volume, n2.n_name AS nation
     FROM part, supplier, lineitem, orders, customer, nation n1, nation n2, region
     WHERE p_partkey = l_partkey AND s_suppkey = l_suppkey AND l_orderkey = o_orderkey AND o_custkey = c_custkey
         AND c_nationkey = n1.n_nationkey AND n1.n_regionkey = r_regionkey AND r_name = 'EUROPE'
@@ -75,7 +75,7 @@ GROUP BY o_year""",
     9: """
 SELECT nation, o_year, SUM(amount) AS sum_profit
 FROM (
-    SELECT n_name AS nation, year(o_orderdate) AS o_year,
+    SELECT n_name AS nation, EXTRACT(YEAR FROM o_orderdate) AS o_year,
         l_extendedprice * (1 - l_discount) - ps_supplycost * l_quantity AS amount
     FROM part, supplier, lineitem, partsupp, orders, nation
     WHERE s_suppkey = l_suppkey AND ps_suppkey = l_suppkey AND ps_partkey = l_partkey AND p_partkey = l_partkey
