@@ -277,7 +277,6 @@ class Aggregate(Operator):
 
     name = "Aggregate"
     acts_on_time = False
-    is_netted = True
 
     def __init__(
         self,

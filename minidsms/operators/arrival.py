@@ -20,8 +20,8 @@ class KeepArrival(Operator):
 
     name = "KeepArrival"
 
-    def __init__(self, input: Queue, is_fifo: bool) -> None:
-        super().__init__((input,), input.schema + Schema((ARRIVAL,)), is_fifo)
+    def __init__(self, input: Queue) -> None:
+        super().__init__((input,), input.schema + Schema((ARRIVAL,)))
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches

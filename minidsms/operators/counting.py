@@ -104,7 +104,6 @@ class CountingOperator(Operator):
     fifo: of each input, whether its deletions come in the order of its insertions; none, if not given.
     """
 
-    is_netted = True
     acts_on_time = False
 
     def __init__(self, inputs: Sequence[Queue], rule: int, schema: Schema, fifo: Sequence[bool] = ()) -> None:

@@ -20,11 +20,10 @@ class Entering(Operator):
 
     name = "Entering"
     is_stateless = True
-    is_append_only = True
     acts_on_time = False
 
     def __init__(self, input_: Queue) -> None:
-        super().__init__((input_,), input_.schema, is_fifo=True)
+        super().__init__((input_,), input_.schema)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches

@@ -88,16 +88,12 @@ class Operator:
     """Base of all operators. A subclass gives `process`, and `describe` and `synopses` where it has something to say.
 
     inputs: one queue per input, in order.  outputs: one queue per consumer, appended by the planner.  schema: of the
-    output. is_fifo: deletions come in the order of the insertions (a range window's do, an aggregate's do not).
+    output. What holds of its rows, such as whether any are deleted, is known of its node (`cql.node`).
     is_immediate: set by the planner on a path that is append-only and cannot fail: elements of an instant that is
         still open pass at once, for nothing can take them back.
     """
 
     name = "Operator"
-    is_netted = False
-    """No row of the output is both deleted and inserted at one instant."""
-    is_append_only = False
-    """The output has no deletions."""
     acts_on_time = True
     """Time that passes without elements is told to `process`; an operator that does nothing then says so."""
     times_every_run = False
@@ -111,11 +107,10 @@ class Operator:
     lineage_key: Hashable = None
     """What gives the lineage: kind, parameters, the inputs' lineages."""
 
-    def __init__(self, inputs: Sequence[Queue], schema: Schema, is_fifo: bool = False) -> None:
+    def __init__(self, inputs: Sequence[Queue], schema: Schema) -> None:
         self.inputs = list(inputs)
         self.outputs: list[Queue] = []
         self.schema = schema
-        self.is_fifo = is_fifo
         self.progress = MIN_INSTANT
         self.failure: Failure | None = None
         self.failures: list[Operator] | None = None

@@ -21,7 +21,7 @@ class PartitionWindow(Operator):
     name = "PartitionWindow"
 
     def __init__(self, input_: Queue, keys: Sequence[int], rows: int, range_: int | None = None) -> None:
-        super().__init__([input_], input_.schema, is_fifo=False)
+        super().__init__([input_], input_.schema)
         self.stub = PartitionStub(input_.schema, keys, rows, range_)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:

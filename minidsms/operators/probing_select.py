@@ -75,7 +75,6 @@ class ProbingSelect(Operator):
     """inputs: the stream, then the relation of each probe, whose columns are its keys."""
 
     name = "Select"
-    is_append_only = True
     acts_on_time = False
 
     def __init__(
@@ -88,7 +87,7 @@ class ProbingSelect(Operator):
         detail: str,
     ) -> None:
         """condition: over all filters, the probes among them."""
-        super().__init__((stream, *relations), stream.schema, is_fifo=True)
+        super().__init__((stream, *relations), stream.schema)
         self._condition = condition
         self._probes = tuple(probes)
         self._explain = explain

@@ -29,11 +29,10 @@ class Project(Operator):
         explain: Explain,
         schema: Schema,
         detail: str,
-        is_fifo: bool,
         chosen: list[int] | None,
     ) -> None:
         """chosen: the input columns, in order, when no expression computes anything; else None."""
-        super().__init__((input,), schema, is_fifo)
+        super().__init__((input,), schema)
         self._projection = projection
         self._explain = explain
         self._detail = detail

@@ -38,7 +38,7 @@ class RangeWindow(Operator):
         store: StreamStore | None = None,
         copies: bool = False,
     ) -> None:
-        super().__init__([input_], input_.schema, is_fifo=True)
+        super().__init__([input_], input_.schema)
         self.range_ = range_
         self.slide = slide
         self.stub = Stub(input_.schema, store, copies)

@@ -36,7 +36,7 @@ class RowsWindow(Operator):
         store: StreamStore | None = None,
         copies: bool = False,
     ) -> None:
-        super().__init__([input_], input_.schema, is_fifo=True)
+        super().__init__([input_], input_.schema)
         self.rows = rows
         self.slide = slide
         self.stub = Stub(input_.schema, store, copies)

@@ -86,7 +86,7 @@ class Screen(Operator):
     def __init__(self, producer: Operator, screening: Screening, woken: Woken) -> None:
         queue = Queue(producer.schema, screening.settings["queue_size"])
         queue.producer, queue.progress = producer, producer.progress
-        super().__init__((queue,), producer.schema, producer.is_fifo)
+        super().__init__((queue,), producer.schema)
         self.is_immediate = producer.is_immediate
         self.progress = producer.progress
         self.answers = SharedAnswers(producer.schema)

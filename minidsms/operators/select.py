@@ -34,11 +34,10 @@ class Select(Operator):
         condition: Conjunction,
         explain: Explain,
         detail: str,
-        is_fifo: bool,
         box: Box | None = None,
     ) -> None:
         """box: what a screen may know of the condition."""
-        super().__init__((input,), input.schema, is_fifo)
+        super().__init__((input,), input.schema)
         self.box = box
         self.screen: Screen | None = None
         self._condition = condition

@@ -65,7 +65,6 @@ class StreamSource(Operator):
     """
 
     name = "Stream"
-    is_append_only = True
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class StreamSource(Operator):
         with_history: bool = False,
         own: StreamStore | None = None,
     ) -> None:
-        super().__init__((), store.schema, is_fifo=True)
+        super().__init__((), store.schema)
         self.stream = stream
         self.store = store
         self.reader = store.reader(store.tail if with_history else None)

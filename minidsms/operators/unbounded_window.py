@@ -20,11 +20,10 @@ class UnboundedWindow(Operator):
 
     name = "UnboundedWindow"
     is_stateless = True
-    is_append_only = True
     acts_on_time = False
 
     def __init__(self, input_: Queue, numbers: bool = False) -> None:
-        super().__init__([input_], input_.schema, is_fifo=True)
+        super().__init__([input_], input_.schema)
         self._numbers = numbers
         self._arrived = 0
 

@@ -295,7 +295,7 @@ class PhysicalPlanner:
 
                 return EnteringOperator(self._queue(node.input))
             case KeepArrival():
-                return arrival.KeepArrival(self._queue(node.input), node.input.is_fifo)
+                return arrival.KeepArrival(self._queue(node.input))
             case RestoreArrival():
                 return arrival.RestoreArrival(self._queue(node.input))
             case FirstArrival():
@@ -324,7 +324,7 @@ class PhysicalPlanner:
         def explain(batch: Batch, row: int) -> str:
             return self._explain((condition,), batch, row)
 
-        return Select(self._queue(node.input), filters, explain, text, node.is_fifo, box_of(condition))
+        return Select(self._queue(node.input), filters, explain, text, box_of(condition))
 
     def _attributes(self, schema: Schema) -> Attributes:
         """By which the tuples of a Select may be told apart."""
@@ -344,7 +344,6 @@ class PhysicalPlanner:
             explain,
             node.schema,
             ", ".join(print_expression(e) for e in exprs),
-            node.input.is_fifo,
             chosen if len(chosen) == len(exprs) else None,
         )
 
@@ -472,7 +471,6 @@ class PhysicalPlanner:
             no_failure,
             node.schema,
             ", ".join(node.schema.names),
-            False,
             list(range(width)),
         )
 
