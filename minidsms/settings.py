@@ -227,7 +227,7 @@ SETTINGS: dict[str, Setting] = {
             "how queries to come notice that conditions have changed",
         ),
         Setting("detector_block", 20, _at_least(1), "profile tuples that a change detector takes for one estimate"),
-        Setting("detector_training", 30, _at_least(2), "blocks that a change detector learns from"),
+        Setting("detector_training", None, _optional_count, "blocks that a change detector learns from; none: its own"),
         Setting("detector_threshold", None, _optional_threshold, "when a detector tells a change; none: its own"),
         Setting("detector_confidence", 0.05, _share, "zeta of beta-CUSUM: the chance that an interval misses"),
         Setting("profile_rate", None, _optional_share, "share of tuples profiled; none: as it pays"),

@@ -167,7 +167,7 @@ class Adwin:
         self,
         m: int,
         threshold: float | None = None,
-        training: int = 30,
+        training: int | None = None,
         confidence: float = 0.05,
         seed: int = 0,
         every: int = 1,

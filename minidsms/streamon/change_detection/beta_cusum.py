@@ -25,6 +25,7 @@ from minidsms.streamon.change_detection.beta_distribution import deviations, fit
 from minidsms.streamon.change_detection.contracts import checked_streams
 
 THRESHOLD = 5.0
+TRAINING = 30
 
 _SEEN, _MEAN, _SQUARES, _LOGS, _LOGS_REST, _A, _B, _A_FROM, _A_TO, _B_FROM, _B_TO, _SUM, _WORDS = range(13)
 
@@ -90,10 +91,15 @@ class BetaCusum:
     is_amnesic: ClassVar[bool] = True
 
     def __init__(
-        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+        self,
+        m: int,
+        threshold: float | None = None,
+        training: int | None = None,
+        confidence: float = 0.05,
+        seed: int = 0,
     ) -> None:
         self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
-        self._training = max(training, 2)
+        self._training = TRAINING if training is None else max(training, 2)
         self._z = NormalDist().inv_cdf(1 - confidence / 2)
         self._states = np.zeros((m, _WORDS))
         self._pair = np.zeros(2)

@@ -22,6 +22,7 @@ from minidsms.machine_code import helper, kernel
 from minidsms.streamon.change_detection.contracts import checked_streams
 
 THRESHOLD = 4.0
+TRAINING = 30
 DISCOUNT = 0.03
 """r: what a new item counts."""
 EVEN = 1.0
@@ -130,10 +131,15 @@ class ChangeFinder:
     is_amnesic: ClassVar[bool] = True
 
     def __init__(
-        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+        self,
+        m: int,
+        threshold: float | None = None,
+        training: int | None = None,
+        confidence: float = 0.05,
+        seed: int = 0,
     ) -> None:
         self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
-        self._training = max(training, 2)
+        self._training = TRAINING if training is None else max(training, 2)
         self._states = np.zeros((m, _WORDS))
         self._seen: Int64Array = np.zeros(m, np.int64)
 

@@ -23,9 +23,10 @@ NONE = -1
 class ChangeDetectors(Protocol):
     """One detector for each of m streams.
 
-    A class is made as `Detectors(m, threshold=None, training=30, confidence=0.05, seed=0)`. threshold: when a change is
-    told; None takes the detector's own, raised so that m streams together tell no more false changes than one.
-    training: items that feedback-full detectors learn from.  confidence: of what they learn, where they use it.
+    A class is made as `Detectors(m, threshold=None, training=None, confidence=0.05, seed=0)`. threshold: when a change
+    is told; None takes the detector's own, raised so that m streams together tell no more false changes than one.
+    training: items that feedback-full detectors learn from; None for their own number.  confidence: of what they learn,
+    where they use it.
     """
 
     is_feedback_full: ClassVar[bool]

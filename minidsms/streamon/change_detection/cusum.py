@@ -6,7 +6,7 @@ threshold tells a change, and the changepoint is where that sum last left 0. Unl
 how many observations an item is: with more of them fewer items suffice. E. Page, Continuous Inspection Schemes,
 Biometrika 41, 1954.
 
-Invariant: the reference p stays, so that slow drift adds up against it.
+Invariant: p is learned from the first items only, so that slow drift adds up against it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ from minidsms.streamon.change_detection.contracts import checked_streams
 SHIFT = 0.1
 """The change of a share that it is best at; half of it is the least that it tells."""
 THRESHOLD = 8.0
+TRAINING = 15
+"""Items: a share need not be known better than the change that is looked for."""
+LEARNS = 4
+"""So many times the training the share is learned further, ..."""
+QUIET = 4.0
+"""... while neither sum is above this: from items that do not speak of a change."""
 LEAST = 0.005
 """Shares are taken to be this far from 0 and 1: events never seen may happen."""
 
@@ -68,6 +74,10 @@ def _observe(
                 sums[i, _RISE + side] = max(after, 0.0)
                 if after > threshold:
                     changed[t, i] = max(changed[t, i], numbers[i, _RISE_SINCE + side])
+            numbers[i, _SEEN] += 1
+            if numbers[i, _SEEN] <= LEARNS * training and max(sums[i, _RISE], sums[i, _FALL]) < QUIET:
+                sums[i, _HITS] += x
+                sums[i, _OF] += n
             if changed[t, i] >= 0:
                 numbers[i, _SEEN] = 0
                 for word in range(4):
@@ -81,10 +91,15 @@ class Cusum:
     is_amnesic: ClassVar[bool] = True
 
     def __init__(
-        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+        self,
+        m: int,
+        threshold: float | None = None,
+        training: int | None = None,
+        confidence: float = 0.05,
+        seed: int = 0,
     ) -> None:
         self.threshold = THRESHOLD + math.log(checked_streams(m)) if threshold is None else threshold
-        self._training = max(training, 1)
+        self._training = TRAINING if training is None else training
         self._sums = np.zeros((m, 4))
         self._numbers: Int64Array = np.zeros((m, 3), np.int64)
 

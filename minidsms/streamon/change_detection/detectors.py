@@ -41,12 +41,13 @@ def detectors(name: str, m: int, **tuned: Any) -> ChangeDetectors:
 class ChangeDetection:
     """How changes are noticed: the settings as they are when a query is registered.
 
-    choice: one of CHOICES.  block: profile tuples that make an item.  threshold: None takes the detector's own.
+    choice: one of CHOICES.  block: profile tuples that make an item.  training, threshold: None takes the detector's
+    own.
     """
 
     choice: str
     block: int
-    training: int
+    training: int | None
     threshold: float | None
     confidence: float
     seed: int
@@ -57,7 +58,7 @@ class ChangeDetection:
         return cls(
             str(settings["change_detection"]),
             int(settings["detector_block"]),
-            int(settings["detector_training"]),
+            settings["detector_training"],
             settings["detector_threshold"],
             float(settings["detector_confidence"]),
             int(settings["seed"]),

@@ -96,7 +96,12 @@ class Martingale:
     is_amnesic: ClassVar[bool] = True
 
     def __init__(
-        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+        self,
+        m: int,
+        threshold: float | None = None,
+        training: int | None = None,
+        confidence: float = 0.05,
+        seed: int = 0,
     ) -> None:
         self.threshold = THRESHOLD * checked_streams(m) if threshold is None else threshold
         self._seed = seed

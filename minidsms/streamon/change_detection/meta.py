@@ -133,7 +133,12 @@ class Meta:
     is_amnesic: ClassVar[bool] = True
 
     def __init__(
-        self, m: int, threshold: float | None = None, training: int = 30, confidence: float = 0.05, seed: int = 0
+        self,
+        m: int,
+        threshold: float | None = None,
+        training: int | None = None,
+        confidence: float = 0.05,
+        seed: int = 0,
     ) -> None:
         self.threshold = CHANCE / checked_streams(m) if threshold is None else threshold
         self._lengths: Int64Array = np.array(LENGTHS, np.int64)

@@ -1,0 +1,196 @@
+"""The pages of results: what the paper's tables show, what was measured, and where they differ and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from experiments.change_detection import detection, engine
+from experiments.change_detection.replays import Replay, contestants, replay
+from experiments.change_detection.streams import Changing
+from experiments.pages import Pages
+from minidsms.streamon.change_detection.detectors import NAMES
+
+PAGES = Pages("change_detection")
+
+SCENARIOS: dict[str, dict[str, Changing]] = {
+    "Table 2: sudden changes, 4 filters": {
+        f"every {period // 1000}K": Changing(4, period) for period in (1_000_000, 200_000, 50_000)
+    },
+    "Table 2: sudden changes, 64 and 256 filters": {
+        "64, every 200K": Changing(64, 200_000, changes=3),
+        "256, every 100K": Changing(256, 100_000, changes=2),
+    },
+    "Table 3: gradual changes": {
+        f"over {transition // 1000}K": Changing(4, 1_000_000, transition=transition)
+        for transition in (10_000, 25_000, 50_000)
+    }
+    | {"over 50K, every 200K": Changing(4, 200_000, transition=50_000)},
+    "Returning changes": {"every 200K": Changing(4, 200_000, returns=True)},
+}
+Replays = dict[str, list[Replay]]
+"""By contestant, a replay per seed."""
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """In Markdown."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, *rows)]
+    lines.insert(1, "|---" * len(titles) + "|")
+    return "\n".join(lines)
+
+
+def report_detectors(seeds: int) -> str:
+    """Detectors alone."""
+    found = detection.all_told()
+    rows = [
+        [
+            f"{case.of}",
+            f"{case.share:g} to {case.other:g}",
+            f"{case.before}",
+            *(_told(found[case][name]) for name in NAMES),
+        ]
+        for case in detection.CASES
+    ]
+    titles = ["observations of an item", "share", "items before", *NAMES]
+    figure, axes = plt.subplots(figsize=(9, 4))
+    for name in NAMES:
+        delays = [found[case][name].delay or np.nan for case in detection.CASES]
+        axes.plot(range(len(rows)), delays, marker="o", label=name)
+    labels = [f"{c.share:g}-{c.other:g}\n{c.of} x {c.before}" for c in detection.CASES]
+    axes.set_xticks(range(len(rows)), labels, fontsize=6)
+    axes.set(
+        yscale="log", ylabel="observations until it is told", title="Delay of each detector (median of 100 streams)"
+    )
+    axes.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(PAGES.picture("detectors"), dpi=110)
+    plt.close(figure)
+    sections = [PAGES.shown("detectors"), PAGES.section("Delay and false changes", table(titles, rows))]
+    return PAGES.write("detectors", "Change detectors alone", sections)
+
+
+def _told(told: detection.Told) -> str:
+    delay = "never" if told.delay is None else f"{told.delay:,.0f}"
+    missed = f", {told.missed} missed" if told.missed else ""
+    return f"{delay}{missed} ({told.false:.1f})"
+
+
+def report_replays(seeds: int) -> str:
+    """Tables 2 and 3."""
+    sections = [PAGES.shown("replays")]
+    pictured: dict[str, Replays] = {}
+    for title, streams in SCENARIOS.items():
+        parts = []
+        for label, stream in streams.items():
+            found = _replayed(stream, seeds if stream.filters == 4 else 1)
+            pictured[f"{stream.filters} filters, {label}"] = found
+            parts.append(f"**{label} tuples**\n\n{_replay_table(found)}\n\n{_improvement(found)}")
+        sections.append(PAGES.section(title, "\n\n".join(parts)))
+    _plot_replays(pictured)
+    return PAGES.write("replays", "A-Greedy* over changing filters", sections)
+
+
+def _replayed(stream: Changing, seeds: int) -> Replays:
+    return {
+        name: [replay(replace(stream, seed=seed), make) for seed in range(seeds)]
+        for name, make in contestants(stream.filters).items()
+    }
+
+
+def _replay_table(found: Replays) -> str:
+    titles = ["", "re-orders", "processing / oracle", "monitoring, s", "total / oracle", "delay, tuples", "told"]
+    rows = []
+    for name, runs in found.items():
+        told = [run.told for run in runs if run.told is not None]
+        rows.append(
+            [
+                name,
+                f"{np.mean([run.reoptimized for run in runs]):,.0f}",
+                f"{np.mean([run.processing_s / run.oracle_s for run in runs]):.3f}",
+                f"{np.mean([run.monitoring_s for run in runs]):.2f}",
+                f"{_total(runs):.3f}",
+                f"{np.mean([np.mean(run.delays) for run in runs]):,.0f}",
+                f"{np.mean(told):.0f}" if told else "",
+            ]
+        )
+    return table(titles, rows)
+
+
+def _total(runs: Sequence[Replay]) -> float:
+    return float(np.mean([run.total_s / run.oracle_s for run in runs]))
+
+
+def _improvement(found: Replays) -> str:
+    """As tables 2 and 3 count it: over the mean of all fixed windows."""
+    fixed = float(np.mean([_total(runs) for name, runs in found.items() if name.startswith("window")]))
+    own = [(name, 100 * (1 - _total(runs) / fixed)) for name, runs in found.items() if not name.startswith("window")]
+    told = ", ".join(f"{name.removeprefix('A-Greedy* / ')} {gain:+.1f} %" for name, gain in own)
+    return f"Total cost saved over the mean of the fixed windows: {told}."
+
+
+def _plot_replays(pictured: Mapping[str, Replays]) -> None:
+    figure, grid = plt.subplots(2, 5, figsize=(17, 7))
+    for axes, (title, found) in zip(grid.flat, pictured.items()):
+        for name, runs in found.items():
+            reordered = np.mean([run.reoptimized for run in runs])
+            mark, colour = ("o", "tab:grey") if name.startswith("window") else ("^", None)
+            axes.scatter(max(reordered, 0.7), _total(runs), marker=mark, c=colour)
+            axes.annotate(name.removeprefix("A-Greedy* / "), (max(reordered, 0.7), _total(runs)), fontsize=6)
+        axes.set(xscale="log", title=title)
+        axes.title.set_fontsize(9)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("total cost / oracle's")
+    for axes in grid[-1]:
+        axes.set_xlabel("re-orders")
+    figure.tight_layout()
+    figure.savefig(PAGES.picture("replays"), dpi=100)
+    plt.close(figure)
+
+
+WAYS = ("off", "counts", "auto")
+ENGINE: dict[str, tuple[engine.Phased, str]] = {}
+
+
+def report_engine(seeds: int) -> str:
+    """Queries."""
+    streams = {
+        "every 1M": lambda: engine.turning(8_000_000, 1_000_000),
+        "every 250k": lambda: engine.turning(8_000_000, 250_000),
+        "every 100k": lambda: engine.turning(6_000_000, 100_000),
+        "never": lambda: engine.steady(8_000_000),
+    }
+    rows, heights = [], []
+    for label, make in streams.items():
+        stream = make()
+        for kind, condition in engine.CONDITIONS.items():
+            found = engine.compare(stream, condition, {way: {"change_detection": way} for way in WAYS}, seeds)
+            rows.append([label, kind, *(f"{found[way]:.2f}" for way in (*WAYS, "as written"))])
+            heights.append((f"{label}\n{kind}", [found[way] for way in (*WAYS, "as written")]))
+    figure, axes = plt.subplots(figsize=(9, 4))
+    for k, way in enumerate((*WAYS, "as written")):
+        axes.bar(np.arange(len(heights)) + 0.2 * k, [values[k] for _, values in heights], 0.2, label=way)
+    axes.set_xticks(np.arange(len(heights)) + 0.3, [label for label, _ in heights], fontsize=7)
+    axes.axhline(1.0, color="black", linewidth=0.5)
+    axes.set(ylabel="time / oracle's", title="Queries of four filters whose drop rates take turns")
+    axes.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(PAGES.picture("engine"), dpi=110)
+    plt.close(figure)
+    delays = [[name, *(f"{d:,}" if d else "never" for d in found)] for name, found in engine.hidden_delays().items()]
+    sections = [
+        PAGES.shown("engine"),
+        PAGES.section(
+            "Time over the best order of each phase", table(["changes", "filters", *WAYS, "as written"], rows)
+        ),
+        PAGES.section("A hidden change", table(["", *(f"seed {seed}" for seed in range(engine.HIDDEN_SEEDS))], delays)),
+    ]
+    return PAGES.write("engine", "Change detection in queries", sections)
+
+
+PARTS = {"detectors": report_detectors, "replays": report_replays, "engine": report_engine}
