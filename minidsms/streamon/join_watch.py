@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from minidsms.elements import Batch
-from minidsms.streamon.arrival_shares import ArrivalShares
+from minidsms.streamon.change_detection.usual import Tolerance, Usual
 from minidsms.streamon.join_clock import JoinClock
-from minidsms.streamon.join_ordering.usual_work import UsualWork
 from minidsms.streamon.loop import Loop
 from minidsms.streamon.stream_monitor import StreaMon
 
@@ -25,6 +24,12 @@ WORK_TICKS = 4
 """Of these looks, one in so many is at the work as well."""
 BUSY = 8_192
 """Elements of a part, about, while somebody wants to be asked after each; else parts are as large as they may be."""
+SHARES = Tolerance(relative=0.5, matters=0.05)
+"""Of the inputs in the elements: a burst, or its end. Inputs that bring less than a twentieth do not matter."""
+WORK = Tolerance(relative=0.25, floor=0.1)
+"""Slots inspected and tuples found per element under a plan; less than a tenth of one does not matter ..."""
+WORK_ENOUGH = 16_384
+""".. over at least so many elements."""
 PROBE_COST, TUPLE_COST = 1.0, 1.0
 """Where time is not measured: of a slot inspected, and of an element taken or a tuple put out."""
 
@@ -78,9 +83,9 @@ class JoinWatch:
         self._due_at = 0
         self._tick_at = TICK
         self._ticks = 0
-        self._counted = [0] * n
-        self._shares = ArrivalShares()
-        self._work = UsualWork()
+        self._looks = streamon.settings["change_detection"] != "off"
+        self._shares = Usual(SHARES, 1)
+        self._work = Usual(WORK, WORK_ENOUGH)
 
     def add(self, adapting: Adapting) -> None:
         """Ask this too."""
@@ -140,14 +145,15 @@ class JoinWatch:
         self._due_at = due_at
 
     def _look_at_signals(self) -> None:
-        arrived = list(self.arrived)
-        shifted = self._shares.have_shifted([now - before for now, before in zip(arrived, self._counted)])
-        self._counted = arrived
+        if not self._looks:
+            return
+        shifted = self._shares.change((), list(self.arrived), [self.elements] * len(self.arrived)) > 0
         self._ticks += 1
         change = 0.0
         if self._ticks % WORK_TICKS == 0:
             plan = tuple([each.adaptation.executor.plan for each in self.adapting])
-            change = self._work.change(plan, self._join.work())
+            _, inspected, elements, put_out = self._join.work()
+            change = self._work.change(plan, (inspected, put_out), (elements, elements))
         if shifted or change:
             for each in self.adapting:
                 each.notice(shifted, change)

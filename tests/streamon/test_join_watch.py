@@ -50,7 +50,7 @@ class Join:
 
 
 def watched(*asked: Asked) -> tuple[JoinWatch, Join, Any]:
-    streamon: Any = SimpleNamespace(forcing=None, settings={"cost_model": "fixed"})
+    streamon: Any = SimpleNamespace(forcing=None, settings={"cost_model": "fixed", "change_detection": "auto"})
     join = Join()
     watch = JoinWatch(join, 2, streamon)
     for each in asked:

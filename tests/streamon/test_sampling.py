@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minidsms.streamon.pipelined_filters.sampling import BULK, DropRates, SamplingSchedule
+from minidsms.streamon.pipelined_filters.sampling import BULK, SamplingSchedule
 
 
 def taken(
@@ -71,46 +71,3 @@ def test_the_same_seed_samples_the_same_tuples() -> None:
 
 
 ORDER = (0, 1)
-
-
-def reached(rates: list[float], tuples: int, before: list[int] | None = None) -> list[int]:
-    counts = [tuples]
-    for rate in rates:
-        counts.append(round(counts[-1] * (1 - rate)))
-    return counts if before is None else [a + b for a, b in zip(before, counts)]
-
-
-def test_drop_rates_that_stay_are_no_change_and_others_are() -> None:
-    rates = DropRates(2)
-    counts = reached([0.5, 0.1], 200_000)
-    assert not rates.have_changed(ORDER, counts)
-    counts = reached([0.505, 0.102], 200_000, counts)
-    assert not rates.have_changed(ORDER, counts)
-    counts = reached([0.505, 0.3], 200_000, counts)
-    assert rates.have_changed(ORDER, counts)
-    counts = reached([0.505, 0.3], 200_000, counts)
-    assert not rates.have_changed(ORDER, counts)
-
-
-def test_slow_drift_adds_up_to_a_change() -> None:
-    rates = DropRates(1)
-    counts = [0, 0]
-    changes = 0
-    for step in range(20):
-        counts = reached([0.5 + 0.02 * step], 150_000, counts)
-        changes += rates.have_changed(ORDER, counts)
-    assert changes >= 4
-
-
-def test_counts_that_begin_anew_with_an_order_are_no_change() -> None:
-    rates, other = DropRates(2), (1, 0)
-    assert not rates.have_changed(ORDER, reached([0.9, 0.0], 500_000))
-    assert not rates.have_changed(other, reached([0.1, 0.9], 600_000))
-    assert not rates.have_changed(other, reached([0.1, 0.9], 800_000))
-    assert rates.have_changed(other, reached([0.1, 0.9], 200_000, reached([0.9, 0.9], 800_000)))
-
-
-def test_few_tuples_at_a_late_place_are_chance() -> None:
-    rates = DropRates(2)
-    assert not rates.have_changed(ORDER, [200_000, 4, 1])
-    assert not rates.have_changed(ORDER, [400_000, 8, 5])

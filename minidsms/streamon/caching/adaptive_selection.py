@@ -27,12 +27,13 @@ from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.offline_selection import Priced, Problem, select
 from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.caching.trial import Trial
+from minidsms.streamon.change_detection.usual import Tolerance
 from minidsms.streamon.framework import Proposal
 
 INTERVAL = 10_000
 """I: elements between two choices."""
-CHANGE = 0.2
-"""The share by which a benefit or a cost must have changed for the choice to be made again."""
+VALUES = Tolerance(relative=0.2)
+"""Of benefits and costs: beyond it the choice is made again."""
 LEAST_GAIN = 0.05
 """Of the join's cost, what another set of caches must save: less is noise."""
 LOOKS = 2
@@ -40,8 +41,8 @@ LOOKS = 2
 NEVER = 2**62
 LONGEST = 16
 """Intervals between two choices while nothing changes."""
-SHIFT = 0.5
-"""The share by which what a pipeline spends must have changed for the next choice to come after one interval."""
+SPENDINGS = Tolerance(relative=0.5, matters=0.2)
+"""Of what pipelines spend, as shares of all: beyond it the next choice comes after one interval."""
 DEARER = "the join has become dearer"
 """Why caches are given up that should have saved something, and did not."""
 MOST_REFUSALS = 6
@@ -129,7 +130,7 @@ class CacheSelection:
         if self._executor.plan.orders != self._orders:
             self._meet_orders()
         rests = not self._is_profiling and self._executor.elements < self._look_at
-        if rests and not self._profiler.arrivals_shifted(SHIFT):
+        if rests and not self._profiler.arrivals_shifted():
             return None
         if not self._profiler.observe():
             return None
@@ -369,7 +370,7 @@ class CacheSelection:
             if before is None:
                 return True
             for old, new in ((before.benefit, value.benefit), (before.cost, value.cost)):
-                if abs(new - old) > CHANGE * max(abs(old), abs(new)):
+                if VALUES.change(old, new):
                     return True
         return False
 
@@ -379,7 +380,7 @@ class CacheSelection:
         total = max(sum(spent), sum(self._spent))
         if len(spent) != len(self._spent):
             return False
-        return any(abs(a - b) > SHIFT * max(a, b) and max(a, b) > CHANGE * total for a, b in zip(spent, self._spent))
+        return total > 0 and any(SPENDINGS.change(a / total, b / total) for a, b in zip(spent, self._spent))
 
     def _problem(self, known: dict[CacheSpec, CacheValue]) -> Problem:
         pipelines = self._profiler.pipelines()

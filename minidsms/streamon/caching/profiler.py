@@ -29,6 +29,7 @@ from minidsms.streamon.caching.costs import (
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.miss_probability import WINDOW, MissProbability
 from minidsms.streamon.caching.step_costs import StepCosts
+from minidsms.streamon.change_detection.usual import Tolerance, Usual
 
 LOOK = 1_000
 """Elements of an observation: W of them are the re-optimization interval."""
@@ -36,8 +37,8 @@ PATIENCE = 2
 """Profiles of W observations each that are waited for until a slow probe stream has said enough."""
 LEAST_SAMPLED = 64
 """Elements of a pipeline without caches that say something of its d and c."""
-LEAST_SHARE = 0.1
-"""Of the elements, what an input brings that matters."""
+ARRIVALS = Tolerance(relative=0.5, matters=0.1)
+"""Of the inputs in the elements: what brings less than a tenth of them does not matter."""
 ROOM = 2.0
 """Bytes of buckets for one of entries: their sizes are powers of two, and not all are filled."""
 LEAST_PROBES = 256
@@ -89,8 +90,8 @@ class CacheProfiler:
         self._began = 0
         self._summed: tuple[PipelineStatistics, ...] | None = None
         self._has_summed = False
-        self._usual: list[float] = []
-        self._arrived = list(samples.entered())
+        self._arrivals = Usual(ARRIVALS, look)
+        self.arrivals_shifted()
 
     # -------------------------------------------------------------------------------------------------- looking
 
@@ -128,22 +129,12 @@ class CacheProfiler:
         self.elements += elements
         return True
 
-    def arrivals_shifted(self, by: float) -> bool:
-        """An input that matters brings another share of the elements, by this share of its own, than when it was last
-        asked and said so. Asked often; it answers after an observation's elements.
+    def arrivals_shifted(self) -> bool:
+        """An input that matters brings another share of the elements than it did. Asked often; it answers after an
+        observation's elements.
         """
         entered = self._samples.entered()
-        passed = [now - before for now, before in zip(entered, self._arrived)]
-        total = sum(passed)
-        if total < self.look:
-            return False
-        self._arrived = list(entered)
-        shares = [count / total for count in passed]
-        usual, self._usual = self._usual or shares, self._usual or shares
-        shifted = any(abs(a - b) > by * max(a, b) and max(a, b) > LEAST_SHARE for a, b in zip(shares, usual))
-        if shifted:
-            self._usual = shares
-        return shifted
+        return self._arrivals.change((), tuple(entered), (sum(entered),) * len(entered)) > 0
 
     def begin(self, specs: Sequence[CacheSpec]) -> None:
         """Profile these from now on, none of them used."""

@@ -1,6 +1,6 @@
 """How one pipeline notices that its tuples have changed: by three looks, the cheapest first.
 
-    counts         what each filter drops at its place is counted anyway (`sampling.DropRates`)
+    counts         what each filter drops at its place is counted anyway
     look ahead     a few tuples of the chunk to come, by the filter that stands first (`look_ahead.py`)
     detectors      of profile tuples, where `SET change_detection` names some (`streamon.change_detection`)
 
@@ -10,16 +10,24 @@ look ahead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from minidsms.expressions.value import Frame
+from minidsms.streamon.change_detection.usual import Tolerance, Usual
 from minidsms.streamon.content_routing.routes import Routes
-from minidsms.streamon.contracts import DetectsChanges, OrderingAlgorithm
+from minidsms.streamon.contracts import DetectsChanges, Order, OrderingAlgorithm
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
 from minidsms.streamon.pipelined_filters.look_ahead import change_ahead
-from minidsms.streamon.pipelined_filters.sampling import DropRates
 
 FRESH = 256
 """Tuples profiled after a change where older ones are discarded: so few tell which order is good now."""
+
+DROP_RATES = Tolerance(absolute=0.04, sure=5.0)
+"""Drop rates at a place are the same within chance, and where they differ by less than matters."""
+ENOUGH = 4_096
+"""Tuples over which they are compared."""
 
 
 class ChangeWatch:
@@ -30,7 +38,7 @@ class ChangeWatch:
         self._looks_ahead = self._detection.uses_counts and options.rate is None
         self._executor = executor
         self._detecting = algorithm if isinstance(algorithm, DetectsChanges) else None
-        self._drop_rates: tuple[DropRates, ...] = ()
+        self._drop_rates: tuple[Usual, ...] = ()
         self._told = 0
         self._changes = 0
         self._changed_at = 0
@@ -46,17 +54,19 @@ class ChangeWatch:
             return False
         executor = self._executor
         if len(executor.parts) != len(self._drop_rates):
-            self._drop_rates = tuple(DropRates(len(executor.filters)) for _ in executor.parts)
+            self._drop_rates = tuple(Usual(DROP_RATES, ENOUGH, restarts=True) for _ in executor.parts)
         parts = zip(self._drop_rates, executor.parts)
-        return any([rates.have_changed(part.order, part.reached) for rates, part in parts])
+        return any([drop_rates_have_changed(rates, part.order, part.reached) for rates, part in parts])
 
     def change_ahead(self, frame: Frame, use_kernels: bool) -> int | None:
         """The tuple of a chunk to come before which the first filter's drop rate changes; None where it does not."""
         plan = self._executor.plan
         if not self._looks_ahead or isinstance(plan, Routes) or not self._drop_rates:
             return None
-        rate = self._drop_rates[0].first(plan)
-        return None if rate is None else change_ahead(self._executor.filters[plan[0]], frame, use_kernels, rate)
+        usual = self._drop_rates[0]
+        if usual.ratios is None or not usual.is_known(plan):
+            return None
+        return change_ahead(self._executor.filters[plan[0]], frame, use_kernels, usual.ratios[0])
 
     def detectors_have_told(self) -> bool:
         """The profile tuples have told a change since this was last asked."""
@@ -84,3 +94,9 @@ class ChangeWatch:
         last = f", last at {self._changed_at:,}" if self._changes else ""
         times = f"{reordered} re-order{'' if reordered == 1 else 's'}"
         return (f"watched by {self._detection.text}: {changes}{last}; {times}",)
+
+
+def drop_rates_have_changed(usual: Usual, order: Order, reached: Sequence[int]) -> bool:
+    """reached: (n + 1,) tuples that reached each place and the end since the order is what it is."""
+    of = reached[:-1]
+    return usual.change(order, [before - after for before, after in pairwise(reached)], of) > 0

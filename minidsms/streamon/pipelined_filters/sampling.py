@@ -11,12 +11,11 @@ Babu 2005, section 4.3.1 (drop-profiling probability) and 4.3.4 (run-time overhe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.streamon.contracts import Order
 
 BULK = 256
 """Tuples worth a profile of their own, where a chunk has as many."""
@@ -30,12 +29,6 @@ LEAST_PATIENCE, MOST_PATIENCE = 131_072, 2_097_152
 """Tuples for which a change is not looked at, after one that did not change the order."""
 BURST_SHARE = 4
 """A burst takes at most one in so many tuples of a chunk."""
-ENOUGH = 4_096
-"""Tuples over which drop rates are compared with earlier ones."""
-SURE = 5.0
-"""Standard deviations by which two drop rates differ when something has changed ..."""
-MATTERS = 0.04
-""".. and the least difference that matters."""
 
 
 class SamplingSchedule:
@@ -113,54 +106,3 @@ class SamplingSchedule:
         self._is_burst = True
         self._credit = float(min(self._window, tuples or self._window))
         return True
-
-
-class DropRates:
-    """Drop rates by place, as execution counts them, against those of the time before."""
-
-    def __init__(self, places: int) -> None:
-        self._order: Order | None = None
-        self._reference: list[tuple[float, int]] | None = None
-        self._counted = [0] * (places + 1)
-
-    def first(self, order: Order) -> float | None:
-        """The drop rate of the first filter in the time before; None while it is not known under this order."""
-        return None if self._reference is None or order is not self._order else self._reference[0][0]
-
-    def have_changed(self, order: Order, reached: Sequence[int]) -> bool:
-        """reached: (n + 1,) tuples that reached each place and the end since the order is what it is.
-
-        Compared over ENOUGH tuples at least; a change makes the rates of the time since it the new reference.
-        """
-        if order is not self._order:
-            # Another order has other rates.
-            self._order = order
-            self._reference = None
-            self._counted = [0] * len(self._counted)
-        if reached[0] - self._counted[0] < ENOUGH:
-            return False
-        reference, counted = self._reference, self._counted
-        rates: list[tuple[float, int]] = []
-        has_changed = False
-        before = reached[0] - counted[0]
-        for place in range(1, len(reached)):
-            after = reached[place] - counted[place]
-            rate = 1 - after / before if before else 0.0
-            rates.append((rate, before))
-            if reference is not None and not has_changed:
-                has_changed = _differ(*reference[place - 1], rate, before)
-            before = after
-        self._counted = list(reached)
-        # Slow drift adds up against a reference that stays.
-        if reference is None or has_changed:
-            self._reference = rates
-        return has_changed
-
-
-def _differ(rate: float, of: int, other: float, of_other: int) -> bool:
-    """Two shares, each of so many tuples, differ by more than chance, and by enough to matter."""
-    if abs(rate - other) <= MATTERS or not of or not of_other:
-        return False
-    mean = (rate * of + other * of_other) / (of + of_other)
-    variance = max(mean * (1 - mean), 1 / (of + of_other)) * (1 / of + 1 / of_other)
-    return (rate - other) ** 2 > SURE * SURE * variance
