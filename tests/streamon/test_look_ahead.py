@@ -51,4 +51,4 @@ def test_filters_change_places_where_the_stream_changes_within_a_chunk(change_at
     found = decisions[1].instant - (4 * n + change_at)
     assert abs(found) <= 100 * SPACING
     if detection != "counts":
-        assert decisions[1].reason == "a_greedy: another order costs less, after a change"
+        assert decisions[1].reason.startswith("a_greedy: another order costs less, after a change")

@@ -25,7 +25,7 @@ class MatrixView:
     def adopt(self, order: Int64Array, bits: UInt8Array) -> None:
         """Another order over the same tuples (m, n): count again."""
         self.order[:] = order
-        self.counts[:] = counted(bits, order.tolist())
+        self.counts[:] = counted(bits, order.tolist()) if len(bits) else 0
 
 
 def counted(bits: UInt8Array, order: Sequence[int]) -> Int64Array:

@@ -60,10 +60,12 @@ class ProfileWindow:
     def keep_last(self, count: int) -> None:
         """Forget all profile tuples but the last so many: those before them are out of date."""
         kept = max(0, min(count, self.size))
+        if not kept:
+            self.place[:] = 0
+            self.totals[:] = 0
+            return
         slots = (int(self.place[NEXT]) - kept + np.arange(kept)) % self.capacity
         self.bits[:kept], self.times[:kept] = self.bits[slots], self.times[slots]
-        self.bits[kept:] = 0
-        self.times[kept:] = -1
         self.place[NEXT], self.place[SIZE] = kept % self.capacity, kept
         known = self.times[:kept] >= 0
         self.totals[0] = np.where(known, self.times[:kept], 0).sum(axis=0)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from minidsms.compile_time import wall_ns
 from minidsms.expressions.value import Frame
 from minidsms.streamon.change_detection.usual import Tolerance, Usual
 from minidsms.streamon.content_routing.routes import Routes
@@ -26,6 +27,10 @@ FRESH = 256
 
 DROP_RATES = Tolerance(absolute=0.04, sure=5.0)
 """Drop rates at a place are the same within chance, and where they differ by less than matters."""
+LOOK_SHARE = 0.01
+"""Of the time spent in the filters, what looking ahead takes; ..."""
+LOOK_CREDIT_NS = 500_000
+"""... with every change this much more: where one has come there may be others."""
 ENOUGH = 4_096
 """Tuples over which they are compared."""
 
@@ -39,6 +44,8 @@ class ChangeWatch:
         self._executor = executor
         self._detecting = algorithm if isinstance(algorithm, DetectsChanges) else None
         self._drop_rates: tuple[Usual, ...] = ()
+        self._measures_time = options.measures_time
+        self._looked_ns = 0
         self._told = 0
         self._changes = 0
         self._changed_at = 0
@@ -64,9 +71,17 @@ class ChangeWatch:
         if not self._looks_ahead or isinstance(plan, Routes) or not self._drop_rates:
             return None
         usual = self._drop_rates[0]
-        if usual.ratios is None or not usual.is_known(plan):
+        if usual.ratios is None or not usual.is_known(plan) or not self._may_look():
             return None
-        return change_ahead(self._executor.filters[plan[0]], frame, use_kernels, usual.ratios[0])
+        began = wall_ns()
+        at = change_ahead(self._executor.filters[plan[0]], frame, use_kernels, usual.ratios[0])
+        self._looked_ns += wall_ns() - began
+        return at
+
+    def _may_look(self) -> bool:
+        """Looking has taken its share at most, and what changes have been worth."""
+        allowed = LOOK_SHARE * self._executor.time_ns + LOOK_CREDIT_NS * self._changes
+        return not self._measures_time or self._looked_ns <= allowed
 
     def detectors_have_told(self) -> bool:
         """The profile tuples have told a change since this was last asked."""

@@ -32,8 +32,10 @@ from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 
-BUDGET = Budget(worth_ns=50_000_000, clock=wall_ns)
-"""Where filters are dear, few tuples are enough; they are short, and a thread's clock takes a microsecond."""
+BUDGET = Budget(worth_ns=50_000_000, urgent=0.25, credit_ns=1_000_000, clock=wall_ns)
+"""Where filters are dear, few tuples are enough; they are short, and a thread's clock takes a microsecond. An answer to
+a change takes a millisecond, about: where filters are cheap and changes frequent, some of them are not answered.
+"""
 SAMPLED = 4096
 """Tuples that tell of classes."""
 BURST = 2048
@@ -113,7 +115,7 @@ class FilterPipeline:
                     self._reordered += has_changed
                     schedule.profiled(has_changed)
                     if self._watch.detectors_have_told():
-                        schedule.hurry(self._watch.fresh if self._routing is None else None, is_sure=True)
+                        schedule.hurry(self._watch.fresh, is_sure=True)
         if schedule is not None and self._eddy is not None:
             result = run_drawn(self.executor, self._eddy, frame, rows, use_kernels)
         else:
@@ -134,7 +136,8 @@ class FilterPipeline:
 
     def _answer(self, schedule: SamplingSchedule) -> None:
         """Execution tells that the streams have changed: profile anew, if that is not told too often."""
-        if schedule.hurry(self._watch.fresh if self._routing is None else None):
+        if not schedule.is_deaf and (not self._options.measures_time or self.adaptation.grant()):
+            schedule.hurry(self._watch.fresh)
             self._watch.answered()
             if self._routing is not None:
                 self._routing.forget()

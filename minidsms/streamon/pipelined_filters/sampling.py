@@ -94,6 +94,11 @@ class SamplingSchedule:
             self._is_burst = True
             self._credit = max(self._credit, float(tuples))
 
+    @property
+    def is_deaf(self) -> bool:
+        """It does not hurry: its rate was given, or changes before this one did not matter to the order."""
+        return self._is_given or self._deaf_for > 0
+
     def hurry(self, tuples: int | None = None, is_sure: bool = False) -> bool:
         """The streams have changed: profile so many tuples, a window unless told, as soon as possible; whether that
         will be done.
@@ -101,7 +106,7 @@ class SamplingSchedule:
         Changes that did not matter to the order make deaf for a while. is_sure: to all but this one, which was found in
         the profile itself.
         """
-        if self._is_given or (self._deaf_for > 0 and not is_sure):
+        if self._is_given or (self.is_deaf and not is_sure):
             return False
         self._is_burst = True
         self._credit = float(min(self._window, tuples or self._window))
