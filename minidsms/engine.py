@@ -11,7 +11,7 @@ processed every closed instant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
@@ -214,7 +214,7 @@ class Group:
         self.batch_size: int | None = None
         self.queue_size: int | None = None
         self.queue_bytes: int | None = None
-        self.networks: list[Network] = []
+        self._networks: dict[int, Network] = {}
         self.operators: list[Operator] = []
         self.sources: list[Entrance] = []
         self.running = RunningOperators(is_sharing)
@@ -230,10 +230,15 @@ class Group:
 
     # ---------------------------------------------------------------------------------------------------- members
 
+    @property
+    def networks(self) -> Collection[Network]:
+        """Those of its queries, in the order in which they came."""
+        return self._networks.values()
+
     def add(self, network: Network) -> None:
         """Run one more network. The engine is at rest."""
         network.group = self
-        self.networks.append(network)
+        self._networks[id(network)] = network
         for queue in network.links:
             assert queue.producer is not None
             queue.progress = queue.producer.progress
@@ -247,7 +252,7 @@ class Group:
 
     def remove(self, network: Network) -> None:
         """Forget a network, and free what only it used."""
-        self.networks.remove(network)
+        del self._networks[id(network)]
         if network.failure is None:
             self._drop(network)
 

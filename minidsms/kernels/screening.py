@@ -32,24 +32,12 @@ ROW, FOUND, MICRO = range(3)
 
 @helper(inline=True)
 def _lowest(word: Any) -> Any:
-    """The number of the lowest bit set, by halving."""
-    n = 0
-    if word & uint64(0xFFFFFFFF) == uint64(0):
-        n += 32
-        word >>= uint64(32)
-    if word & uint64(0xFFFF) == uint64(0):
-        n += 16
-        word >>= uint64(16)
-    if word & uint64(0xFF) == uint64(0):
-        n += 8
-        word >>= uint64(8)
-    if word & uint64(0xF) == uint64(0):
-        n += 4
-        word >>= uint64(4)
-    if word & uint64(3) == uint64(0):
-        n += 2
-        word >>= uint64(2)
-    return n + int64(word & uint64(1) == uint64(0))
+    """The number of the lowest bit set: how many stand below it, counted without a branch."""
+    below = (word & (~word + uint64(1))) - uint64(1)
+    below = below - ((below >> uint64(1)) & uint64(0x5555555555555555))
+    below = (below & uint64(0x3333333333333333)) + ((below >> uint64(2)) & uint64(0x3333333333333333))
+    below = (below + (below >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
+    return int64((below * uint64(0x0101010101010101)) >> uint64(56))
 
 
 @helper
@@ -143,6 +131,52 @@ def screen_rows(
     state[ROW] = row
     state[FOUND] = k
     state[MICRO] += micro
+
+
+@kernel(
+    "void(int64[:,::1], boolean[:,::1], Tuple((int64[:,::1], int32[::1], int64[::1], uint64[:,::1])),"
+    " int64[:,::1], Tuple((uint64[::1], int64[::1], int32[::1], int64[:,::1])),"
+    " Tuple((int32[::1], int32[::1])), int64[::1])"
+)
+def screen_homes(
+    keys: Int64Array, present: np.ndarray, asc: Any, near: Int64Array, scratch: Any, found: Any, state: Int64Array
+) -> None:
+    """As `screen_rows`, for thousands of filters that stand by their homes: of each column only those words are looked
+    at where filters at home there can be that its region admits. GEB has the row's region in each column here.
+    """
+    columns, direct, edges, bits = asc
+    alive, regions, filters, counts = scratch
+    rows, members = found
+    k = state[FOUND]
+    row = state[ROW]
+    while row < keys.shape[1] and k + len(filters) <= len(rows):
+        for c in range(len(columns)):
+            regions[c] = columns[c, REGION]
+            if present[c, row]:
+                regions[c] += region_of(columns, direct, edges, c, keys[c, row])
+            counts[0, c] += 1
+        for home in range(len(columns)):
+            region = regions[home]
+            first = near[region, 0]
+            n = near[region, 1] - first
+            for i in range(n):
+                alive[i] = bits[region, uint64(first + i)]
+            for c in range(len(columns)):
+                region = regions[c]
+                if c != home:
+                    for i in range(n):
+                        alive[i] &= bits[region, uint64(first + i)]
+            for i in range(n):
+                word = alive[i]
+                while word != uint64(0):
+                    rows[k] = row
+                    filter_ = filters[((first + i) << 6) + _lowest(word)]
+                    members[k] = filter_
+                    k += filter_ >= 0
+                    word &= word - uint64(1)
+        row += 1
+    state[ROW] = row
+    state[FOUND] = k
 
 
 @kernel(

@@ -33,6 +33,8 @@ FEWEST = 8
 """Filters over one operator below which each looks for itself."""
 SCREEN_COLUMNS = ("screen", "filters", "queries folded", "columns", "order", "arrows", "columns a row", "bytes")
 """Of SHOW SCREENS."""
+_MOST = 16_384
+"""Boxes of a level: bitmaps grow with their square, where every box has constants of its own."""
 _MERGED = 4
 """Levels are made one when there are more, or the later ones have a quarter of the boxes, or a quarter has gone."""
 
@@ -170,19 +172,21 @@ class Screen(Operator):
         self.inputs[0].limit(settings["queue_size"], settings["queue_bytes"])
         if not self._fresh and not any(level.gone for level in self.levels):
             return
-        young = sum(len(level.boxes) for level in self.levels[1:]) + len(self._fresh)
+        young = sum(len(level.boxes) for level in self.levels if len(level.boxes) < _MOST) + len(self._fresh)
         gone = sum(level.gone for level in self.levels)
-        if len(self.levels) >= _MERGED or _MERGED * max(young, gone) > self.filters:
+        if len(self.levels) >= _MERGED + self.filters // _MOST or _MERGED * max(young, gone) > self.filters:
             self.levels = []
             self._fresh = [member for member in self._members if member is not None]
         fresh = [member for member in self._fresh if self._members[member.number] is member]
         self._fresh = []
-        if fresh:
-            level = Level([m.box for m in fresh], [m.number for m in fresh], self.schema.types)
-            for place, member in enumerate(fresh):
+        for start in range(0, len(fresh), _MOST):
+            part = fresh[start : start + _MOST]
+            level = Level([m.box for m in part], [m.number for m in part], self.schema.types)
+            for place, member in enumerate(part):
                 member.level, member.place = level, place
             self.levels.append(level)
-        self.sequence.take(self.levels[0] if self.levels else None)
+        first = self.levels[0] if self.levels else None
+        self.sequence.take(None if first is None or first.has_homes else first)
         self._slots = np.array([-1 if m is None else m.slot for m in self._members], np.int64)
 
     def _added(self, box: Box, slot: int, select: Select | None) -> _Member:

@@ -72,14 +72,16 @@ class Regions:
 
 
 class Constructs:
-    """The ASCs of a set of boxes, as arrays for the kernel. boxes: filter j's stands at place j.
+    """The ASCs of a set of boxes, as arrays for the kernel. places: by box, its bit in the bitmaps.
 
     columns: of the producer, those that some box asks something of, in ascending order; here they are numbered from 0.
     qub: (p, words) uint64, which filters use a column.  bits: (regions, words), all columns one after the other.
+    has_homes: the boxes stand by the column that admits least of each, their home, and there in the order of its
+    regions, so that those which a region of the home column admits stand together. near: (regions, 2) then, the words
+    from and up to which they do, of the boxes at home in the region's column.
     """
 
-    def __init__(self, boxes: Sequence[Box], types: Sequence[Type]) -> None:
-        self.filters = len(boxes)
+    def __init__(self, boxes: Sequence[Box], types: Sequence[Type], has_homes: bool = False) -> None:
         used: dict[int, list[tuple[int, Values]]] = {}
         for j, box in enumerate(boxes):
             for column, values in box.columns:
@@ -87,30 +89,61 @@ class Constructs:
         self.columns = sorted(used)
         self.regions = [Regions(c, types[c], _cuts([values for _, values in used[c]])) for c in self.columns]
         self.first = np.concatenate([[0], np.cumsum([len(r) for r in self.regions])]).astype(np.int64)
-        words = (self.filters + 63) // 64
+        self.places = np.arange(len(boxes), dtype=np.int64)
+        homes = self._settle(boxes) if has_homes else []
+        words = int(self.places.max()) // 64 + 1
+        self.everybody = bitmap(self.places.tolist(), 64 * words)
         self.qub = np.zeros((len(self.columns), words), np.uint64)
         self.bits = np.zeros((int(self.first[-1]), words), np.uint64)
         for number, column in enumerate(self.columns):
             self._fill(number, used[column])
+        self.near = self._near(homes)
         self.arrays = (*self._places(), self.bits)
 
     @property
     def nbytes(self) -> int:
         """Bytes of tables and bitmaps."""
-        return sum(array.nbytes for array in self.arrays) + self.qub.nbytes
+        return sum(array.nbytes for array in self.arrays) + self.qub.nbytes + self.near.nbytes
 
     def _fill(self, number: int, asked: Sequence[tuple[int, Values]]) -> None:
         """The bitmaps of a column."""
         regions = self.regions[number]
-        users = np.array([j for j, _ in asked], np.int64)
-        everybody = bitmap(range(self.filters), self.filters)
-        self.qub[number] = bitmap(users.tolist(), self.filters)
+        users = self.places[[j for j, _ in asked]]
+        self.qub[number] = bitmap(users.tolist(), 64 * len(self.everybody))
         bits = self.bits[self.first[number] : self.first[number + 1]]
-        bits[:] = everybody & ~self.qub[number]
-        runs = [(j, first, last) for j, values in asked for first, last in regions.runs(values)]
+        bits[:] = self.everybody & ~self.qub[number]
+        runs = [(self.places[j], first, last) for j, values in asked for first, last in regions.runs(values)]
         if runs:
             table = np.ascontiguousarray(np.array(runs, np.int64).T)
             set_bits(bits, table[0], table[1], table[2])
+
+    def _settle(self, boxes: Sequence[Box]) -> list[tuple[int, int]]:
+        """Give every box its place by its home; of each column the words of those at home there, (from, up to)."""
+        number = {column: i for i, column in enumerate(self.columns)}
+        at_home: list[list[tuple[int, int]]] = [[] for _ in self.columns]
+        for j, box in enumerate(boxes):
+            runs = {number[column]: self.regions[number[column]].runs(values) for column, values in box.columns}
+            home = min(runs, key=lambda c: sum(1 + b - a for a, b in runs[c]) / len(self.regions[c]))
+            at_home[home].append((runs[home][0][0] if runs[home] else 0, j))
+        homes = []
+        word = 0
+        for found in at_home:
+            found.sort()
+            self.places[[j for _, j in found]] = 64 * word + np.arange(len(found))
+            homes.append((word, word + (len(found) + 63) // 64))
+            word = homes[-1][1]
+        return homes
+
+    def _near(self, homes: Sequence[tuple[int, int]]) -> Int64Array:
+        near = np.zeros((len(self.bits), 2), np.int64)
+        for number, (first, last) in enumerate(homes):
+            regions = slice(int(self.first[number]), int(self.first[number + 1]))
+            some = self.bits[regions, first:last] != 0
+            if last > first:
+                there = some.any(axis=1)
+                near[regions, 0] = np.where(there, first + some.argmax(axis=1), 0)
+                near[regions, 1] = np.where(there, last - some[:, ::-1].argmax(axis=1), 0)
+        return near
 
     def _places(self) -> tuple[Int64Array, np.ndarray, Int64Array]:
         columns = np.zeros((len(self.columns), 6), np.int64)

@@ -15,10 +15,13 @@ import numpy as np
 from minidsms.compile_time import thread_ns
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array, Type
-from minidsms.kernels.screening import FOUND, MICRO, ROW, screen_rows
+from minidsms.kernels.screening import FOUND, MICRO, ROW, screen_homes, screen_rows
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import Box
 from minidsms.screens.sequence import Sequence
+
+MANY = 2048
+"""Boxes above which a level has homes: whole bitmaps would not stay in the cache, and no row is dropped early."""
 
 
 class Found:
@@ -42,9 +45,11 @@ class Level:
     """Some of the boxes of a screen. numbers: the members' numbers in the screen."""
 
     def __init__(self, boxes: Listed[Box], numbers: Listed[int], types: Listed[Type]) -> None:
-        self.constructs = Constructs(boxes, types)
+        self.has_homes = len(boxes) > MANY
+        self.constructs = Constructs(boxes, types, self.has_homes)
         self.boxes = list(boxes)
-        self.members = np.array(numbers, np.int32)
+        self.members = np.full(64 * len(self.constructs.everybody), -1, np.int32)
+        self.members[self.constructs.places] = numbers
         self.gone = 0
         self.rows = self.micro = self.time_ns = 0
         self.counts = np.zeros((2, len(self.constructs.columns)), np.int64)
@@ -70,9 +75,9 @@ class Level:
         """The order of the columns. names: the producer's."""
         return self.sequence.text([names[c] for c in self.constructs.columns])
 
-    def strike(self, place: int) -> None:
-        """The box at a place has gone."""
-        self.members[place] = -1
+    def strike(self, box: int) -> None:
+        """The box of that number, as they were given, has gone."""
+        self.members[self.constructs.places[box]] = -1
         self.gone += 1
 
     @property
@@ -95,7 +100,11 @@ class Level:
         found.reserve(4 * len(batch) + len(self.members))
         while True:
             pairs = found.rows, found.members
-            screen_rows(keys, present, self.constructs.arrays, self._sequence, self._scratch, pairs, state)
+            if self.has_homes:
+                near = self.constructs.near
+                screen_homes(keys, present, self.constructs.arrays, near, self._scratch, pairs, state)
+            else:
+                screen_rows(keys, present, self.constructs.arrays, self._sequence, self._scratch, pairs, state)
             found.count = int(state[FOUND])
             if state[ROW] == len(batch):
                 break

@@ -14,6 +14,7 @@ from minidsms.cql.parser import parse_query
 from minidsms.elements import Batch, Column, Type
 from minidsms.expressions import compile_expression, evaluate_columns
 from minidsms.plan.screening import box_of
+from minidsms.screens import level
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import float_key
 from minidsms.screens.level import Found, Level
@@ -74,9 +75,9 @@ class Scene:
 
     def found(self, conditions: list[Expr]) -> list[list[int]]:
         boxes = [box_of(c) for c in conditions]
-        level = Level(boxes, range(len(boxes)), self.types)  # type: ignore[arg-type]
+        made = Level(boxes, range(len(boxes)), self.types)  # type: ignore[arg-type]
         found = Found()
-        level.run(self.batch, self.db.dictionary, found)
+        made.run(self.batch, self.db.dictionary, found)
         rows: list[list[int]] = [[] for _ in conditions]
         for row, member in zip(found.rows[: found.count].tolist(), found.members[: found.count].tolist()):
             rows[member].append(row)
@@ -95,7 +96,9 @@ def test_a_box_holds_the_values_for_which_the_condition_is_true(text: str) -> No
     assert scene.found([condition]) == [scene.true_rows(condition)]
 
 
-def test_bitmaps_of_many_conjunctions_are_what_each_condition_says() -> None:
+@pytest.mark.parametrize("many", [2048, 0])
+def test_bitmaps_of_many_conjunctions_are_what_each_condition_says(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level, "MANY", many)  # 0: every level has homes
     scene = Scene()
     rng = Random(3)
     texts = [" AND ".join(rng.sample(ATOMS, rng.randrange(1, 4))) for _ in range(300)]

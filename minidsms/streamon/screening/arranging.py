@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.screens.asc import Constructs, bitmap
+from minidsms.screens.asc import Constructs
 from minidsms.screens.sequence import Sequence
 
 Window = Int64Array
@@ -34,7 +34,7 @@ class _Filters:
 
     @classmethod
     def of(cls, constructs: Constructs) -> _Filters:
-        return cls(constructs.qub, constructs.bits, bitmap(range(constructs.filters), constructs.filters))
+        return cls(constructs.qub, constructs.bits, constructs.everybody)
 
     def covers(self, columns: Listed[int]) -> bool:
         """The columns are a cover set: every filter uses one of them (definition 2)."""
