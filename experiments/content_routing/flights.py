@@ -35,6 +35,7 @@ DECLARATION = (
 )
 FILTERS = ("LATE(dep_delay)", "GAINED(dep_delay, arr_delay)", "LONG(air_time)", "EVENING(hour)")
 BUCKETS = 24
+FREE = Dividing(measures_time=False)
 
 
 @cache
@@ -77,13 +78,15 @@ def by_attribute() -> tuple[float, list[Told]]:
     usual = min(_orders(), key=lambda order: cost_of_order(sample, order, ones))
     whole = cost_of_order(sample, usual, ones)
     costs = [cost_of_order(sample, usual, ones)] * 2
-    judge = Judge(halves, usual, ones, costs, Dividing(False), 1.0)
+    judge = Judge(halves, usual, ones, costs, FREE, 1.0)
     best: dict[str, float] = {}
     for column, reading in attributes.readings():
         classifier = sample.classifier(column, reading, BUCKETS)
         if classifier is not None:
             saved = judge.saved(sample.buckets(classifier).astype(np.int64), classifier.buckets, 1)
-            best[str(classifier)] = min(best.get(str(classifier), whole), whole - saved)
+            # Counted are evaluations only.
+            routed = whole - saved - FREE.of_tuple(1)
+            best[str(classifier)] = min(best.get(str(classifier), whole), routed)
     told = [Told(name, evaluations) for name, evaluations in best.items()]
     return whole, sorted(told, key=lambda each: each.evaluations)
 

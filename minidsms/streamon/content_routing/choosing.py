@@ -28,6 +28,8 @@ LEAST_IN_CELL = 8
 """Tuples of a bucket that tell of an order."""
 SCREENED = 1024
 """Tuples by which attributes are told from those that say nothing."""
+MOST_CANDIDATES = 24
+"""Orders that are compared, of those that most tuples ask for."""
 MOST_JUDGED = 4
 """Classifiers, of those that tell most."""
 LEAST_SAVED = 0.03
@@ -173,11 +175,14 @@ def _routes_of(
     from minidsms.kernels.content_routing import costs_by_cell, greedy_orders
 
     m, n = drops.shape
-    known = np.bincount(cells, minlength=count) >= LEAST_IN_CELL
+    tuples = np.bincount(cells, minlength=count)
+    known = tuples >= LEAST_IN_CELL
     wanted = np.empty((count, n), np.int64)
     usual_order = np.array(usual, np.int64)
     greedy_orders(drops, cells, known, costs, usual_order, np.ones(m, np.bool_), np.empty((count, n), np.int64), wanted)
-    candidates = np.ascontiguousarray(np.unique(np.vstack((usual_order, wanted[known])), axis=0))
+    distinct, places = np.unique(wanted[known], axis=0, return_inverse=True)
+    often = np.argsort(-np.bincount(places.reshape(-1), tuples[known], len(distinct)), kind="stable")[:MOST_CANDIDATES]
+    candidates = np.ascontiguousarray(np.unique(np.vstack((usual_order, distinct[often])), axis=0))
     by_cell = np.zeros((len(candidates), count))
     costs_by_cell(drops, cells, costs, candidates, by_cell)
     return few_orders(candidates, by_cell, usual_order, of_part * m)

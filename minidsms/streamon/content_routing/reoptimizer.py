@@ -9,19 +9,26 @@ Content-Based Routing, sections 4.1 and 4.3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
 from minidsms.compile_time import wall_ns
 from minidsms.elements import BoolArray
+from minidsms.streamon.bans import Bans
 from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes, could_save
+from minidsms.streamon.content_routing.classifiers import Classifier
 from minidsms.streamon.content_routing.costs import LEAST_ROWS, Dividing
 from minidsms.streamon.content_routing.routes import FilterPlan, Routes
 from minidsms.streamon.content_routing.sample import Sample
+from minidsms.streamon.content_routing.trial import LEAST, RouteTrial
 from minidsms.streamon.contracts import Order
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 from minidsms.streamon.pipelined_filters.reoptimizer import LEAST_GAIN, OrderReoptimizer
 
+Spent = tuple[float, int]
 FORGETTING = 0.95
 """Of the largest chunk, per chunk since."""
 ENOUGH = 500
@@ -34,14 +41,30 @@ SHARE = 0.02
 """Of the time spent in the filters, what looking for routes takes."""
 
 
+FIRST_BAN = 2_000_000
+"""Tuples for which classifiers are left alone whose routes cost more than the plan before."""
+
+
 class RoutedReoptimizer:
-    """ordering: chooses the usual order.  rows: of a chunk, as they usually come.  time_ns: spent in the filters."""
+    """ordering: chooses the usual order.  spent: gives what filters have cost, in ns where time is measured, and for
+    how many tuples.  rows: of a chunk, as they usually come.
+    """
 
     def __init__(
-        self, ordering: OrderReoptimizer, sample: Sample, costs: FilterCosts, buckets: int, measures_time: bool
+        self,
+        ordering: OrderReoptimizer,
+        sample: Sample,
+        costs: FilterCosts,
+        spent: Callable[[], Spent],
+        buckets: int,
+        measures_time: bool,
     ) -> None:
         self.rows = 1.0
-        self.time_ns = 0
+        self._spent = spent
+        self._seen = spent()
+        self._trial = RouteTrial()
+        self._has_failed = False
+        self._bans: Bans[tuple[Classifier, ...]] = Bans(FIRST_BAN)
         self._ordering = ordering
         self._sample = sample
         self._costs = costs
@@ -51,16 +74,18 @@ class RoutedReoptimizer:
         self._measures_time = measures_time
         self._looked_at = 0
         self._looking_ns = 0
-        self._choice: Choice | None = None
 
     def enters(self, rows: int) -> None:
         """So many tuples come next."""
         self.rows = max(float(rows), FORGETTING * self.rows)
 
-    def seen(self, time_ns: int) -> bool:
-        """A chunk has passed; whether it is time to look for routes.  time_ns: spent until now."""
-        self.time_ns = time_ns
-        return self._is_due()
+    def seen(self) -> bool:
+        """A chunk has passed; whether it is time to look for routes, or to give up those that were tried."""
+        before, self._seen = self._seen, self._spent()
+        tuples = self._seen[1] - before[1]
+        if self._measures_time and tuples >= LEAST * self.rows:
+            self._has_failed |= self._trial.has_failed((self._seen[0] - before[0]) / tuples)
+        return self._has_failed or self._is_due()
 
     def is_promising(self, drops: BoolArray) -> bool:
         """The filters of these tuples cost enough for classes to matter, and chunks are long. drops: (m, n)."""
@@ -73,13 +98,17 @@ class RoutedReoptimizer:
         sample = self._sample
         if len(sample) < ENOUGH or sample.taken - self._looked_at < ANEW * len(sample):
             return False
-        return not self._measures_time or (self.time_ns >= FIRST_NS and self._looking_ns <= SHARE * self.time_ns)
+        time_ns, _ = self._spent()
+        return not self._measures_time or (time_ns >= FIRST_NS and self._looking_ns <= SHARE * time_ns)
 
-    def _look(self, usual: Order) -> None:
+    def _look(self, usual: Order) -> Choice | None:
         start = wall_ns()
         self._looked_at = self._sample.taken
-        self._choice = best_routes(self._sample, usual, self._costs.values, self._dividing, self._buckets, self.rows)
+        found = best_routes(self._sample, usual, self._costs.values, self._dividing, self._buckets, self.rows)
+        _, tuples = self._spent()
+        is_banned = found is not None and self._bans.is_banned(_told_by(found.routes), tuples)
         self._looking_ns += wall_ns() - start
+        return None if is_banned else found
 
     def propose(self) -> Proposal[FilterPlan] | None:
         """Routes, if they save enough; else what the ordering algorithm asks for."""
@@ -89,9 +118,12 @@ class RoutedReoptimizer:
         if len(sample) < ENOUGH or not (costs == costs).all():
             return self._unless_routed(ordered)
         usual: Order = self._ordering.algorithm.order
-        if self._is_due():
-            self._look(usual)
-        choice = self._choice
+        if self._has_failed and isinstance(self._plan, Routes):
+            self._bans.ban(_told_by(self._plan), self._spent()[1])
+            return Proposal(usual, "content: routes cost more than they save", None)
+        if not self._is_due():
+            return self._unless_routed(ordered)
+        choice = self._look(usual)
         present = self._plan
         if isinstance(present, Routes):
             cost = cost_of_routes(sample, present, costs, self._dividing, self.rows)
@@ -118,6 +150,11 @@ class RoutedReoptimizer:
 
     def adopt(self, plan: FilterPlan) -> None:
         """Another plan runs."""
+        self._has_failed = False
+        if isinstance(plan, Routes) and not isinstance(self._plan, Routes):
+            self._trial.begin()
+        else:
+            self._trial.end()
         self._plan = plan
         self._ordering.adopt(plan)
 
@@ -125,4 +162,8 @@ class RoutedReoptimizer:
         """The streams have changed."""
         self._sample.forget()
         self._looked_at = self._sample.taken
-        self._choice = None
+
+
+def _told_by(routes: Routes) -> tuple[Classifier, ...]:
+    """The attributes that routes go by, whatever the bounds of ranges are."""
+    return tuple(replace(each, bounds=()) for each in routes.classifiers)

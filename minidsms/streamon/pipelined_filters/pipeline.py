@@ -130,7 +130,7 @@ class FilterPipeline:
         routing = self._routing
         if self._watch.counts_have_changed():
             self._answer(schedule)
-        if routing is not None and routing.seen(self.executor.time_ns):
+        if routing is not None and routing.seen():
             with self.adaptation.deciding():
                 self.adaptation.reconsider(instant)
 
@@ -181,7 +181,12 @@ class FilterPipeline:
         if self._attributes is not None and algorithm.wanted().evaluate is Evaluate.ALL:
             self._sample = Sample(len(filters), self._attributes, SAMPLED)
             self._routing = RoutedReoptimizer(
-                ordering, self._sample, self._costs, options.routing.buckets, options.measures_time
+                ordering,
+                self._sample,
+                self._costs,
+                self.executor.spent,
+                options.routing.buckets,
+                options.measures_time,
             )
             observe = self._observe
         self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs, observe)
