@@ -102,8 +102,8 @@ def calls(seeds: int) -> str:
     return PAGES.write("calls", "Content-based routing in routing calls", sections)
 
 
-ROUNDS = 4
-LONG = 1_500_000
+ROUNDS = 3
+LONG = 1_000_000
 
 
 def _ratios(found: dict[str, Compared], modes: Sequence[str]) -> str:
