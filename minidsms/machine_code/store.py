@@ -124,13 +124,14 @@ def _of_user() -> Path | None:
 
 
 def _usable(folder: Path) -> Path | None:
-    """The folder, made if need be, where this user may write and nobody else could have put code."""
+    """The folder, made if need be, where this user may write and nobody else but the administrator."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
     except OSError:
         return None
-    if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & stat.S_IWOTH):
+    others = stat.S_IWGRP | stat.S_IWOTH
+    if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & others):
         return None  # the administrator's is everybody's
     return folder if os.access(folder, os.W_OK) else None
 

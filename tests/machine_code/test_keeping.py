@@ -250,8 +250,9 @@ def test_what_was_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert store.read("topic.walk", "ab-machine") == ObjectCode((), b"")
 
 
-def test_a_folder_in_which_everybody_may_write_is_not_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o702, 0o720])
+def test_a_folder_in_which_others_may_write_is_not_used(tmp_path: Path, mode: int) -> None:
     assert store._usable(tmp_path) == tmp_path
-    tmp_path.chmod(0o777)
+    tmp_path.chmod(mode)
     assert store._usable(tmp_path) is None
     tmp_path.chmod(0o700)
