@@ -211,6 +211,7 @@ class Group:
         self.is_paused = False
         self.is_apart = False
         self.is_cut = False
+        self.released = 0
         self.batch_size: int | None = None
         self.queue_size: int | None = None
         self.queue_bytes: int | None = None
@@ -404,17 +405,20 @@ class Group:
         until, earliest = self.frontier(heartbeat), MAX_INSTANT
         self.is_cut = False
         if self.is_immediate:
-            if not any(source.waiting() for source in self.sources):
+            self.released = sum(source.waiting() for source in self.sources)
+            if not self.released:
                 self.progress = max(until, self.progress)  # time alone yields nothing here
                 return False
             until = max(until, self.progress)
         elif until <= self.progress:
             return False
         else:
+            self.released = 0
             for source in self.sources:
                 waiting = source.waiting()
                 if not waiting:
                     continue
+                self.released += waiting
                 first = source.ts_of_waiting(0)
                 if first < earliest:
                     earliest = first
@@ -542,6 +546,16 @@ class Engine:
         self.scheduler = scheduler
         self.batch_size = batch_size
         self.heartbeat = MIN_INSTANT
+        self._in_turn = RoundRobin(scheduler.quantum)
+
+    def _scheduler_for(self, released: Sequence[Group]) -> Scheduler:
+        """Where few elements come, nobody needs to choose: they pass through the plan in one turn."""
+        scheduler = self.scheduler
+        if not scheduler.least or sum(group.released for group in released) >= scheduler.least:
+            return scheduler
+        if self._in_turn.quantum != scheduler.quantum:
+            self._in_turn = RoundRobin(scheduler.quantum)
+        return self._in_turn
 
     def step(self, groups: Iterable[Group]) -> bool:
         """Process everything that is due in these groups; whether an operator ran."""
@@ -552,12 +566,13 @@ class Engine:
             if not released:
                 break
             has_run = True
+            scheduler = self._scheduler_for(released)
             if len(released) == 1 and not released[0].is_immediate:
-                self.scheduler.run(released[0].screens.turns)
-            elif isinstance(self.scheduler, RoundRobin):
-                self.scheduler.run(_Turns(released))
+                scheduler.run(released[0].screens.turns)
+            elif isinstance(scheduler, RoundRobin):
+                scheduler.run(_Turns(released))
             else:
-                self.scheduler.run([op for g in released for op in g.screens.turns])
+                scheduler.run([op for g in released for op in g.screens.turns])
             for group in released:
                 group.finish()
             pending = [group for group in released if group.is_cut]

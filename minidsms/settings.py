@@ -190,9 +190,7 @@ def interval_ticks(value: int | str, tick_ns: int) -> int:
 SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (
-        Setting(
-            "scheduler", "round_robin", _one_of("round_robin", "fifo", "greedy", "chain"), "which operator runs next"
-        ),
+        Setting("scheduler", "chain", _one_of("round_robin", "fifo", "greedy", "chain"), "which operator runs next"),
         Setting("chain_latency_bound", None, _optional_ticks, "ticks an element may wait before Chain lets it pass"),
         Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
         Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
@@ -249,7 +247,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("k_mon_chance", 0.01, _share, "p: share of rows watched for more than is needed, of monitors to come"),
         Setting("k_mon_growth", None, _optional_growth, "c: so many times k is watched; none: as the constraint likes"),
         Setting("k_mon_threshold", 50_000, _at_least(0), "a greater k counts as infinite, of monitors to come"),
-        Setting("join_plan", "mjoin", _join_plan, "how n-way joins of queries to come are planned"),
+        Setting("join_plan", "auto", _join_plan, "how n-way joins of queries to come are planned"),
         Setting(
             "routing",
             "auto",
@@ -263,7 +261,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("routing_buckets", 24, _buckets, "classes that an attribute tells apart, NULL among them"),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
-        Setting("caching", "off", _one_of("off", "prefix", "global"), "caches in joins, of queries to come"),
+        Setting(
+            "caching",
+            "auto",
+            _one_of("auto", "off", "prefix", "global"),
+            "caches in joins of queries to come; auto: where join_plan is",
+        ),
         Setting("cache_memory", 2**26, _optional_bytes, "bytes that the caches of a join may hold; none: no limit"),
         Setting("cache_interval", 10_000, _at_least(100), "elements of a join between two choices of its caches"),
         Setting("sharing", "on", _switch, "operators and stores shared between queries"),

@@ -30,16 +30,16 @@ class Plan:
     caches: tuple[CacheSpec, ...] | None = None
 
 
-MJOIN = Plan("MJoin", {"caching": "off"})
-PREFIX = Plan("prefix caches", {"caching": "prefix"})
-GLOBAL = Plan("global caches", {"caching": "global"})
+MJOIN = Plan("MJoin", {"join_plan": "mjoin", "caching": "off"})
+PREFIX = Plan("prefix caches", {"join_plan": "mjoin", "caching": "prefix"})
+GLOBAL = Plan("global caches", {"join_plan": "mjoin", "caching": "global"})
 XJOIN = Plan("XJoin", {"join_plan": "xjoin", "caching": "off"})
 AUTO = Plan("auto", {"join_plan": "auto"})
 
 
 def forced(*caches: CacheSpec, name: str = "cached") -> Plan:
     """An MJoin with these caches."""
-    return Plan(name, {"caching": "global"}, tuple(sorted(caches)))
+    return Plan(name, {"join_plan": "mjoin", "caching": "global"}, tuple(sorted(caches)))
 
 
 @dataclass

@@ -36,7 +36,16 @@ def join_plan_of(node: MultiJoin, streamon: StreaMon) -> Hashable:
 
 def plan_key(node: MultiJoin, streamon: StreaMon) -> Hashable:
     """What must be alike in the settings of two queries that share the operator of a join: its plan and its caching."""
-    return join_plan_of(node, streamon), streamon.settings["caching"] if len(node.windows) > 2 else "off"
+    asked = join_plan_of(node, streamon)
+    return asked, _caching_of(asked, streamon) if len(node.windows) > 2 else "off"
+
+
+def _caching_of(asked: Hashable, streamon: StreaMon) -> str:
+    """The consistency of the caches that a join may have, or 'off': as asked for, else as goes with its plan."""
+    caching = str(streamon.settings["caching"])
+    if caching == "auto":
+        return "global" if asked == "auto" else "off"
+    return caching if asked in ("auto", "mjoin") else "off"
 
 
 def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | None, streamon: StreaMon) -> Operator:
@@ -49,7 +58,6 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
 
     ranges = None if node.specs is None else [spec.range_ for spec in node.specs if spec is not None]
     asked = join_plan_of(node, streamon)
-    has_caches = len(queues) > 2 and (asked == "auto" or (asked == "mjoin" and streamon.settings["caching"] != "off"))
     spec = JoinSpec(node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
     join = Join(queues, spec, input_names(node.names))
     if isinstance(asked, tuple):
@@ -57,11 +65,11 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
     elif asked == "xjoin":
         join.take_tree(_first_tree(join))
     if len(queues) > 2:
-        _adapt(join, asked, has_caches, streamon)
+        _adapt(join, asked, streamon)
     return join
 
 
-def _adapt(join: Join, asked: Hashable, has_caches: bool, streamon: StreaMon) -> None:
+def _adapt(join: Join, asked: Hashable, streamon: StreaMon) -> None:
     """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile."""
     from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
     from minidsms.streamon.join_watch import JoinWatch
@@ -71,10 +79,10 @@ def _adapt(join: Join, asked: Hashable, has_caches: bool, streamon: StreaMon) ->
     watch = JoinWatch(join, join.graph.n, streamon)
     join.watch_by(watch)
     caching = None
-    if has_caches:
+    consistency = _caching_of(asked, streamon)
+    if consistency != "off":
         from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 
-        consistency = "global" if asked == "auto" else None
         caching = AdaptiveCaches(join, names, operator, streamon, watch, consistency)
     if has_trees:
         from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees

@@ -204,9 +204,9 @@ def _left_out(join: ReducedJoin, settings: Settings) -> list[str]:
     notes = [f"No orders that adapt: the join of {names} visits children first, of which there is one at most"]
     if join.mode == "swj":
         notes = [f"No orders that adapt: the join of {names} keeps rows of its own, in one order"]
-    if settings["join_plan"] != "mjoin":
+    if settings["join_plan"] not in ("mjoin", "auto"):
         notes.append(f"No join_plan: the join of {names} keeps its rows, and no results of some of its inputs")
-    if settings["caching"] != "off":
+    if settings["caching"] not in ("off", "auto"):
         notes.append(f"No caches: the join of {names} keeps too few rows to spare any")
     return notes
 

@@ -21,6 +21,10 @@ as an operator is unknown, then twice as many each time.
 """
 
 
+LITTLE = 4_096
+"""Elements that are few: choosing among operators would take longer than what it saves in memory is worth."""
+
+
 class ByPriority:
     """quantum: elements per turn. A subclass says what the priorities are; unless it does all are equal (FIFO)."""
 
@@ -38,6 +42,11 @@ class ByPriority:
         self._priorities: list[float] = []
         self._runs = 0
         self._turns = 1
+
+    @property
+    def least(self) -> int:
+        """Elements of a slice from which it is asked."""
+        return min(LITTLE, self.quantum)
 
     def priorities(self, wiring: Wiring, costs: Sequence[Cost]) -> list[float]:
         """The priority of each operator; higher runs first."""

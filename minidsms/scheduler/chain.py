@@ -31,6 +31,11 @@ class Chain(ByPriority):
         self.latency_bound = latency_bound
         self.now = now
 
+    @property
+    def least(self) -> int:
+        """With a bound on the wait every element counts."""
+        return super().least if self.latency_bound is None else 0
+
     def priorities(self, wiring: Wiring, costs: Sequence[Cost]) -> list[float]:
         """The slope of each operator's chain, in elements per nanosecond."""
         return chain_slopes(wiring, costs)

@@ -11,6 +11,7 @@ class RoundRobin:
     """quantum: elements per turn."""
 
     name = "round_robin"
+    least = 0
 
     def __init__(self, quantum: int) -> None:
         self.quantum = quantum

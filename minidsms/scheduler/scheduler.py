@@ -71,10 +71,16 @@ class Schedulable(Protocol):
 
 
 class Scheduler(Protocol):
-    """Drives operators, given in an order in which producers stand before their consumers."""
+    """Drives operators, given in an order in which producers stand before their consumers.
+
+    least: elements of a slice from which there is something to choose; fewer pass through the plan in one turn.
+    """
 
     name: str
     quantum: int
+
+    @property
+    def least(self) -> int: ...
 
     def run(self, operators: Sequence[Schedulable]) -> None:
         """Run the operators until none has work."""

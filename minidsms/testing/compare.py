@@ -113,6 +113,9 @@ def run_together(
 
     declarations, feed = cases[0].declarations, cases[0].feed
     before = in_turn(before, None if switch_seed is None else switching(switch_seed))
+    if "scheduler" in options:
+        # Slices are tiny here: only of less than a quantum there is nothing to choose.
+        options.setdefault("quantum", 2)
     with connect(**options) as db, ExitStack() as forcing:
         if forced_every is not None:
             forcing.enter_context(forced_switching(db, forced_every))

@@ -44,8 +44,8 @@ WHOLE: dict[str, dict[str, Any]] = {
     "off, medium slices": {"state_reduction": "off", "batch_size": 300},
     "off, xjoin": {"state_reduction": "off", "join_plan": "xjoin"},
     "off, auto": {"state_reduction": "off", "join_plan": "auto", "batch_size": 1000},
-    "off, prefix caches": {"state_reduction": "off", "caching": "prefix"},
-    "off, global caches": {"state_reduction": "off", "caching": "global", "batch_size": 500},
+    "off, prefix caches": {"state_reduction": "off", "join_plan": "mjoin", "caching": "prefix"},
+    "off, global caches": {"state_reduction": "off", "join_plan": "mjoin", "caching": "global", "batch_size": 500},
 }
 """Other ways to run joins that keep whole windows: what all reductions share with the first run is tried by these."""
 RUNS = 2

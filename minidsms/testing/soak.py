@@ -35,7 +35,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "sharing": ("on", "off"),
     "switch_seed": (None, 1, 2, 3),
     "join_plan": ("mjoin", "mjoin", "auto", "xjoin"),
-    "caching": ("off", "prefix", "global"),
+    "caching": ("auto", "off", "prefix", "global"),
     "cache_memory": (2**26, 4096, 1),
     "cache_interval": (10_000, 100),
     "state_reduction": ("off", "swj", "k-mon", "k-mon"),

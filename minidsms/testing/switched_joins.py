@@ -32,11 +32,11 @@ KINDS: dict[str, tuple[dict[str, Any], ...]] = {
     "orders": ({"join_plan": "mjoin"},),
     "trees": ({"join_plan": "auto"}, {"join_plan": "xjoin"}),
     "caches": tuple(
-        {"caching": caching, "cache_memory": memory}
+        {"join_plan": "mjoin", "caching": caching, "cache_memory": memory}
         for caching in ("prefix", "global")
         for memory in ("none", 4 * PAGE_BYTES, PAGE_BYTES, 1)
     ),
-    "caches of one bucket": ({"caching": "prefix"}, {"caching": "global"}),
+    "caches of one bucket": ({"join_plan": "mjoin", "caching": "prefix"}, {"join_plan": "mjoin", "caching": "global"}),
 }
 """What is switched, and the settings under which it is."""
 

@@ -121,7 +121,7 @@ def test_results_are_kept_of_joins_with_relations_and_what_follows_from_equaliti
 
 
 def test_queries_with_other_caching_run_apart_and_answer_alike() -> None:
-    with connected() as db:
+    with connected(join_plan="mjoin") as db:
         queries = []
         for caching in ("off", "prefix", "global"):
             db.execute(f"SET caching = {caching}")

@@ -26,7 +26,7 @@ BUDGET = Budget(urgent=0.04, promised=0.1, credit_ns=500_000)
 """Sampling and choosing may take a tenth of what caches would save at best, and a credit whenever the inputs begin to
 bring other shares of the elements.
 """
-BEGIN_NS = 200_000
+BEGIN_NS = 500_000
 """What finding the candidates and judging their best cases takes, about, by the square of half the inputs."""
 
 
@@ -43,18 +43,16 @@ class AdaptiveCaches:
         operator: str,
         streamon: StreaMon,
         watch: JoinWatch,
-        consistency: str | None = None,
+        consistency: str,
     ) -> None:
-        """consistency: of the candidates, where the setting `caching` does not say it."""
+        """consistency: of the candidates, 'prefix' or 'global'."""
         self.due_at = 0
         settings = streamon.settings
         self._join = join
         self._streamon = streamon
         self._measures_time = settings["cost_model"] == "measured"
         self._budget: int | None = settings["cache_memory"]
-        self._options = SelectionOptions(
-            consistency or str(settings["caching"]), interval=int(settings["cache_interval"])
-        )
+        self._options = SelectionOptions(consistency, interval=int(settings["cache_interval"]))
         self._selection: CacheSelection | None = None
         self.executor = CacheExecutor(join, names, watch)
         self._sampler = PipelineSampler(join, watch, self._measures_time)

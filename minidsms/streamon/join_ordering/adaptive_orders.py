@@ -25,8 +25,10 @@ from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.indexed_windows import WindowIndex
 
-BUDGET = Budget(urgent=0.04)
+BUDGET = Budget(urgent=0.04, promised=0.03)
 """Of the time of the pipelines with a choice, 4 % more where their filters are not known yet or not any more."""
+BEGIN_NS = 1_000_000
+"""What the first profiles take, about: no more than is promised of the time spent joining."""
 LEAST_SAVED = 0.01
 """A share of what an element of the join takes that other orders must save."""
 
@@ -84,11 +86,14 @@ class AdaptiveOrders:
         if self._can_adapt and self.adaptation.is_free and self._join.uses_orders:
             if self._schedules:
                 self._adapt(part, instant)
-            elif self.adaptation.is_worth_it():
+            elif self._is_worth_it():
                 self._begin()
                 self.due_at = elements
         elif self._options.measures_time:
             self.due_at = elements + self.adaptation.rest.longer()
+
+    def _is_worth_it(self) -> bool:
+        return self.adaptation.is_worth_it() and self.adaptation.is_promising(self.executor.spent()[0], BEGIN_NS)
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
         """See `Adapting.notice`."""

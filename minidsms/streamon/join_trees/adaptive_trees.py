@@ -24,9 +24,9 @@ from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.stream_monitor import StreaMon
 
-BUDGET = Budget(urgent=0.04, promised=0.1)
-"""Where rates have changed looking may take 4 % more; the first look no more than a tenth of what the best tree could
-have saved so far.
+BUDGET = Budget(urgent=0.04, promised=0.04)
+"""Where rates have changed looking may take 4 % more; the first look no more than this share of what the best tree
+could have saved so far.
 """
 FIRST_NS = (0, 0, 0, 700_000, 900_000, 2_500_000, 10_000_000)
 """What the first look takes, about, by the number of inputs."""

@@ -18,7 +18,9 @@ class Running:
     """A join whose rows of T meet ten rows of S, of which one joins a row of R; every b comes ten times."""
 
     def __init__(self, **options: Any) -> None:
-        self.db = minidsms.connect(cost_model="fixed", filter_ordering="static", **options)
+        self.db = minidsms.connect(
+            **{"cost_model": "fixed", "filter_ordering": "static", "join_plan": "mjoin", **options}
+        )
         self.db.execute("CREATE STREAM R (a INTEGER); CREATE STREAM S (a INTEGER, b INTEGER)")
         self.db.execute("CREATE STREAM T (b INTEGER)")
         self.query: Query = self.db.query(QUERY)

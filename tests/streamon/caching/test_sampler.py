@@ -23,7 +23,7 @@ QUERIES = {
 
 def joined(query: str, rows: dict[str, list[tuple[int, ...]]]) -> tuple[Any, list[Batch | None]]:
     """A join that has taken all rows, at one instant, and the part that they were."""
-    db = minidsms.connect(caching="prefix")
+    db = minidsms.connect(join_plan="mjoin", caching="prefix")
     db.execute("CREATE STREAM R (a INTEGER); CREATE STREAM S (a INTEGER, b INTEGER); CREATE STREAM T (b INTEGER)")
     q = db.query(query)
     join: Any = next(op for op in q.network.operators if op.name == "MJoin")
@@ -74,7 +74,7 @@ def test_the_probe_stream_of_a_cache_is_followed_key_by_key(query: str) -> None:
 
 
 def test_rows_that_came_later_or_have_left_are_not_met() -> None:
-    db = minidsms.connect(caching="prefix")
+    db = minidsms.connect(join_plan="mjoin", caching="prefix")
     db.execute("CREATE STREAM R (a INTEGER); CREATE STREAM S (a INTEGER, b INTEGER); CREATE STREAM T (b INTEGER)")
     q = db.query("SELECT ISTREAM(R.a) FROM R [RANGE 5], S [RANGE 5], T [RANGE 5] WHERE R.a = S.a AND S.b = T.b")
     join: Any = next(op for op in q.network.operators if op.name == "MJoin")

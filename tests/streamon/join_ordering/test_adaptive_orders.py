@@ -20,7 +20,7 @@ CHAIN = "SELECT T.b FROM R [RANGE 900], S [RANGE 900], T [RANGE 900] WHERE R.a =
 
 
 def connected(**options: Any) -> minidsms.Connection:
-    db = minidsms.connect(cost_model="fixed", **options)
+    db = minidsms.connect(**{"cost_model": "fixed", "join_plan": "mjoin", **options})
     for name in "RST":
         db.execute(f"CREATE STREAM {name} (a INTEGER, b INTEGER)")
     return db
@@ -62,7 +62,9 @@ def test_a_profile_that_took_long_is_waited_out_even_where_a_window_of_profiles_
 ) -> None:
     looks = count(0, 1_000_000)
     # Each profile seems to take a millisecond, and joining five.
-    monkeypatch.setattr(adaptive_orders, "BUDGET", replace(adaptive_orders.BUDGET, clock=lambda: next(looks)))
+    monkeypatch.setattr(
+        adaptive_orders, "BUDGET", replace(adaptive_orders.BUDGET, promised=1.0, clock=lambda: next(looks))
+    )
     monkeypatch.setattr(OrderExecutor, "spent", lambda self: (5e6, self._meter.elements))
     with minidsms.connect() as db:
         for name in "RST":

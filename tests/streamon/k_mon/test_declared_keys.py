@@ -173,7 +173,7 @@ def test_explain_says_what_a_reduced_join_does_without(db: Connection) -> None:
     assert "No orders that adapt: the join of S, T, V visits children first" in plan
     assert "No caches" not in plan
     assert "No join_plan" not in plan
-    db.execute("SET caching = prefix; SET join_plan = auto")
+    db.execute("SET caching = prefix; SET join_plan = xjoin")
     plan = db.query(query).explain()
     assert "No caches: the join of S, T, V" in plan
     assert "No join_plan: the join of S, T, V" in plan

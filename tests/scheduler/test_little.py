@@ -1,0 +1,52 @@
+"""Slices of few elements pass through the plan in one turn; larger ones are scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from minidsms import connect
+from minidsms.scheduler import Chain
+from minidsms.scheduler.by_priority import LITTLE
+from minidsms.scheduler.scheduler import Schedulable
+
+
+@pytest.fixture
+def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many operators Chain was given, each time."""
+    given: list[int] = []
+    run = Chain.run
+
+    def noting(self: Chain, operators: Sequence[Schedulable]) -> None:
+        given.append(len(operators))
+        run(self, operators)
+
+    monkeypatch.setattr(Chain, "run", noting)
+    return given
+
+
+def answers(elements: int, **options: Any) -> list[tuple[Any, ...]]:
+    """To one push of so many elements."""
+    with connect(**options) as db:
+        db.execute("CREATE STREAM S (a INTEGER)")
+        q = db.query("SELECT a, COUNT(*) FROM S [RANGE 5] WHERE a > 1 GROUP BY a")
+        db.push("S", {"a": [i % 7 for i in range(elements)]}, ts=list(range(elements)))
+        db.advance(elements + 10)
+        return sorted((c.ts, c.sign, *c.row) for c in q.fetch())
+
+
+def test_few_elements_are_not_scheduled_and_many_are(scheduled: list[int]) -> None:
+    few = answers(100)
+    assert not scheduled
+    assert few == answers(100, scheduler="round_robin")
+    answers(LITTLE + 10)
+    assert scheduled
+
+
+def test_a_small_quantum_or_a_bound_on_the_wait_has_few_elements_scheduled(scheduled: list[int]) -> None:
+    expected = answers(100)
+    assert answers(100, quantum=10) == expected and scheduled
+    scheduled.clear()
+    assert answers(100, chain_latency_bound=3) == expected and scheduled
