@@ -17,6 +17,7 @@ from experiments.caching.runs import Plan, Run
 from experiments.caching.streams import Feed, bursty_lossy, four_way, many_keys, three_way
 from minidsms.elements import Batch
 from minidsms.joins.figures import CacheFigures
+from minidsms.joins.join import Join
 from minidsms.joins.plan import CacheSpec, JoinPlan, key_parts, members_of, position
 from minidsms.streamon.caching.sampler import PipelineSampler
 from minidsms.streamon.caching.step_costs import StepCosts
@@ -97,15 +98,15 @@ def under(feed: Feed, specs: Sequence[CacheSpec], size: int) -> tuple[Any, ...]:
     """The feed without caches and with each of these, by turns."""
     running: list[Running] = []
     for spec in (None, *specs):
-        run = Run(feed, Plan("", {"caching": "global", "filter_ordering": "static"}))
-        join: Any = next(op for op in run.query.network.operators if hasattr(op, "caching"))
+        run = Run(feed, Plan("", {"join_plan": "mjoin", "caching": "global", "filter_ordering": "static"}))
+        join: Any = next(op for op in run.query.network.operators if isinstance(op, Join))
         run.query.pin_plan()
         if spec is None:
             plain = Plain(run, join, spec)
             plain.sampler = _sampled(join)
             running.append(plain)
         elif join.is_legal(JoinPlan(join.orders, (spec,))):
-            join.caching.adaptation.pin(JoinPlan(join.orders, (spec,)))
+            next(a for a in join.adaptations() if a.technique == "caching").pin(JoinPlan(join.orders, (spec,)))
             running.append(Running(run, join, spec))
     blocks = list(feed.blocks(size))
     for place, block in enumerate(blocks):

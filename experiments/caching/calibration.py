@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from experiments.caching.runs import AUTO, Run
 from experiments.caching.streams import Feed, fast_input, four_way, three_way
+from minidsms.joins.join import Join
 from minidsms.joins.plan import Tree
 from minidsms.streamon.join_trees.costs import TreeCosts, UnitCosts
 
@@ -80,7 +81,7 @@ def _under(name: str, feed: Feed, trees: Sequence[Tree], size: int) -> Iterator[
     blocks = list(feed.blocks(size))
     for tree in trees:
         run = Run(feed, AUTO)
-        join = next(op for op in run.query.network.operators if hasattr(op, "planting"))
+        join = next(op for op in run.query.network.operators if isinstance(op, Join))
         run.query.pin_plan()
         join.planting.adaptation.pin(tree)
         for block in blocks[: len(blocks) // 3]:

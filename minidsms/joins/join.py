@@ -73,6 +73,11 @@ class Join(Operator):
         self._plan = JoinPlan(self._pipelines.orders)
         self._watch: Watch | None = None
 
+    @property
+    def watch(self) -> Watch | None:
+        """What looks at its plan; None where nothing may change."""
+        return self._watch
+
     def watch_by(self, watch: Watch) -> None:
         """Be looked at, and have the plan changed, between two parts."""
         self._watch = watch

@@ -41,7 +41,7 @@ class Running:
 
     @property
     def plan(self) -> str:
-        executor = self.join.caching.executor
+        (executor,) = (a.executor for a in self.join.adaptations() if a.technique == "caching")
         return str(executor.plan_text(executor.plan))
 
     @property
@@ -69,7 +69,7 @@ def test_without_the_setting_there_are_no_caches() -> None:
     running = Running()
     running.run()
     assert running.query.decisions() == []
-    assert running.join.caching is None
+    assert not any(a.technique == "caching" for a in running.join.adaptations())
 
 
 def test_the_memory_of_caches_may_change_while_they_are_used(running: Running) -> None:
