@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, Batch, Int8Array, Int64Array
-from minidsms.kernels.join import DONE, GROW, INSPECTED, MISSING, NEXT, STATE_WORDS, STATUS, pair_buffers, semi_join
+from minidsms.elements import MAX_INSTANT, Batch
+from minidsms.kernels.keyed_slots import STATE_WORDS
+from minidsms.kernels.semi_join import DONE, GROW, INSPECTED, MISSING, NEXT, STATUS, Counted, Found, semi_join
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.key_counts import KeyCounts
@@ -57,7 +58,7 @@ class SemiJoin(Operator):
             self._left = KeyedRing(left.schema, self.left_keys, columns, self._state[0], null_safe)
         else:
             self._left = KeyedBag(left.schema, self.left_keys, columns, self._state[0], null_safe, keeps_keyless=anti)
-        self._buffers: tuple[Int64Array, Int64Array, Int8Array] | None = None
+        self._buffers: Found | None = None
         self._right = KeyCounts(right.schema, self.right_keys, self._state[1], null_safe)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
@@ -65,19 +66,18 @@ class SemiJoin(Operator):
         if batches[0] is not None or batches[1] is not None:
             left, right = self._left.begin(batches[0]), self._right.begin(batches[1])
             if self._buffers is None:
-                self._buffers = pair_buffers(_ROWS)
-            slots, out_ts, out_sign = self._buffers
+                room = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int8)
+                self._buffers = Found(*room)
+            output = self._buffers
             keys = self._right
             status = -1
             while status != DONE:
-                found = semi_join(
-                    left, *right, keys.heads, keys.nodes, keys.words, keys.touched, self._state,
-                    keys.layout.key_width, self.anti, slots[0], out_ts, out_sign,
-                )  # fmt: skip
+                counted = Counted(*right, keys.heads, keys.nodes, keys.words, keys.touched)
+                found = semi_join(left, counted, self._state, keys.layout.key_width, self.anti, output)
                 status = int(self._state[2, STATUS])
                 if found:
-                    columns = self._left.gather(range(len(self.schema)), slots[0, :found])
-                    yield Batch(out_ts[:found].copy(), out_sign[:found].copy(), columns)
+                    columns = self._left.gather(range(len(self.schema)), output.slots[:found])
+                    yield Batch(output.ts[:found].copy(), output.sign[:found].copy(), columns)
                 assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
                 if status == GROW:
                     keys.grow()

@@ -12,7 +12,8 @@ import numpy as np
 
 from minidsms.elements import Batch, Int8Array, Int64Array, Schema, Type
 from minidsms.kernels.hashing import hash_rows, key_tags, normal, normal_signs
-from minidsms.kernels.join import BEFORE, COUNT, FREE, KEY_NODE_WORDS, LIVE, POSITION, SHIFT, TOUCHED, relink_keys
+from minidsms.kernels.keyed_slots import POSITION, SHIFT
+from minidsms.kernels.semi_join import BEFORE, COUNT, FREE, KEY_NODE_WORDS, LIVE, TOUCHED, relink_keys
 from minidsms.synopses.row_layout import RowLayout
 
 _LEAST_CAPACITY = 64

@@ -16,7 +16,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema, Type
 from minidsms.kernels.hashing import hash_rows, key_tags, normal, normal_signs
-from minidsms.kernels.join import FIFO, FREED, KEYLESS, MASK, SHIFT, UNLINKED, relink
+from minidsms.kernels.keyed_slots import FIFO, FREED, KEYLESS, MASK, SHIFT, UNLINKED, Side, relink
 from minidsms.synopses.row_layout import RowLayout
 
 _LEAST_CAPACITY = 64
@@ -88,7 +88,7 @@ class KeyedBag:
 
     # -------------------------------------------------------------------------------------------- the join's work
 
-    def begin(self, batch: Batch | None) -> tuple[Any, ...]:
+    def begin(self, batch: Batch | None) -> Side:
         """Write the batch's insertions into free slots; gives the kernel's view of this side."""
         self.state[2:5] = 0
         if batch is None:
@@ -126,8 +126,8 @@ class KeyedBag:
 
     # -------------------------------------------------------------------------------------------------- storage
 
-    def _view(self, ts: Any, sign: Any, tags: Any, rows: Any, row_tags: Any, fresh: Any) -> tuple[Any, ...]:
-        return (ts, sign, tags, self.heads, self.nodes, self._words, rows, row_tags, fresh, self._freed)
+    def _view(self, ts: Any, sign: Any, tags: Any, rows: Any, row_tags: Any, fresh: Any) -> Side:
+        return Side(ts, sign, tags, self.heads, self.nodes, self._words, rows, row_tags, fresh, self._freed)
 
     def _live(self) -> Int64Array:
         return np.flatnonzero(self.nodes[:, 2] != UNLINKED)

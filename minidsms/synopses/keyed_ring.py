@@ -17,7 +17,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema, Type, columns_of_words, row_words
 from minidsms.kernels.hashing import key_tags, normal, normal_signs
-from minidsms.kernels.join import FIFO, HI, KEYLESS, LO, MASK, SHIFT, UNLINKED, relink
+from minidsms.kernels.keyed_slots import FIFO, HI, KEYLESS, LO, MASK, SHIFT, UNLINKED, Side, relink
 from minidsms.synopses.row_layout import RowLayout
 from minidsms.synopses.stream_store import Reader, StreamStore
 
@@ -112,11 +112,11 @@ class KeyedRing:
 
     # -------------------------------------------------------------------------------------------- the join's work
 
-    def begin(self, batch: Batch | None) -> tuple[Any, ...]:
+    def begin(self, batch: Batch | None) -> Side:
         """Write the batch's insertions into slots to come; gives the kernel's view of this side."""
         self.state[2:5] = 0
         if batch is None:
-            return (_NO_SLOTS, _NO_SIGNS, _NO_SLOTS, self.heads, self.nodes, self._words, *_NO_BAG)
+            return Side(_NO_SLOTS, _NO_SIGNS, _NO_SLOTS, self.heads, self.nodes, self._words, *_NO_BAG)
         n = len(batch)
         signs = normal_signs(batch.sign, n)
         arrived = batch
@@ -142,7 +142,7 @@ class KeyedRing:
                     self._append(self._words, key_words, m)
             elif self._kept:
                 self._append(self._words, self.layout.words(arrived.column, m, key_words), m)
-        return (normal(batch.ts), signs, tags, self.heads, self.nodes, self._words, *_NO_BAG)
+        return Side(normal(batch.ts), signs, tags, self.heads, self.nodes, self._words, *_NO_BAG)
 
     def finish(self, until: int) -> None:
         """The batch's output has been gathered and everything up to `until` has been shown: let go of what has left."""

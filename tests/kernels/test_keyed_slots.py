@@ -6,7 +6,7 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.kernels.hashing import hash_rows, key_tags, normal, normal_signs
-from minidsms.kernels.join import STATE_WORDS
+from minidsms.kernels.keyed_slots import STATE_WORDS
 from minidsms.synopses.keyed_bag import KeyedBag
 from minidsms.synopses.keyed_ring import KeyedRing
 
