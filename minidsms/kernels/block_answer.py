@@ -330,9 +330,9 @@ def put_out(
             ):
                 break
             if work[BUCKET] >= 0:
-                found = _from_entry(work[BUCKET], c, turn, blocks, run, store, output, found)  # fmt: skip
+                found = _from_entry(work[BUCKET], c, turn, blocks, run, store, output, found)
             else:
-                found = _by_steps(i, level, turn, blocks, plan, windows, run, output, found)  # fmt: skip
+                found = _by_steps(i, level, turn, blocks, plan, windows, run, output, found)
             goes_on = state[STATUS] != FULL
             work[IS_ACTIVE] = int64(not goes_on)
         if state[STATUS] != FULL:

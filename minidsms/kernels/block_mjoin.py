@@ -66,15 +66,15 @@ def block_mjoin(
     capacity = len(firsts)
     state[STATUS] = DONE
     while state[STATUS] == DONE:
-        if work[IS_OPEN] == 0 and not open_block(windows, run, blocks, capacity):  # fmt: skip
+        if work[IS_OPEN] == 0 and not open_block(windows, run, blocks, capacity):
             break
         while work[OP] < len(program) and state[STATUS] == DONE:
-            if operate(work[OP], plan, capacity, blocks, windows, state, store):  # fmt: skip
+            if operate(work[OP], plan, capacity, blocks, windows, state, store):
                 work[OP] += OP_WORDS
             else:
                 state[STATUS] = CROWDED
         if state[STATUS] == DONE:
-            found = put_out(capacity, blocks, plan, windows, run, store, output, found)  # fmt: skip
+            found = put_out(capacity, blocks, plan, windows, run, store, output, found)
             if state[STATUS] == DONE:
                 work[IS_OPEN] = 0
                 _adapt_room(bounds, inputs, state, work)

@@ -198,7 +198,7 @@ def _update(
     c = placed[p + uint64(COLLECT)]
     if c >= 0 and is_computed:
         caches[c, CREATED] += 1
-        if caches[c, PENDING] >= 0 and not append(store, c, chosen, caches[c, PENDING]):  # fmt: skip
+        if caches[c, PENDING] >= 0 and not append(store, c, chosen, caches[c, PENDING]):
             caches[c, PENDING] = -1
     for u in range(placed[p + uint64(UPDATE)], placed[p + uint64(UPDATES_END)]):
         c = updates[u, 0]
@@ -256,7 +256,7 @@ def cached_mjoin(
                 enters = False
                 rest = int64(-1)
                 if c >= 0:
-                    tag = _look_up(i, p, c, phase, windows, plan, chosen, store)  # fmt: skip
+                    tag = _look_up(i, p, c, phase, windows, plan, chosen, store)
                     if tag >= 0:
                         s, rest = pool[uint64(tag + 1)], min(pool[uint64(tag)], caches[c, INLINE])
                 if rest < 0:
@@ -343,7 +343,7 @@ def cached_mjoin(
             # What stands behind the segment's last step: CacheUpdates.
             p = uint64((i * last + following - 1) * PLACED_WORDS)
             if placed[p + uint64(IS_SIMPLE)] == 0 and phase != CANCEL:
-                _update(p, rest < 0, phase, windows, plan, chosen, store)  # fmt: skip
+                _update(p, rest < 0, phase, windows, plan, chosen, store)
             if following < last:
                 level = uint64(depth * LEVEL_WORDS)
                 levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
@@ -360,7 +360,7 @@ def cached_mjoin(
             levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
             levels[level + uint64(REST)] = rest
             break
-        own = next_element(windows, run, of_streams, output, found)  # fmt: skip
+        own = next_element(windows, run, of_streams, output, found)
         if own < 0:
             break
         chosen[state[INPUT]] = own

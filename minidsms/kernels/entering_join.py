@@ -501,7 +501,7 @@ def join_entering(
         for j in range(n):
             inputs[j, SURVIVORS] = _survivors(j, inputs[j, SURVIVOR], windows, alive[j], firsts[j], placed, state)
             inputs[j, SURVIVOR] = 0
-        found = _generate(windows, scratch, placed, checks, run, output, found)  # fmt: skip
+        found = _generate(windows, scratch, placed, checks, run, output, found)
         if state[STATUS] == FULL:
             end = state[INSTANT]
         for j in range(n):

@@ -400,13 +400,13 @@ def operate(
     if kind in (EXPAND, COMPUTE):
         is_done = _expand(p, i if kind == EXPAND else n, kind == COMPUTE, capacity, blocks, plan, windows, state)
     elif kind == UPDATE:
-        _update(c, q, i, capacity, blocks, parts, windows, store)  # fmt: skip
+        _update(c, q, i, capacity, blocks, parts, windows, store)
     elif kind == LOOKUP:
-        _look_up(c, q, i, capacity, work[BLOCK], blocks, parts, windows, store)  # fmt: skip
+        _look_up(c, q, i, capacity, work[BLOCK], blocks, parts, windows, store)
     elif kind == COMPLETE:
         _complete(c, capacity, n, blocks, store)
     elif kind == SPREAD:
-        is_done = _spread(i, d, program[op + AFTER], c, capacity, blocks, plan, windows, state, store)  # fmt: skip
+        is_done = _spread(i, d, program[op + AFTER], c, capacity, blocks, plan, windows, state, store)
     else:
         _probe(p, i, capacity, blocks, placed, windows, state)
     return is_done

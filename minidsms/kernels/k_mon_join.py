@@ -17,10 +17,13 @@ Babu 2005, sections 6.3 and 6.3.2; docs/design, point 3.
 
 from __future__ import annotations
 
+from typing import Any
+
+from minidsms.kernels.join_layout import Output
 from minidsms.kernels.k_mon_instants import put_first, sift_up, take_least
-from minidsms.kernels.k_mon_keys import key_of
+from minidsms.kernels.k_mon_keys import KMonPlan, KMonRun, ResultArrays, RowArrays, key_of
 from minidsms.kernels.mixing import bucket, mixed
-from minidsms.machine_code import helper, int64, kernel
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
 
 BASE, STRIDE, LO, HI, STOP, CLOCK, LENGTH, NUMBER, HEAP, TOTAL, BOUND, RUN, RUNS_END = range(13)
 """Of a stream: its rows; where its insertions of the instant stop; what its window goes by, and how much of it; the
@@ -77,8 +80,9 @@ def _bucket(cells, at, parts, sides, s, target):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
+def _equal(rows: RowArrays, a: int, s: int, b: int, t: int) -> Any:
     """Whether the columns of side s of the row at a are those of side t of the row at b."""
+    cells, parts, sides = rows.cells, rows.parts, rows.sides
     equal = True
     first, other = sides[s, PART], sides[t, PART]
     for p in range(sides[s, PARTS_END] - first):
@@ -87,12 +91,13 @@ def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _first_equal(cells, heads, figures, parts, sides, at, s, t):  # type: ignore[no-untyped-def]
+def _first_equal(rows: RowArrays, at: int, s: int, t: int) -> Any:
     """The newest slot in its window whose side t has the columns of side s of the row at `at`; -1: none."""
+    cells, heads, figures, parts, sides = rows.cells, rows.heads, rows.figures, rows.parts, rows.sides
     stream = sides[t, STREAM]
     base, stride, low = figures[stream, BASE], figures[stream, STRIDE], figures[stream, LO]
     slot = int64(heads[_bucket(cells, at, parts, sides, s, t)])
-    while slot >= low and not _equal(cells, at, s, base + slot * stride, t, parts, sides):
+    while slot >= low and not _equal(rows, at, s, base + slot * stride, t):
         slot = cells[base + slot * stride + sides[t, NEXT]]
     return slot if slot >= low else int64(-1)
 
@@ -128,8 +133,16 @@ def _link(cells, heads, figures, of_stream, parts, sides, i, slot):  # type: ign
 
 
 @helper
-def _take_out(cells, heads, figures, of_stream, parts, sides, i):  # type: ignore[no-untyped-def]
+def _take_out(rows: RowArrays, i: int) -> Any:
     """Take the deletion that comes next in stream i: the row it means leaves all buckets; returns its slot, or -1."""
+    cells, heads, figures, of_stream, parts, sides = (
+        rows.cells,
+        rows.heads,
+        rows.figures,
+        rows.of_stream,
+        rows.parts,
+        rows.sides,
+    )
     base, stride, following = figures[i, BASE], figures[i, STRIDE], figures[i, EQUAL]
     deletion = base + figures[i, HI] * stride
     figures[i, HI] += 1
@@ -163,8 +176,11 @@ def _take_out(cells, heads, figures, of_stream, parts, sides, i):  # type: ignor
 
 
 @helper(inline=True)
-def _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_netted):  # type: ignore[no-untyped-def]
+def _next_instant(runs: Int64Table, rows: RowArrays, kept: ResultArrays, run: KMonRun) -> Any:
     """The next instant at which something happens; _NEVER: none up to UNTIL."""
+    figures, cells = rows.figures, rows.cells
+    heap_keys, sizes = kept.heap_keys, kept.sizes
+    state, deletions, is_netted = run.state, run.deletions, run.is_netted
     n = len(figures)
     instant = int64(_NEVER)
     for j in range(n):
@@ -180,12 +196,13 @@ def _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_n
 
 
 @helper(inline=True)
-def _begin(runs, figures, cells, instant, deletions, may_leave_later):  # type: ignore[no-untyped-def]
+def _begin(runs: Int64Table, rows: RowArrays, instant: int, deletions: int, may_leave_later: bool) -> Any:
     """Take every stream's run of the instant; what has left before it, or leaves unseen, goes. Returns whether rows
     leave that are to be probed later.
 
     Rows that windows of ROWS never show, because the instant has more, are passed over.
     """
+    figures, cells = rows.figures, rows.cells
     leave_later = False
     for j in range(len(figures)):
         figures[j, STOP] = figures[j, HI]
@@ -231,8 +248,11 @@ def _look_back(figures):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _put_out(figures, cells, outs, walks, state, sign, out, out_ts, out_sign, found):  # type: ignore[no-untyped-def]
+def _put_out(rows: RowArrays, outs: Int64Table, run: KMonRun, sign: int, output: Output, found: int) -> Any:
     """Write the rows chosen side by side into row `found` of the output."""
+    figures, cells = rows.figures, rows.cells
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
+    walks, state = run.walks, run.state
     width = len(outs)
     mask = int64(0)
     for c in range(width):
@@ -246,8 +266,11 @@ def _put_out(figures, cells, outs, walks, state, sign, out, out_ts, out_sign, fo
 
 
 @helper(inline=True)
-def _keep_result(figures, cells, walks, state, results, free, heap_keys, heap_slots, sizes, words):  # type: ignore[no-untyped-def]
+def _keep_result(rows: RowArrays, run: KMonRun, kept: ResultArrays, words: Int64s) -> Any:
     """Keep the result of these words until the first of the rows chosen leaves; a place is free."""
+    figures, cells = rows.figures, rows.cells
+    results, free, heap_keys, heap_slots, sizes = kept.results, kept.free, kept.heap_keys, kept.heap_slots, kept.sizes
+    walks, state = run.walks, run.state
     state[TOP] -= 1
     r = free[state[TOP]]
     results[r, REFERENCES] = 0
@@ -274,11 +297,13 @@ def _keep_result(figures, cells, walks, state, results, free, heap_keys, heap_sl
 
 
 @helper(inline=True)
-def _take_ended(figures, state, results, free, heap_keys, heap_slots, sizes, out, out_ts, out_sign, found):  # type: ignore[no-untyped-def]
+def _take_ended(figures: Int64Table, state: Int64s, kept: ResultArrays, output: Output, found: int) -> Any:
     """Put out, as deletions, the results kept that end at the instant, until `out` is full; returns what stands there.
 
     Heap 0 goes by instants, the others by the numbers of their streams.
     """
+    results, free, heap_keys, heap_slots, sizes = kept.results, kept.free, kept.heap_keys, kept.heap_slots, kept.sizes
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     for h in range(len(sizes)):
         past = state[INSTANT]
         for m in range(len(figures)):
@@ -324,17 +349,25 @@ def _first_leaving(figures, cells, state, i):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _enter(figures, of_stream, sides, parts, cells, heads, state, i, slot):  # type: ignore[no-untyped-def]
+def _enter(rows: RowArrays, state: Int64s, i: int, slot: int) -> Any:
     """The row in this slot comes in: it counts for clusters, and is linked or waits for its pipeline.
 
     Returns a row that agrees with it in a key, or -1.
     """
+    figures, of_stream, sides, parts, cells, heads = (
+        rows.figures,
+        rows.of_stream,
+        rows.sides,
+        rows.parts,
+        rows.cells,
+        rows.heads,
+    )
     at = figures[i, BASE] + slot * figures[i, STRIDE]
     twin = int64(-1)
     for x in range(figures[i, SIDE], figures[i, SIDES_END]):
         s = of_stream[x]
         if sides[s, UNIQUE] != 0 and twin < 0:
-            twin = _first_equal(cells, heads, figures, parts, sides, at, s, s)
+            twin = _first_equal(rows, at, s, s)
     figures[i, HI] += 1
     figures[i, COUNT] += 1
     for x in range(figures[i, SIDE], figures[i, SIDES_END]):
@@ -343,12 +376,12 @@ def _enter(figures, of_stream, sides, parts, cells, heads, state, i, slot):  # t
         c = sides[s ^ 1, CLUSTER]
         if c >= 0:
             # This row is one of the cluster that its child counts.
-            child = _first_equal(cells, heads, figures, parts, sides, at, s, s ^ 1)
+            child = _first_equal(rows, at, s, s ^ 1)
             if child >= 0:
                 child = figures[other, BASE] + child * figures[other, STRIDE] + c
                 cells[child] = figures[i, COUNT] if cells[child] < 0 else cells[child] + 1
         c = sides[s, CLUSTER]
-        if c >= 0 and _first_equal(cells, heads, figures, parts, sides, at, s, s ^ 1) >= 0:
+        if c >= 0 and _first_equal(rows, at, s, s ^ 1) >= 0:
             cells[at + c] = figures[other, COUNT]
     if figures[i, LEAVES_AT_ONCE] != 0:
         state[WAITING] = slot
@@ -359,10 +392,12 @@ def _enter(figures, of_stream, sides, parts, cells, heads, state, i, slot):  # t
 
 
 @helper(inline=True)
-def _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth):  # type: ignore[no-untyped-def]
+def _probe(rows: RowArrays, steps: Int64Table, run: KMonRun, i: int, depth: int) -> Any:
     """Follow the pipeline of a row of stream i to the next row of its result; returns the depth, which is -1 when there
     is none, and the slots inspected. The slots chosen stand in `walks`.
     """
+    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
+    walks = run.walks
     last = len(figures) - 2
     inspected = 0
     while depth >= 0:
@@ -377,7 +412,7 @@ def _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth): 
         while x >= low:
             at = base + x * stride
             inspected += 1
-            if x < cap and _equal(cells, source, s, at, t, parts, sides):
+            if x < cap and _equal(rows, source, s, at, t):
                 is_found = True
                 walks[1, j] = x
                 walks[0, depth] = cells[at + following]
@@ -397,12 +432,22 @@ def _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth): 
 
 
 @helper(inline=True)
-def _put_out_results(  # type: ignore[no-untyped-def]
-    figures, sides, parts, cells, heads, steps, outs, walks, state, deletions, results, free, heap_keys, heap_slots,
-    sizes, out, out_ts, out_sign, phase, i, depth, found,
-):  # fmt: skip
+def _put_out_results(
+    rows: RowArrays,
+    plan: KMonPlan,
+    run: KMonRun,
+    kept: ResultArrays,
+    output: Output,
+    phase: int,
+    i: int,
+    depth: int,
+    found: int,
+) -> Any:
     """Put out what is left of the results of a row of stream i; returns whether there was room for all, the depth, and
     what stands in `out`."""
+    out, out_ts = output.out, output.out_ts
+    steps, outs = plan.steps, plan.outs
+    state, deletions = run.state, run.deletions
     status = DONE
     sign = 1 if phase == _INSERT else -1
     while depth >= 0:
@@ -410,20 +455,28 @@ def _put_out_results(  # type: ignore[no-untyped-def]
         if found == len(out_ts) or (deletions == KEPT and state[TOP] == 0):
             status = FULL if found == len(out_ts) else GROW
             break
-        depth, inspected = _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth)
+        depth, inspected = _probe(rows, steps, run, i, depth)
         state[INSPECTED] += inspected
         if depth >= 0:
-            _put_out(figures, cells, outs, walks, state, sign, out, out_ts, out_sign, found)
+            _put_out(rows, outs, run, sign, output, found)
             state[PRODUCED] = 1
             if deletions == KEPT:
-                _keep_result(figures, cells, walks, state, results, free, heap_keys, heap_slots, sizes, out[found])
+                _keep_result(rows, run, kept, out[found])
             found += 1
     return status, depth, found
 
 
 @helper(inline=True)
-def _settle(figures, of_stream, sides, parts, cells, heads, state, i):  # type: ignore[no-untyped-def]
+def _settle(rows: RowArrays, state: Int64s, i: int) -> Any:
     """The pipeline of the row of stream i that waits is done: it stays if it has yielded nothing."""
+    figures, of_stream, sides, parts, cells, heads = (
+        rows.figures,
+        rows.of_stream,
+        rows.sides,
+        rows.parts,
+        rows.cells,
+        rows.heads,
+    )
     if state[PRODUCED] != 0:
         cells[figures[i, BASE] + state[WAITING] * figures[i, STRIDE] + 1] = UNLINKED
     else:
@@ -434,15 +487,10 @@ def _settle(figures, of_stream, sides, parts, cells, heads, state, i):  # type: 
 _INT = "int64[:, ::1]"
 
 
-@kernel(
-    f"int64({_INT}, {_INT}, int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int32[::1], {_INT}, {_INT},"
-    f" int64[::1], int64, boolean, {_INT}, int64[::1], {_INT}, {_INT}, int64[::1], {_INT}, int64[::1], int8[::1],"
-    " int64)"
-)
-def k_mon_join(  # type: ignore[no-untyped-def]
-    runs, figures, of_stream, sides, parts, steps, cells, heads, outs, walks, state, deletions, is_netted, results,
-    free, heap_keys, heap_slots, sizes, out, out_ts, out_sign, found,
-):  # fmt: skip
+@kernel
+def k_mon_join(
+    runs: Int64Table, rows: RowArrays, plan: KMonPlan, run: KMonRun, kept: ResultArrays, output: Output, found: int
+) -> int:
     """Join what is left of the runs, up to state[UNTIL]; returns how many rows stand in `out`.
 
     steps: (n, n - 1): the side by which each step of a stream's pipeline leaves for the other side's stream.
@@ -454,6 +502,10 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     `out` is in ts order, deletions first; state[STATUS] says how the call ended.
     O(elements + results + slots inspected), and the logarithm of the results kept for each of them.
     """
+    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
+    out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
+    steps = plan.steps
+    walks, state, deletions, is_netted = run.walks, run.state, run.deletions, run.is_netted
     n, limit = len(figures), len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     status = DONE
@@ -461,35 +513,30 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     for j in range(n):
         may_leave_later = may_leave_later and figures[j, CLOCK] != CHANGES
     while status == DONE:
-        status, depth, found = _put_out_results(
-            figures, sides, parts, cells, heads, steps, outs, walks, state, deletions, results, free, heap_keys,
-            heap_slots, sizes, out, out_ts, out_sign, phase, i, depth, found,
-        )  # fmt: skip
+        status, depth, found = _put_out_results(rows, plan, run, kept, output, phase, i, depth, found)
         if status != DONE:
             break
         if state[WAITING] >= 0:
-            _settle(figures, of_stream, sides, parts, cells, heads, state, i)
+            _settle(rows, state, i)
         if phase == _START:
-            instant = _next_instant(runs, figures, cells, heap_keys, sizes, state, deletions, is_netted)
+            instant = _next_instant(runs, rows, kept, run)
             if instant == _NEVER:
                 break
             state[INSTANT] = instant
             state[FIRST] = found
-            leave_later = _begin(runs, figures, cells, instant, deletions, may_leave_later)
+            leave_later = _begin(runs, rows, instant, deletions, may_leave_later)
             state[LEAVES_LATER] = int64(leave_later)
             phase, i = int64(_INSERT if leave_later else _DELETE), int64(0)
         elif phase == _DELETE:
             if deletions == KEPT:
-                found = _take_ended(
-                    figures, state, results, free, heap_keys, heap_slots, sizes, out, out_ts, out_sign, found
-                )
+                found = _take_ended(figures, state, kept, output, found)
                 if found == limit:
                     status = FULL
                     break
             # The next row that leaves, against what is left.
             i = _first_leaving(figures, cells, state, i) if deletions == PROBED else int64(n)
             if i < n and figures[i, CLOCK] == CHANGES:
-                slot = _take_out(cells, heads, figures, of_stream, parts, sides, i)
+                slot = _take_out(rows, i)
                 if slot >= 0:
                     depth = int64(0)
             elif i < n:
@@ -509,7 +556,7 @@ def k_mon_join(  # type: ignore[no-untyped-def]
                 i += 1
             if i < n:
                 slot = figures[i, HI]
-                twin = _enter(figures, of_stream, sides, parts, cells, heads, state, i, slot)
+                twin = _enter(rows, state, i, slot)
                 depth = int64(0)
                 if twin >= 0:
                     state[OTHER] = twin
@@ -531,18 +578,16 @@ def k_mon_join(  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel(
-    f"void({_INT}, {_INT}, int64[::1], {_INT}, int64[::1], int32[::1], {_INT}, {_INT}, int64[::1], int64, {_INT},"
-    f" int64[::1], {_INT}, {_INT}, int64[::1], {_INT}, int64[::1], int8[::1])"
-)
-def keep_results(  # type: ignore[no-untyped-def]
-    figures, sides, parts, steps, cells, heads, outs, walks, state, i, results, free, heap_keys, heap_slots, sizes,
-    out, out_ts, out_sign,
-):  # fmt: skip
+@kernel
+def keep_results(rows: RowArrays, plan: KMonPlan, run: KMonRun, i: int, kept: ResultArrays, output: Output) -> None:
     """Keep all results that hold now; each has a row of stream i. out: a row of room.
 
     state[STATUS] is GROW when there is no place for one more: call again. Between two instants only.
     """
+    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
+    out = output.out
+    steps, outs = plan.steps, plan.outs
+    walks, state = run.walks, run.state
     slot, depth = state[SLOT], state[DEPTH]
     status = DONE
     while status == DONE and (depth >= 0 or slot < figures[i, HI]):
@@ -556,10 +601,10 @@ def keep_results(  # type: ignore[no-untyped-def]
         elif state[TOP] == 0:
             status = GROW
         else:
-            depth, _ = _probe(figures, sides, parts, cells, heads, steps, walks, state, i, depth)
+            depth, _ = _probe(rows, steps, run, i, depth)
             if depth >= 0:
-                _put_out(figures, cells, outs, walks, state, 1, out, out_ts, out_sign, 0)
-                _keep_result(figures, cells, walks, state, results, free, heap_keys, heap_slots, sizes, out[0])
+                _put_out(rows, outs, run, 1, output, 0)
+                _keep_result(rows, run, kept, out[0])
         if depth < 0:
             slot += 1
     state[SLOT], state[DEPTH], state[STATUS] = slot, depth, status
@@ -574,12 +619,11 @@ def link_all(figures, of_stream, sides, parts, cells, heads):  # type: ignore[no
                 _link(cells, heads, figures, of_stream, parts, sides, i, slot)
 
 
-@kernel(
-    f"int64({_INT}, int64[::1], {_INT}, int64[::1], int32[::1], int64, int64[::1], int64[::1], int64[::1], int64[::1])"
-)
-def find_held(figures, parts, sides, cells, heads, s, keys, places, wanted, slots):  # type: ignore[no-untyped-def]
+@kernel
+def find_held(rows: RowArrays, s: int, keys: Int64s, places: Int64s, wanted: Int64s, slots: Int64s) -> int:
     """Write the slots of the rows held of side s's stream that have keys[x] by the side, and wanted[x] by the columns
     at `places`, into `slots`; returns how many there are, which may be more than fit."""
+    figures, parts, sides, cells, heads = rows.figures, rows.parts, rows.sides, rows.cells, rows.heads
     i = sides[s, STREAM]
     base, stride, low, following = figures[i, BASE], figures[i, STRIDE], figures[i, LO], sides[s, NEXT]
     count = int64(0)

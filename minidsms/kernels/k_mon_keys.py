@@ -5,8 +5,70 @@ Invariant: rows that agree in the columns have one key; of one column the key is
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Int32s, Int32Table, Int64s, Int64Table, helper, kernel
+
+
+class RowArrays(NamedTuple):
+    """The rows of a reduced join (`synopses.k_mon_rows`).
+
+    figures: of each stream.  of_stream: the sides, stream by stream.  sides: of the edges.  parts: the words of the
+    sides' keys.  cells: the rows of all streams.  heads: of all buckets.
+    """
+
+    figures: Int64Table
+    of_stream: Int64s
+    sides: Int64Table
+    parts: Int64s
+    cells: Int64s
+    heads: Int32s
+
+
+class DeadKeyArrays(NamedTuple):
+    """Keys of which no row comes any more (`synopses.k_mon_dead_keys`).
+
+    no: of each side.  no_keys: their words.  no_marks: (3, m).  no_heads: of all buckets.
+    """
+
+    no: Int64Table
+    no_keys: Int64s
+    no_marks: Int32Table
+    no_heads: Int32s
+
+
+class ResultArrays(NamedTuple):
+    """Results kept (`synopses.k_mon_results`): their rows, the free places, and heaps by when they end."""
+
+    results: Int64Table
+    free: Int64s
+    heap_keys: Int64Table
+    heap_slots: Int64Table
+    sizes: Int64s
+
+
+class KMonPlan(NamedTuple):
+    """steps: (n, n - 1), the side by which each step of a stream's pipeline leaves for the other side's stream.
+
+    outs: (w, 4), stream, word, place of its mask and bit in it of each column put out.
+    """
+
+    steps: Int64Table
+    outs: Int64Table
+
+
+class KMonRun(NamedTuple):
+    """walks: (2, n), slot to look at next per depth, and the slot chosen of each stream.  state: how far the join is.
+
+    deletions: PROBED, KEPT or as the kernel's module has them.  is_netted: the consumer is ISTREAM: deletions count
+    only where something is inserted; they are looked for then.
+    """
+
+    walks: Int64Table
+    state: Int64s
+    deletions: int
+    is_netted: bool
 
 
 @helper(inline=True)

@@ -20,6 +20,8 @@ The dead of a key are known by their keys alone, the No components without the c
 
 from __future__ import annotations
 
+from typing import Any
+
 from minidsms.kernels.k_mon_join import (
     BASE,
     CHANGES,
@@ -44,9 +46,9 @@ from minidsms.kernels.k_mon_join import (
     UNIQUE,
     UNLINKED,
 )
-from minidsms.kernels.k_mon_keys import key_of, key_of_words
+from minidsms.kernels.k_mon_keys import DeadKeyArrays, RowArrays, key_of, key_of_words
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import helper, int32, int64, kernel, uint8
+from minidsms.machine_code import Int32s, Int64s, Int64Table, Uint8s, helper, int32, int64, kernel, uint8
 
 MATCH, NEW, FULL, STANDS = 1, 2, 4, 8
 """What a row has by a side; STANDS: some row that joins it stands there."""
@@ -79,7 +81,8 @@ def _hash(cells, at, parts, sides, s):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
+def _equal(rows: RowArrays, a: int, s: int, b: int, t: int) -> Any:
+    cells, parts, sides = rows.cells, rows.parts, rows.sides
     equal = True
     first, other = sides[s, PART], sides[t, PART]
     for p in range(sides[s, PARTS_END] - first):
@@ -88,9 +91,11 @@ def _equal(cells, a, s, b, t, parts, sides):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads):  # type: ignore[no-untyped-def]
+def _dead(rows: RowArrays, at: int, s: int, t: int, dead: DeadKeyArrays) -> Any:
     """The place in `no_marks` of the dead key of side t that equals the columns of side s of the row at `at`; -1: there
     is none."""
+    cells, parts, sides = rows.cells, rows.parts, rows.sides
+    no, no_keys, no_marks, no_heads = dead.no, dead.no_keys, dead.no_marks, dead.no_heads
     place = int64(-1)
     if no[t, NO_COUNT] > 0:
         begin, end = sides[s, PART], sides[s, PARTS_END]
@@ -114,8 +119,9 @@ def _ordered(word, order):  # type: ignore[no-untyped-def]
 
 
 @helper(inline=True)
-def _is_closed(cells, at, s, parts, sides, limits):  # type: ignore[no-untyped-def]
+def _is_closed(rows: RowArrays, at: int, s: int, limits: Int64Table) -> Any:
     """Whether a k-constraint says that no row will come by side s of the row at `at`."""
+    cells, parts, sides = rows.cells, rows.parts, rows.sides
     closed = cells[at] < limits[s, BEFORE]
     if limits[s, ORDER] != UNORDERED:
         closed |= _ordered(cells[at + parts[sides[s, PART]]], limits[s, ORDER]) < limits[s, BELOW]
@@ -144,34 +150,32 @@ def _ways(messages, first, of_stream, begin, end, t, x):  # type: ignore[no-unty
     return every | (some & NEW if every & MATCH else int64(0))
 
 
-@kernel(
-    f"void(int64[::1], {_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[:,"
-    f" ::1], int32[::1], {_INT}, boolean, uint8[::1], uint8[::1], int64[::1])"
-)
-def send_messages(  # type: ignore[no-untyped-def]
-    order,
-    figures,
-    of_stream,
-    sides,
-    parts,
-    cells,
-    heads,
-    no,
-    no_keys,
-    no_marks,
-    no_heads,
-    limits,
-    is_limited,
-    messages,
-    limited,
-    first,
-):
+@kernel
+def send_messages(
+    order: Int64s,
+    rows: RowArrays,
+    dead: DeadKeyArrays,
+    limits: Int64Table,
+    is_limited: bool,
+    messages: Uint8s,
+    limited: Uint8s,
+    first: Int64s,
+) -> None:
     """Write what each row has by each side into messages[first[side] + slot], and into `limited` what it has if
     `limits` hold (is_limited).
 
     order: the sides, each after those its neighbours' other sides lead by.
     O(rows times sides), and the rows that share keys.
-    """  # fmt: skip
+    """
+    figures, of_stream, sides, parts, cells, heads = (
+        rows.figures,
+        rows.of_stream,
+        rows.sides,
+        rows.parts,
+        rows.cells,
+        rows.heads,
+    )
+    no_marks = dead.no_marks
     all_ways = int64(MATCH | NEW | FULL)
     for s in order:
         t = s ^ 1
@@ -192,7 +196,7 @@ def send_messages(  # type: ignore[no-untyped-def]
                 is_known = False
                 while x >= 0:
                     row = other + x * other_stride
-                    if cells[row + theirs] == word and (is_single or _equal(cells, at, s, row, t, parts, sides)):
+                    if cells[row + theirs] == word and (is_single or _equal(rows, at, s, row, t)):
                         is_known = True
                         if x >= low and is_leaf:
                             # Nobody stands beyond it, and no other tells more.
@@ -209,14 +213,14 @@ def send_messages(  # type: ignore[no-untyped-def]
                 if sides[t, UNIQUE] != 0:
                     is_open = not is_known
                     if is_open:
-                        place = _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads)
+                        place = _dead(rows, at, s, t, dead)
                         is_open = place < 0
                         if place >= 0 and no_marks[NO_CLUSTER, place] < 0:
                             # The cluster that asks began by now.
                             no_marks[NO_CLUSTER, place] = int32(figures[i, COUNT] & CLOCK_MASK)
                 if is_open:
                     bits |= MATCH | NEW
-                    if is_limited and not _is_closed(cells, at, s, parts, sides, limits):
+                    if is_limited and not _is_closed(rows, at, s, limits):
                         fewer |= MATCH | NEW
             messages[first[s] + slot] = uint8(bits)
             if is_limited:
@@ -326,14 +330,22 @@ def pack_in_place(figures, of_stream, sides, cells, heads, verdicts, begin, forw
         figures[i, LO], figures[i, HI] = 0, held
 
 
-@kernel(f"void({_INT}, int64[::1], int64[::1], {_INT}, int64[::1], int32[::1], int64, {_INT}, int64[::1], int32[::1])")
-def insert_rows(figures, of_stream, parts, sides, cells, heads, i, back, slots, forward):  # type: ignore[no-untyped-def]
+@kernel
+def insert_rows(rows: RowArrays, i: int, back: Int64Table, slots: Int64s, forward: Int32s) -> None:
     """Put rows among those of stream i, in the order of their clocks, and into their buckets; there is room.
 
     back: (m, stride), in that order.  slots: (m,) where they will stand is written here.  forward: room for a word for
     each row of the stream: where it will stand, if it moves.
     O(rows behind the first of them), and the buckets of the stream.
     """
+    figures, of_stream, parts, sides, cells, heads = (
+        rows.figures,
+        rows.of_stream,
+        rows.parts,
+        rows.sides,
+        rows.cells,
+        rows.heads,
+    )
     base, stride, low, high = figures[i, BASE], figures[i, STRIDE], figures[i, LO], figures[i, HI]
     clock = max(figures[i, NUMBER], int64(0))
     left = len(back)
@@ -402,30 +414,21 @@ def link_dead(no, sides, no_keys, no_marks, no_heads, linked):  # type: ignore[n
         linked[t] = no[t, NO_COUNT]
 
 
-@kernel(
-    f"void(int64[::1], {_INT}, {_INT}, int64[::1], int64[::1], int32[::1], {_INT}, int64[::1], int32[:, ::1],"
-    f" int32[::1], {_INT}, boolean, uint8[::1], int64[::1])"
-)
-def classify(  # type: ignore[no-untyped-def]
-    down,
-    figures,
-    sides,
-    parts,
-    cells,
-    heads,
-    no,
-    no_keys,
-    no_marks,
-    no_heads,
-    limits,
-    is_limited,
-    components,
-    begin,
-):
+@kernel
+def classify(
+    down: Int64s,
+    rows: RowArrays,
+    dead: DeadKeyArrays,
+    limits: Int64Table,
+    is_limited: bool,
+    components: Uint8s,
+    begin: Int64s,
+) -> None:
     """Write each row's component into components[begin[stream] + slot] (definition 6.3.1).
 
     down: the sides that lead to children, those of a stream after those of its children.
-    """  # fmt: skip
+    """
+    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
     for i in range(len(figures)):
         for slot in range(figures[i, HI]):
             is_gone = slot < figures[i, LO] or cells[figures[i, BASE] + slot * figures[i, STRIDE] + 1] == UNLINKED
@@ -440,7 +443,7 @@ def classify(  # type: ignore[no-untyped-def]
                 x = int64(heads[sides[t, HEADS] + bucket(_hash(cells, at, parts, sides, s), sides[t, SHIFT])])
                 while x >= 0:
                     row = figures[j, BASE] + x * figures[j, STRIDE]
-                    if _equal(cells, at, s, row, t, parts, sides):
+                    if _equal(rows, at, s, row, t):
                         break
                     x = cells[row + sides[t, NEXT]]
                 theirs = UNKNOWN
@@ -448,9 +451,9 @@ def classify(  # type: ignore[no-untyped-def]
                     theirs = components[begin[j] + x]
                     theirs = NO if theirs == GONE else theirs
                 else:
-                    closed = _dead(cells, at, s, t, parts, sides, no, no_keys, no_marks, no_heads) >= 0
+                    closed = _dead(rows, at, s, t, dead) >= 0
                     if not closed and is_limited:
-                        closed = _is_closed(cells, at, s, parts, sides, limits)
+                        closed = _is_closed(rows, at, s, limits)
                     if closed:
                         theirs = NO
                 if theirs != YES:

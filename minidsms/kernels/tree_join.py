@@ -360,7 +360,7 @@ def tree_join(
             slot = own
         else:
             state[PHASE], state[INPUT], state[SLOT] = phase, i, slot
-            own = next_element(windows, run, by_instants, output, found)  # fmt: skip
+            own = next_element(windows, run, by_instants, output, found)
             phase, i, slot = state[PHASE], state[INPUT], state[SLOT]
             if own >= 0 and inputs[i, IS_BAG] != 0:
                 if phase == INSERT:

@@ -26,6 +26,7 @@ Int64Table: TypeAlias = npt.NDArray[np.int64]
 Int64Cube: TypeAlias = npt.NDArray[np.int64]
 """Three."""
 Int32s: TypeAlias = npt.NDArray[np.int32]
+Int32Table: TypeAlias = npt.NDArray[np.int32]
 Int16s: TypeAlias = npt.NDArray[np.int16]
 Int8s: TypeAlias = npt.NDArray[np.int8]
 Uint8s: TypeAlias = npt.NDArray[np.uint8]
@@ -41,6 +42,7 @@ _WORDS = {
     "Int64Table": "int64[:, ::1]",
     "Int64Cube": "int64[:, :, ::1]",
     "Int32s": "int32[::1]",
+    "Int32Table": "int32[:, ::1]",
     "Int16s": "int16[::1]",
     "Int8s": "int8[::1]",
     "Uint8s": "uint8[::1]",

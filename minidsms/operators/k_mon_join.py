@@ -30,6 +30,7 @@ from minidsms.expressions.failures import short
 from minidsms.joins.directed_graph import Edge, orientation, pipelines
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
+from minidsms.kernels.join_layout import Output
 from minidsms.kernels.k_mon_join import (
     CHANGES,
     DEPTH,
@@ -61,6 +62,7 @@ from minidsms.kernels.k_mon_join import (
     VIOLATED,
     WAITING,
 )
+from minidsms.kernels.k_mon_keys import KMonPlan, KMonRun
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.streamon.k_mon.contracts import KConstraint, Monitors
@@ -217,11 +219,9 @@ class KMonJoin(Operator):
         while status != DONE:
             out, out_ts, out_sign = self._buffers
             state[TOP] = results.top
-            found = kernels.k_mon_join(
-                self._runs, rows.figures, rows.of_stream, rows.sides, rows.parts, self._steps, rows.cells, rows.heads,
-                self._outs, self._walks, state, self.deletions, self.for_istream, results.rows, results.free,
-                results.keys, results.places, results.sizes, out, out_ts, out_sign, found,
-            )  # fmt: skip
+            plan, output = KMonPlan(self._steps, self._outs), Output(out, out_ts, out_sign)
+            run = KMonRun(self._walks, state, self.deletions, self.for_istream)
+            found = kernels.k_mon_join(self._runs, rows.bundle, plan, run, results.bundle, output, found)
             results.top = int(state[TOP])
             status = int(state[STATUS])
             if status == GROW:
@@ -382,10 +382,9 @@ class KMonJoin(Operator):
         state[SLOT], state[STATUS] = rows.figures[root, kernels.LO], GROW
         while state[STATUS] == GROW:
             state[TOP] = results.top
-            kernels.keep_results(
-                rows.figures, rows.sides, rows.parts, self._steps, rows.cells, rows.heads, self._outs, self._walks,
-                state, root, results.rows, results.free, results.keys, results.places, results.sizes, *self._buffers,
-            )  # fmt: skip
+            plan, output = KMonPlan(self._steps, self._outs), Output(*self._buffers)
+            run = KMonRun(self._walks, state, self.deletions, self.for_istream)
+            kernels.keep_results(rows.bundle, plan, run, root, results.bundle, output)
             results.top = int(state[TOP])
             if state[STATUS] == GROW:
                 results.grow()

@@ -18,6 +18,7 @@ import numpy as np
 from minidsms.elements import BoolArray, Int64Array, Type
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import CLOCK, LENGTH, PART, PARTS_END, RANGE, ROWS, STREAM, TOTAL, UNIQUE
+from minidsms.kernels.k_mon_keys import DeadKeyArrays
 from minidsms.kernels.k_mon_reduction import (
     CLOCK_MASK,
     NO_BASE,
@@ -63,6 +64,11 @@ class DeadKeys:
 
     def __len__(self) -> int:
         return int(self.figures[:, NO_COUNT].sum())
+
+    @property
+    def bundle(self) -> DeadKeyArrays:
+        """As the kernels take it; other arrays after a change of size."""
+        return DeadKeyArrays(self.figures, self.keys, self.marks, self.heads)
 
     @property
     def nbytes(self) -> int:

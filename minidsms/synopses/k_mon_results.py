@@ -15,6 +15,7 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.k_mon_join import IS_ALIVE, REFERENCES, RESULT
+from minidsms.kernels.k_mon_keys import ResultArrays
 
 _LEAST_CAPACITY = 64
 
@@ -32,6 +33,11 @@ class KeptResults:
     def __len__(self) -> int:
         """Places taken."""
         return len(self.rows) - self.top
+
+    @property
+    def bundle(self) -> ResultArrays:
+        """As the kernels take it; other arrays after a change of size."""
+        return ResultArrays(self.rows, self.free, self.keys, self.places, self.sizes)
 
     @property
     def nbytes(self) -> int:

@@ -59,7 +59,7 @@ from minidsms.kernels.k_mon_join import (
     UNLINKED,
     WORDS_AT,
 )
-from minidsms.kernels.k_mon_keys import keys_of_rows
+from minidsms.kernels.k_mon_keys import RowArrays, keys_of_rows
 
 _LEAST_ROOM = 512
 """Rows that a stream has room for, at least: a part of a slice."""
@@ -163,6 +163,11 @@ class KMonRows:
     def held(self, i: int) -> int:
         """The same of one stream."""
         return int(self.figures[i, HI] - self.figures[i, LO])
+
+    @property
+    def bundle(self) -> RowArrays:
+        """As the kernels take it; other arrays after a change of size."""
+        return RowArrays(self.figures, self.of_stream, self.sides, self.parts, self.cells, self.heads)
 
     @property
     def nbytes(self) -> int:
@@ -320,8 +325,7 @@ class KMonRows:
             wide[:, : rows.shape[1]] = rows
             wide = wide[np.argsort(wide[:, max(int(self.figures[i, NUMBER]), 0)], kind="stable")]
             reduction.insert_rows(
-                self.figures, self.of_stream, self.parts, self.sides, self.cells, self.heads, i, wide,
-                np.empty(len(rows), np.int64), np.empty(int(self.figures[i, END]), np.int32),
+                self.bundle, i, wide, np.empty(len(rows), np.int64), np.empty(int(self.figures[i, END]), np.int32)
             )  # fmt: skip
             self._packed[i] += len(rows)
 

@@ -230,8 +230,7 @@ class StateReduction:
         by_keys: Verdicts = np.zeros(int(counts.sum()), np.uint8)
         by_all = np.zeros_like(by_keys) if is_limited else by_keys
         reduction.send_messages(
-            self._order, rows.figures, rows.of_stream, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
-            dead.keys, dead.marks, dead.heads, self.limits, is_limited, by_keys, by_all, first,
+            self._order, rows.bundle, dead.bundle, self.limits, is_limited, by_keys, by_all, first
         )  # fmt: skip
         return by_keys, by_all, first
 
@@ -436,8 +435,7 @@ class StateReduction:
         begins = rows.begins()
         result: Verdicts = np.zeros(int(rows.figures[:, HI].sum()), np.uint8)
         reduction.classify(
-            np.array(down, np.int64), rows.figures, rows.sides, rows.parts, rows.cells, rows.heads, dead.figures,
-            dead.keys, dead.marks, dead.heads, self.limits, are_any(self.limits), result, begins,
+            np.array(down, np.int64), rows.bundle, dead.bundle, self.limits, are_any(self.limits), result, begins
         )  # fmt: skip
         low, high = int(rows.figures[i, LO]), int(rows.figures[i, HI])
         return rows.view(i, low, high), result[begins[i] + low : begins[i] + high]

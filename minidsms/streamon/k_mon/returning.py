@@ -232,8 +232,7 @@ class Returning:
         slots: Int64Array = np.empty(64, np.int64)
         while True:
             count = find_held(
-                rows.figures, rows.parts, rows.sides, rows.cells, rows.heads, self._sides[i][n], keys, places, wanted,
-                slots,
+                rows.bundle, self._sides[i][n], keys, places, wanted, slots,
             )  # fmt: skip
             if count <= len(slots):
                 break
