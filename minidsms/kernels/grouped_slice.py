@@ -13,7 +13,7 @@ Where a table or the pool is full the call returns, and goes on where it was whe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.gathering import gather
 from minidsms.kernels.grouping import CULPRIT, CURSOR_SIZE, DEAD, OUT, ROWS, move_extremes, move_sums, put_out
 from minidsms.kernels.key_table import acquire, acquire_pairs, recall, release
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, helper, kernel
 
 STEP, AT, NULLS, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 4)
 """Words of `state` behind those of a cursor of `grouping.put_out`: the step to go on with, the element; whether a NULL
@@ -32,18 +32,83 @@ IDS, TOUCHED, GONE, FIRST, SECOND, SCRATCH_ROWS = range(6)
 """Rows of `scratch`: the group of each element; room for `grouping.put_out`; words and NULLs of the keys that come."""
 
 
-@helper(
-    "int64(int64[::1], int8[::1], int64, boolean, int64[:,::1], int8[:,::1], int32[::1], int64[:,::1], int64[::1],"
-    " int64[::1], int64[:,::1], int64[:,::1], int64)"
-)
-def _acquire_keys(
-    ts: np.ndarray, sign: np.ndarray, k: int, only_insertions: bool, words: np.ndarray, valid: np.ndarray,
-    slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray, scratch: np.ndarray, rows: np.ndarray,
-    start: int,
-) -> Any:  # fmt: skip
-    """The groups of the elements, or of the insertions among them, into scratch[IDS] from its beginning; returns how
-    many are done, and -1 - that where the table is full.  rows: takes the keys of several columns.
+class Elements(NamedTuple):
+    """A slice. ts, sign, seq (n,): its elements.  places, mask, numbers: see `gathering.gather`; without numbers the
+    words are given.
     """
+
+    ts: Int64s
+    sign: Int8s
+    seq: Int64s
+    places: Int64Table
+    mask: int
+    numbers: Int64s
+
+
+class Groups(NamedTuple):
+    """slots, keys, links, meta: of `kernels.key_table`.  ring, ends: of its `recall`; without a ring what leaves is
+    looked up.
+    """
+
+    slots: Int32s
+    keys: Int64Table
+    links: Int64s
+    meta: Int64s
+    ring: Int32s
+    ends: Int64s
+
+
+class Asked(NamedTuple):
+    """k: key columns.  calls: of `grouping.move_sums` the first `sums`, of `move_extremes` the others.  marks: the
+    aggregates that are COUNT(*), `stars` of them, then those that may fail.  is_global: there are no keys.
+    """
+
+    k: int
+    calls: Int64Table
+    sums: int
+    marks: Int64s
+    stars: int
+    is_global: bool
+
+
+class Records(NamedTuple):
+    """The groups' states (`synopses.group_records`): a row of each group, and the nodes of its extremes in a pool."""
+
+    records: Int64Table
+    nodes: Int64Table
+    pool: Int64s
+
+
+class Work(NamedTuple):
+    """words, valid (c, >= n): of the key columns, then of the arguments, as the calls number them.  scratch: see IDS.
+    rows: takes the keys of several columns.  weights, results, status: of arguments and answers, by element.
+    """
+
+    words: Int64Table
+    valid: Int8Table
+    scratch: Int64Table
+    rows: Int64Table
+    weights: Int8Table
+    results: Int64Table
+    status: Int8Table
+
+
+class Changed(NamedTuple):
+    """The rows that are put out: see `grouping.put_out`."""
+
+    ts: Int64s
+    sign: Int8s
+    words: Int64Table
+    status: Int8Table
+
+
+@helper(typed=True)
+def _acquire_keys(elements: Elements, k: int, only_insertions: bool, work: Work, groups: Groups, start: int) -> int:
+    """The groups of the elements, or of the insertions among them, into scratch[IDS] from its beginning; returns how
+    many are done, and -1 - that where the table is full.
+    """
+    ts, sign, words, valid, scratch, rows = elements.ts, elements.sign, work.words, work.valid, work.scratch, work.rows
+    slots, keys, links, meta = groups.slots, groups.keys, groups.links, groups.meta
     n = len(ts)
     m = 0
     if k == 1:
@@ -68,31 +133,29 @@ def _acquire_keys(
     return done if done == m else -1 - done
 
 
-@kernel(
-    "int64(int64[::1], int8[::1], int64[::1], int64[:,::1], int64, int64[::1], int64[:,::1], int8[:,::1], int64,"
-    " int32[::1], int64[:,::1], int64[::1], int64[::1], int32[::1], int64[::1], int64[:,::1], int64, int64[::1],"
-    " int64, int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int8[:,::1], int64[:,::1],"
-    " int8[:,::1], boolean, int64, int64, int64[::1], int64[::1], int8[::1], int64[:,::1], int8[:,::1])"
-)
+@kernel
 def aggregate_slice(
-    ts: np.ndarray, sign: np.ndarray, seq: np.ndarray, places: np.ndarray, mask: int, numbers: np.ndarray,
-    words: np.ndarray, valid: np.ndarray, k: int,
-    slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray, ring: np.ndarray, ends: np.ndarray,
-    calls: np.ndarray, sums: int, marks: np.ndarray, stars: int,
-    records: np.ndarray, nodes: np.ndarray, pool: np.ndarray,
-    scratch: np.ndarray, rows: np.ndarray, weights: np.ndarray, results: np.ndarray, status: np.ndarray,
-    is_global: bool, start: int, until: int,
-    state: np.ndarray, out_ts: np.ndarray, out_sign: np.ndarray, out_words: np.ndarray, out_status: np.ndarray,
-) -> int:  # fmt: skip
+    elements: Elements,
+    groups: Groups,
+    asked: Asked,
+    of_groups: Records,
+    work: Work,
+    start: int,
+    until: int,
+    state: Int64s,
+    changed: Changed,
+) -> int:
     """Take a slice in and write the rows it changes; returns DONE, TABLE_FULL or POOL_FULL.
 
-    ts, sign, seq (n,): the elements.  places, mask, numbers: see `gathering.gather`; without numbers words are given.
-    words, valid (c, >= n): of the k key columns, then of the arguments, as the calls number them.
-    slots .. meta: `kernels.key_table`.  ring, ends: its `recall`; without a ring what leaves is looked up.
-    calls: `grouping.move_sums` of the first `sums`, `move_extremes` of the others.  marks: the aggregates that are
-    COUNT(*), `stars` of them, then those that may fail.  start, until, out_..: `grouping.put_out`.
+    start, until: see `grouping.put_out`.
     state: STATE_SIZE words; 0 from STEP on for a new slice.
     """
+    ts, sign, seq, places, mask, numbers = elements
+    k, calls, sums, marks, stars, is_global = asked
+    slots, keys, links, meta, ring, ends = groups
+    records, nodes, pool = of_groups
+    words, valid, scratch, _, weights, results, status = work
+    out_ts, out_sign, out_words, out_status = changed
     n = len(ts)
     ids = scratch[IDS, :n]
     if state[STEP] == GATHER:
@@ -109,9 +172,7 @@ def aggregate_slice(
                 ids[i] = 0
         else:
             has_ring = len(ring) > 0
-            done = _acquire_keys(
-                ts, sign, k, has_ring, words, valid, slots, keys, links, meta, scratch, rows, state[AT]
-            )
+            done = _acquire_keys(elements, k, has_ring, work, groups, state[AT])
             if done < 0:
                 state[AT] = -1 - done
                 return TABLE_FULL

@@ -28,6 +28,7 @@ Int64Cube: TypeAlias = npt.NDArray[np.int64]
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int32Table: TypeAlias = npt.NDArray[np.int32]
 Int16s: TypeAlias = npt.NDArray[np.int16]
+Int8Table: TypeAlias = npt.NDArray[np.int8]
 Int8s: TypeAlias = npt.NDArray[np.int8]
 Uint8s: TypeAlias = npt.NDArray[np.uint8]
 Float64s: TypeAlias = npt.NDArray[np.float64]
@@ -45,6 +46,7 @@ _WORDS = {
     "Int32Table": "int32[:, ::1]",
     "Int16s": "int16[::1]",
     "Int8s": "int8[::1]",
+    "Int8Table": "int8[:, ::1]",
     "Uint8s": "uint8[::1]",
     "Float64s": "float64[::1]",
     "Bools": "boolean[::1]",

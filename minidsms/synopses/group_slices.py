@@ -68,6 +68,9 @@ class GroupSlices:
         self.sign: Int8Array = np.empty(2 * n, np.int8)
         self.words: Int64Array = np.empty((self._width + k, 2 * n), np.int64)
         self.status: Int8Array = np.empty((k, 2 * n), np.int8)
+        answers = self._results, self._status
+        self._work = kernels.Work(self._words, self._valid, self._scratch, self._rows, self._weights, *answers)
+        self._changed = kernels.Changed(self.ts, self.sign, self.words, self.status)
 
     @property
     def has_nulls(self) -> bool:
@@ -83,20 +86,17 @@ class GroupSlices:
             self._reserve(max(n, _LEAST_ROOM))
         table, arrivals, records, state = self._table, self._arrivals, self._records, self._state
         ts, sign = normal(batch.ts), self._plus[:n] if batch.sign is None else normal(batch.sign)
-        seq, places, mask, numbers = self._places(batch)
+        elements = kernels.Elements(ts, sign, *self._places(batch))
         ring, ends = (_NO_RING, _NO_NUMBERS) if arrivals is None else arrivals.parts(n)
         state[:] = 0
         state[grouping.INSTANT] = records.instants
-        calls, marks = records.calls, records.marks
+        asked = kernels.Asked(self._k, records.calls, records.sums, records.marks, records.stars, is_global)
+        work, changed = self._work, self._changed
         while True:
             slots, keys, links, meta = _NO_TABLE if table is None else table.parts
-            status = kernels.aggregate_slice(
-                ts, sign, seq, places, mask, numbers, self._words, self._valid, self._k,
-                slots, keys, links, meta, ring, ends,
-                calls, records.sums, marks, records.stars, records.records, records.nodes, records.pool,
-                self._scratch, self._rows, self._weights, self._results, self._status, is_global, start, until,
-                state, self.ts, self.sign, self.words, self.status,
-            )  # fmt: skip
+            held = kernels.Records(records.records, records.nodes, records.pool)
+            groups = kernels.Groups(slots, keys, links, meta, ring, ends)
+            status = kernels.aggregate_slice(elements, groups, asked, held, work, start, until, state, changed)
             if status == kernels.DONE:
                 break
             if status == kernels.POOL_FULL:
