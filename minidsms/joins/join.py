@@ -33,6 +33,7 @@ from minidsms.kernels.join_layout import INSPECTED, LEAVES
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.synopsis import Synopsis
 
 _PART = 1 << 14
 """Elements of one input indexed at a time: slots that are filled, linked and left while they stand in the cache."""
@@ -272,7 +273,7 @@ class Join(Operator):
         for window in self.index.windows:
             window.release()
 
-    def synopses(self) -> tuple[Any, ...]:
+    def synopses(self) -> tuple[Synopsis, ...]:
         """The inputs' rows, the subresults and the caches."""
         subresults = () if self.kept is None else self.kept.subresults.parts
         return (*self.index.windows, *subresults, *(() if self.cached is None else (self.cached.caches,)))

@@ -25,6 +25,7 @@ import numpy as np
 from minidsms.compile_time import COMPILED
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
 from minidsms.queues import Queue
+from minidsms.synopses.synopsis import Synopsis
 
 SMALL = 2048
 """Elements of a run that is timed always."""
@@ -135,7 +136,7 @@ class Operator:
         """Name, detail and figures."""
         return Description(self.name)
 
-    def synopses(self) -> tuple[Any, ...]:
+    def synopses(self) -> tuple[Synopsis, ...]:
         """The synopses this operator keeps (`minidsms.synopses`): for sharing, memory accounting and the dictionary's
         sweep.
         """

@@ -284,7 +284,7 @@ class Screen(Operator):
         """See `minidsms.streamon.loop.Adaptive`."""
         return (self.sequence.adaptation,)
 
-    def synopses(self) -> tuple[SharedAnswers, ...]:
+    def synopses(self) -> tuple[SharedAnswers, ...]:  # type: ignore[override]  # they wait for queries: no state of its own
         return (self.answers,)
 
     def describe(self) -> Description:
