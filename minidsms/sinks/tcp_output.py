@@ -140,7 +140,8 @@ class TcpServer:
                     if key.fileobj is self._listening:
                         self._accept(selector)
                     elif key.fileobj is self._woken:
-                        self._woken.recv(4096)
+                        with contextlib.suppress(OSError):
+                            self._woken.recv(4096)
                     else:
                         self._exchange(selector, key.fileobj)  # type: ignore[arg-type]
                 self._watch(selector)
@@ -225,4 +226,4 @@ class TcpServer:
 
     def _end(self) -> None:
         self._is_closing = True
-        self._ring()
+        self._wake.close()  # wakes the thread in any case

@@ -8,6 +8,7 @@ Invariant: extents that are given out do not overlap, and free ones next to each
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
@@ -102,12 +103,14 @@ class SpillFile:
         if self._file is not None and self._end < self._length // 4 and self._length > _STEP:
             self._words = np.zeros(0, np.int64)  # what is cut off must not be looked at
             self._length = max(_STEP, 2 * self._end)
-            os.ftruncate(self._file.fileno(), 8 * self._length)
+            with contextlib.suppress(OSError):  # it is longer than it need be, then
+                os.ftruncate(self._file.fileno(), 8 * self._length)
 
     def close(self) -> None:
         """Give up everything."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # what was in it is no longer wanted
+                self._file.close()
         self.__init__()  # type: ignore[misc]
 
     def in_other_files(self) -> SpillFile:

@@ -338,6 +338,49 @@ def _received(run: Run) -> None:
         serving.join()
 
 
+def _served(run: Run) -> None:
+    """Lines to a client: those that come are in order; who cannot be served is cut off."""
+    with run.connection() as db:
+        query = db.query("SELECT k FROM S")
+        with run.refusing():
+            query.into("tcp-listen://127.0.0.1:0", format="csv")
+        data = b""
+        if query.sink is not None:
+            place = ("127.0.0.1", int(query.sink.path.rpartition(":")[2]))
+            with socket.create_connection(place, 20) as client, contextlib.suppress(ConnectionResetError):
+                end = time.monotonic() + 0.2
+                while not any("has connected" in note for note in query.sink.notes) and time.monotonic() < end:  # type: ignore[attr-defined]
+                    time.sleep(0.001)
+                run.push_all(db)
+                with run.refusing():
+                    query.close()
+                while more := client.recv(1 << 16):
+                    data += more
+    got = [int(line.split(b",")[2]) for line in data.split(b"\n")[:-1]]
+    assert got == [k for k, _ in ROWS][: len(got)]
+    assert len(got) == len(ROWS) or run.errors or run.faults.failed
+
+
+# ------------------------------------------------------------------------------------------- out of memory
+
+
+def _spilled(run: Run) -> None:
+    """Rows that a join keeps in a file, or where that fails in memory: the answers are the same."""
+    answers = []
+    for reduction in ("off", "k-mon"):
+        run.faults.is_on = True
+        with run.connection("no stream FROM anywhere") as db:
+            db.execute(f"SET state_reduction = '{reduction}'")
+            db.execute("CREATE STREAM A (k INTEGER); CREATE STREAM B (k INTEGER) KEY (k)")
+            query = db.query("SELECT ISTREAM(A.k) FROM A [RANGE 100], B [RANGE 100] WHERE A.k = B.k")
+            for k in range(600):
+                db.push("B", (k,), ts=k // 10)
+                db.push("A", (k,), ts=k // 10)
+            db.advance(1000)
+            answers.append(sorted(change.row for change in query.fetch()))
+    assert answers[0] == answers[1] and len(answers[0]) == 600
+
+
 # ---------------------------------------------------------------------------------------------------- clocks
 
 
@@ -380,6 +423,8 @@ CASES: dict[str, Callable[[Run], None]] = {
     "a replay": _replayed,
     "lines sent": _sent,
     "lines received": _received,
+    "lines served": _served,
+    "rows out of memory": _spilled,
     "a clock": _timed,
 }
 _JUMPS = (-1e6, 1e6)
