@@ -9,15 +9,27 @@ docs/semantics S2.
 
 from __future__ import annotations
 
-from minidsms.elements import Int8Array, Int64Array
+from typing import NamedTuple
+
+from minidsms.elements import Int64Array
 from minidsms.kernels.mixing import bucket_of_row
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, kernel
 
 SIZE, TOTAL, MISSING = 0, 1, 2
 CHANGE, EVENT, SLOT, COPY, IS_SHOWING, WRITTEN = 0, 1, 2, 3, 4, 5
 DONE, FULL, NEEDS_SLOTS, NEEDS_ROOM = 0, 1, 2, 3
 
 _A = "int64[::1]"
+
+
+class BagArrays(NamedTuple):
+    """The rows of a bag (`synopses.bag`): words, copies, the next of each bucket, buckets, and figures."""
+
+    words: Int64Table
+    counts: Int64s
+    next_in_bucket: Int64s
+    buckets: Int64s
+    figures: Int64s
 
 
 @kernel(f"void(int64[:, ::1], int64, {_A}, {_A})")
@@ -41,18 +53,16 @@ def _replace_link(old: int, new: int, bucket: int, buckets: Int64Array, next_in_
     next_in_bucket[s] = new
 
 
-@helper(f"int64(int64[:, ::1], int64, int64, int64[:, ::1], {_A}, {_A}, {_A}, {_A})")
-def _change(
-    changes: Int64Array,
-    row: int,
-    sign: int,
-    words: Int64Array,
-    counts: Int64Array,
-    next_in_bucket: Int64Array,
-    buckets: Int64Array,
-    figures: Int64Array,
-) -> int:
+@helper(typed=True)
+def _change(changes: Int64Table, row: int, sign: int, bag: BagArrays) -> int:
     """Add or take away one copy of a row; returns whether there was room."""
+    words, counts, next_in_bucket, buckets, figures = (
+        bag.words,
+        bag.counts,
+        bag.next_in_bucket,
+        bag.buckets,
+        bag.figures,
+    )
     b = bucket_of_row(changes, row, buckets)
     s = buckets[b]
     while s >= 0:
@@ -97,35 +107,29 @@ def _change(
     return 1
 
 
-@kernel(
-    f"int64({_A}, int8[::1], int64[:, ::1], {_A}, int64, int64[:, ::1], {_A}, {_A}, {_A}, {_A}, {_A}, {_A}, int64[:,"
-    " ::1])"
-)
+@kernel
 def show_bag(
-    change_ts: Int64Array,
-    change_sign: Int8Array,
-    changes: Int64Array,
-    events: Int64Array,
+    change_ts: Int64s,
+    change_sign: Int8s,
+    changes: Int64Table,
+    events: Int64s,
     is_whole: int,
-    words: Int64Array,
-    counts: Int64Array,
-    next_in_bucket: Int64Array,
-    buckets: Int64Array,
-    figures: Int64Array,
-    cursor: Int64Array,
-    out_ts: Int64Array,
-    out_words: Int64Array,
+    bag: BagArrays,
+    cursor: Int64s,
+    out_ts: Int64s,
+    out_words: Int64Table,
 ) -> int:
     """Write the whole bag at each event instant, changes up to it applied; returns why it stopped.
 
     is_whole: never split an instant between two outputs (they are sorted afterwards).  cursor: (6,), see the names.
     """
+    words, counts, figures = bag.words, bag.counts, bag.figures
     e, i, k, room = cursor[EVENT], cursor[CHANGE], 0, len(out_ts)
     status = DONE
     while True:
         if cursor[IS_SHOWING] == 0:
             while i < len(change_ts) and (e >= len(events) or change_ts[i] <= events[e]):
-                if _change(changes, i, change_sign[i], words, counts, next_in_bucket, buckets, figures) == 0:
+                if _change(changes, i, change_sign[i], bag) == 0:
                     status = NEEDS_SLOTS
                     break
                 i += 1

@@ -15,14 +15,41 @@ used, seed].
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Int8s, Int8Table, Int64s, Int64Table, helper, kernel
 
 KEY, WORD, VALID, COUNT, LEFT, RIGHT, PRIORITY = range(7)
 _HEAD, _BACK, _COME, _GONE = range(4)
+
+
+class Valued(NamedTuple):
+    """A batch of elements (n,): their groups, signs, whether there is a value, what it is ordered by, and its word."""
+
+    ids: Int64s
+    sign: Int8s
+    valid: Int8s
+    keys: Int64s
+    words: Int64s
+
+
+class OrderedBy(NamedTuple):
+    """ranks: of keys, where is_ranked.  largest: the extreme is the largest.  by_arrival: FIRST and LAST."""
+
+    ranks: Int64s
+    is_ranked: bool
+    largest: bool
+    by_arrival: bool
+
+
+class OrderedArrays(NamedTuple):
+    """state: where each group's structure begins.  nodes, meta: of the pool."""
+
+    state: Int64Table
+    nodes: Int64Table
+    meta: Int64s
 
 
 @helper("int64(int64[:,::1], int64[::1])")
@@ -55,33 +82,24 @@ def _rank(key: int, ranks: np.ndarray, is_ranked: bool, largest: bool) -> int:
     return ~rank if largest else rank
 
 
-@kernel(
-    "int64(int64, int64[::1], int8[::1], int8[::1], int64[::1], int64[::1], int64[::1], boolean, boolean, boolean,"
-    " boolean, int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)"
-)
+@kernel
 def deque_extremes(
     start: int,
-    ids: np.ndarray,
-    sign: np.ndarray,
-    valid: np.ndarray,
-    keys: np.ndarray,
-    words: np.ndarray,
-    ranks: np.ndarray,
-    is_ranked: bool,
-    largest: bool,
-    by_arrival: bool,
+    elements: Valued,
+    by: OrderedBy,
     append_only: bool,
-    state: np.ndarray,
-    nodes: np.ndarray,
-    meta: np.ndarray,
-    results: np.ndarray,
-    status: np.ndarray,
+    ordered: OrderedArrays,
+    results: Int64Table,
+    status: Int8Table,
     j: int,
 ) -> int:
     """FIFO deletions. by_arrival: FIRST and LAST; the key is the row's number in its group, and NULLs are values.
 
     append_only: nothing is ever deleted, so the extreme alone is kept.
     """
+    state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
+    ranks, is_ranked, largest, by_arrival = by.ranks, by.is_ranked, by.largest, by.by_arrival
+    ids, sign, valid, keys, words = elements.ids, elements.sign, elements.valid, elements.keys, elements.words
     for i in range(start, ids.shape[0]):
         group = ids[i]
         if sign[i] > 0:
@@ -164,11 +182,10 @@ def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
             right = nodes[right, LEFT]
 
 
-@helper("void(int64[:,::1], int64, int64, int64, int64[::1], boolean, boolean)")
-def _split(
-    nodes: np.ndarray, tree: int, top: int, rank: int, ranks: np.ndarray, is_ranked: bool, largest: bool
-) -> None:
+@helper(typed=True)
+def _split(nodes: Int64Table, tree: int, top: int, rank: int, by: OrderedBy) -> None:
     """Hang the part of tree before rank under top's left, the part after it under top's right."""
+    ranks, is_ranked, largest = by.ranks, by.is_ranked, by.largest
     before, before_side = top, LEFT
     after, after_side = top, RIGHT
     while tree > 0:
@@ -184,29 +201,14 @@ def _split(
     nodes[after, after_side] = 0
 
 
-@kernel(
-    "int64(int64, int64[::1], int8[::1], int8[::1], int64[::1], int64[::1], int64[::1], boolean, boolean, boolean,"
-    " int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int8[:,::1], int64)"
-)
+@kernel
 def treap_extremes(
-    start: int,
-    ids: np.ndarray,
-    sign: np.ndarray,
-    valid: np.ndarray,
-    keys: np.ndarray,
-    words: np.ndarray,
-    ranks: np.ndarray,
-    is_ranked: bool,
-    largest: bool,
-    by_arrival: bool,
-    state: np.ndarray,
-    nodes: np.ndarray,
-    meta: np.ndarray,
-    results: np.ndarray,
-    status: np.ndarray,
-    j: int,
+    start: int, elements: Valued, by: OrderedBy, ordered: OrderedArrays, results: Int64Table, status: Int8Table, j: int
 ) -> int:
     """Deletions in any order. by_arrival: FIRST and LAST, whose keys are arrival numbers and whose NULLs are values."""
+    state, nodes, meta = ordered.state, ordered.nodes, ordered.meta
+    ranks, is_ranked, largest, by_arrival = by.ranks, by.is_ranked, by.largest, by.by_arrival
+    ids, sign, valid, keys, words = elements.ids, elements.sign, elements.valid, elements.keys, elements.words
     for i in range(start, ids.shape[0]):
         group = ids[i]
         if sign[i] != 0 and (by_arrival or valid[i]):
@@ -239,7 +241,7 @@ def treap_extremes(
                     parent = at
                     side = LEFT if rank < _rank(nodes[at, KEY], ranks, is_ranked, largest) else RIGHT
                     at = nodes[at, side]
-                _split(nodes, at, node, rank, ranks, is_ranked, largest)
+                _split(nodes, at, node, rank, by)
                 if parent == 0:
                     state[group, _HEAD] = node
                 else:

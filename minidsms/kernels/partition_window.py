@@ -11,9 +11,11 @@ docs/semantics W5; Babu 2005, section 2.3.1.
 
 from __future__ import annotations
 
-from minidsms.elements import Int8Array, Int64Array
+from typing import NamedTuple
+
+from minidsms.elements import Int64Array
 from minidsms.kernels.mixing import bucket_of_row
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, kernel
 
 TS, NUMBER, KEY, OLDER, NEWER, NEXT_OF_KEY = 0, 1, 2, 3, 4, 5
 SLOT_FIELDS = 6
@@ -26,6 +28,20 @@ DONE, FULL, NEEDS_SLOTS, NEEDS_KEYS = 0, 1, 2, 3
 
 _A = "int64[::1]"
 _M = "int64[:, ::1]"
+
+
+class PartitionArrays(NamedTuple):
+    """A window's state (`synopses.partition_stub`): its figures, slots and those free, keys with their words and those
+    free, and the buckets of keys.
+    """
+
+    figures: Int64s
+    slots: Int64Table
+    free_slots: Int64s
+    keys: Int64Table
+    key_words: Int64Table
+    free_keys: Int64s
+    buckets: Int64s
 
 
 @kernel(f"void({_M}, {_A}, {_A}, {_M})")
@@ -79,17 +95,10 @@ def _leave(
     return int(keys[key, ROWS])
 
 
-@helper(f"int64({_M}, int64, {_M}, {_A}, {_M}, {_A}, {_A})")
-def _key_of(
-    words: Int64Array,
-    row: int,
-    key_words: Int64Array,
-    buckets: Int64Array,
-    keys: Int64Array,
-    free_keys: Int64Array,
-    figures: Int64Array,
-) -> int:
+@helper(typed=True)
+def _key_of(words: Int64Table, row: int, stub: PartitionArrays) -> int:
     """The number of a key, a new one if it has no rows; -1 if that needs more keys."""
+    key_words, buckets, keys, free_keys, figures = stub.key_words, stub.buckets, stub.keys, stub.free_keys, stub.figures
     b = bucket_of_row(words, row, buckets)
     key = buckets[b]
     while key >= 0:
@@ -113,11 +122,10 @@ def _key_of(
     return int(key)
 
 
-@helper(f"int64({_M}, {_A}, {_M}, int64, int64, int64, {_A})")
-def _enter(
-    slots: Int64Array, free_slots: Int64Array, keys: Int64Array, key: int, ts: int, number: int, figures: Int64Array
-) -> int:
+@helper(typed=True)
+def _enter(stub: PartitionArrays, key: int, ts: int, number: int) -> int:
     """Give an arrival a slot, at the end of both lists; returns the slot. There is a free one."""
+    slots, free_slots, keys, figures = stub.slots, stub.free_slots, stub.keys, stub.figures
     figures[FREE_SLOTS] -= 1
     slot = free_slots[figures[FREE_SLOTS]]
     newest = figures[NEWEST]
@@ -137,26 +145,18 @@ def _enter(
     return int(slot)
 
 
-@kernel(
-    f"int64({_A}, {_M}, int64, int64, int64, {_A}, {_M}, {_A}, {_M}, {_M}, {_A}, {_A}, {_A}, {_A}, int8[::1], {_M})"
-)
+@kernel
 def partition_window(
-    ts: Int64Array,
-    words: Int64Array,
+    ts: Int64s,
+    words: Int64Table,
     rows: int,
     length: int,
     last_expiring: int,
-    figures: Int64Array,
-    slots: Int64Array,
-    free_slots: Int64Array,
-    keys: Int64Array,
-    key_words: Int64Array,
-    free_keys: Int64Array,
-    buckets: Int64Array,
-    place: Int64Array,
-    cursor: Int64Array,
-    out_sign: Int8Array,
-    out: Int64Array,
+    stub: PartitionArrays,
+    place: Int64s,
+    cursor: Int64s,
+    out_sign: Int8s,
+    out: Int64Table,
 ) -> int:
     """Put arrivals (ts, key words) through the window and write the changes; returns why it stopped.
 
@@ -167,6 +167,15 @@ def partition_window(
     An instant has three phases: what expires leaves (0); each arrival enters and pushes out the oldest of a full key,
     which is put out unless it came at this very instant (1); the arrivals that are left are put out (2).
     """
+    figures, slots, free_slots, keys, key_words, free_keys, buckets = (
+        stub.figures,
+        stub.slots,
+        stub.free_slots,
+        stub.keys,
+        stub.key_words,
+        stub.free_keys,
+        stub.buckets,
+    )
     n, room = len(ts), out.shape[1]
     base = figures[ARRIVED] - n
     phase, i, first, shown = cursor[PHASE], cursor[NEXT], cursor[FIRST], cursor[SHOWN]
@@ -196,11 +205,11 @@ def partition_window(
                 if k >= room or figures[FREE_SLOTS] == 0:
                     status = FULL if k >= room else NEEDS_SLOTS
                     break
-                key = _key_of(words, i, key_words, buckets, keys, free_keys, figures)
+                key = _key_of(words, i, stub)
                 if key < 0:
                     status = NEEDS_KEYS
                     break
-                place[i] = _enter(slots, free_slots, keys, key, ts[i], base + i, figures)
+                place[i] = _enter(stub, key, ts[i], base + i)
                 if keys[key, ROWS] > rows:
                     slot = keys[key, FIRST_ROW]
                     number = slots[slot, NUMBER]

@@ -49,10 +49,8 @@ class Bag:
         status = -1
         while status != kernels.DONE:
             out_ts, out_words = np.empty(room, np.int64), np.empty((room, self._width), np.int64)
-            status = kernels.show_bag(
-                ts, sign, changes, events, int(is_whole), self._words, self._counts, self._next, self._buckets,
-                self._figures, cursor, out_ts, out_words,
-            )  # fmt: skip
+            bag = kernels.BagArrays(self._words, self._counts, self._next, self._buckets, self._figures)
+            status = kernels.show_bag(ts, sign, changes, events, int(is_whole), bag, cursor, out_ts, out_words)
             if status == kernels.NEEDS_SLOTS:
                 self._resize(2 * len(self._counts))
             elif status == kernels.NEEDS_ROOM:

@@ -8,6 +8,7 @@ become the answer are kept (a monotone deque), without deletions the answer alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -67,18 +68,16 @@ class OrderedValues(GroupArrays):
             self._rank(words[valid != 0])
         n = len(words)
         done = 0
+        elements = kernels.Valued(run.ids, run.sign, valid, keys, words)
+        by = kernels.OrderedBy(self._rank_of, self._is_ranked, self._largest, self._by_arrival)
         while True:
-            places, nodes, meta = self.tables["places"], self._nodes, self._meta
+            places: Any = self.tables["places"]
+            ordered = kernels.OrderedArrays(places, self._nodes, self._meta)
             if self._is_fifo:
-                done = kernels.deque_extremes(
-                    done, run.ids, run.sign, valid, keys, words, self._rank_of, self._is_ranked, self._largest,
-                    self._by_arrival, self._is_append_only, places, nodes, meta, run.results, run.status, j,
-                )  # fmt: skip
+                is_growing = self._is_append_only
+                done = kernels.deque_extremes(done, elements, by, is_growing, ordered, run.results, run.status, j)
             else:
-                done = kernels.treap_extremes(
-                    done, run.ids, run.sign, valid, keys, words, self._rank_of, self._is_ranked, self._largest,
-                    self._by_arrival, places, nodes, meta, run.results, run.status, j,
-                )  # fmt: skip
+                done = kernels.treap_extremes(done, elements, by, ordered, run.results, run.status, j)
             if done == n:
                 return
             self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])

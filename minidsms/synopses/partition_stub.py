@@ -112,11 +112,11 @@ class PartitionStub:
         out_sign: Int8Array,
         out: Int64Array,
     ) -> int:
-        count: int = kernels.partition_window(
-            ts, words, self.rows, self._length, last_expiring, self._figures, self._slots, self._free_slots, self._keys,
-            self._key_words, self._free_keys, self._buckets, place, cursor, out_sign, out,
-        )  # fmt: skip
-        return count
+        keys = self._keys, self._key_words, self._free_keys, self._buckets
+        stub = kernels.PartitionArrays(self._figures, self._slots, self._free_slots, *keys)
+        return kernels.partition_window(
+            ts, words, self.rows, self._length, last_expiring, stub, place, cursor, out_sign, out
+        )
 
     def _words(self, batch: Batch) -> Int64Array:
         if self.keys:
