@@ -7,6 +7,7 @@ from minidsms.screens.level import Level
 from minidsms.screens.screening import Screening
 from minidsms.screens.sequence import Sequence
 from minidsms.streamon.loop import Loop
+from minidsms.streamon.screening.arranging import Window
 from minidsms.streamon.screening.executor import SequenceExecutor
 from minidsms.streamon.screening.profiler import RegionProfiler
 from minidsms.streamon.screening.reoptimizer import SequenceReoptimizer
@@ -26,6 +27,11 @@ class AdaptiveSequence:
         self.adaptation: Loop[Sequence] = Loop(
             "screening", operator, self._executor, self._profiler, reoptimizer, screening.streamon
         )
+
+    @property
+    def window(self) -> Window:
+        """The regions of the rows remembered."""
+        return self._profiler.window
 
     def take(self, level: Level | None) -> None:
         """A level has become the first."""

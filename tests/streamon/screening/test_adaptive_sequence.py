@@ -101,7 +101,7 @@ def test_answers_are_the_same_whatever_sequence_is_forced(every: int) -> None:
 
 
 def test_the_macro_sequence_is_found_by_definition_and_costs_what_the_kernel_looks_at() -> None:
-    db, _, screen = watched(screening="written", cost_model="fixed", rearrange_period=1024)
+    db, _, screen = watched(screening="macro", cost_model="fixed")  # nothing is arranged before 10,000 rows
     push(db, 2, 5000)
     level = screen.levels[0]
     window = screen.sequence.window
@@ -110,6 +110,6 @@ def test_the_macro_sequence_is_found_by_definition_and_costs_what_the_kernel_loo
     assert costs[macro.order] <= sorted(costs.values())[6]
     before = level.looked, level.rows
     level.follow(macro)
-    push(db, 3, 5000)
+    push(db, 3, 4000)
     measured = (level.looked - before[0]) / (level.rows - before[1])
     assert measured == pytest.approx(costs[macro.order], rel=0.1)
