@@ -31,6 +31,12 @@ LOOK_SHARE = 0.01
 """Of the time spent in the filters, what looking ahead takes; ..."""
 LOOK_CREDIT_NS = 500_000
 """... with every change this much more: where one has come there may be others."""
+ANSWER_NS = 1_000_000
+"""What an answer takes, about: a window is profiled, and filters change places. Some at first, and ..."""
+ANSWERS_NS, ANSWERS_SHARE = 5_000_000, 0.25
+"""... of the time spent in the filters, what answers take at most."""
+CALM = 1_000_000
+"""Tuples without a change, from which it pays to learn what only long phases pay for: routes."""
 ENOUGH = 4_096
 """Tuples over which they are compared."""
 
@@ -89,6 +95,19 @@ class ChangeWatch:
             return False
         self._note()
         return True
+
+    @property
+    def is_calm(self) -> bool:
+        """Nothing has changed for a while, or at all."""
+        return not self._changes or self._executor.tuples - self._changed_at >= CALM
+
+    @property
+    def may_answer(self) -> bool:
+        """Answers have taken their share of the time at most: where filters are cheap and changes frequent, some of
+        them are left.
+        """
+        allowed = ANSWERS_NS + ANSWERS_SHARE * self._executor.time_ns
+        return not self._measures_time or (self._changes + 1) * ANSWER_NS <= allowed
 
     def answered(self) -> None:
         """What execution told is taken for a change: profile tuples are out of date."""

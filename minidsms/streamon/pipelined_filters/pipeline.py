@@ -32,10 +32,8 @@ from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 
-BUDGET = Budget(worth_ns=50_000_000, urgent=0.25, credit_ns=1_000_000, clock=wall_ns)
-"""Where filters are dear, few tuples are enough; they are short, and a thread's clock takes a microsecond. An answer to
-a change takes a millisecond, about: where filters are cheap and changes frequent, some of them are not answered.
-"""
+BUDGET = Budget(worth_ns=50_000_000, clock=wall_ns)
+"""Where filters are dear, few tuples are enough; they are short, and a thread's clock takes a microsecond."""
 SAMPLED = 4096
 """Tuples that tell of classes."""
 BURST = 2048
@@ -80,6 +78,7 @@ class FilterPipeline:
         self._eddy: DrawsOrders | None = None
         self._watch = ChangeWatch(self._options, self.executor, static)
         self._reordered = 0
+        self._has_asked = False
 
     def part_before_change(self, frame: Frame, use_kernels: bool) -> int:
         """How many tuples of a chunk, from its first on, to run first: all, or those before a change that lies ahead.
@@ -114,7 +113,7 @@ class FilterPipeline:
                     has_changed = self.adaptation.reconsider(instant)
                     self._reordered += has_changed
                     schedule.profiled(has_changed)
-                    if self._watch.detectors_have_told():
+                    if self._watch.detectors_have_told() and not has_changed:
                         schedule.hurry(self._watch.fresh, is_sure=True)
         if schedule is not None and self._eddy is not None:
             result = run_drawn(self.executor, self._eddy, frame, rows, use_kernels)
@@ -136,11 +135,12 @@ class FilterPipeline:
 
     def _answer(self, schedule: SamplingSchedule) -> None:
         """Execution tells that the streams have changed: profile anew, if that is not told too often."""
-        if not schedule.is_deaf and (not self._options.measures_time or self.adaptation.grant()):
+        if not schedule.is_deaf and self._watch.may_answer:
             schedule.hurry(self._watch.fresh)
             self._watch.answered()
             if self._routing is not None:
                 self._routing.forget()
+                self._has_asked = False
 
     def _adapting(self, entering: int) -> SamplingSchedule | None:
         """When to profile; None while nothing may change or it could not pay."""
@@ -194,13 +194,16 @@ class FilterPipeline:
         self._schedule = SamplingSchedule(rate, options.rate is not None or not rate, burst, options.seed)
 
     def _observe(self, part: Frame, drops: BoolArray) -> None:
-        """Of filters that are dear enough all sampled tuples are kept with their attributes; at first, many at once."""
+        """Of filters that are dear enough all sampled tuples are kept with their attributes; many at once, when
+        conditions have stayed for a while.
+        """
         assert self._routing is not None and self._sample is not None and self._schedule is not None
         if self._routing.is_promising(drops):
-            is_first = not len(self._sample)
             self._sample.take(part, drops)
-            if is_first and part.n < BURST:
-                self._schedule.ask_for(BURST)
+            if not self._has_asked and self._watch.is_calm:
+                self._has_asked = True
+                if part.n < BURST:
+                    self._schedule.ask_for(BURST)
 
     def describe(self) -> tuple[str, ...]:
         """What tuples are routed by; then a line per filter: what it drops of what reaches it, and what it costs."""
