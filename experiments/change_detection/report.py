@@ -24,15 +24,15 @@ SCENARIOS: dict[str, dict[str, Changing]] = {
         f"every {period // 1000}K": Changing(4, period) for period in (1_000_000, 200_000, 50_000)
     },
     "Table 2: sudden changes, 64 and 256 filters": {
-        "64, every 200K": Changing(64, 200_000, changes=3),
-        "256, every 100K": Changing(256, 100_000, changes=2),
+        "64 filters, every 200K": Changing(64, 200_000, changes=3),
+        "256 filters, every 100K": Changing(256, 100_000, changes=2),
     },
     "Table 3: gradual changes": {
         f"over {transition // 1000}K": Changing(4, 1_000_000, transition=transition)
         for transition in (10_000, 25_000, 50_000)
     }
     | {"over 50K, every 200K": Changing(4, 200_000, transition=50_000)},
-    "Returning changes": {"every 200K": Changing(4, 200_000, returns=True)},
+    "Returning changes": {"returning, every 200K": Changing(4, 200_000, returns=True)},
 }
 Replays = dict[str, list[Replay]]
 """By contestant, a replay per seed."""
@@ -89,7 +89,7 @@ def report_replays(seeds: int) -> str:
         parts = []
         for label, stream in streams.items():
             found = _replayed(stream, seeds if stream.filters == 4 else 1)
-            pictured[f"{stream.filters} filters, {label}"] = found
+            pictured[label] = found
             parts.append(f"**{label} tuples**\n\n{_replay_table(found)}\n\n{_improvement(found)}")
         sections.append(PAGES.section(title, "\n\n".join(parts)))
     _plot_replays(pictured)
@@ -138,23 +138,26 @@ def _plot_replays(pictured: Mapping[str, Replays]) -> None:
     figure, grid = plt.subplots(2, 5, figsize=(17, 7))
     for axes, (title, found) in zip(grid.flat, pictured.items()):
         for name, runs in found.items():
-            reordered = np.mean([run.reoptimized for run in runs])
-            mark, colour = ("o", "tab:grey") if name.startswith("window") else ("^", None)
-            axes.scatter(max(reordered, 0.7), _total(runs), marker=mark, c=colour)
-            axes.annotate(name.removeprefix("A-Greedy* / "), (max(reordered, 0.7), _total(runs)), fontsize=6)
+            at = max(float(np.mean([run.reoptimized for run in runs])), 0.7), _total(runs)
+            if name.startswith("window"):
+                axes.scatter(*at, marker="o", c="tab:grey", s=14)
+                axes.annotate(name.removeprefix("window "), at, fontsize=6, color="grey")
+            else:
+                axes.scatter(*at, marker="^", s=22, label=name)
         axes.set(xscale="log", title=title)
         axes.title.set_fontsize(9)
     for axes in grid[:, 0]:
         axes.set_ylabel("total cost / oracle's")
     for axes in grid[-1]:
         axes.set_xlabel("re-orders")
+    grid.flat[0].legend(fontsize=6)
+    figure.suptitle("Total cost over re-orders; grey: fixed windows, by their size")
     figure.tight_layout()
     figure.savefig(PAGES.picture("replays"), dpi=100)
     plt.close(figure)
 
 
 WAYS = ("off", "counts", "auto")
-ENGINE: dict[str, tuple[engine.Phased, str]] = {}
 
 
 def report_engine(seeds: int) -> str:

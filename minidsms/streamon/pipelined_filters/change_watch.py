@@ -31,10 +31,8 @@ LOOK_SHARE = 0.01
 """Of the time spent in the filters, what looking ahead takes; ..."""
 LOOK_CREDIT_NS = 500_000
 """... with every change this much more: where one has come there may be others."""
-ANSWER_NS = 1_000_000
-"""What an answer takes, about: a window is profiled, and filters change places. Some at first, and ..."""
-ANSWERS_NS, ANSWERS_SHARE = 5_000_000, 0.25
-"""... of the time spent in the filters, what answers take at most."""
+ANSWERS_NS, ANSWERS_SHARE = 5_000_000, 0.2
+"""What profiling may have taken when a change is answered: so much at first, and of the time spent in the filters."""
 CALM = 1_000_000
 """Tuples without a change, from which it pays to learn what only long phases pay for: routes."""
 ENOUGH = 4_096
@@ -101,13 +99,11 @@ class ChangeWatch:
         """Nothing has changed for a while, or at all."""
         return not self._changes or self._executor.tuples - self._changed_at >= CALM
 
-    @property
-    def may_answer(self) -> bool:
+    def may_answer(self, decided_ns: int) -> bool:
         """Answers have taken their share of the time at most: where filters are cheap and changes frequent, some of
-        them are left.
+        them are left. decided_ns: what profiling and choosing have taken.
         """
-        allowed = ANSWERS_NS + ANSWERS_SHARE * self._executor.time_ns
-        return not self._measures_time or (self._changes + 1) * ANSWER_NS <= allowed
+        return not self._measures_time or decided_ns <= ANSWERS_NS + ANSWERS_SHARE * self._executor.time_ns
 
     def answered(self) -> None:
         """What execution told is taken for a change: profile tuples are out of date."""

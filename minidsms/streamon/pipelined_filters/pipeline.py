@@ -135,7 +135,7 @@ class FilterPipeline:
 
     def _answer(self, schedule: SamplingSchedule) -> None:
         """Execution tells that the streams have changed: profile anew, if that is not told too often."""
-        if not schedule.is_deaf and self._watch.may_answer:
+        if not schedule.is_deaf and self._watch.may_answer(self.adaptation.decided_ns):
             schedule.hurry(self._watch.fresh)
             self._watch.answered()
             if self._routing is not None:
