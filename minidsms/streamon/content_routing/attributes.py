@@ -8,6 +8,7 @@ Invariant: words of one column are all of one dtype; a NULL has word 0 and is no
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ MOST = 32
 """Columns that are considered: the first of the tuple."""
 _HOUR_NS, _DAY_NS = 3_600_000_000_000, 86_400_000_000_000
 _UNSEEN = -1
+_FEW = 8192
+"""Tuples for which ranges are searched for rather than looked up in a grid."""
 _GRID = 1022
 """Cells between the first and the last bound of ranges."""
 
@@ -71,7 +74,10 @@ class Attributes:
         match classifier.reading:
             case Reading.RANGE:
                 floats = normal(numbers.astype(np.float64, copy=False))
-                kernels.ranges(floats, *_grid(classifier.bounds), out)
+                if len(floats) < _FEW:
+                    out[:] = 1 + np.searchsorted(np.array(classifier.bounds), floats, side="left")
+                else:
+                    kernels.ranges(floats, *_grid(classifier.bounds), out)
             case Reading.VALUE:
                 kernels.remainders(normal(numbers), classifier.buckets, out)
             case Reading.HOUR:
@@ -106,6 +112,7 @@ class Attributes:
         return hashes
 
 
+@lru_cache(maxsize=64)
 def _grid(bounds: tuple[float, ...]) -> tuple[float, float, UInt8Array]:
     """(low, scale, grid): the ranges between bounds, in cells of equal width; the first and the last lie outside."""
     if not bounds:

@@ -28,6 +28,8 @@ LEAST_IN_CELL = 8
 """Tuples of a bucket that tell of an order."""
 SCREENED = 1024
 """Tuples by which attributes are told from those that say nothing."""
+PROMISING = 3.0
+"""A classifier never tells all, and looking for it costs some ms."""
 MOST_CANDIDATES = 24
 """Orders that are compared, of those that most tuples ask for."""
 MOST_JUDGED = 4
@@ -130,9 +132,10 @@ def cost_of_routes(sample: Sample, routes: Routes, costs: Float64Array, dividing
 
 
 def could_save(drops: UInt8Array, order: Order, costs: Float64Array, dividing: Dividing) -> bool:
-    """Even if the filter that drops a tuple always came first, would routing save more than dividing costs?"""
+    """Even if the filter that drops a tuple always came first, routing would save several times what dividing costs."""
     costs = np.where(np.isfinite(costs), costs, 0.0)
-    return bool(_cost(drops, costs, order) - costs.min() > dividing.of_tuple(1))
+    least = PROMISING * dividing.of_tuple(1) if dividing.measures_time else dividing.of_tuple(1)
+    return bool(_cost(drops, costs, order) - costs.min() > least)
 
 
 def cost_of_order(sample: Sample, order: Order, costs: Float64Array) -> float:

@@ -51,6 +51,9 @@ def test_ranges_lie_between_bounds() -> None:
     assert buckets(Type.FLOAT, by_ranges, column) == [1, 1, 2, 2, 3, 3, 4, 4, 4]
     halves = Classifier(0, "x", Reading.RANGE, 3, (0.5,))
     assert buckets(Type.FLOAT, halves, column) == [1, 1, 1, 1, 2, 2, 2, 2, 2]
+    many = Column(np.tile(column.values, 1000))
+    assert buckets(Type.FLOAT, by_ranges, many)[-9:] == [1, 1, 2, 2, 3, 3, 4, 4, 4], "by the grid"
+    assert buckets(Type.FLOAT, halves, many)[-9:] == [1, 1, 1, 1, 2, 2, 2, 2, 2]
     far = Classifier(0, "x", Reading.RANGE, 4, (-1e308, 1e308))
     assert set(buckets(Type.FLOAT, far, column)) <= {1, 2, 3}
 
