@@ -68,8 +68,12 @@ class Plan:
         """The expanded query, the logical plan (rules: after every rule), the operators (analyze: with figures)."""
         parts = ["Query", _indent(self.expanded)]
         if rules:
+            shown = ""
             for name, stage in self.logical.stages:
-                parts += [f"Logical plan, {name}" if name == "as bound" else f"After {name}", logical_text(stage)]
+                tree = logical_text(stage)
+                if tree != shown:
+                    parts += [f"Logical plan, {name}" if name == "as bound" else f"After {name}", tree]
+                shown = tree
         else:
             parts += ["Logical plan", logical_text(self.logical.root)]
         if self.network is not None:

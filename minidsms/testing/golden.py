@@ -19,6 +19,7 @@ case with a connection of its own; what stands before the first case belongs to 
     refused WORDS                    the directive before it is refused with an error that contains these words
     snapshot a,10 b,5                the relation's rows now, or `nothing`
     kind, columns, expanded, plan    what the query is: stream or relation, its columns, its text, its logical plan
+    rules                            its logical plan as bound, and after each rule that changed it
 
 Values are written as the column's type wants them: 10, 1.5, true, NULL, a bare word or 'a text'; instants as ticks or
 as a quoted ISO time. Before the last expect of a case there is a heartbeat at the greatest instant seen (docs/semantics
@@ -48,7 +49,7 @@ from minidsms.testing.compare import Netted, canonical, netted, shown
 from minidsms.testing.definition import answer
 from minidsms.testing.history import Failure, History
 
-OUTCOMES = ("expect", "fails", "refused", "snapshot", "kind", "columns", "expanded", "plan")
+OUTCOMES = ("expect", "fails", "refused", "snapshot", "kind", "columns", "expanded", "plan", "rules")
 ACTIONS = ("options", "stream", "relation", "view", "do", "query", "feed", "advance")
 
 _QUOTED = r"'[^']*(?:''[^']*)*'|\"[^\"]*(?:\"\"[^\"]*)*\""
@@ -371,8 +372,8 @@ class _Run:
                 rows = query.snapshot()
                 actual = "  ".join(sorted(map(_written_row, rows))) or "nothing"
                 agrees = _expected_rows(text, query.schema, tick_ns) == Counter(map(canonical, rows))
-            case "plan":
-                actual = _logical_plan(query)
+            case "plan" | "rules":
+                actual = _logical_plan(query) if directive.word == "plan" else _after_each_rule(query)
                 agrees = textwrap.dedent(text.removeprefix("\n")).strip() == actual
             case _:
                 actual = {"kind": query.kind, "columns": str(query.schema), "expanded": _one_line(query.expanded)}[
@@ -428,6 +429,13 @@ def _logical_plan(query: Query) -> str:
     if all(line == "  " * depth + line.strip() for depth, line in enumerate(nodes)):
         return " / ".join(line.strip() for line in nodes)
     return tree
+
+
+def _after_each_rule(query: Query) -> str:
+    """The logical plan as bound, then after each rule that changed it, each under the rule's name."""
+    lines = query.explain(rules=True).splitlines()
+    shown = lines[lines.index("Logical plan, as bound") : lines.index("Physical plan")]
+    return "\n".join(line.removeprefix("Logical plan, ").rstrip() for line in shown)
 
 
 def _one_line(text: str) -> str:

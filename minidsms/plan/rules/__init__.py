@@ -27,6 +27,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     order_joins,  # needs the conditions
     expand_outer_joins,  # after filters: those that stop at an outer join would not pass its antijoin either
     push_filters,  # what the expansion opened
+    fold_constants,  # and what has met its constant: look-ups that nothing links join on 1 = 1
     prune_columns,  # every expression stands where it will be evaluated
     merge_joins,  # needs the order of the joins, and columns that stay where they are
     pipeline_semi_joins,  # last: other rules know semi-joins, and not what becomes of them
