@@ -61,9 +61,8 @@ def connect(**options: Any) -> Connection:
     """Open a connection; options are settings (`SHOW SETTINGS`) and `clock`.
 
     time_unit: "ns", "us", "ms" (default), "s", "m", "h" or "d", the length of a tick.  scheduler, batch_size,
-    queue_size,
-    memory_limit, seed: see `minidsms.settings`.  clock: a function without arguments that gives the present tick, for
-    streams without timestamps (default: the system's clock).
+    queue_size, memory_limit, seed: see `minidsms.settings`.  clock: a function without arguments that gives the
+    present tick, for streams without timestamps (default: the system's clock).
 
     >>> db = connect()
     >>> db.execute("CREATE STREAM Pos (car INTEGER, speed FLOAT)")
@@ -223,9 +222,8 @@ class Connection(Archiving, ReadsSources):
         """Make a Python function usable in CQL.
 
         fn takes one value per argument and returns one (None is NULL); vectorized: it takes and returns numpy arrays,
-        one
-        element per row. fixed: it must be evaluated where it was written among the filters. An exception in it is an
-        error of the query that called it.
+        one element per row. fixed: it must be evaluated where it was written among the filters. An exception in it is
+        an error of the query that called it.
         """
         with self.lock:
             self._check()
@@ -249,9 +247,8 @@ class Connection(Archiving, ReadsSources):
         """Push elements into a stream, or changes into a relation; returns how many were taken.
 
         data: a tuple (one row), a list of tuples or dicts, a dict of columns, or anything with `__arrow_c_stream__`
-        (pyarrow,
-        polars, pandas).  ts: an instant or one per row; without it the TIMESTAMP BY column, else the clock.  sign: for
-        relations, +1 (default), -1, or one per row.
+        (pyarrow, polars, pandas).  ts: an instant or one per row; without it the TIMESTAMP BY column, else the clock.
+        sign: for relations, +1 (default), -1, or one per row.
         block: False leaves the elements to the next call that processes (`process`, `advance`, another push); where
         more would wait for a query than its queues may hold, it raises QueueFullError.
         Raises DataError, LateElementError or MemoryLimitError, and then nothing has changed.

@@ -219,7 +219,7 @@ class Batch:
     ) -> Batch:
         """A batch whose column i is column source_columns[i] of the source, at seq; gathered when read.
 
-        The source keeps these elements as long as the engine is not at rest (docs/architecture, "references").
+        The source keeps these elements as long as the engine is not at rest (ARCHITECTURE.md, "References").
         """
         batch = cls(ts, sign, (), seq)
         batch._columns = [None] * len(source_columns)

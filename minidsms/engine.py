@@ -65,8 +65,7 @@ class Entrance(Protocol):
 @runtime_checkable
 class OwnsStore(Protocol):
     """A synopsis that may keep its rows in a store of its own: a window's stub. Told by what it has, not by its
-    class, so
-    that a connection without windows need not load compiled kernels.
+    class, so that a connection without windows need not load compiled kernels.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Laws of answers that need no oracle; they hold for the definition and for the engine alike (docs/reliability)."""
+"""Laws of answers that need no oracle; for the definition and the engine alike (docs/design, "Reliability")."""
 
 from __future__ import annotations
 

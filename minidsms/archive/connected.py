@@ -40,8 +40,7 @@ class Archiving:
         The archive is the folder's subfolder named like the stream; one that is there is continued where it has the
         same columns. partition: ticks of a partition of a new archive (default: a day, at least 1,000 ticks). A
         relation's archive begins with its present rows; is_new: a query's with all its answers that nobody has taken.
-        Error where the folder cannot be written, or another writer
-        has the archive.  docs/archives.md.
+        Error where the folder cannot be written, or another writer has the archive.  docs/archives.md.
         """
         db = cast("Connection", self)
         with db.lock:

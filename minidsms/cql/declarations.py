@@ -12,7 +12,6 @@ from typing import Any
 
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, RelationDef, SourceDef, StreamDef, ViewDef
-from minidsms.cql.errors import CqlError
 from minidsms.cql.scope import did_you_mean, listing
 from minidsms.cql.session import Session
 from minidsms.cql.times import UNIT_NS
@@ -161,7 +160,3 @@ def _argument(session: Session, expr: syntax.Expr) -> Any:
         "",
         "for example: nexmark('bid', events = 10000, seed = 7)",
     )
-
-
-def _not_yet(session: Session, what: str, span: tuple[int, int]) -> CqlError:
-    return session.error(f"{what} is not available in this version", span)

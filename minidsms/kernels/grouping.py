@@ -33,7 +33,7 @@ SHOWN = 62
 INSTANT, OUT, DEAD, CULPRIT, CULPRIT_AT, CURSOR_SIZE = range(6)
 """Columns of `cursor`: the count of instants; rows and emptied groups written; on a failure, 1 + the aggregate and the
 element."""
-FREE, USED, HELD, POOL_SIZE = range(4)
+FREE, USED, HELD = range(3)
 """Columns of `pool`: the first free node, nodes ever used, nodes in use."""
 
 _TWO_64 = 18446744073709551616.0

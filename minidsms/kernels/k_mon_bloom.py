@@ -1,8 +1,7 @@
 """Bloom filters in blocks of a cache line: a key sets six bits of one block of 512.
 
 At twelve bits a key about one key in two hundred that is not in is said to be, at ten one in a hundred, at eight one in
-forty. Several filters
-may stand in one array. Bloom 1970; Putze, Sanders and Singler 2007 (blocked filters).
+forty. Several filters may stand in one array. Bloom 1970; Putze, Sanders and Singler 2007 (blocked filters).
 """
 
 from __future__ import annotations

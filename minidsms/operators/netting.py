@@ -80,8 +80,8 @@ def ordered_by_value(batch: Batch, schema: Schema, ranks: Ranks | None) -> Batch
 def as_stream(batch: Batch, keep_seq: bool) -> Batch:
     """The same elements, all as arrivals.
 
-    Without keep_seq neither arrival numbers nor references go out: they are
-    those of the windows below and mean nothing, nor ascend, in the derived stream.
+    Without keep_seq neither arrival numbers nor references go out: they are those of the windows below, and in the
+    derived stream they mean nothing and do not ascend.
     """
     if not keep_seq:
         return Batch(batch.ts, None, batch.columns, is_own=batch.is_own)

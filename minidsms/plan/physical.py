@@ -71,8 +71,8 @@ from minidsms.synopses.stream_store import StreamStore
 @dataclass(frozen=True)
 class Inputs:
     """What a plan is connected to. stream, relation: by declared name, the store and the input's progress, and for a
-    stream the
-    instants of elements that came before the query and have not been released (see `StreamSource`)."""
+    stream the instants of elements that came before the query and have not been released (see `StreamSource`).
+    """
 
     stream: Callable[[str], tuple[StreamStore, InputProgress, Int64Array]]
     relation: Callable[[str], tuple[RelationStore, InputProgress]]

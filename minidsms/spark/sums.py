@@ -26,7 +26,6 @@ _LIMB = 2**36
 _UNITS = tuple(2.0**e for e in (20, -16, -52, -88))
 _LARGE = 2.0**56
 _INFINITY = float("inf")
-COUNTED = ("count", "sum", "avg")
 
 
 def amounts(call: bound.AggregateCall, arg: Column | None, name: str) -> dict[str, Column]:

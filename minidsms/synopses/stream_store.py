@@ -1,9 +1,8 @@
 """The store of one stream: its elements in arrival order, in one columnar ring buffer.
 
 Every window over the stream, whatever its size and whoever asks, is a stub: a range [lo, hi) of sequence numbers on
-this
-ring (docs/design, point 3; Babu 2005, section 2.3.1, figure 2.3). Elements also wait here until the time of the queries
-that read them comes.
+this ring (docs/design, point 3; Babu 2005, section 2.3.1, figure 2.3). Elements also wait here until the time of the
+queries that read them comes.
 
 Invariants: sequence numbers are monotone and never reused; [tail, head) is present; a slot is freed only when every
 registered reader has passed it, and only while the engine rests, so that references in flight stay good.

@@ -2,8 +2,7 @@
 
 Looking for a better tree takes about a millisecond, so it is done when it can pay: first after WORTH_ELEMENTS, then
 ever more seldom while nothing changes, and at once when the rates of the inputs have changed; looking keeps to its
-share of the time. Joins
-of more than six inputs, or of some that nothing links, keep the tree they begin with.
+share of the time. Joins of more than six inputs, or of some that nothing links, keep the tree they begin with.
 """
 
 from __future__ import annotations
