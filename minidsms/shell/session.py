@@ -71,8 +71,11 @@ class Session:
         from minidsms.connection import connect
         from minidsms.safety import STANDARD
 
-        allowed = (*safety.folders, STANDARD)
-        self.db: Connection = connect(safe=safety.is_safe, allowed_paths=allowed, **self.configuration.settings)
+        given = dict(self.configuration.settings)
+        is_safe = safety.is_safe or given.pop("safe", "off") == "on"
+        folders = (*safety.folders, *given.pop("allowed_paths", ())) if not safety.is_safe else safety.folders
+        given |= {"safe": is_safe, "allowed_paths": (*folders, STANDARD)}
+        self.db: Connection = connect(**given)
         self.instants = Instants(self.db)
         self.log = StatementLog()
         self.watches = Watches(self.db, self.results, one_by_one=not self.is_interactive)

@@ -92,6 +92,18 @@ def test_safe_mode_is_switched_on_by_each_and_off_by_none(tmp_path: Path) -> Non
     assert session.safety.is_safe
 
 
+def test_safe_mode_may_be_a_setting_of_the_connection_and_survives_a_new_one(tmp_path: Path) -> None:
+    settings = {"safe": "on", "allowed_paths": (str(tmp_path),)}
+    session, _ = session_of(settings=settings)
+    session.begin_anew()
+    assert session.safety.is_safe and session.safety.allows(str(tmp_path / "x")) and not session.safety.allows("/etc/x")
+    session, _ = session_of(settings=settings, safety=Safety(True, ["/nowhere"]))
+    assert not session.safety.allows(str(tmp_path / "x"))
+    session, _ = session_of("SET safe = on;")
+    session.begin_anew()
+    assert session.safety.is_safe
+
+
 @pytest.fixture
 def allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only folder allowed, with a way out of it."""
