@@ -83,7 +83,7 @@ def _under(name: str, feed: Feed, trees: Sequence[Tree], size: int) -> Iterator[
         run = Run(feed, AUTO)
         join = next(op for op in run.query.network.operators if isinstance(op, Join))
         run.query.pin_plan()
-        join.planting.adaptation.pin(tree)
+        next(a for a in join.adaptations() if a.technique == "join plan").pin(tree)
         for block in blocks[: len(blocks) // 3]:
             run.feed(block, False)
         watch = join.watch
