@@ -89,6 +89,8 @@ class AdaptiveOrders:
             elif self._is_worth_it():
                 self._begin()
                 self.due_at = elements
+            else:
+                self.due_at = elements + self.adaptation.rest.longer()
         elif self._options.measures_time:
             self.due_at = elements + self.adaptation.rest.longer()
 

@@ -73,7 +73,7 @@ def test_a_profile_that_took_long_is_waited_out_even_where_a_window_of_profiles_
         (orders,) = (a for a in adaptations_of(q.network.operators) if a.technique == "join ordering")
         assert isinstance(orders.profiler, JoinOrderProfiler)
         profiled = []
-        for first in range(0, 30_000, 1_000):
+        for first in range(0, 60_000, 1_000):
             push(db, first, 1_000, {"S": (10, 10), "T": (10, 10), "R": (10, 20)}, {"S": 5, "T": 5, "R": 1})
             profiled.append(orders.profiler.profiled)
         assert profiled[0] == 0 < profiled[-1] and len(set(profiled)) == 2
