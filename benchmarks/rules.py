@@ -3,8 +3,8 @@
 Conjunctions of three ranges over six columns of numbers from 0 to 999, in pushes of 1,000 rows: processor time of a
 push, the median of many, the contestants in turn. The rules of 10,000 are so narrow that they get as many answers as
 1,000. Rivals are given the same rows and rules and count their answers: a loop in Python, numpy rule by rule, DuckDB
-with one query of CASEs and with a join of ranges, and Bytewax if it is installed. `--against FOLDER` runs the same
-scenes in another checkout, in processes of its own, in turn with this one. Writes results/rules.json.
+with a query of 200 CASEs, once, and with a join of ranges, and Bytewax if it is installed. `--against FOLDER` runs the
+same scenes in another checkout, in processes of its own, in turn with this one. Writes results/rules.json.
 """
 
 from __future__ import annotations
@@ -201,7 +201,6 @@ def rivals(pushes: int) -> dict[str, float]:
         "numpy, rule by rule": numpy_rules(asked),
         "Python loop": python_loop(asked),
         "DuckDB, join with ranges": duckdb_join(asked),
-        "DuckDB, 1,000 CASEs": duckdb_cases(asked),
     }
     try:
         import bytewax  # noqa: F401
@@ -212,7 +211,13 @@ def rivals(pushes: int) -> dict[str, float]:
     batch = batches(1)[0]
     counts = {name: push(batch) for name, push in contestants.items() if name != "minidsms"}
     assert len(set(counts.values())) == 1, counts
-    return timed(contestants, pushes)
+    found = timed(contestants, pushes)
+    # A query of so many CASEs takes DuckDB so long to plan that it is asked a fifth of them, and once.
+    cases = duckdb_cases(asked[: len(asked) // 5])
+    began = time.process_time()
+    cases(batch)
+    found["DuckDB, 200 CASEs"] = 1000 * (time.process_time() - began)
+    return found
 
 
 def many(n: int) -> dict[str, float]:
