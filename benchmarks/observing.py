@@ -149,7 +149,6 @@ def _run(self: Operator, budget: int) -> int:
 
 
 def _emit(self: Operator, emission: Iterator[Batch]) -> None:
-    assert self.screen is None
     outputs = self.outputs
     only = outputs[0] if len(outputs) == 1 else None
     held, self._held = self._held, None
