@@ -31,7 +31,7 @@ LOOK_SHARE = 0.01
 """Of the time spent in the filters, what looking ahead takes; ..."""
 LOOK_CREDIT_NS = 500_000
 """... with every change this much more: where one has come there may be others."""
-ANSWERS_NS, ANSWERS_SHARE = 5_000_000, 0.2
+ANSWERS_NS, ANSWERS_SHARE = 5_000_000, 0.35
 """What profiling may have taken when a change is answered: so much at first, and of the time spent in the filters."""
 CALM = 1_000_000
 """Tuples without a change, from which it pays to learn what only long phases pay for: routes."""
