@@ -1,8 +1,8 @@
 """Where object code is kept: a file per kernel, beside the kernels or, where that cannot be written, of the user.
 
 A file is named by its kernel and by the digest of everything it was made of, and begins with the digest of what
-follows: the symbols it needs and the object file. A file cut short, or of other sources, is one that is not there.
-Files are replaced whole.
+follows, under a key that only this user has: the symbols it needs and the object file. A file cut short, of other
+sources, or that somebody else has made, is one that is not there. Files are replaced whole.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import secrets
 import stat
 import tempfile
 import time
@@ -24,6 +25,8 @@ except ImportError:  # Windows: two processes may compile the same kernel at onc
     fcntl = None  # type: ignore[assignment]
 
 _CHECK_BYTES = 16
+_KEY = "key"
+_KEY_BYTES = 32
 _SUFFIX = ".kernel"
 _UNFINISHED = ".part"
 _OLD_S = 3600
@@ -137,4 +140,53 @@ def _usable(folder: Path) -> Path | None:
 
 
 def _check(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_CHECK_BYTES).digest()
+    return hashlib.blake2b(content, digest_size=_CHECK_BYTES, key=_key()).digest()
+
+
+@cache
+def _key() -> bytes:
+    """The secret of this user, in the user's own folder, else in that of the kernels; made with the first kernel.
+
+    So code that came with a copy of the folder, or out of somebody's archive of it, is not loaded.
+    """
+    folder = _of_user() or kept_in()
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            path = folder / _KEY
+            if not _is_secret(path):
+                _make_secret(path)
+            key = path.read_bytes()
+            if _is_secret(path) and len(key) == _KEY_BYTES:
+                return key
+    return secrets.token_bytes(_KEY_BYTES)
+
+
+def _is_secret(path: Path) -> bool:
+    """Only this user may read and write it."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(found.st_mode) or found.st_size != _KEY_BYTES:
+        return False
+    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+
+
+def _make_secret(path: Path) -> None:
+    """Write a key, in place of what is none; of several processes that do so at once all take the same."""
+    handle, written = tempfile.mkstemp(dir=path.parent, suffix=_UNFINISHED)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(_KEY_BYTES))
+        if os.path.lexists(path):
+            os.replace(written, path)
+            return
+        try:
+            os.link(written, path)
+        except FileExistsError:
+            return
+        except OSError:  # a file system without links: the last of them is kept
+            os.replace(written, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(written)

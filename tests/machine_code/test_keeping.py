@@ -119,6 +119,42 @@ def test_a_folder_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_pat
     assert _run(tmp_path) == "42 True"
 
 
+def test_code_under_the_key_of_another_user_is_compiled_anew(tmp_path: Path) -> None:
+    mine, other = {"XDG_CACHE_HOME": str(tmp_path / "mine")}, {"XDG_CACHE_HOME": str(tmp_path / "other")}
+    assert _run(tmp_path, **other) == "42 True"
+    assert _run(tmp_path, **mine) == "42 True", "not what the other has made"
+    assert _run(tmp_path, **mine) == "42 False"
+    key = tmp_path / "mine" / "minidsms" / "key"
+    assert len(key.read_bytes()) == 32 and key.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("damage", ["readable by others", "short", "a link"])
+def test_a_key_that_is_no_secret_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    monkeypatch.setattr(store, "_of_user", lambda: tmp_path)
+    path, elsewhere = tmp_path / "key", tmp_path / "elsewhere"
+    for each in (path, elsewhere):
+        each.write_bytes(b"k" * 32)
+        each.chmod(0o600)
+    assert store._key.__wrapped__() == b"k" * 32
+    if damage == "readable by others":
+        path.chmod(0o644)
+    elif damage == "short":
+        path.write_bytes(b"k")
+    else:
+        path.unlink()
+        path.symlink_to(elsewhere)
+    key = store._key.__wrapped__()
+    assert len(key) == 32 and key != b"k" * 32
+    assert store._key.__wrapped__() == key
+    assert elsewhere.read_bytes() == b"k" * 32
+
+
+def test_without_a_folder_for_the_key_nothing_is_taken_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_of_user", lambda: None)
+    monkeypatch.setattr(store, "kept_in", lambda: None)
+    assert store._key.__wrapped__() != store._key.__wrapped__()
+
+
 def test_two_processes_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
     timed = USE.replace(
         "import kernels_of_test",
