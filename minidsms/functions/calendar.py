@@ -149,12 +149,7 @@ def _last_day(ticks: Any, *, tick_ns: int) -> Arrays:
 def _boundaries(unit: str, ticks: Any, tick_ns: int) -> tuple[Any, Any]:
     """(how many boundaries of the unit lie between some fixed instant and this one, where that can be counted)."""
     if unit in _CLOCK:
-        # Where a tick is longer than the unit, there are several units to a tick.
-        length = _CLOCK[unit]
-        if tick_ns >= length:
-            counted = _times(ticks, tick_ns // length)
-            return counted.values, ~counted.bad
-        return ticks // (length // tick_ns), np.ones(1, np.bool_)
+        return ticks // (_CLOCK[unit] // tick_ns), np.ones(1, np.bool_)
     days, near = _days(ticks, tick_ns)
     if unit == "day":
         return days, near
@@ -165,25 +160,34 @@ def _boundaries(unit: str, ticks: Any, tick_ns: int) -> tuple[Any, Any]:
 
 def _date_diff(unit: str, start: Any, end: Any, *, tick_ns: int) -> Arrays:
     unit = unit.lower()
+    if unit in _CLOCK and tick_ns >= _CLOCK[unit]:
+        # Every tick is a boundary, or several.
+        return _ticks_between(start, end, tick_ns // _CLOCK[unit])
     (first, knows), (last, knows_too) = (_boundaries(unit, t, tick_ns) for t in (start, end))
     values = last - first
     wrapped = ((last ^ first) & (last ^ values)) < 0
     return Arrays(values, bad=wrapped | ~(knows & knows_too))
 
 
+def _ticks_between(start: Any, end: Any, factor: int) -> Arrays:
+    """(end - start) * factor; fails where it does not fit."""
+    distance = end - start
+    wrapped = ((end ^ start) & (end ^ distance)) < 0
+    found = _times(np.where(wrapped, 0, distance), factor)
+    return Arrays(found.values, bad=wrapped | found.bad)
+
+
 def _timestampdiff(unit: str, start: Any, end: Any, *, tick_ns: int) -> Arrays:
     """Whole units from start to end, negative where end is earlier."""
     unit = unit.lower()
     length = _CLOCK.get(unit) or {"day": _DAY_NS, "week": 7 * _DAY_NS}.get(unit)
+    if length is not None and tick_ns >= length:
+        return _ticks_between(start, end, tick_ns // length)
     if length is not None:
-        distance = end - start
-        wrapped = ((end ^ start) & (end ^ distance)) < 0
-        if tick_ns >= length:
-            counted = _times(np.where(wrapped, 0, distance), tick_ns // length)
-            return Arrays(counted.values, bad=wrapped | counted.bad)
+        # The distance itself might not fit: quotients and rests are taken apart.
         whole = length // tick_ns
-        values = distance // whole
-        return Arrays(values + ((distance < 0) & (values * whole != distance)), bad=wrapped)
+        values, rest = end // whole - start // whole, end % whole - start % whole
+        return Arrays(values - ((values > 0) & (rest < 0)) + ((values < 0) & (rest > 0)))
     (first, near), (last, near_too) = (_days(t, tick_ns) for t in (start, end))
     months = _months(last) - _months(first)
     # A month is whole where the day and the clock of the later one have been reached.

@@ -287,16 +287,20 @@ def _to_timestamp(seconds: float, tick: int) -> int:
 
 
 _CODES = {
-    "yyyy": "%Y", "YYYY": "%Y", "MM": "%m", "dd": "%d", "DD": "%d", "HH24": "%H", "HH": "%H", "mm": "%M", "MI": "%M",
-    "ss": "%S", "SS": "%S",
+    "yyyy": "%Y", "YYYY": "%Y", "yy": "%y", "YY": "%y", "MMMM": "%B", "Month": "%B", "MMM": "%b", "Mon": "%b",
+    "MM": "%m", "DDD": "%j", "dd": "%d", "DD": "%d", "HH24": "%H", "HH12": "%I", "HH": "%H", "hh": "%I", "mm": "%M",
+    "MI": "%M", "ss": "%S", "SSS": "%3", "SS": "%S", "MS": "%3", "AM": "%p", "PM": "%p", "a": "%p", "EEEE": "%A",
+    "Day": "%A", "EEE": "%a", "Dy": "%a",
 }  # fmt: skip
+"""Fields of PostgreSQL's and Java's patterns; %3 is a fraction of three digits. HH is a field of Java's here."""
 
 
 def _strftime_pattern(pattern: str) -> str:
-    """A pattern of the other two kinds as one of strftime; of their fields, those that the tests use."""
+    """A pattern of the other two kinds as one of strftime."""
     if "%" in pattern:
         return pattern
-    return re.sub("|".join(sorted(_CODES, key=len, reverse=True)), lambda found: _CODES[found[0]], pattern)
+    fields = "|".join(sorted(_CODES, key=len, reverse=True))
+    return re.sub(f"'([^']*)'|{fields}", lambda found: found[1] if found[1] is not None else _CODES[found[0]], pattern)
 
 
 def _format(ticks: int, pattern: str, tick: int) -> str:
@@ -305,8 +309,9 @@ def _format(ticks: int, pattern: str, tick: int) -> str:
         at = datetime(1970, 1, 1) + timedelta(days=day, microseconds=ns // 1000)
     except OverflowError:
         raise Failure("no year") from None
-    # %Y is not padded everywhere.
-    return at.strftime(_strftime_pattern(pattern).replace("%Y", f"{at.year:04d}"))
+    # %Y is not padded everywhere, and %3 is our own.
+    codes = _strftime_pattern(pattern).replace("%Y", f"{at.year:04d}").replace("%3", f"{at.microsecond // 1000:03d}")
+    return at.strftime(codes)
 
 
 def _parse(text: str, pattern: str, tick: int) -> int:
