@@ -53,6 +53,7 @@ class Admission:
         self.is_shedding = settings["load_shedding"] != "none"
         limited = any(query.settings.memory_limit is not None for query in self._db.queries.values())
         self._account.limit = settings["memory_limit"]
+        self._db.allowance.limit(settings["memory_limit"], settings.timeout_s)
         self._account.has_limited_queries = limited
         self.is_open = not self.is_shedding and not limited and settings["memory_limit"] is None
 
@@ -67,7 +68,7 @@ class Admission:
             raise MemoryLimitError(
                 f"{account.nbytes:,} bytes are held and {n:,} more elements of {stream.definition.name} would pass the "
                 f"memory_limit of {self._db.settings['memory_limit']:,}; push less at once, fetch answers, advance the "
-                "streams that hold time back, or SET memory_limit or load_shedding"
+                "streams that hold time back, close queries that have failed, or SET memory_limit or load_shedding"
             )
         for query in account.over_their_limit(stream.store) if account.has_limited_queries else ():
             raise MemoryLimitError(

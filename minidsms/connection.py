@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms import forking, statements
 from minidsms.admission import Admission
+from minidsms.allowance import Allowance
 from minidsms.archive.connected import Archiving
 from minidsms.arguments import name_of, text_of
 from minidsms.behind import Behind
 from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
-from minidsms.cql.errors import ClosedError, Error, quoted
+from minidsms.cql.errors import ClosedError, Error, MemoryLimitError, quoted
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
 from minidsms.engine import Engine, Group, InputProgress, Network
@@ -89,7 +90,8 @@ class Connection(Archiving, ReadsSources):
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
         self.lock = threading.RLock()
         super().__init__()
-        self.dictionary = TextDictionary()
+        self.allowance = Allowance(self.memory)
+        self.dictionary = TextDictionary(self.allowance)
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
         self.templates = Templates(self.catalog)
         self.catalog.limits = self.settings.limits
@@ -103,7 +105,7 @@ class Connection(Archiving, ReadsSources):
         self._relations: dict[str, RelationInput] = {}
         self.streamon = StreaMon(self.settings)
         screening = Screening(self.dictionary, self.settings, self.streamon)
-        self.groups = Groups(self.settings["sharing"] == "on", screening)
+        self.groups = Groups(self.settings["sharing"] == "on", screening, self.allowance)
         self._networks: dict[str, Network] = {}
         self.streamon.warn = self.warnings.append
         self.streamon.queries_of = lambda operator: [
@@ -253,6 +255,15 @@ class Connection(Archiving, ReadsSources):
         more would wait for a query than its queues may hold, it raises QueueFullError.
         Raises DataError, LateElementError or MemoryLimitError, and then nothing has changed.
         """
+        try:
+            return self._push(name, data, ts, sign, block)
+        except MemoryLimitError:
+            with self.lock:
+                if not self._is_stepping:
+                    self.memory.forget_refused()
+            raise
+
+    def _push(self, name: str, data: Any, ts: Any, sign: Any, block: bool) -> int:
         with self.lock:
             self._check()
             if self.archiver is not None:
@@ -548,6 +559,7 @@ class Connection(Archiving, ReadsSources):
         and fails; the others go on.
         """
         self._is_stepping = True
+        self.allowance.begin()
         try:
             has_run = self._engine.step(groups)
             if self.admission.is_shedding:
@@ -560,6 +572,7 @@ class Connection(Archiving, ReadsSources):
             raise
         finally:
             self._is_stepping = False
+            self.allowance.end()
 
     def _drain(self) -> None:
         """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""

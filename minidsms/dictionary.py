@@ -20,12 +20,19 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
+from minidsms.allowance import OPEN, Allowance
 from minidsms.cql.errors import DataError
 from minidsms.elements import Column, Int64Array
 
 _UNSEEN = -1
 _SMALL = 8
 """The order of the whole dictionary is kept up for questions of at least 1/8 of its size."""
+
+
+_TEXT_NBYTES = 160
+"""Bytes of a text beside its characters: the object, its places in the list and in the table of codes."""
+_STEP = 2**18
+"""Bytes by which it grows before anybody is told."""
 
 
 class HeldText:
@@ -49,7 +56,8 @@ class TextDictionary:
     1
     """
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance = OPEN) -> None:
+        """allowance: told as the texts grow; it may refuse one, which then is not there."""
         self._texts: list[str | None] = [None]
         self._codes: dict[str | None, int] = {None: 0}
         self._free: list[int] = []
@@ -57,6 +65,9 @@ class TextDictionary:
         self._ranks: Int64Array | None = None
         self._arrow: Any = None
         self.generation = 0
+        self.nbytes = 0
+        self.allowance = allowance
+        self._told = 0
 
     def __len__(self) -> int:
         """How many texts are live."""
@@ -81,6 +92,16 @@ class TextDictionary:
             raise KeyError(code)
         return text
 
+    def _tell(self, text: str) -> None:
+        """It is to grow by more than a step since this was told; MemoryLimitError where there is no room."""
+        if not self.allowance.is_open:
+            try:
+                self.allowance.take(self.nbytes - self._told)
+            except BaseException:
+                self.nbytes -= len(text) + _TEXT_NBYTES
+                raise
+        self._told = self.nbytes
+
     def hold(self, text: str) -> HeldText:
         """The text's code, safe from every sweep while the returned object lives."""
         held = HeldText(text, self.code(text))
@@ -96,6 +117,9 @@ class TextDictionary:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise DataError(f"a TEXT value is not valid Unicode: {text[:40]!a}") from error
+        self.nbytes += len(text) + _TEXT_NBYTES
+        if self.nbytes > self._told + _STEP:
+            self._tell(text)
         if self._free:
             code = self._free.pop()
             self._texts[code] = text
@@ -231,8 +255,11 @@ class TextDictionary:
         if not dead:
             return
         for code in dead:
-            del self._codes[self._texts[code]]
+            text = self._texts[code]
+            del self._codes[text]
+            self.nbytes -= len(text or "") + _TEXT_NBYTES
             self._texts[code] = None
+        self._told = min(self._told, self.nbytes)
         self._shrink()
         self._ranks = None
         self._arrow = None

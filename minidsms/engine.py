@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from minidsms.allowance import OPEN, Allowance
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator
@@ -202,7 +203,9 @@ class Group:
         progress: int = MIN_INSTANT,
         is_sharing: bool = False,
         screening: Screening | None = None,
+        allowance: Allowance = OPEN,
     ) -> None:
+        self.allowance = allowance
         self.streams = list(streams)
         self.relations = list(relations)
         self.is_immediate = is_immediate
@@ -340,7 +343,7 @@ class Group:
             self._users[id(operator)] = users + 1
             if users == 0:
                 self._is_changed = True
-                operator.failures = self._failed
+                operator.failures, operator.allowance = self._failed, self.allowance
                 self.operators.append(operator)
                 self.running.add(operator)
                 if isinstance(operator, Entrance):
@@ -361,6 +364,7 @@ class Group:
                 producer = queue.producer
                 if producer is not None and id(producer) not in gone:
                     producer.outputs = [q for q in producer.outputs if q is not queue]
+                queue.clear()
             self.running.remove(operator)
             close_operator(operator)
         self._is_changed = True
@@ -523,8 +527,9 @@ class Group:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the operators."""
-        return sum(s.nbytes for op in (*self.operators, *self.screens) for s in op.synopses())
+        """Bytes held by the operators, and, while they are at work, by the queues between them."""
+        held: int = sum(s.nbytes for op in (*self.operators, *self.screens) for s in op.synopses())
+        return held + (sum(q.nbytes for op in self.operators for q in op.inputs) if self._in_flight else 0)
 
 
 class _Turns:

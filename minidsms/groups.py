@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minidsms.allowance import OPEN, Allowance
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
 from minidsms.engine import Group, Network
@@ -22,7 +23,8 @@ from minidsms.screens.screening import Screening
 class Groups:
     """All groups of one connection."""
 
-    def __init__(self, is_sharing: bool, screening: Screening | None = None) -> None:
+    def __init__(self, is_sharing: bool, screening: Screening | None = None, allowance: Allowance = OPEN) -> None:
+        self.allowance = allowance
         self.screening = screening
         self.all: list[Group] = []
         self.is_sharing = is_sharing
@@ -56,8 +58,9 @@ class Groups:
             except CannotCopy as error:
                 raise Error(f"the query shares operators with others and cannot be parted from them: {error}") from None
             apart = Group(
-                group.streams, group.relations, group.is_immediate, group.progress, self.is_sharing, self.screening
-            )
+                group.streams, group.relations, group.is_immediate, group.progress, self.is_sharing, self.screening,
+                self.allowance,
+            )  # fmt: skip
             names = self._names[id(group)]
             group.remove(network)
             if copies:
@@ -96,6 +99,7 @@ class Groups:
             MIN_INSTANT if with_history else frontier,
             self.is_sharing,
             self.screening,
+            self.allowance,
         )
 
     def add(self, group: Group, names: Sequence[str]) -> None:

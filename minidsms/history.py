@@ -22,7 +22,7 @@ class HistoryGate:
 
     def __init__(
         self,
-        deliver: Callable[[Batch], None],
+        deliver: Callable[[Batch], int | None],
         is_relation: bool,
         net: Callable[[Sequence[Batch]], Batch],
         frontier: int,

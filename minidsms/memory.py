@@ -1,7 +1,8 @@
 """What a connection holds, in bytes, and the limit it keeps to. docs/design, point 10.
 
 Invariants: what would pass `memory_limit` is told before anything is changed (`admission.py` acts on it); the
-dictionary never holds more than twice the texts that were in use when it was last swept, or 100,000.
+dictionary never holds more than twice the texts that were in use when it was last swept, or 100,000, nor twice their
+bytes, or 64 MB.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _SWEEP_AT = 100_000
+_SWEEP_BYTES = 2**26
 _STATE_PER_INPUT = 16
 """Bytes of state that a byte of input or of an answer is taken to bring at most, until it is measured."""
 
@@ -28,6 +30,7 @@ class MemoryAccount:
     def __init__(self, db: Connection) -> None:
         self._db = db
         self._sweep_at = _SWEEP_AT
+        self._texts_left = 0
         self._measured = 0
         self.limit: int | None = None
         self.has_limited_queries = False
@@ -38,8 +41,20 @@ class MemoryAccount:
         """Bytes held by streams, relations, operators, monitors of constraints, and answers that have not been
         fetched."""
         held = sum(each.nbytes for each in self._db.inputs) + self._db.streamon.constraints.nbytes
-        held += sum(group.nbytes for group in self._db.groups.all)
+        held += self._db.dictionary.nbytes + sum(group.nbytes for group in self._db.groups.all)
         return held + sum(query.answer_nbytes for query in self._db.queries.values())
+
+    def expect(self, nbytes: int, most: int) -> int:
+        """What is held with so many bytes more, which may bring state with them; exact where that may be above `most`.
+
+        The engine may be at work.
+        """
+        self._since += nbytes
+        held = self._measured + _STATE_PER_INPUT * self._since
+        if held <= most:
+            return held
+        self._measure()
+        return self._measured + nbytes
 
     def grow(self, nbytes: int) -> None:
         """Answers have been delivered."""
@@ -107,9 +122,22 @@ class MemoryAccount:
     def sweep(self) -> None:
         """Let the dictionary drop the codes nobody holds, when it has grown enough. Called while the engine rests."""
         dictionary = self._db.dictionary
-        if len(dictionary) > self._sweep_at:
-            dictionary.sweep(self._live_codes())
-            self._sweep_at = max(_SWEEP_AT, 2 * len(dictionary))
+        least = _SWEEP_BYTES if self.limit is None else min(_SWEEP_BYTES, self.limit // 8)
+        if len(dictionary) > self._sweep_at or dictionary.nbytes > max(least, 2 * self._texts_left):
+            self.reclaim()
+
+    def forget_refused(self) -> None:
+        """A push has been refused: the texts that only it had stand for nothing. Called while the engine rests."""
+        if self._db.dictionary.nbytes > self._texts_left:
+            self.reclaim()
+
+    def reclaim(self) -> None:
+        """Let the dictionary drop the codes nobody holds. Called while the engine rests."""
+        dictionary = self._db.dictionary
+        dictionary.sweep(self._live_codes())
+        self._sweep_at = max(_SWEEP_AT, 2 * len(dictionary))
+        self._texts_left = dictionary.nbytes
+        self._measure()
 
     def _live_codes(self) -> Iterator[Int64Array]:
         """Every array of TEXT codes that something still holds."""

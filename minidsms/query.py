@@ -83,7 +83,7 @@ class Query:
         self._plan: Plan | None = None
         self._folding: Folding | None = None
         self._closed = False
-        self._results = 0
+        self._results = self._fetched = 0
         self.shed: dict[str, int] = {}
         self.wakers: list[Callable[[], None]] = []
         self.recorder: Recorder | None = None
@@ -105,11 +105,21 @@ class Query:
         if plan is not None:
             self.apply_settings()
 
-    def deliver(self, batch: Batch) -> None:
-        """Take final results from the output operator."""
+    def deliver(self, batch: Batch) -> int:
+        """Take final results from the output operator; how many, fewer where `answer_limit` would be passed."""
         n = len(batch.ts)
         if self._folding is not None:
             self._collect()  # what a screen has given it is older
+        limit = self.settings["answer_limit"]
+        if limit is not None and self._sink is None and not self._callbacks:
+            if not self._pending:
+                self._fetched = self._results
+            room = limit - (self._results - self._fetched)
+            if n > room:
+                n = int(np.searchsorted(batch.ts, batch.ts[max(0, room)]))
+                if not n:
+                    return 0
+                batch = batch.slice(0, n)
         self._results += n
         for wake in self.wakers:
             wake()
@@ -120,6 +130,7 @@ class Query:
             self.recorder.add_batch(batch)
         if self.kind == "relation" and self._contents is None:
             self._present.add(batch)
+        return n
 
     def _collect(self) -> list[Batch]:
         """What waits, with what a screen holds of it."""

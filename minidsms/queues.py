@@ -115,6 +115,12 @@ class Queue:
         row = self._batches[-1].row_nbytes if self._batches else 0
         self.is_full = self.size > self._ample and (self.size >= self.bound or self.nbytes + row > self.byte_limit)
 
+    def clear(self) -> None:
+        """Give up what waits: nobody will take it."""
+        self._batches.clear()
+        self.size = 0
+        self.is_full = False
+
     def first_ts(self) -> int | None:
         """The instant of the oldest element, or None."""
         return int(self._batches[0].ts[0]) if self._batches else None

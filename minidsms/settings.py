@@ -149,6 +149,16 @@ def _optional_bytes(value: Any) -> int | None:
     raise ValueError("give a number of bytes, or a text such as '500 MB'")
 
 
+def _optional_time(value: Any) -> Any:
+    if value is None or str(value).lower() == "none":
+        return None
+    if isinstance(value, str):
+        number, _, unit = value.strip().partition(" ")
+        if unit and duration_ticks(number, unit.strip(), 1) > 0:
+            return value.strip()
+    raise ValueError("give a text such as '500 MILLISECONDS', or none")
+
+
 def _interval(value: Any) -> Any:
     if isinstance(value, str):
         number, _, unit = value.strip().partition(" ")
@@ -290,6 +300,8 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("input_limit", 256, _optional_count, "streams, relations and views that a query may name"),
         Setting("literal_limit", None, _optional_count, "constants that a query may have"),
+        Setting("answer_limit", None, _optional_count, "answers of a query that may wait to be fetched"),
+        Setting("statement_timeout", None, _optional_time, "longest time that a query may take of a call"),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }
@@ -305,6 +317,12 @@ class Settings:
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
+
+    @property
+    def timeout_s(self) -> float | None:
+        """statement_timeout in seconds."""
+        value = self.values["statement_timeout"]
+        return None if value is None else interval_ticks(value, 1) / 1e9
 
     @property
     def limits(self) -> dict[str, int | None]:

@@ -90,7 +90,7 @@ class Backfill:
 
         return Inputs(stream, relation)
 
-    def deliver(self, to: Callable[[Batch], None]) -> Callable[[Batch], None]:
+    def deliver(self, to: Callable[[Batch], int | None]) -> Callable[[Batch], None]:
         """Where the plan's results go: to the query, unless Spark gives those of the past."""
 
         def take(batch: Batch) -> None:

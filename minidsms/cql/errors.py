@@ -131,5 +131,9 @@ class MemoryLimitError(Error):
     """`memory_limit` would be passed."""
 
 
+class TimeLimitError(Error):
+    """`statement_timeout` has passed."""
+
+
 class QueueFullError(Error):
     """`push(.., block=False)`: more would wait for a query than its queues may hold; nothing has been taken."""

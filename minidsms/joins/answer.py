@@ -41,7 +41,9 @@ class Answer:
     run, output: as the kernels take them; state: of the run.  netted: see `JoinSpec.leaves_out`.
     """
 
-    def __init__(self, spec: JoinSpec, index: WindowIndex) -> None:
+    def __init__(self, spec: JoinSpec, index: WindowIndex, claim: Callable[[int], None]) -> None:
+        """claim: told of the bytes that are about to be taken for more room; it may raise (`Operator.claim`)."""
+        self.claim = claim
         n = len(index.windows)
         self.netted = spec.leaves_out
         self.of_streams = spec.ranges is not None
@@ -88,7 +90,9 @@ class Answer:
 
     def grow(self) -> None:
         """Twice the room, with nothing in it."""
-        slots, ts, _ = self.output
+        slots, ts, sign = self.output
+        if not self.is_small:
+            self.claim(2 * (slots.nbytes + ts.nbytes + sign.nbytes))
         self.output = _room(len(slots), max(_TUPLES, len(ts) * 2))
 
     @property

@@ -61,6 +61,7 @@ class ByTree:
         self.subresults.settle(elements)
 
     def _more_room(self) -> None:
+        self._answer.claim(self.subresults.nbytes)  # it doubles what one of them has, at most
         self.subresults.make_room(int(self._answer.state[NEEDED]))
 
     def _climb(self, found: int) -> int:

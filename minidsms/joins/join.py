@@ -67,7 +67,7 @@ class Join(Operator):
         self.names = names
         self.graph = JoinGraph(len(inputs), spec.equalities)
         self.index: WindowIndex = spec.windows([q.schema for q in inputs], self.graph)
-        self.answer = Answer(spec, self.index)
+        self.answer = Answer(spec, self.index, self.claim)
         self._pipelines = ByPipelines(self.graph, self.index, self.answer)
         self.cached = None if caching is None else self._with_caches(caching)
         self.kept: ByTree | None = None

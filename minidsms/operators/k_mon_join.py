@@ -251,6 +251,7 @@ class KMonJoin(Operator):
     def _keep_instant(self, first: int, found: int) -> None:
         """The buffer is full, and what stands there from `first` on is of an instant that is not complete."""
         held = found - first
+        self.claim(2 * held * 8 * (len(self.outputs_of) + 3))
         out, ts, sign = _buffers(max(_TUPLES, 2 * held), len(self.outputs_of))
         old_out, old_ts, old_sign = self._buffers
         out[:held], ts[:held], sign[:held] = old_out[first:found], old_ts[first:found], old_sign[first:found]

@@ -22,7 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from minidsms.allowance import OPEN, Allowance
 from minidsms.compile_time import COMPILED
+from minidsms.cql.errors import Error, MemoryLimitError, TimeLimitError
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
 from minidsms.queues import Queue
 from minidsms.synopses.synopsis import Synopsis
@@ -103,6 +105,8 @@ class Operator:
     """Elements it takes in a turn, at most, whatever the scheduler grants."""
     is_stateless = False
     """Between two slices nothing is kept: what is put out depends on what comes in with it alone."""
+    allowance: Allowance = OPEN
+    """What the call that runs it may take; the engine's, once it has taken the plan."""
     lineage = 0
     """What is put out, from now on: operators of one lineage put out the same (`plan.sharing`); 0 is no lineage."""
     lineage_key: Hashable = None
@@ -120,6 +124,7 @@ class Operator:
         self.counters = Counters()
         self._emission: Iterator[Batch] | None = None
         self._held: Batch | None = None
+        self._latest = MIN_INSTANT
         self._until = MIN_INSTANT
 
     # ------------------------------------------------------------------------------------------ for subclasses
@@ -221,16 +226,30 @@ class Operator:
                 else:
                     batches.append(None)
             self._until = until
+            if not self.allowance.is_open:
+                # Before its first element nothing can have happened.
+                is_first = self.progress == MIN_INSTANT
+                firsts = (int(batch.ts[0]) for batch in batches if batch is not None)
+                self._latest = min(firsts, default=MIN_INSTANT) if is_first else MIN_INSTANT
             if not consumed and not self.acts_on_time:
                 self._complete()
                 return 0
             counters.elements_in += consumed
             if untimed and consumed >= SMALL:
                 start = perf_counter_ns() - COMPILED.wall_ns
-            self._emission = iter(self.process(batches, until))
+            try:
+                self._emission = iter(self.process(batches, until))
+            except (MemoryLimitError, TimeLimitError) as error:
+                self._run_out(error)
         elif untimed:
             start = perf_counter_ns() - COMPILED.wall_ns
-        self._emit(self._emission)
+        if self._emission is not None:
+            try:
+                self._emit(self._emission)
+                if not self.allowance.is_open:
+                    self.allowance.check_time()
+            except (MemoryLimitError, TimeLimitError) as error:
+                self._run_out(error)
         if start:
             stands_for_others = not untimed and consumed < SMALL and not self.times_every_run
             counters.time(max(0, perf_counter_ns() - COMPILED.wall_ns - start), stands_for_others)
@@ -252,6 +271,9 @@ class Operator:
             n = len(batch.ts)
             if not n:
                 continue
+            if not self.allowance.is_open:
+                self.claim(n * batch.row_nbytes)
+                self._latest = int(batch.ts[-1])
             if only is not None and only.offer(batch):
                 self.counters.elements_out += n
                 if not only.is_full:
@@ -268,6 +290,21 @@ class Operator:
             self.counters.stalls += 1
             return
         self._emission = None
+        self._complete()
+
+    def claim(self, nbytes: int) -> None:
+        """So many bytes more are about to be held; MemoryLimitError or TimeLimitError, which ends the query here, where
+        the call may not take them. For what `process` makes room for beside what it puts out.
+        """
+        if not self.allowance.is_open:
+            self.allowance.take(nbytes)
+
+    def _run_out(self, error: Error) -> None:
+        """The call may take no more: no answer from the first instant on that has not been put out whole."""
+        self._emission = self._held = None
+        if isinstance(error, TimeLimitError):
+            self.allowance.begin()
+        self.fail(max(self.progress + 1, self._latest), f"{self.name} was stopped: {error}")
         self._complete()
 
     def _put_fitting(self, batch: Batch) -> Batch:

@@ -10,20 +10,28 @@ from minidsms.queues import Queue
 
 
 class Output(Operator):
-    """Hands every batch, gathered out of the stores, to `deliver`."""
+    """Hands every batch, gathered out of the stores, to `deliver`.
+
+    deliver: gives how many elements it has taken, whole instants, or None for all; where it has not taken all, the
+    query ends.
+    """
 
     name = "Output"
     acts_on_time = False
 
-    def __init__(self, input: Queue, deliver: Callable[[Batch], None]) -> None:
+    def __init__(self, input: Queue, deliver: Callable[[Batch], int | None]) -> None:
         super().__init__((input,), input.schema)
         self._deliver = deliver
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
         if batch is not None:
-            self.counters.elements_out += len(batch)
-            self._deliver(batch if batch.is_own else _owned(batch))
+            taken = self._deliver(batch if batch.is_own else _owned(batch))
+            if taken is not None and taken < len(batch):
+                self.fail(
+                    int(batch.ts[taken]), "nobody has fetched its answers: more would wait than answer_limit allows"
+                )
+            self.counters.elements_out += len(batch) if taken is None else taken
         return ()
 
     def describe(self) -> Description:

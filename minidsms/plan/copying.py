@@ -39,7 +39,7 @@ from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _OTHERS_OWN = {
-    Operator: ("outputs", "failures"),
+    Operator: ("outputs", "failures", "allowance"),
     Select: ("screen",),
     StreamSource: ("store", "reader", "own"),
     StreamStore: ("_readers", "_places"),

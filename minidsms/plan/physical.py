@@ -114,7 +114,7 @@ class PhysicalPlanner:
         self._streams: dict[str, InputProgress] = {}
         self._relations: dict[str, InputProgress] = {}
 
-    def network(self, root: Stop, deliver: Callable[[Batch], None], tail: Tail | None = None) -> Network:
+    def network(self, root: Stop, deliver: Callable[[Batch], int | None], tail: Tail | None = None) -> Network:
         """The running plan of a query. tail: where a screen may run it."""
         try:
             return self._network(root, deliver, tail)
@@ -123,7 +123,7 @@ class PhysicalPlanner:
                 close_operator(operator)
             raise
 
-    def _network(self, root: Stop, deliver: Callable[[Batch], None], tail: Tail | None) -> Network:
+    def _network(self, root: Stop, deliver: Callable[[Batch], int | None], tail: Tail | None) -> Network:
         for node in nodes(root):  # inputs first: no deep recursion for long chains of views
             if not isinstance(node, Stop):
                 self._operator(node)

@@ -1,0 +1,76 @@
+"""What a call may take while operators are at work: memory beyond `memory_limit`, and time.
+
+Elements are admitted by `admission.py` before they are stored; what they then make of themselves, a join's pairs or the
+texts of an expression, is counted here as it comes to be. The query whose operator asks for more than is left fails at
+the first instant it has not answered; the connection and its other queries go on.
+
+Invariant: while a call is at work no more is held than `memory_limit` and a quarter, and what one operator puts out at
+a time. docs/overload.md.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from minidsms.cql.errors import MemoryLimitError, TimeLimitError
+
+if TYPE_CHECKING:
+    from minidsms.memory import MemoryAccount
+
+_BEYOND = 4
+"""A call may pass memory_limit by one part in so many: what comes after it is refused before queries fail."""
+_NEVER = float("inf")
+
+
+class Allowance:
+    """Of one connection. is_open: nothing is limited, and nobody need ask.
+
+    account: of all that is held, or None where nothing is limited.
+    """
+
+    def __init__(self, account: MemoryAccount | None = None) -> None:
+        self._account = account
+        self._most: int | None = None
+        self._timeout_s: float | None = None
+        self._deadline = _NEVER
+        self.is_open = True
+
+    def limit(self, memory_limit: int | None, timeout_s: float | None) -> None:
+        """Take other limits: bytes, and seconds of a call."""
+        self._most = None if memory_limit is None else memory_limit + memory_limit // _BEYOND
+        self._timeout_s = timeout_s
+        self._deadline = _NEVER
+        self.is_open = self._most is None and timeout_s is None
+
+    def begin(self) -> None:
+        """A call begins, or goes on after a query has failed for want of time: the others have theirs."""
+        if self._timeout_s is not None:
+            self._deadline = monotonic() + self._timeout_s
+
+    def end(self) -> None:
+        """The call is done."""
+        self._deadline = _NEVER
+
+    def check_time(self) -> None:
+        """TimeLimitError where the call has taken too long."""
+        if self._deadline != _NEVER and monotonic() > self._deadline:
+            raise TimeLimitError(
+                f"it has taken longer than the statement_timeout of {self._timeout_s:g} seconds; bound its windows, "
+                "push less at once, or SET statement_timeout"
+            )
+
+    def take(self, nbytes: int) -> None:
+        """So many bytes more are about to be held. MemoryLimitError where they do not fit; TimeLimitError."""
+        self.check_time()
+        if self._most is not None and self._account is not None:
+            held = self._account.expect(nbytes, self._most)
+            if held > self._most:
+                raise MemoryLimitError(
+                    f"{held:,} bytes would be held, which is more than the memory_limit of {self._account.limit:,} and "
+                    "a quarter; bound its windows, push less at once, fetch answers, or SET memory_limit"
+                )
+
+
+OPEN = Allowance()
+"""Of operators that no connection runs."""

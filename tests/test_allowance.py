@@ -1,0 +1,156 @@
+"""What a call may take while operators are at work: `memory_limit`, `statement_timeout` and `answer_limit` end the
+query that asks for more; the connection and its other queries go on. docs/overload.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minidsms
+from minidsms.cql.errors import CqlError, QueryError
+
+LIMIT = 4_000_000
+
+
+def connection(**options: Any) -> minidsms.Connection:
+    db = minidsms.connect(**options)
+    db.execute("CREATE STREAM S (k INTEGER, a INTEGER, t TEXT); CREATE STREAM T (k INTEGER, b INTEGER, t TEXT)")
+    db.execute("CREATE STREAM Other (x INTEGER)")
+    return db
+
+
+def push_equal_rows(db: minidsms.Connection, n: int, ts: Any) -> None:
+    texts = [f"{i:05d}" for i in range(n)]
+    db.push("S", {"k": np.zeros(n, np.int64), "a": np.arange(n), "t": texts}, ts=ts)
+    db.push("T", {"k": np.zeros(n, np.int64), "b": np.arange(n), "t": texts}, ts=ts)
+    db.advance(int(np.max(ts)) + 1)
+
+
+def is_alive(db: minidsms.Connection, query: minidsms.Query) -> bool:
+    """Another query of the connection answers still."""
+    before = query.results
+    db.push("Other", (1,), ts=10**6 + before)
+    db.advance(10**6 + before)
+    return query.results > before
+
+
+@pytest.mark.parametrize(
+    "cql",
+    [
+        "SELECT ISTREAM(S.a, T.b) FROM S, T WHERE S.k = T.k",
+        "SELECT S.a, T.b FROM S [RANGE 9], T [RANGE 9] WHERE S.k = T.k",
+        "SELECT COUNT(*) FROM S, T WHERE S.k = T.k",
+        "SELECT COUNT(*), SUM(S.a) FROM S, T",
+        "SELECT DISTINCT S.a, T.b FROM S, T WHERE S.k = T.k",
+        "SELECT S.a, T.b, COUNT(*) FROM S, T WHERE S.k = T.k GROUP BY S.a, T.b",
+        "SELECT ISTREAM(S.a, T.b, U.a) FROM S, T, S U WHERE S.k = T.k AND T.k = U.k",
+        "SELECT S.a, T.b FROM S LEFT JOIN T ON S.k = T.k",
+        "SELECT S.a FROM S, T WHERE S.k = T.k UNION SELECT T.b FROM S, T WHERE S.k = T.k",
+        "SELECT ISTREAM(S.a, T.b) FROM S [RANGE 9], T [RANGE 9] WHERE S.a < T.b",
+        "SELECT ISTREAM(S.t || T.t) FROM S, T WHERE S.k = T.k",
+        "SELECT ISTREAM(LPAD(t, 5000, t)) FROM S",
+    ],
+)
+def test_a_query_whose_answer_at_an_instant_passes_memory_limit_fails_alone(cql: str) -> None:
+    db = connection(memory_limit=LIMIT)
+    big, other = db.query(cql), db.query("SELECT x FROM Other")
+    push_equal_rows(db, 1000, ts=5)
+    assert big.state == "failed"
+    assert big.closed_until == 4
+    with pytest.raises(QueryError, match="more than the memory_limit of 4,000,000"):
+        while big.fetch():
+            pass
+    big.close()
+    assert db.nbytes < LIMIT
+    assert is_alive(db, other)
+
+
+@pytest.mark.parametrize("plan", ["join_plan = 'xjoin'", "caching = 'global'", "state_reduction = 'k-mon'"])
+def test_every_way_of_joining_keeps_to_memory_limit(plan: str) -> None:
+    db = connection(memory_limit=LIMIT)
+    db.execute(f"SET {plan}")
+    other = db.query("SELECT x FROM Other")
+    big = db.query("SELECT S.a, T.b, U.a FROM S [RANGE 9], T [RANGE 9], S [RANGE 9] U WHERE S.k = T.k AND T.k = U.k")
+    push_equal_rows(db, 300, ts=5)
+    assert big.state == "failed"
+    big.close()
+    assert is_alive(db, other)
+
+
+def test_what_was_answered_before_the_limit_stands() -> None:
+    cql = "SELECT RSTREAM(a) FROM S"
+    db, unlimited = connection(memory_limit=LIMIT), connection()
+    q, whole = db.query(cql), unlimited.query(cql)
+    for each in (db, unlimited):
+        each.push("S", {"k": [0] * 1000, "a": range(1000), "t": [None] * 1000}, ts=list(range(1000)))
+    assert q.state == "failed"
+    assert q.failure is not None
+    assert 100 < q.failure[0] < 1000
+    expected = sorted(change for change in whole.fetch() if change.ts < q.failure[0])
+    assert sorted(change for change in q.fetch() if change.ts < q.failure[0]) == expected
+
+
+def test_a_failed_query_shared_with_no_other_takes_no_operator_of_another_with_it() -> None:
+    db = connection(memory_limit=LIMIT)
+    big = db.query("SELECT COUNT(*) FROM S, T WHERE S.k = T.k")
+    small = db.query("SELECT COUNT(*) FROM S [ROWS 5], T [ROWS 5] WHERE S.k = T.k")
+    push_equal_rows(db, 1000, ts=5)
+    assert (big.state, small.state) == ("failed", "running")
+    assert small.snapshot() == [(25,)]
+
+
+def test_texts_are_counted_and_given_back() -> None:
+    db = connection(memory_limit=LIMIT)
+    q = db.query("SELECT a, t FROM S [ROWS 1]")
+    for i in range(30):
+        db.push("S", (0, i, f"{i}" * 200_000), ts=i)
+        q.fetch()
+    assert q.state == "running"
+    with pytest.raises(minidsms.Error, match="memory_limit"):
+        db.push("S", [(0, i, f"{i:07d}" * 30_000) for i in range(50)], ts=50)
+    db.push("S", (0, 1, "short"), ts=60)
+    db.advance(60)
+    assert q.fetch()[-1].row == (1, "short")
+
+
+def test_statement_timeout_ends_the_query_that_takes_too_long() -> None:
+    db = connection(statement_timeout="20 MILLISECONDS")
+    slow, other = db.query("SELECT COUNT(*) FROM S, T, S U, T V"), db.query("SELECT x FROM Other")
+    push_equal_rows(db, 300, ts=5)
+    assert slow.state == "failed"
+    with pytest.raises(QueryError, match=r"longer than the statement_timeout of 0\.02 seconds"):
+        slow.fetch()
+    db.execute("SET statement_timeout = none")
+    assert is_alive(db, other)
+
+
+def test_answer_limit_ends_a_query_whose_answers_nobody_fetches_between_two_instants() -> None:
+    db = connection(answer_limit=10)
+    q = db.query("SELECT ISTREAM(x) FROM Other")
+    for ts in range(4):
+        db.push("Other", [(ts,)] * 4, ts=[ts] * 4)
+    assert q.state == "failed"
+    assert [change.ts for change in q.fetch()] == [0] * 4 + [1] * 4
+    with pytest.raises(QueryError, match="answer_limit"):
+        q.fetch()
+
+
+def test_answer_limit_counts_what_waits_only() -> None:
+    db = connection(answer_limit=10)
+    q = db.query("SELECT ISTREAM(x) FROM Other")
+    told: list[Any] = []
+    db.query("SELECT ISTREAM(x) FROM Other").on_change(told.append)
+    for ts in range(40):
+        db.push("Other", (ts,), ts=ts)
+        q.fetch()
+    assert q.state == "running"
+    assert len(told) >= 39
+
+
+@pytest.mark.parametrize("value", ["'5'", "5", "'0 SECONDS'", "'soon'"])
+def test_statement_timeout_is_a_length_of_time(value: str) -> None:
+    with pytest.raises(CqlError, match=r"statement_timeout|length of time|unit"):
+        connection().execute(f"SET statement_timeout = {value}")
