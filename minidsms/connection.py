@@ -478,12 +478,19 @@ class Connection(Archiving, ReadsSources):
 
     def start(self, query: Query, network: Network, group: Group, inputs: Sequence[str]) -> None:
         """Let a planned query run in a group; it answers the instants after those the group has closed."""
-        self.queries[query.name.lower()] = query
-        self._networks[query.name.lower()] = network
-        group.add(network)
-        self.groups.add(group, inputs)
-        self._process([group])
-        self._rest()
+        key = query.name.lower()
+        try:
+            self.queries[key], self._networks[key] = query, network
+            group.add(network)
+            self.groups.add(group, inputs)
+            self._process([group])
+            self._rest()
+        except BaseException:
+            # It has never been there: what a plan has claimed of stores is given back.
+            self.forget(query)
+            if network.group is None:
+                network.close()
+            raise
 
     def adopt(self, query: Query, network: Network, group: Group) -> None:
         """Let a query that is folded already answer from now on: nothing waits for it."""
@@ -497,10 +504,17 @@ class Connection(Archiving, ReadsSources):
             key = query.name.lower()
             if self.queries.get(key) is not query:
                 return
-            del self.queries[key]
-            self.outward.pop(key, None)
-            self.stop_archiving(query)
-            self.groups.remove(self._networks.pop(key))
+            try:
+                self.outward.pop(key, None)
+                self.stop_archiving(query)
+                network, _ = self._networks.pop(key, None), self.queries.pop(key)
+                if network is not None and network.group is not None:
+                    self.groups.remove(network)
+            except BaseException:
+                self._networks.pop(key, None)
+                self.queries.pop(key, None)
+                self.groups.keep(self._networks.values())
+                raise
             self._rest()
             self.system_streams.close_unread(self.readers_of)
 

@@ -11,6 +11,8 @@ processed every closed instant.
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -239,7 +241,16 @@ class Group:
         return self._networks.values()
 
     def add(self, network: Network) -> None:
-        """Run one more network. The engine is at rest."""
+        """Run one more network. The engine is at rest. An interrupt on the way leaves nothing of it behind."""
+        try:
+            self._add(network)
+        except BaseException:
+            self._networks.pop(id(network), None)
+            self._count_anew(network.operators)
+            network.group = None
+            raise
+
+    def _add(self, network: Network) -> None:
         network.group = self
         self._networks[id(network)] = network
         for queue in network.links:
@@ -254,10 +265,22 @@ class Group:
                 self._unfolded.append(network)
 
     def remove(self, network: Network) -> None:
-        """Forget a network, and free what only it used."""
-        del self._networks[id(network)]
-        if network.failure is None:
-            self._drop(network)
+        """Forget a network, and free what only it used. An interrupt on the way leaves nothing of it behind either."""
+        try:
+            self._networks.pop(id(network), None)
+            if network.failure is None:
+                self._drop(network)
+        except BaseException:
+            self._networks.pop(id(network), None)
+            self._count_anew(network.operators)
+            raise
+
+    def _count_anew(self, operators: Sequence[Operator]) -> None:
+        """Something was cut short: find out from the networks which of these operators run no more."""
+        users = Counter(id(op) for n in self.networks if n.failure is None for op in n.operators)
+        self._users = dict(users)
+        with contextlib.suppress(ValueError, KeyError):  # what has been ended already
+            self._end({id(op): op for op in operators if id(op) not in users})
 
     def _drop(self, network: Network) -> None:
         """Run a network no more."""
@@ -357,8 +380,14 @@ class Group:
             if self._users[id(operator)] == 0:
                 del self._users[id(operator)]
                 gone[id(operator)] = operator
-        if not gone:
-            return
+        if gone:
+            self._end(gone)
+
+    def _end(self, gone: Mapping[int, Operator]) -> None:
+        """Run these operators, by id, no more."""
+        self._is_changed = True
+        self.operators = [op for op in self.operators if id(op) not in gone]
+        self.sources = [op for op in self.sources if id(op) not in gone]
         for operator in gone.values():
             for queue in operator.inputs:
                 producer = queue.producer
@@ -367,10 +396,7 @@ class Group:
                 queue.clear()
             self.running.remove(operator)
             close_operator(operator)
-        self._is_changed = True
         stubs = {id(s) for operator in gone.values() for s in operator.synopses()}
-        self.operators = [op for op in self.operators if id(op) not in gone]
-        self.sources = [op for op in self.sources if id(op) not in gone]
         self._stubs = [s for s in self._stubs if id(s) not in stubs]
 
     # --------------------------------------------------------------------------------------------------- progress

@@ -6,7 +6,7 @@ at once, or in what was closed when they began.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from minidsms.allowance import OPEN, Allowance
 from minidsms.cql.errors import Error
@@ -119,9 +119,24 @@ class Groups:
         """Forget a network, and its group if it was the last one."""
         group = network.group
         assert group is not None
-        group.remove(network)
-        if group.networks:
-            return
-        for groups in (self.all, self._of_key[self._key(group)], *(self._of_input[n] for n in self._names[id(group)])):
+        try:
+            group.remove(network)
+        finally:
+            if not group.networks and id(group) in self._names:
+                self._forget(group)
+
+    def keep(self, networks: Collection[Network]) -> None:
+        """Forget every network but these, and every group without one: a call was cut short."""
+        kept = {id(network) for network in networks}
+        for group in list(self.all):
+            for network in [n for n in group.networks if id(n) not in kept]:
+                group.remove(network)
+            if not group.networks:
+                self._forget(group)
+
+    def _forget(self, group: Group) -> None:
+        """Run a group no more."""
+        inputs = (self._of_input.get(name, []) for name in self._names[id(group)])
+        for groups in (self.all, self._of_key.get(self._key(group), []), *inputs):
             groups[:] = [g for g in groups if g is not group]
-        del self._names[id(group)]
+        self._names.pop(id(group), None)
