@@ -76,7 +76,9 @@ def check_whole(db: minidsms.Connection) -> None:
 
 CALLS = {
     "query": lambda db: db.query("SELECT MAX(k) FROM S [RANGE 10]", name="greatest"),
-    "a query that shares operators": lambda db: db.query("SELECT k, COUNT(*) FROM S [RANGE 10] GROUP BY k", name="again"),
+    "a query that shares operators": lambda db: db.query(
+        "SELECT k, COUNT(*) FROM S [RANGE 10] GROUP BY k", name="again"
+    ),
     "DROP QUERY": lambda db: db.execute("DROP QUERY counts"),
     "Query.close": lambda db: db.queries["total"].close(),
 }

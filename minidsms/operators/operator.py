@@ -107,6 +107,8 @@ class Operator:
     """Between two slices nothing is kept: what is put out depends on what comes in with it alone."""
     allowance: Allowance = OPEN
     """What the call that runs it may take; the engine's, once it has taken the plan."""
+    is_entrance = False
+    """It hands on what stands in a store, and makes nothing that a call could have too little room or time for."""
     lineage = 0
     """What is put out, from now on: operators of one lineage put out the same (`plan.sharing`); 0 is no lineage."""
     lineage_key: Hashable = None
@@ -246,7 +248,7 @@ class Operator:
         if self._emission is not None:
             try:
                 self._emit(self._emission)
-                if not self.allowance.is_open:
+                if not self.allowance.is_open and not self.is_entrance:
                     self.allowance.check_time()
             except (MemoryLimitError, TimeLimitError) as error:
                 self._run_out(error)
@@ -271,7 +273,7 @@ class Operator:
             n = len(batch.ts)
             if not n:
                 continue
-            if not self.allowance.is_open:
+            if not self.allowance.is_open and not self.is_entrance:
                 self.claim(n * batch.row_nbytes)
                 self._latest = int(batch.ts[-1])
             if only is not None and only.offer(batch):

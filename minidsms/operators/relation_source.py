@@ -18,6 +18,7 @@ class RelationSource(Operator):
     """
 
     name = "Relation"
+    is_entrance = True
 
     def __init__(self, relation: str, store: RelationStore, start: int) -> None:
         super().__init__((), store.schema)

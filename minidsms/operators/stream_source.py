@@ -65,6 +65,7 @@ class StreamSource(Operator):
     """
 
     name = "Stream"
+    is_entrance = True
 
     def __init__(
         self,
