@@ -298,10 +298,10 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "allowed_paths", (), _folders, "folders that safe mode allows files in; '-': standard streams", live=False
         ),
-        Setting("input_limit", 256, _optional_count, "streams, relations and views that a query may name"),
-        Setting("literal_limit", None, _optional_count, "constants that a query may have"),
-        Setting("answer_limit", None, _optional_count, "answers of a query that may wait to be fetched"),
-        Setting("statement_timeout", None, _optional_time, "longest time that a query may take of a call"),
+        Setting("input_limit", 256, _optional_count, "streams, relations and views that a query may name", guards=True),
+        Setting("literal_limit", None, _optional_count, "constants that a query may have", guards=True),
+        Setting("answer_limit", None, _optional_count, "answers of a query that may wait to be fetched", guards=True),
+        Setting("statement_timeout", None, _optional_time, "longest time that a query may take of a call", guards=True),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }
