@@ -4,8 +4,8 @@ Elements are admitted by `admission.py` before they are stored; what they then m
 texts of an expression, is counted here as it comes to be. The query whose operator asks for more than is left fails at
 the first instant it has not answered; the connection and its other queries go on.
 
-Invariant: while a call is at work no more is held than `memory_limit` and a quarter, and what one operator puts out at
-a time. docs/overload.md.
+Invariant: a call adds no more to what was held when it began than `memory_limit` and a quarter, and what one operator
+puts out at a time: what has waited for another stream's time, up to the limit, may be handed on. docs/overload.md.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Allowance:
     def __init__(self, account: MemoryAccount | None = None) -> None:
         self._account = account
         self._most: int | None = None
+        self._began = 0
         self._timeout_s: float | None = None
         self._deadline = _NEVER
         self.is_open = True
@@ -47,6 +48,8 @@ class Allowance:
         """A call begins, or goes on after a query has failed for want of time: the others have theirs."""
         if self._timeout_s is not None:
             self._deadline = monotonic() + self._timeout_s
+        if self._most is not None and self._account is not None:
+            self._began = min(self._account.known, self._account.limit or 0)
 
     def end(self) -> None:
         """The call is done."""
@@ -64,11 +67,15 @@ class Allowance:
         """So many bytes more are about to be held. MemoryLimitError where they do not fit; TimeLimitError."""
         self.check_time()
         if self._most is not None and self._account is not None:
-            held = self._account.expect(nbytes, self._most)
-            if held > self._most:
+            most = self._most + self._began
+            held = self._account.expect(nbytes, most)
+            if held > most:
+                # What this query held until now must not fail the others of the call.
+                self._began = max(self._began, min(held - nbytes, self._account.limit or 0))
                 raise MemoryLimitError(
                     f"{held:,} bytes would be held, which is more than the memory_limit of {self._account.limit:,} and "
-                    "a quarter; bound its windows, push less at once, fetch answers, or SET memory_limit"
+                    "a quarter beside what the call began with; bound its windows, push less at once, fetch answers, "
+                    "or SET memory_limit"
                 )
 
 

@@ -44,6 +44,11 @@ class MemoryAccount:
         held += self._db.dictionary.nbytes + sum(group.nbytes for group in self._db.groups.all)
         return held + sum(query.answer_nbytes for query in self._db.queries.values())
 
+    @property
+    def known(self) -> int:
+        """Bytes held when they were last added up, and stored or answered since; at no cost."""
+        return self._measured + self._since
+
     def expect(self, nbytes: int, most: int) -> int:
         """What is held with so many bytes more, which may bring state with them; exact where that may be above `most`.
 

@@ -435,11 +435,11 @@ def run_case(name: str, at: int, lasting: bool, jump_s: float | None = None) -> 
     """One run of a case with its n-th operation failing. AssertionError where anything is not as it must be."""
     case = CASES[name]
     folder = tempfile.mkdtemp(prefix="minidsms-faults-")
-    before = _open_files()
+    before, threads = _open_files(), set(threading.enumerate())
     try:
         with injected(Faults(at, lasting, jump_s)) as faults:
             case(Run(folder, faults))
-        _wait(lambda: not _threads(), lambda: f"threads are left: {_threads()}")
+        _wait(lambda: not _threads(threads), lambda: f"threads are left: {_threads(threads)}")
         _wait(lambda: not _open_files() - before, lambda: f"files are left open: {_open_files() - before}")
         return faults
     except Exception as error:
@@ -480,8 +480,9 @@ def _warm_up(name: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith("minidsms")]
+def _threads(before: set[threading.Thread]) -> list[str]:
+    """The engine's threads that were not there before."""
+    return [t.name for t in threading.enumerate() if t.name.startswith("minidsms") and t not in before]
 
 
 def _open_files() -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from minidsms.elements import MAX_INSTANT, Schema
-from minidsms.joins import answer, by_tree
+from minidsms.joins import answer
 from minidsms.joins import join as join_module
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.join import Join
@@ -318,4 +318,4 @@ def test_illegal_trees_are_refused() -> None:
     join = operator(CHAIN)
     for tree in ((0, 1), ((0, 2), 1), ((0, 1), (2, 2)), (2, (0, 1)), 0, "((0, 1), 2)", (0, 1, 2, 3), ((0,), 1, 2)):
         assert not join.is_legal_tree(tree)
-    assert by_tree.is_legal(((0, 1), 2), join.graph)
+    assert join.is_legal_tree(((0, 1), 2))
