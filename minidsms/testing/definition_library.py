@@ -144,7 +144,7 @@ def _log(base: float, x: float | None = None) -> float:
 
 def _trunc(x: Any, places: int = 0) -> Any:
     if isinstance(x, int):
-        unit = 10 ** max(-places, 0)
+        unit = 10 ** min(max(-places, 0), 30)
         return abs(x) // unit * unit * (1 if x >= 0 else -1)
     scale = 10.0 ** min(abs(places), 308)
     scaled = x * scale if places >= 0 else x / scale
