@@ -7,11 +7,12 @@ SOAK ?= --cases 20000
 MALFORMED ?= --cases 20000
 SWITCHES ?= --switches 50000
 REDUCTIONS ?= --cases 300
+CRASHES ?= --cases 1000
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test alone check soak soak-spark house switches reductions matrix bench bench-peers tables clean
+.PHONY: help env demo test alone check soak soak-spark house switches reductions crashes matrix bench bench-peers tables clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -21,6 +22,7 @@ help:
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..), and failing files, sockets and clocks"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
+	@echo "make crashes  random queries in a folder, on a disk that crashes again and again (CRASHES='--cases N --seed S')"
 	@echo "make matrix  several queries at once under every scheduler, batch, queue and sharing (MATRIX='--companies N')"
 	@echo "make soak-spark  generated cases on Spark against the definition (an hour)"
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
@@ -69,6 +71,9 @@ switches: env
 
 reductions: env
 	@$(BIN)/python -m minidsms.testing.reduced_joins $(REDUCTIONS)
+
+crashes: env
+	@$(BIN)/python -m minidsms.testing.crash_cases $(CRASHES)
 
 soak-spark: env
 	@$(BIN)/python -m minidsms.testing.spark_answers --cases 300

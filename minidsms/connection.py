@@ -54,13 +54,17 @@ if TYPE_CHECKING:
     from minidsms.sources.source import LiveSource, Source
 
 
+_NOT_LOGGED = contextlib.nullcontext()
+
 MOST_NAMES = 30
 """Names that an error lists."""
 
 
-def connect(**options: Any) -> Connection:
+def connect(folder: str | os.PathLike[str] | None = None, **options: Any) -> Connection:
     """Open a connection; options are settings (`SHOW SETTINGS`) and `clock`.
 
+    folder: keeps what the connection is told, and gives it back when it is opened again (docs/durability.md); None: it
+    stays in memory.
     time_unit: "ns", "us", "ms" (default), "s", "m", "h" or "d", the length of a tick.  scheduler, batch_size,
     queue_size, memory_limit, seed: see `minidsms.settings`.  clock: a function without arguments that gives the
     present tick, for streams without timestamps (default: the system's clock).
@@ -74,7 +78,11 @@ def connect(**options: Any) -> Connection:
     >>> q.fetch()
     [Change(ts=0, sign=1, row=(1, 50.0)), Change(ts=1000, sign=1, row=(1, 55.0))]
     """
-    return Connection(**options)
+    if folder is None:
+        return Connection(**options)
+    from minidsms.durability.connection import DurableConnection
+
+    return DurableConnection(os.fspath(folder), **options)
 
 
 class Connection(Archiving, ReadsSources):
@@ -138,11 +146,26 @@ class Connection(Archiving, ReadsSources):
         with self.lock:
             self._check()
             text = text_of(cql)
-            result = create_written(self, text) or statements.execute(self, text)
+            result = self._run(text)
             told, self._is_told = self._is_told, False
         if told:
             self._callbacks.tell()
         return result
+
+    def _run(self, text: str) -> Any:
+        """Carry out the statements of a text; the last one's result."""
+        return create_written(self, text) or statements.execute(self, text)
+
+    def logged(self, kind: str, **fields: Any) -> contextlib.AbstractContextManager[None]:
+        """What the context changes is kept where there is a folder for it (`minidsms.durability`)."""
+        return _NOT_LOGGED
+
+    def note_taken(self, query: Query, until: int) -> None:
+        """Answers before this position of the query's need not be kept."""
+
+    def position(self, name: str) -> int:
+        """How many elements of a stream or relation a connection with a folder has on disk."""
+        raise Error("a connection without a folder keeps nothing\nhelp: minidsms.connect(folder)")
 
     def query(self, cql: str, name: str | None = None) -> Query:
         """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..)."""
@@ -418,6 +441,10 @@ class Connection(Archiving, ReadsSources):
                 sink.discard()
                 raise
             query.set_sink(sink)
+
+    def add_outward(self, query: Query) -> None:
+        """A query is going to have a callback."""
+        self.outward[query.name.lower()] = query
 
     def finish_unfed(self) -> list[str]:
         """End the streams that have no source, as nothing will come of them; their names."""

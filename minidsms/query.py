@@ -307,25 +307,65 @@ class Query:
         """How many changes it has delivered."""
         return self._results + (0 if self._folding is None else self._folding.results)
 
-    def fetch(self) -> list[Change]:
+    def fetch(self, ack: int | None = None) -> list[Change]:
         """The changes since the last fetch, of closed instants, in ts order.
 
-        Raises QueryError once a failed query's last answers have been fetched.
+        ack: the changes before this position have been dealt with, as `position` counts them; those from there on are
+        given, and go on waiting until they are acknowledged in their turn: nobody who keeps the position with what he
+        makes of them misses any, or takes one twice.
+        Raises QueryError once a failed query's last answers have been fetched, Error where ack is no position of an
+        answer that waits, or stands within an instant.
         """
         with self._connection.lock:
-            self._check()
-            if not self.is_waiting:
-                self._raise_failure()
-            return self.take()
+            batches = self._fetched_batches(ack)
+            return [change for batch in batches for change in self._changes(batch)]
 
-    def fetch_arrow(self) -> pa.Table:
+    def fetch_arrow(self, ack: int | None = None) -> pa.Table:
         """The same as a table: _ts, _sign (int8), then the query's columns; TIMESTAMP and INTERVAL in the time unit."""
         with self._connection.lock:
-            self._check()
-            if not self.is_waiting:
-                self._raise_failure()
-            pending, self._pending = self._collect(), []
-            return self._codec.table(pending)
+            return self._codec.table(self._fetched_batches(ack))
+
+    def _fetched_batches(self, ack: int | None) -> list[Batch]:
+        """What a fetch gives; without ack, it waits no more."""
+        self._check()
+        if ack is not None:
+            self._check_position(ack)
+            if ack > self.position:
+                self._connection.note_taken(self, ack)
+                self.acknowledge(ack)
+        if not self.is_waiting:
+            self._raise_failure()
+            return []
+        if ack is not None:
+            return self._collect()
+        self._connection.note_taken(self, self.results)
+        pending, self._pending = self._collect(), []
+        return pending
+
+    @property
+    def position(self) -> int:
+        """How many changes have been taken: those that wait are counted from here."""
+        return self.results - self._waiting()[0]
+
+    def acknowledge(self, until: int) -> None:
+        """The changes before this position wait no more."""
+        dropped, batches = until - self.position, self._collect()
+        kept: list[Batch] = []
+        for batch in batches:
+            n = min(dropped, len(batch))
+            dropped -= n
+            if n < len(batch):
+                kept.append(batch.slice(n, len(batch)) if n else batch)
+        self._pending = kept
+
+    def _check_position(self, ack: int) -> None:
+        first, end = self.position, self.results
+        if isinstance(ack, bool) or not isinstance(ack, int) or not first <= ack <= end:
+            raise Error(f"query {self.name}: ack is a position from {first} to {end}, not {ack!r}")
+        if first < ack < end and not (self.network.group is not None and self.network.group.is_immediate):
+            instants = np.concatenate([batch.ts for batch in self._collect()])
+            if instants[ack - first - 1] == instants[ack - first]:
+                raise Error(f"query {self.name}: ack {ack} stands within the instant {instants[ack - first]}")
 
     def snapshot(self) -> list[tuple[Any, ...]]:
         """The relation at the last closed instant, equal rows repeated, in no particular order. Not for streams.
@@ -393,17 +433,20 @@ class Query:
         self._check()
         if not callable(fn):
             raise Error(f"on_change takes a function of one change, not {type(fn).__name__}")
+        self._connection.add_outward(self)
         self._callbacks.append(fn)
-        self._connection.outward[self.name.lower()] = self
         return fn
 
     # ------------------------------------------------------------------------------------------------- adjusting
+
+    def _logged(self, method: str, *arguments: Any) -> contextlib.AbstractContextManager[None]:
+        return self._connection.logged("call", query=self.name, method=method, arguments=arguments)
 
     def set(self, name: str, value: Any) -> None:
         """Give the query a setting of its own, or 'default'; takes effect at once. `query_settings.ALTERABLE` has
         the names.
         """
-        with self._connection.lock:
+        with self._connection.lock, self._logged("set", name, value):
             self._check()
             self.settings.set(name, value)
             if self.settings.own:
@@ -418,28 +461,28 @@ class Query:
 
     def pause(self) -> None:
         """Let what comes wait until `resume`; nothing is lost. Pausing twice is no error."""
-        with self._connection.lock:
+        with self._connection.lock, self._logged("pause"):
             self._check()
             self._connection.groups.part(self.network)
             self.network.is_paused = True
 
     def resume(self) -> None:
         """Go on, with what came meanwhile first. Resuming a query that runs is no error."""
-        with self._connection.lock:
+        with self._connection.lock, self._logged("resume"):
             self._check()
             self.network.is_paused = False
         self._connection.process()
 
     def pin_plan(self) -> None:
         """Keep the running plan as it is, whatever the statistics say, until `unpin_plan`. Twice is no error."""
-        with self._connection.lock:
+        with self._connection.lock, self._logged("pin_plan"):
             self._check()
             for adaptation in adaptations_of(self.network.working):
                 adaptation.pin()
 
     def unpin_plan(self) -> None:
         """Let the plan adapt again; no error where it was not pinned."""
-        with self._connection.lock:
+        with self._connection.lock, self._logged("unpin_plan"):
             self._check()
             for adaptation in adaptations_of(self.network.working):
                 adaptation.unpin()
@@ -604,7 +647,9 @@ class Query:
 
     def close(self) -> None:
         """Stop the query and free what only it used. Closing twice is no error."""
-        if not self._closed:
+        if self._closed:
+            return
+        with self._connection.lock, self._logged("close"):
             try:
                 # Before the query is forgotten: from then on the texts of its answers may be reclaimed.
                 self.close_sink()

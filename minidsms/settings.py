@@ -302,6 +302,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("literal_limit", None, _optional_count, "constants that a query may have", guards=True),
         Setting("answer_limit", None, _optional_count, "answers of a query that may wait to be fetched", guards=True),
         Setting("statement_timeout", None, _optional_time, "longest time that a query may take of a call", guards=True),
+        Setting(
+            "durability",
+            "sync",
+            _one_of("sync", "batch", "os"),
+            "when what a connection with a folder is told is on disk: at once, soon, or when the system likes",
+        ),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }

@@ -45,7 +45,7 @@ PARTITION = "_part="
 OWN_COLUMNS = ("_ts", "_arrival", "_sign")
 DAY_NS = 86_400_000_000_000
 
-_ARROW_TYPES = {Type.FLOAT: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.TEXT: pa.string()}
+ARROW_TYPES = {Type.FLOAT: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.TEXT: pa.string()}
 _FILE = re.compile(r"(-?\d+)_(-?\d+)_(\d+)_(\d+)_[0-9a-f]+\.parquet")
 
 
@@ -87,7 +87,7 @@ class Metadata:
     def arrow_schema(self) -> pa.Schema:
         """The columns of every file."""
         own = [pa.field("_ts", pa.int64()), pa.field("_arrival", pa.int64()), pa.field("_sign", pa.int8())]
-        types = [_ARROW_TYPES.get(t, pa.int64()) for t in self.schema.types]
+        types = [ARROW_TYPES.get(t, pa.int64()) for t in self.schema.types]
         return pa.schema([*own, *[pa.field(f, t) for f, t in zip(self.fields, types)]])
 
     def to_json(self) -> str:

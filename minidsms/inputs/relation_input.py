@@ -24,6 +24,7 @@ from minidsms.synopses.relation_store import RelationStore
 
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
+    from minidsms.durability.journal import Journal
 
 _SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1}
 
@@ -40,7 +41,8 @@ class RelationInput:
 
     store: the changes and the rows present.  closed: gives the last instant that is closed for a query which reads the
     relation (MIN_INSTANT where there is none).  memory: asked with the
-    bytes of a call; it may raise.  last_ts: the instant of the last change, or None.
+    bytes of a call; it may raise.  last_ts: the instant of the last change, or None.  journal: keeps the changes first,
+    in a connection with a folder.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class RelationInput:
         self.closed = closed
         self._memory = memory
         self.recorder: Recorder | None = None
+        self.journal: Journal | None = None
         self.followers: list[Follower] = []
         self._dictionary = dictionary
         self.converter = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
@@ -94,8 +97,12 @@ class RelationInput:
             self.recorder.check_resumed()
         if self._memory is not None:
             self._memory(n * 8 * (len(columns) + 2))
+        if self.journal is not None:
+            self.journal.add(instants, signs, columns)
         bad = self.store.append(instants, signs, columns)
         if bad >= 0:
+            if self.journal is not None:
+                self.journal.retract(n)
             row = self.converter.rows([c.slice(bad, bad + 1) for c in columns])[0]
             raise self.converter.error(
                 f"row {bad}: nothing to delete: no row {_short(row)} is present at {int(instants[bad])}",

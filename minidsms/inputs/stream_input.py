@@ -27,6 +27,7 @@ from minidsms.synopses.stream_store import StreamStore
 if TYPE_CHECKING:
     from minidsms.admission import Admission
     from minidsms.archive.recorder import Recorder
+    from minidsms.durability.journal import Journal
 
 _NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
 
@@ -37,7 +38,7 @@ class StreamInput:
     store: what has been released.  progress: no later element has ts <= it.  greatest_ts: of what was taken, or None.
     clock: gives the instant of rows that come with none, where the stream has no TIMESTAMP BY.
     incomplete_until: what the store holds below this number lacks rows or columns that nobody needed.
-    recorder: writes what is taken into an archive.
+    recorder: writes what is taken into an archive.  journal: keeps it first, in a connection with a folder.
     admission: asked before anything is stored; it may refuse the call, or shed elements.
     """
 
@@ -63,6 +64,7 @@ class StreamInput:
         self.counters = InputCounters()
         self.rejected = RejectedRows()
         self.recorder: Recorder | None = None
+        self.journal: Journal | None = None
         self.incomplete_until = 0
         self._clock = clock
         self._admission = admission
@@ -106,10 +108,12 @@ class StreamInput:
             self._admission.admit(self, n)
             chunk = self._admission.chunk(self, chunk)
         late = self._late(instants)
+        if late is not None and not self.definition.late_drop:
+            at = int(np.argmax(late))
+            raise self._too_late(int(instants[at]), self._progress_before(instants, at), at)
+        if self.journal is not None:
+            self.journal.add(instants, None, columns, refuse is not None)
         if late is not None:
-            if not self.definition.late_drop:
-                at = int(np.argmax(late))
-                raise self._too_late(int(instants[at]), self._progress_before(instants, at), at)
             self._drop(instants, columns, late)
             kept = ~late
             instants, columns = instants[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
@@ -146,9 +150,13 @@ class StreamInput:
         if ts <= self.progress:
             if not self.definition.late_drop:
                 raise self._too_late(ts, self.progress, None)
+            if self.journal is not None:
+                self.journal.add_row(ts, values, refuse is not None)
             self.counters.late_dropped += 1
             self.reject(self._shown(values), _late_reason(ts, self.progress))
             return 0
+        if self.journal is not None:
+            self.journal.add_row(ts, values, refuse is not None)
         greatest = self.greatest_ts
         if greatest is None or ts > greatest:
             self.greatest_ts = ts

@@ -159,7 +159,7 @@ def injected(faults: Faults) -> Iterator[Faults]:
             faults.is_on = False
 
 
-def _is_ours(depth: int = 2) -> bool:
+def is_ours(depth: int = 2) -> bool:
     """Whether a module of the engine has called."""
     name = str(sys._getframe(depth).f_globals.get("__name__", ""))
     return name.startswith("minidsms.") and not name.startswith("minidsms.testing.")
@@ -167,7 +167,7 @@ def _is_ours(depth: int = 2) -> bool:
 
 def _opening(real: Callable[..., Any], faults: Faults) -> Callable[..., Any]:
     def opening(*arguments: Any, **options: Any) -> Any:
-        if not _is_ours():
+        if not is_ours():
             return real(*arguments, **options)
         faults.check("open")
         return File(real(*arguments, **options), faults)
@@ -177,7 +177,7 @@ def _opening(real: Callable[..., Any], faults: Faults) -> Callable[..., Any]:
 
 def _checked(real: Callable[..., Any], name: str, faults: Faults) -> Callable[..., Any]:
     def checked(*arguments: Any, **options: Any) -> Any:
-        if _is_ours():
+        if is_ours():
             faults.check(name)
         return real(*arguments, **options)
 
@@ -186,7 +186,7 @@ def _checked(real: Callable[..., Any], name: str, faults: Faults) -> Callable[..
 
 def _told(real: Callable[[], Any], name: str, faults: Faults) -> Callable[[], Any]:
     def told() -> Any:
-        return faults.time(name, real()) if _is_ours() else real()
+        return faults.time(name, real()) if is_ours() else real()
 
     return told
 
@@ -197,7 +197,7 @@ def _socket_class(faults: Faults) -> type[socket.socket]:
 
     def counted(name: str, kind: str) -> Callable[..., Any]:
         def operation(self: Any, *arguments: Any) -> Any:
-            if _is_ours():
+            if is_ours():
                 faults.check(kind)
             return getattr(super(Socket, self), name)(*arguments)
 

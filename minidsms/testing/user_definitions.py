@@ -84,7 +84,15 @@ USER_AGGREGATES: dict[str, AggregateDef] = {
 
 def create_all(connection: Any) -> None:
     """Register them with a connection."""
-    for f in USER_FUNCTIONS.values():
+    for name in (*USER_FUNCTIONS, *USER_AGGREGATES):
+        create(connection, name)
+
+
+def create(connection: Any, name: str) -> None:
+    """Register one of them with a connection."""
+    if name in USER_FUNCTIONS:
+        f = USER_FUNCTIONS[name]
         connection.create_function(f.name, f.function, list(f.arg_types), f.type, vectorized=f.vectorized)
-    for a in USER_AGGREGATES.values():
+    else:
+        a = USER_AGGREGATES[name]
         connection.create_aggregate(a.name, a.factory, list(a.arg_types), a.type)

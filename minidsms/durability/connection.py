@@ -1,0 +1,304 @@
+"""A connection that a folder keeps: what it is told goes to the log first, and from there to the engine.
+
+Invariants: a call that has returned is in the log, and on disk as `durability` says; one that raises has left nothing
+there. After a call that was cut short on its way through the engine, the log alone knows what is true: the connection
+takes nothing more until the folder is opened again.  docs/durability.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from minidsms.arguments import name_of, text_of
+from minidsms.connection import Connection
+from minidsms.cql import syntax
+from minidsms.cql.catalog import RelationDef, StreamDef
+from minidsms.cql.errors import Error
+from minidsms.cql.parser import parse
+from minidsms.durability.entry import encoded
+from minidsms.durability.folder import create, log_of, prepare, settings_of
+from minidsms.durability.journal import Journal
+from minidsms.durability.kept import check_setting, check_statement, not_kept
+from minidsms.durability.lock import FolderLock
+from minidsms.durability.log import Log
+from minidsms.durability.places import place_of
+from minidsms.durability.recovery import replay
+from minidsms.elements import Type
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.settings import SETTINGS, checked
+from minidsms.statements import carry_out
+
+if TYPE_CHECKING:
+    from minidsms.query import Query
+    from minidsms.sinks.sink import Sink
+    from minidsms.sources.source import LiveSource, Source
+
+_READING = (syntax.Show, syntax.Describe, syntax.Explain)
+"""Statements that change nothing."""
+
+
+class DurableConnection(Connection):
+    """See `minidsms.connect`. folder: made where it is not there."""
+
+    def __init__(self, folder: str, clock: Callable[[], int] | None = None, **options: Any) -> None:
+        self.folder = os.path.abspath(folder)
+        self.log: Log | None = None
+        self._depth = 0
+        self._is_astray = self._is_ending = False
+        given = {name.lower(): checked(name, value) for name, value in options.items()}
+        for name, value in given.items():
+            check_setting(name, value)
+        prepare(self.folder)
+        self._lock = FolderLock(self.folder)
+        try:
+            made_with = settings_of(self.folder)
+            if made_with is None:
+                made_with = {n: v for n, v in given.items() if v != SETTINGS[n].default}
+                create(self.folder, made_with)
+            super().__init__(clock=clock, **made_with)
+            self._recover(given)
+        except BaseException:
+            if self.log is not None:
+                self.log.abandon()
+            self._lock.release()
+            raise
+
+    def _recover(self, given: dict[str, Any]) -> None:
+        """Carry out what the log says, then change the settings that this time are given otherwise."""
+        dropped = replay(self, self.folder)
+        log = Log(log_of(self.folder), self.settings["durability"])
+        if log.removed_bytes:
+            self.warnings.append(
+                f"{self.folder}: {log.removed_bytes} bytes of a call that had not returned were removed"
+            )
+        if dropped is not None:
+            log.retract_last(dropped)
+        self.log = log
+        for each in self.inputs:
+            if each.journal is not None:
+                each.journal.log = log
+        for name, value in given.items():
+            if self.settings[name] != value:
+                with self.lock, self.logged("setting", name=name, value=value):
+                    self.set(name, value)
+
+    # ---------------------------------------------------------------------------------------------------- the log
+
+    @contextlib.contextmanager
+    def logged(self, kind: str, **fields: Any) -> Iterator[None]:
+        """Carry out what the context does as one entry of the log. The lock is held; what is part of another entry, or
+        comes from the log, is in it already.
+        """
+        if self.log is None or self._depth or self._is_ending:
+            yield
+            return
+        number = self.log.append(encoded({"kind": kind, **fields}))
+        self._depth += 1
+        try:
+            yield
+        except BaseException:
+            self.log.retract(number)
+            raise
+        finally:
+            self._depth -= 1
+        with contextlib.suppress(Error):  # the entry itself is there
+            self.log.append(encoded({"kind": "done", "of": number}))
+        self.log.commit()
+
+    @contextlib.contextmanager
+    def _taking(self) -> Iterator[None]:
+        """What the context takes goes to the log before it goes to the engine, and is committed when it is done."""
+        before = 0 if self.log is None else self.log.next
+        try:
+            yield
+        except Error:
+            raise
+        except BaseException:
+            self._is_astray = self.log is not None and self.log.next != before
+            raise
+        if self.log is not None:
+            self.log.commit()
+
+    def _append(self, **fields: Any) -> None:
+        if self.log is not None and not self._depth:
+            self.log.append(encoded(fields))
+
+    def _check(self) -> None:
+        super()._check()
+        if self._is_astray:
+            raise Error(
+                "a call was interrupted on its way through the engine; what it brought is in the log\n"
+                "help: close the connection and open the folder again"
+            )
+
+    def position(self, name: str) -> int:
+        """How many elements of a stream or relation are on disk, those that LATE DROP has dropped among them: where a
+        client goes on. Syncs the log, whatever `durability` says.
+        """
+        with self.lock:
+            self._check()
+            journal = self.stream_input(name).journal
+            if journal is None:
+                raise Error(f"{name} is written by the engine, and nobody's to go on with")
+            if self.log is not None:
+                self.log.sync()
+            return int(journal.position)
+
+    # ------------------------------------------------------------------------------------------------- statements
+
+    def _run(self, text: str) -> Any:
+        result: Any = None
+        for statement in parse(text):
+            result = self._keep(statement, text)
+        return result
+
+    def _keep(self, statement: syntax.Statement, text: str) -> Any:
+        """Carry out one statement of a text, and keep it."""
+        if isinstance(statement, _READING):
+            return carry_out(self, statement, text)
+        check_statement(statement, text)
+        piece = text[statement.span[0] : statement.span[1]]
+        if isinstance(statement, syntax.QueryStatement):
+            return self.query(piece)
+        with self.logged("statement", cql=piece):
+            return carry_out(self, statement, text)
+
+    def query(self, cql: str, name: str | None = None) -> Query:
+        with self.lock:
+            self._check()
+            text, name = text_of(cql), self.next_name() if name is None else name_of(name)
+            with self.logged("query", cql=text, name=name):
+                return super().query(text, name)
+
+    def create_function(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        arg_types: Sequence[str | Type],
+        type: str | Type,
+        vectorized: bool = False,
+        fixed: bool = False,
+    ) -> None:
+        place = place_of(fn, f"function {name}")
+        given = {"arg_types": _type_names(arg_types), "type": str(type), "vectorized": vectorized, "fixed": fixed}
+        with self.lock, self.logged("function", name=name, place=place, **given):
+            super().create_function(name, fn, arg_types, type, vectorized, fixed)
+
+    def create_aggregate(
+        self, name: str, cls: Callable[[], Any], arg_types: Sequence[str | Type], type: str | Type
+    ) -> None:
+        place = place_of(cls, f"aggregate {name}")
+        given = {"arg_types": _type_names(arg_types), "type": str(type)}
+        with self.lock, self.logged("aggregate", name=name, place=place, **given):
+            super().create_aggregate(name, cls, arg_types, type)
+
+    def set(self, name: str, value: Any) -> None:
+        check_setting(name, checked(name, value))
+        super().set(name, value)
+        if self.log is not None:
+            self.log.durability = self.settings["durability"]
+
+    # ---------------------------------------------------------------------------------------------------- elements
+
+    def push(self, name: str, data: Any, ts: Any = None, sign: Any = None, block: bool = True) -> int:
+        with self._taking():
+            return super().push(name, data, ts, sign, block)
+
+    def advance(self, ts: int, stream: str | None = None) -> None:
+        with self._taking(), self.lock:
+            self._check()
+            ts = self._instant("advance", ts)
+            key = None if stream is None else name_of(stream).lower()
+            if key is None or key in self._streams:
+                self._append(kind="advance", ts=ts, stream=key)
+            super().advance(ts, stream)
+
+    def process(self) -> None:
+        with self._taking(), self.lock:
+            self._check()
+            self._append(kind="process")
+            super().process()
+
+    def finish_unfed(self) -> list[str]:
+        with self._taking(), self.lock:
+            self._check()
+            self._append(kind="finish")
+            return super().finish_unfed()
+
+    def note_taken(self, query: Query, until: int) -> None:
+        if self.log is None:
+            return
+        self._check()
+        # An answer that somebody has seen does not go back on what it was made of.
+        self.log.commit()
+        self._append(kind="taken", query=query.name, until=until)
+
+    # -------------------------------------------------------------------------------------------- what is not kept
+
+    def add_stream(self, definition: StreamDef, source: Source | LiveSource | None = None) -> None:
+        super().add_stream(definition, source)
+        self._journalled(self._streams[definition.name.lower()], False)
+
+    def add_relation(self, definition: RelationDef, source: Source | LiveSource | None = None) -> None:
+        super().add_relation(definition, source)
+        self._journalled(self._relations[definition.name.lower()], True)
+
+    def _journalled(self, target: StreamInput | RelationInput, is_relation: bool) -> None:
+        name = target.definition.name
+        target.journal = Journal(name, target.schema, self.dictionary, is_relation, self.log)
+
+    def check_registration(self, streams: Iterable[str], with_history: bool) -> None:
+        streams = list(streams)
+        if self.system_streams.definitions().keys() & {name.lower() for name in streams}:
+            raise not_kept("queries over system streams")
+        super().check_registration(streams, with_history)
+
+    def add_sink(self, query: Query, sink: Sink) -> None:
+        raise not_kept("sinks")
+
+    def add_outward(self, query: Query) -> None:
+        raise not_kept("callbacks")
+
+    def on_change(self, fn: Any, wants: Any = None) -> NoReturn:
+        raise not_kept("callbacks")
+
+    def query_each(self, template: str, table: str, name: str | None = None) -> NoReturn:
+        raise not_kept("the queries of a table")
+
+    def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
+        raise not_kept("archives")
+
+    def replay(self, folder: str, names: Sequence[str] | None = None, **options: Any) -> NoReturn:
+        raise not_kept("archives")
+
+    def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> NoReturn:
+        raise not_kept("sources")
+
+    # ------------------------------------------------------------------------------------------------------- ends
+
+    def abandon(self) -> None:
+        super().abandon()
+        if self.log is not None:
+            self.log.abandon()
+        self._lock.release()
+
+    def close(self) -> None:
+        """Close the connection; its queries go on when the folder is opened again. Closing twice is no error."""
+        with self.lock:
+            if self._closed:
+                return
+            self._is_ending = True
+            try:
+                super().close()
+            finally:
+                if self.log is not None:
+                    self.log.close()
+                self._lock.release()
+
+
+def _type_names(types: Sequence[str | Type]) -> list[str]:
+    return [str(t) for t in types]

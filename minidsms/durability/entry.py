@@ -1,0 +1,101 @@
+"""What an entry of the log says: a call that changed the connection, and the rows it brought.
+
+    payload   length of the header (uint32), the header (JSON, UTF-8), then, of a push, an Arrow record batch
+
+The header's "kind" is one of
+
+    statement   cql, name            a statement; name: of the query that it registers
+    done        of                   the statement, or other change, of this number has been carried out
+    push        to, left             elements of a stream, changes of a relation; left: not processed yet (block=False)
+    advance     ts, stream           a heartbeat; stream: null for all
+    process, finish                  `Connection.process`; streams without a source have ended
+    taken       query, until         answers before this position of the query's need not be kept
+    function, aggregate              name, place ("module:name"), arguments, type, ..
+    call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close
+    setting     name, value          a setting that a connection was opened with
+
+The batch is an encapsulated IPC message without its schema, which is the declaration's: `_ts` (int64), `_sign` (int8,
+of a relation), then the columns in their order: FLOAT double, BOOLEAN boolean, TEXT string, all others int64.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from minidsms.archive.format import ARROW_TYPES
+from minidsms.cql.errors import Error
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Column, Int8Array, Int64Array, Schema, Type
+
+_LENGTH = struct.Struct("<I")
+
+Fields = dict[str, Any]
+
+
+def encoded(fields: Fields) -> bytes:
+    """An entry's payload, but for its rows."""
+    text = json.dumps(fields, separators=(",", ":")).encode()
+    return _LENGTH.pack(len(text)) + text
+
+
+def decoded(payload: memoryview, where: str) -> tuple[Fields, memoryview]:
+    """(fields, what follows them). Error, naming where, for anything else."""
+    try:
+        (length,) = _LENGTH.unpack_from(payload)
+        fields = json.loads(bytes(payload[_LENGTH.size : _LENGTH.size + length]))
+        if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str):
+            raise ValueError("it has no kind")
+    except (struct.error, ValueError) as error:
+        raise Error(f"{where}: no entry of a log ({str(error)[:200]})") from None
+    return fields, payload[_LENGTH.size + length :]
+
+
+class Rows:
+    """Elements of one stream, or changes of one relation, as bytes and back."""
+
+    def __init__(self, schema: Schema, dictionary: TextDictionary, has_signs: bool) -> None:
+        self._types = schema.types
+        self._dictionary = dictionary
+        self._has_signs = has_signs
+        own = [("_ts", pa.int64()), *([("_sign", pa.int8())] if has_signs else [])]
+        # Positions, not names: a column may be called like one of ours.
+        columns = [(str(i), ARROW_TYPES.get(t, pa.int64())) for i, t in enumerate(schema.types)]
+        self._arrow = pa.schema([*own, *columns])
+        self._names = schema.names
+
+    def encoded(self, ts: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> memoryview:
+        """As an Arrow record batch."""
+        arrays = [pa.array(ts)]
+        if self._has_signs:
+            arrays.append(pa.array(np.ones(len(ts), np.int8) if signs is None else signs))
+        arrays += [self._array(c, t) for c, t in zip(columns, self._types)]
+        return memoryview(pa.RecordBatch.from_arrays(arrays, schema=self._arrow).serialize())
+
+    def encoded_row(self, ts: int, values: Sequence[Any]) -> memoryview:
+        """One element of stored scalars, None for NULL."""
+        shown = [
+            self._dictionary.text(v) if t is Type.TEXT and v is not None else v for v, t in zip(values, self._types)
+        ]
+        arrays = [pa.array([v], t) for v, t in zip((ts, *shown), self._arrow.types)]
+        return memoryview(pa.RecordBatch.from_arrays(arrays, schema=self._arrow).serialize())
+
+    def decoded(self, data: memoryview) -> tuple[Any, Any, dict[str, Any]]:
+        """(ts, signs or None, columns by name), as `push` takes them."""
+        batch = pa.ipc.read_record_batch(pa.py_buffer(data), self._arrow)
+        first = 1 + self._has_signs
+        return (
+            batch.column(0),
+            batch.column(1) if self._has_signs else None,
+            dict(zip(self._names, batch.columns[first:])),
+        )
+
+    def _array(self, column: Column, type_: Type) -> pa.Array:
+        if type_ is Type.TEXT:
+            return self._dictionary.decode_arrow(column)
+        return pa.array(column.values, mask=None if column.valid is None else ~column.valid)

@@ -1,0 +1,60 @@
+"""What a durable connection does not keep yet is refused, with a word on what to do instead.
+
+Invariant: what is not refused comes back when the folder is opened again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minidsms.cql import syntax
+from minidsms.cql.errors import CqlError, Error
+
+_WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
+_NO_FOLDER = "connect() without a folder"
+_WAYS = {
+    "sources": "read the source in a connection without a folder, or push what it brings and go on at db.position(..)",
+    "sinks": "fetch the answers with their position, q.fetch(ack=..), and write them where they are to go",
+    "callbacks": "fetch the answers with their position, q.fetch(ack=..)",
+    "archives": "archive in a connection without a folder",
+    "the queries of a table": "register the queries one by one, or query_each in a connection without a folder",
+    "queries over system streams": "what the engine measures does not come again; read them without a folder",
+}
+_SETTINGS = {
+    "memory_limit": (None,),
+    "load_shedding": ("none",),
+    "answer_limit": (None,),
+    "statement_timeout": (None,),
+    "k_mon": ("exact",),
+}
+"""The values that are kept, of settings by which an answer may depend on the memory or the time it took."""
+
+
+def not_kept(what: str) -> Error:
+    """The error that refuses it."""
+    return Error(_WITHOUT.format(what, _WAYS[what]))
+
+
+def check_setting(name: str, value: Any) -> None:
+    """Error where answers would depend on what is not kept. value: in its proper form."""
+    kept = _SETTINGS.get(name.lower())
+    if kept is not None and value not in kept:
+        raise Error(
+            f"{name} = {value!r}: a connection with a folder does not keep answers that depend on memory or time yet\n"
+            f"help: leave it at {kept[0] or 'none'!r}, or use {_NO_FOLDER}"
+        )
+
+
+def check_statement(statement: syntax.Statement, text: str) -> None:
+    """CqlError where a statement asks for what is not kept."""
+    match statement:
+        case syntax.CreateStream() | syntax.CreateRelation():
+            what = "sources" if statement.source is not None else "archives" if statement.archive is not None else None
+        case syntax.CreateQuery():
+            is_archive = statement.archive is not None or statement.backfill is not None
+            what = "sinks" if statement.into is not None else "archives" if is_archive else None
+        case _:
+            return
+    if what is not None:
+        reason, _, hint = str(not_kept(what)).partition("\nhelp: ")
+        raise CqlError(reason, text, statement.span, "", hint)

@@ -1,0 +1,228 @@
+"""The log of a durable connection: entries at the end of its last segment, synced as its durability demands.
+
+Invariants: `append` has written an entry whole, or has changed nothing and can be called again; entries reach the disk
+in the order of their numbers. After a sync that has failed nobody knows what the disk holds: nothing more is taken
+until the folder is opened again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from typing import NoReturn
+
+from minidsms.archive.atomic import sync_folder
+from minidsms.behind import end_at_exit
+from minidsms.cql.errors import Error
+from minidsms.durability.segments import FRAME, HEADER, checksum, entries, header, name_of_segment, segments
+
+SEGMENT_BYTES = 64 << 20
+"""A segment that is longer takes no more entries."""
+BATCH_S = 0.1
+"""`batch`: entries are synced so many seconds after they were written, at the latest."""
+
+
+class Log:
+    """A log that is appended to. durability: 'sync', 'batch' or 'os'. Errors are Error."""
+
+    def __init__(self, folder: str, durability: str) -> None:
+        """Goes on after the last whole entry; what stands behind it, cut off by a crash, is removed."""
+        self.folder = folder
+        self.durability = durability
+        self._handle: int | None = None
+        self._failure: OSError | None = None
+        self._is_torn = False
+        self._syncing = threading.Lock()
+        self._due = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_over = False
+        self.removed_bytes = 0
+        self.next = self._size = self._before = 0
+        try:
+            self._open()
+        except OSError as error:
+            self.abandon()
+            raise Error(f"the log {folder!r} cannot be written: {error.strerror or error}") from None
+        self._synced = self.next
+
+    def _open(self) -> None:
+        there = segments(self.folder)
+        if not there:
+            self._begin_segment(0)
+            return
+        last = there[-1]
+        self.next, end = last.first, HEADER.size
+        for found in entries(self.folder):
+            self.next = found.number + 1
+            if found.segment == last:
+                end = found.end
+        self._handle = os.open(last.path, os.O_RDWR)
+        length = os.lseek(self._handle, 0, os.SEEK_END)
+        if length < HEADER.size or end == HEADER.size:
+            self._write(header(last.first), 0)
+        if length > end:
+            self.removed_bytes = length - end
+            os.ftruncate(self._handle, end)
+        os.fsync(self._handle)
+        self._size = end
+
+    # ---------------------------------------------------------------------------------------------------- entries
+
+    def append(self, *payload: bytes | memoryview) -> int:
+        """Write an entry, whole or not at all; its number. Error where it cannot be written."""
+        self.check()
+        try:
+            self._mend()
+            if self._size > SEGMENT_BYTES:
+                self._rotate()
+            frame = FRAME.pack(sum(map(len, payload)), checksum(self.next, *payload), self.next)
+            self._is_torn = True
+            end = self._write(b"".join((frame, *payload)), self._size)
+            self._size, self._before, self._is_torn = end, self._size, False
+        except OSError as error:
+            raise Error(
+                f"the log {self.folder!r} cannot be written, and nothing has been taken: {error.strerror or error}"
+            ) from None
+        self.next += 1
+        if self.durability == "batch":
+            self._sync_soon()
+        return self.next - 1
+
+    def retract(self, number: int) -> None:
+        """The last entry shall not have been written."""
+        assert number == self.next - 1
+        self.next, self._size, self._is_torn = number, self._before, True
+        self._synced = min(self._synced, number)
+        with contextlib.suppress(OSError):
+            self._mend()  # else the next entry does
+
+    def retract_last(self, number: int) -> None:
+        """The last entry of the log that was opened shall not have been written. Error where it cannot be removed."""
+        for found in entries(self.folder):
+            if found.number == number:
+                self._before = found.start
+        self.retract(number)
+        if self._is_torn:
+            raise Error(f"the log {self.folder!r} cannot be written: entry {number} cannot be removed")
+
+    def commit(self) -> None:
+        """Return when all that has been appended is as durable as it is to be. Error where it cannot be synced."""
+        if self.durability == "sync":
+            self.sync()
+
+    def sync(self) -> None:
+        """Return when all that has been appended is on disk. One sync serves all who wait for it."""
+        wanted = self.next
+        if self._synced >= wanted and self._failure is None:
+            return
+        with self._syncing:
+            self.check()
+            if self._synced < wanted and self._handle is not None:
+                reached = self.next
+                try:
+                    os.fsync(self._handle)
+                except OSError as error:
+                    self._failure = error
+                    self._raise()
+                self._synced = reached
+
+    def check(self) -> None:
+        """Error where a sync has failed."""
+        if self._failure is not None:
+            self._raise()
+
+    def _raise(self) -> NoReturn:
+        assert self._failure is not None
+        raise Error(
+            f"the log {self.folder!r} could not be synced, and what was pushed last may be lost: "
+            f"{self._failure.strerror or self._failure}\nhelp: close the connection and open the folder again"
+        ) from None
+
+    # ------------------------------------------------------------------------------------------------------ files
+
+    def _write(self, data: bytes, at: int) -> int:
+        """Where it ends."""
+        assert self._handle is not None
+        left = memoryview(data)
+        os.lseek(self._handle, at, os.SEEK_SET)
+        while left:
+            left = left[os.write(self._handle, left) :]
+        return at + len(data)
+
+    def _mend(self) -> None:
+        """Cut off what an append that has failed, or an entry retracted, has left."""
+        if self._is_torn:
+            assert self._handle is not None
+            os.ftruncate(self._handle, self._size)
+            self._is_torn = False
+
+    def _rotate(self) -> None:
+        assert self._handle is not None
+        self.sync()
+        with self._syncing:
+            before = self._handle
+            self._begin_segment(self.next)
+            os.close(before)
+
+    def _begin_segment(self, first: int) -> None:
+        path = os.path.join(self.folder, name_of_segment(first))
+        before, self._handle = self._handle, os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            end = self._write(header(first), 0)
+            os.fsync(self._handle)
+            sync_folder(self.folder)
+            self._size = end
+        except BaseException:
+            if before is not None:
+                os.close(self._handle)
+                self._handle = before
+            raise
+
+    # -------------------------------------------------------------------------------------------------- syncing
+
+    def _sync_soon(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="minidsms-log", daemon=True)
+            self._thread.start()
+            end_at_exit(self)
+        with self._due:
+            self._due.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._due:
+                self._due.wait_for(lambda: self._is_over or self._synced < self.next)
+                if self._due.wait_for(lambda: self._is_over, BATCH_S):
+                    return
+            try:
+                self.sync()
+            except Error:
+                return  # the next call raises it
+
+    def close(self) -> None:
+        """Sync what there is, and end. Closing twice is no error."""
+        self.stop()
+        try:
+            if self._handle is not None and self._failure is None:
+                with contextlib.suppress(OSError):  # what is torn is cut off when the log is opened, too
+                    self._mend()
+                self.sync()
+        finally:
+            self.abandon()
+
+    def stop(self) -> None:
+        """End the thread that syncs."""
+        with self._due:
+            self._is_over = True
+            self._due.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def abandon(self) -> None:
+        """Close the file as it is; in a child of fork() it is the parent's."""
+        handle, self._handle = self._handle, None
+        self._thread, self._due, self._syncing = None, threading.Condition(), threading.Lock()
+        if handle is not None:
+            os.close(handle)

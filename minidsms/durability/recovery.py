@@ -1,0 +1,105 @@
+"""From the log of the inputs to the connection as it was: every entry is carried out again, in order.
+
+The engine is deterministic in its inputs, so the answers are those that were given, up to their order within an
+instant (docs/semantics, "Comparing answers"); those that have been taken are known by their number, and dropped.
+
+Invariant: an entry that had been carried out is carried out, or the folder is not opened. What fails and is the last
+entry was under way when the process ended, and is as if it had not been called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minidsms.cql.errors import Error, shown
+from minidsms.cql.parser import parse
+from minidsms.durability.entry import Fields, decoded
+from minidsms.durability.folder import log_of
+from minidsms.durability.places import found_at
+from minidsms.durability.segments import Found, entries
+from minidsms.statements import carry_out
+
+if TYPE_CHECKING:
+    from minidsms.durability.connection import DurableConnection
+
+
+def replay(db: DurableConnection, folder: str) -> int | None:
+    """Carry out what the log says; the number of its last entry where that is to be removed, else None."""
+    failed: tuple[Found, Fields, Error] | None = None
+    for found in entries(log_of(folder)):
+        where = f"{found.segment.path!r}, entry {found.number}"
+        fields, rows = decoded(found.payload, where)
+        if failed is not None:
+            raise Error(f"{where_of(failed[0])}: {_named(failed[1])} cannot be carried out again: {failed[2]}")
+        try:
+            _carry_out(db, fields, rows, where)
+        except Error as error:
+            failed = found, fields, error
+    return None if failed is None else failed[0].number
+
+
+def where_of(found: Found) -> str:
+    """How errors call an entry."""
+    return f"{found.segment.path!r}, entry {found.number}"
+
+
+def _named(fields: Fields) -> str:
+    """What an entry asks for, in a few words."""
+    text = fields.get("cql") or fields.get("place")
+    return f"the {fields['kind']} {shown(text)}" if text else f"a {fields['kind']}"
+
+
+def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: str) -> None:
+    try:
+        match fields:
+            case {"kind": "push", "to": str(name), "left": bool(is_left)}:
+                ts, sign, columns = db.stream_input(name).journal.rows.decoded(rows)  # type: ignore[union-attr]
+                db.push(name, columns, ts=ts, sign=sign, block=not is_left)
+            case {"kind": "advance", "ts": int(instant), "stream": str() | None as stream}:
+                db.advance(instant, stream)
+            case {"kind": "statement", "cql": str(text)}:
+                with db.lock:
+                    for statement in parse(text):
+                        carry_out(db, statement, text)
+            case {"kind": "query", "cql": str(text), "name": str(name)}:
+                db.query(text, name)
+            case {"kind": "taken", "query": str(name), "until": int(until)}:
+                db.queries[name.lower()].acknowledge(until)
+            case {"kind": "setting", "name": str(name), "value": value}:
+                db.set(name, tuple(value) if isinstance(value, list) else value)
+            case {"kind": "function", "place": str(place), **given}:
+                db.create_function(fn=_found(place, given), **_but_kind(given))
+            case {"kind": "aggregate", "place": str(place), **given}:
+                db.create_aggregate(cls=_found(place, given), **_but_kind(given))
+            case {"kind": "process"}:
+                db.process()
+            case {"kind": "finish"}:
+                db.finish_unfed()
+            case {"kind": "call", "query": str(name), "method": str(method), "arguments": list(arguments)}:
+                if method not in _METHODS:
+                    raise Error(f"{where}: this minidsms knows no such call of a query, {method!r}")
+                getattr(db.queries[name.lower()], method)(*arguments)
+            case {"kind": "done"}:
+                pass
+            case _:
+                raise Error(f"{where}: this minidsms knows no such entry, a {fields['kind']}")
+    except (KeyError, TypeError, ValueError) as error:
+        raise Error(f"{where}: not what minidsms writes ({type(error).__name__}: {error})") from error
+
+
+_METHODS = ("set", "pause", "resume", "pin_plan", "unpin_plan", "close")
+"""Of a query, those that are in the log."""
+
+
+def _but_kind(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name != "kind"}
+
+
+def _found(place: str, given: dict[str, Any]) -> Any:
+    try:
+        return found_at(place)
+    except (ImportError, AttributeError) as error:
+        raise Error(
+            f"{given.get('name')} is not there any more: {error}\n"
+            f"help: let {place} be importable before the folder is opened"
+        ) from None

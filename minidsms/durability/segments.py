@@ -1,0 +1,150 @@
+"""The files of a log, and how what they hold is told from what a crash has left in them.
+
+A log is a sequence of entries, numbered from 0. They stand in segments, files `log/00000000000000000000.log` named
+after the number of their first entry:
+
+    header   13 bytes "minidsms-log\\n", version (uint8), number of the first entry (uint64)
+    entry    length of the payload (uint64), CRC-32 (uint32) of number and payload, number (uint64), payload
+
+Numbers are little-endian. Invariant: a segment is synced before the next one is made, so that only the last can end in
+an entry that is not whole: what a crash has cut off, which no call has promised. Anywhere else that is damage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from minidsms.cql.errors import Error
+
+VERSION = 1
+HEADER = struct.Struct("<13sBQ")
+FRAME = struct.Struct("<QIQ")
+_MAGIC = b"minidsms-log\n"
+_NAME = re.compile(r"(\d{20})\.log")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A file of a log. first: the number of its first entry."""
+
+    path: str
+    first: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """An entry as it stands in its segment, at [start, end)."""
+
+    segment: Segment
+    number: int
+    start: int
+    end: int
+    payload: memoryview
+
+
+def header(first: int) -> bytes:
+    """What a segment begins with."""
+    return HEADER.pack(_MAGIC, VERSION, first)
+
+
+def checksum(number: int, *parts: bytes | memoryview) -> int:
+    """Of an entry: what is at another place than it was written for is not taken for it."""
+    value = zlib.crc32(struct.pack("<Q", number))
+    for part in parts:
+        value = zlib.crc32(part, value)
+    return value
+
+
+def name_of_segment(first: int) -> str:
+    """The file's name."""
+    return f"{first:020d}.log"
+
+
+def segments(folder: str) -> list[Segment]:
+    """Those of a log's folder, in order. Error where it cannot be read."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise Error(f"the log {folder!r} cannot be read: {error.strerror or error}") from None
+    found = [(_NAME.fullmatch(name), name) for name in names]
+    return [Segment(os.path.join(folder, name), int(match[1])) for match, name in found if match is not None]
+
+
+def entries(folder: str) -> Iterator[Found]:
+    """Every whole entry, in order. Error, naming the segment, where one is damaged or missing."""
+    there = segments(folder)
+    number = there[0].first if there else 0
+    for i, segment in enumerate(there):
+        if segment.first != number:
+            raise Error(f"{segment.path!r}: entries {number} to {segment.first - 1} before it are missing")
+        for found in entries_of(segment, is_last=i == len(there) - 1):
+            number = found.number + 1
+            yield found
+
+
+def entries_of(segment: Segment, is_last: bool) -> Iterator[Found]:
+    """Every whole entry of a segment. Error where another than the last segment ends in one that is not whole."""
+    data = _read(segment.path)
+    if len(data) < HEADER.size:
+        if not is_last:
+            raise _damaged(segment, 0, "its header is cut off")
+        return
+    magic, version, first = HEADER.unpack_from(data)
+    if magic != _MAGIC or first != segment.first:
+        if is_last and not any(data[: HEADER.size]):
+            return  # the file had been given its length, and nothing else
+        raise _damaged(segment, 0, "it does not begin as a segment of a log does")
+    if version != VERSION:
+        raise Error(f"{segment.path!r}: version {version} of the format; this minidsms reads {VERSION}")
+    at, number = HEADER.size, first
+    while at < len(data):
+        found = _whole(segment, data, at, number)
+        if found is None:
+            if is_last:
+                return
+            raise _damaged(segment, at, f"entry {number} is not what was written")
+        yield found
+        at, number = found.end, number + 1
+
+
+def _whole(segment: Segment, data: memoryview, at: int, number: int) -> Found | None:
+    """The entry at an offset, or None where there is none, or not all of it."""
+    if at + FRAME.size > len(data):
+        return None
+    length, crc, stands_for = FRAME.unpack_from(data, at)
+    start = at + FRAME.size
+    if stands_for != number or length > len(data) - start:
+        return None
+    payload = data[start : start + length]
+    return Found(segment, number, at, start + length, payload) if checksum(number, payload) == crc else None
+
+
+def _read(path: str) -> memoryview:
+    import mmap
+
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise Error(f"{path!r} cannot be read: {error.strerror or error}") from None
+    with contextlib.ExitStack() as closing:
+        closing.callback(os.close, handle)
+        try:
+            return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
+        except ValueError:  # an empty file
+            return memoryview(b"")
+        except OSError as error:
+            raise Error(f"{path!r} cannot be read: {error.strerror or error}") from None
+
+
+def _damaged(segment: Segment, at: int, reason: str) -> Error:
+    return Error(
+        f"{segment.path!r} is damaged at byte {at}: {reason}\n"
+        "help: open a copy that db.backup(..) has made, or give up what the log holds from there on by removing this "
+        "segment and those after it"
+    )

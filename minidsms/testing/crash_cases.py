@@ -1,0 +1,226 @@
+"""Random queries over a durable connection that crashes, again and again; the oracle is a run that never stopped.
+
+    python -m minidsms.testing.crash_cases --cases 10000
+
+A client makes the calls of a case one after the other, and keeps the answers together with their position, as an
+application would in its own database. After a crash it opens the folder again, finds out by `db.position` and the names
+of the queries which of its calls are kept, and goes on with the first that is not.
+
+Under 'sync', and in any case when only the process has ended, no call that has returned may be lost. The answers must
+be those of the run that never stopped: at every instant the same rows as often (docs/semantics, "Comparing answers").
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from minidsms.connection import Connection, connect
+from minidsms.cql.errors import CqlError, QueryError
+from minidsms.durability.connection import DurableConnection
+from minidsms.testing.crashes import Crash, Disk, crashing
+from minidsms.testing.feeds import Advance, Push, Step
+from minidsms.testing.generators import Case, random_company
+from minidsms.testing.grammar import Options
+from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create
+
+OPTIONS = Options()
+
+
+@dataclass
+class Kept:
+    """What a client keeps of one query's answers, in one transaction with their position."""
+
+    changes: list[tuple[Any, ...]] = field(default_factory=list)
+    failed_at: int | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the client: a function to create, a statement, a query to register, or elements."""
+
+    text: str = ""
+    query: str = ""
+    step: Step | None = None
+    function: str = ""
+
+    def make(self, db: Connection) -> None:
+        """Make it."""
+        if self.function:
+            create(db, self.function)
+        elif self.query:
+            db.query(self.text, self.query)
+        elif isinstance(self.step, Advance):
+            db.advance(self.step.ts, self.step.stream)
+        elif isinstance(self.step, Push):
+            rows, ts = [row for _, _, row in self.step.rows], [ts for ts, _, _ in self.step.rows]
+            is_relation = self.step.name.lower() in db.catalog.relations
+            one = len(rows) == 1 and not is_relation  # the short way of a single tuple
+            signs = [sign for _, sign, _ in self.step.rows] if is_relation else None
+            db.push(self.step.name, rows[0] if one else rows, ts=ts[0] if one else ts, sign=signs)
+        else:
+            db.execute(self.text)
+
+
+def calls_of(cases: Sequence[Case]) -> list[Call]:
+    """The calls of cases that share their declarations and their feed."""
+    used = " ".join([*cases[0].declarations, *[case.query for case in cases]])
+    calls = [Call(function=name) for name in (*USER_FUNCTIONS, *USER_AGGREGATES) if name in used]
+    calls += [Call(text=text) for text in cases[0].declarations]
+    for i, step in enumerate(cases[0].feed):
+        calls += [Call(c.query, query=f"answer{n}") for n, c in enumerate(cases) if c.registered == i]
+        calls.append(Call(step=step))
+    return calls
+
+
+def without_crash(calls: Sequence[Call], names: Sequence[str]) -> dict[str, Kept]:
+    """What a client keeps of a run that never stops. Raises CqlError where a query is refused."""
+    with connect() as db:
+        kept = {name: Kept() for name in names}
+        for call in calls:
+            call.make(db)
+            _fetch(db, kept)
+        return kept
+
+
+def _fetch(db: Connection, kept: dict[str, Kept]) -> None:
+    """Take what is new, by its position."""
+    for name, one in kept.items():
+        query = db.queries.get(name)
+        if query is None or one.failed_at is not None or query.results < len(one.changes):
+            continue  # not registered yet, or what it answered before is still to be pushed again
+        try:
+            one.changes += [(c.ts, c.sign, tuple(c.row)) for c in query.fetch(ack=len(one.changes))]
+        except QueryError as error:
+            one.failed_at = error.ts
+
+
+class Client:
+    """Makes the calls of one case. loses: a crash is one of the machine, not of the process alone."""
+
+    def __init__(self, calls: Sequence[Call], names: Sequence[str], folder: str, durability: str, loses: bool) -> None:
+        self.calls = calls
+        self.folder = folder
+        self.durability = durability
+        self.loses = loses
+        self.kept = {name: Kept() for name in names}
+        self.returned = 0
+        """Calls that have returned."""
+        self.crashes = 0
+
+    def run(self, rng: Random) -> None:
+        """Make all calls, through as many crashes as come; the last attempt meets none."""
+        distance = rng.choice((10, 40, 150))
+        for attempt in range(100):
+            disk = Disk(self.folder, 0 if attempt == 99 else rng.randint(1, distance), rng)
+            done = False
+            with crashing(disk):
+                self._go_on()
+                done = True
+            if done:
+                return
+            self.crashes += 1
+            if self.loses:
+                disk.lose()
+
+    def _go_on(self) -> None:
+        db = connect(self.folder, durability=self.durability)
+        try:
+            first = self._first_lost(db)
+            if self.durability == "sync" or not self.loses:
+                assert first >= self.returned, f"call {first} was lost, and {self.returned} had returned"
+            for i in range(first, len(self.calls)):
+                _fetch(db, self.kept)
+                self.calls[i].make(db)
+                self.returned = i + 1
+            _fetch(db, self.kept)
+            db.close()
+        except Crash:
+            _end(db)
+            raise
+
+    def _first_lost(self, db: Connection) -> int:
+        """The first call that is not kept. Heartbeats cannot be told; they may come twice, as none says what is new."""
+        counts: Counter[str] = Counter()
+        first = 0
+        for i, call in enumerate(self.calls):
+            if isinstance(call.step, Advance):
+                if i < self.returned and (self.durability == "sync" or not self.loses) and first == i:
+                    first = i + 1
+                continue
+            if isinstance(call.step, Push):
+                name = call.step.name
+                counts[name] += len(call.step.rows)
+                position = db.position(name) if self._is_declared(db, name) else 0
+                assert position >= counts[name] or position <= counts[name] - len(call.step.rows), "half a push"
+                if position < counts[name]:
+                    break
+            elif not self._is_there(db, call):
+                break
+            first = i + 1
+        return first
+
+    @staticmethod
+    def _is_declared(db: Connection, name: str) -> bool:
+        return name.lower() in db.catalog.streams or name.lower() in db.catalog.relations
+
+    def _is_there(self, db: Connection, call: Call) -> bool:
+        if call.function:
+            return call.function in db.catalog.functions or call.function in db.catalog.aggregates
+        if call.query:
+            return call.query in db.queries
+        words = call.text.split()
+        if words[0].upper() == "SET":
+            return str(db.settings[words[1]]) == words[3].strip("'")
+        return db.catalog.kind_of(words[2]) is not None
+
+
+def _end(db: Connection) -> None:
+    """What the system does when a process ends: its threads are gone, its files and locks let go."""
+    assert isinstance(db, DurableConnection) and db.log is not None
+    db.log.stop()
+    db.abandon()
+
+
+def check(seed: int) -> int:
+    """Run the case of a seed; how many crashes it went through. AssertionError where an answer differs."""
+    rng = Random(seed)
+    cases = random_company(seed, OPTIONS)
+    names = [f"answer{n}" for n in range(len(cases))]
+    calls = calls_of(cases)
+    try:
+        expected = without_crash(calls, names)
+    except CqlError:
+        return 0
+    durability, loses = rng.choice(("sync", "sync", "batch", "os")), rng.random() < 0.7
+    with tempfile.TemporaryDirectory() as folder:
+        client = Client(calls, names, folder + "/db", durability, loses)
+        client.run(rng)
+    story = f"seed {seed}, {durability}, {'machine' if loses else 'process'}, {client.crashes} crashes"
+    for name in names:
+        ours, theirs = client.kept[name], expected[name]
+        assert ours.failed_at == theirs.failed_at, f"{story}: {name} failed at {ours.failed_at}, not {theirs.failed_at}"
+        assert Counter(ours.changes) == Counter(theirs.changes), f"{story}: {name} differs\n{cases[0]}"
+        instants = [change[0] for change in ours.changes]
+        assert instants == sorted(instants), f"{story}: {name} is out of order"
+    return client.crashes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    crashes = 0
+    for seed in range(options.seed, options.seed + options.cases):
+        crashes += check(seed)
+    print(f"{options.cases:,} cases, {crashes:,} crashes: every answer as if there had been none")
+
+
+if __name__ == "__main__":
+    main()

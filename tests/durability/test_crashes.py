@@ -1,0 +1,65 @@
+"""A durable connection that crashes answers as one that never stopped: random queries on a simulated disk, and
+processes that are killed. `make crashes` runs thousands.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import minidsms
+from minidsms.testing.crash_cases import check
+
+
+def test_answers_after_a_hundred_crashes_are_those_of_a_run_without() -> None:
+    crashes, seed = 0, 0
+    while crashes < 100:
+        crashes += check(seed)
+        seed += 1
+
+
+CLIENT = """
+import os, sys, minidsms
+db = minidsms.connect(sys.argv[1])
+if "counts" not in db.queries:
+    if "s" not in db.catalog.streams:
+        db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
+    db.query("SELECT k, name, COUNT(*) FROM S [RANGE 5] GROUP BY k, name", name="counts")
+counts = db.queries["counts"]
+for i in range(db.position("S"), 400):
+    db.push("S", (i % 3, f"text{i % 7}"), ts=i)
+    with open(sys.argv[2], "r+") as kept:
+        changes = counts.fetch(ack=len(kept.readlines()))
+        kept.write("".join(f"{change}\\n" for change in changes))
+    print(i, flush=True)
+"""
+
+
+def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder, answers = tmp_path / "db", tmp_path / "answers"
+    answers.touch()
+    kills = 0
+    for wait_for in (30, 90, 150, 1000):
+        process = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, folder, answers], stdout=subprocess.PIPE, env={**os.environ}
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) >= wait_for:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+                break
+        process.stdout.close()
+        process.wait()
+    assert kills == 3
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
+        query = db.query("SELECT k, name, COUNT(*) FROM S [RANGE 5] GROUP BY k, name")
+        for i in range(400):
+            db.push("S", (i % 3, f"text{i % 7}"), ts=i)
+        expected = Counter(map(str, query.fetch()))
+    assert Counter(answers.read_text().splitlines()) == expected

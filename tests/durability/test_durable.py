@@ -1,0 +1,261 @@
+"""What a connection with a folder keeps, and what it refuses to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import minidsms
+from minidsms import Change
+from minidsms.cql.errors import ClosedError, CqlError, DataError, Error
+from minidsms.testing.user_definitions import Span, tag
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    return str(tmp_path / "db")
+
+
+def opened(folder: str, **options: Any) -> minidsms.Connection:
+    """A new folder with a stream and a query over it."""
+    db = minidsms.connect(folder, **options)
+    db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
+    db.query("SELECT k, COUNT(*) FROM S [RANGE 10] GROUP BY k", name="counts")
+    return db
+
+
+def test_state_and_answers_come_back(folder: str) -> None:
+    db = opened(folder)
+    db.push("S", [(1, "a"), (1, None), (2, "ü")], ts=[0, 1, 2])
+    db.close()
+    with minidsms.connect(folder) as db:
+        counts = db.queries["counts"]
+        assert counts.fetch() == [Change(0, 1, (1, 1)), Change(1, -1, (1, 1)), Change(1, 1, (1, 2))]
+        db.push("S", (1, "b"), ts=3)
+        db.advance(3)
+        assert counts.fetch() == [Change(2, 1, (2, 1)), Change(3, -1, (1, 2)), Change(3, 1, (1, 3))]
+
+
+def test_what_was_fetched_is_not_given_again(folder: str) -> None:
+    db = opened(folder)
+    db.push("S", [(1, "a"), (2, "a")], ts=[0, 5])
+    assert len(db.queries["counts"].fetch()) == 1
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert db.queries["counts"].position == 1
+        assert db.queries["counts"].fetch() == []
+
+
+def test_fetch_with_a_position_gives_again_what_was_not_acknowledged(folder: str) -> None:
+    db = opened(folder)
+    db.push("S", [(1, "a"), (2, "a"), (3, "a")], ts=[0, 1, 2])
+    db.advance(2)
+    given = db.queries["counts"].fetch(ack=0)
+    assert len(given) == 3
+    assert db.queries["counts"].fetch(ack=2) == given[2:]
+    db.close()
+    with minidsms.connect(folder) as db:
+        counts = db.queries["counts"]
+        assert counts.fetch(ack=2) == given[2:]
+        assert counts.fetch_arrow(ack=3).num_rows == 0
+        with pytest.raises(Error, match="from 3 to 3, not 2"):
+            counts.fetch(ack=2)
+
+
+def test_an_acknowledgement_is_of_whole_instants(folder: str) -> None:
+    with opened(folder) as db:
+        db.push("S", [(1, "a"), (2, "a")], ts=[0, 0])
+        db.advance(0)
+        with pytest.raises(Error, match="ack 1 stands within the instant 0"):
+            db.queries["counts"].fetch(ack=1)
+
+
+def test_position_counts_what_was_pushed(folder: str) -> None:
+    db = minidsms.connect(folder)
+    db.execute("CREATE STREAM S (k INTEGER) LATE DROP; CREATE RELATION R (k INTEGER)")
+    db.push("S", [(1,), (2,), (3,)], ts=[5, 1, 6])  # one is late, and was pushed all the same
+    db.push("S", (4,), ts=2)
+    db.push("R", pa.table({"k": [1, 2]}), ts=9)
+    with pytest.raises(DataError):
+        db.push("R", (7,), ts=9, sign=-1)
+    with pytest.raises(DataError):
+        db.push("S", ("x",), ts=9)
+    assert (db.position("S"), db.position("r")) == (4, 2)
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert (db.position("S"), db.position("r")) == (4, 2)
+        assert db.stream_input("S").counters.late_dropped == 2
+
+
+def test_a_connection_in_memory_has_no_position() -> None:
+    with minidsms.connect() as db, pytest.raises(Error, match="keeps nothing"):
+        db.position("S")
+
+
+def test_every_statement_and_call_comes_back(folder: str) -> None:
+    db = opened(folder, seed=7)
+    db.create_function("tag", tag, ["TEXT", "INTEGER"], "TEXT")
+    db.create_aggregate("span", Span, ["INTEGER"], "INTEGER")
+    db.execute("CREATE VIEW V AS SELECT tag(name, k) AS t FROM S [RANGE 3]")
+    db.execute("SET batch_size = 100; SET quantum = 100")
+    db.query("SELECT * FROM V", name="tagged")
+    unnamed = db.query("SELECT SPAN(k) FROM S [RANGE 3]")
+    db.execute("CREATE STREAM T (a FLOAT, b BOOLEAN, c TIMESTAMP, d INTERVAL); DROP STREAM T")
+    db.query("SELECT k FROM S", name="dropped").close()
+    db.queries["tagged"].set("batch_size", 7)
+    db.queries["tagged"].pause()
+    with pytest.raises(CqlError):
+        db.execute("CREATE QUERY wrong AS SELECT nothing FROM S")
+    shown = {name: str(db.execute(f"SHOW {name}")) for name in ("streams", "views", "queries", "settings", "functions")}
+    db.close()
+    with minidsms.connect(folder) as db:
+        for name, text in shown.items():
+            assert str(db.execute(f"SHOW {name}")) == text
+        assert unnamed.name in db.queries
+        assert db.queries["tagged"].state == "paused"
+        db.push("S", [(1, "a"), (3, "b")], ts=[0, 1])
+        db.advance(1)
+        db.queries["tagged"].resume()
+        assert [c.row for c in db.queries["tagged"].fetch()] == [("a1",), ("b3",)]
+
+
+def test_settings_may_change_between_stop_and_start(folder: str) -> None:
+    opened(folder, scheduler="fifo").close()
+    with minidsms.connect(folder, scheduler="greedy") as db:
+        assert db.settings["scheduler"] == "greedy"
+    with minidsms.connect(folder) as db:
+        assert db.settings["scheduler"] == "greedy"
+    with pytest.raises(Error, match=r"time_unit.* is fixed"):
+        minidsms.connect(folder, time_unit="s")
+
+
+def test_elements_that_are_left_come_back_unprocessed(folder: str) -> None:
+    db = opened(folder)
+    db.push("S", [(1, "a"), (2, "b")], ts=[0, 1], block=False)
+    assert db.queries["counts"].results == 0
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert db.queries["counts"].results == 0
+        db.process()
+        assert db.queries["counts"].results == 1
+
+
+def test_a_folder_is_open_once(folder: str) -> None:
+    db = opened(folder)
+    with pytest.raises(Error, match=f"open already, in process {os.getpid()}"):
+        minidsms.connect(folder)
+    db.close()
+    db.close()
+    minidsms.connect(folder).close()
+
+
+def test_another_process_is_told_who_has_the_folder(folder: str) -> None:
+    with opened(folder):
+        code = f"import minidsms; minidsms.connect({folder!r})"
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert f"open already, in process {os.getpid()}" in ran.stderr
+
+
+def test_a_folder_of_something_else_is_left_alone(folder: str) -> None:
+    os.mkdir(folder)
+    Path(folder, "letters").write_text("dear")
+    with pytest.raises(Error, match="no minidsms folder"):
+        minidsms.connect(folder)
+    assert os.listdir(folder) == ["letters"]
+
+
+def in_a_function() -> Callable[[int], int]:
+    return lambda k: k
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda db: db.execute("CREATE STREAM T (a INTEGER) FROM 'x.csv'"),
+        lambda db: db.execute("CREATE STREAM T (a INTEGER) ARCHIVE 'x'"),
+        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S INTO 'x.csv'"),
+        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S ARCHIVE 'x'"),
+        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
+        lambda db: db.execute("SELECT * FROM SysStream"),
+        lambda db: db.execute("SET memory_limit = '1 MB'"),
+        lambda db: db.execute("SET statement_timeout = '1 SECOND'"),
+        lambda db: db.execute("SET load_shedding = random"),
+        lambda db: db.execute("SET k_mon = lossy"),
+        lambda db: db.queries["counts"].into("x.csv"),
+        lambda db: db.queries["counts"].on_change(print),
+        lambda db: db.on_change(print),
+        lambda db: db.feed("S", "x.csv"),
+        lambda db: db.archive("S", "x"),
+        lambda db: db.replay("x"),
+        lambda db: db.query_each("SELECT k FROM S", "S"),
+        lambda db: db.create_function("f", in_a_function(), ["INTEGER"], "INTEGER"),
+    ],
+)
+def test_what_is_not_kept_is_refused_and_changes_nothing(folder: str, call: Callable[[Any], object]) -> None:
+    db = opened(folder)
+    with pytest.raises(Error, match=r"does not keep|cannot be found again"):
+        call(db)
+    db.push("S", (1, "a"), ts=0)
+    assert list(db.queries) == ["counts"]
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert list(db.queries) == ["counts"]
+        assert list(db.catalog.functions) == []
+
+
+def test_a_function_that_is_gone_is_named(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = opened(folder)
+    db.create_function("tag", tag, ["TEXT", "INTEGER"], "TEXT")
+    db.close()
+    monkeypatch.delattr("minidsms.testing.user_definitions.tag")
+    with pytest.raises(Error, match=r"tag is not there any more(.|\n)*user_definitions:tag be importable"):
+        minidsms.connect(folder)
+    monkeypatch.undo()
+    with minidsms.connect(folder) as db:
+        assert list(db.catalog.functions) == ["tag"]
+
+
+def test_after_an_interrupt_the_folder_has_what_was_pushed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = opened(folder)
+
+    def interrupt(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(db, "_process", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        db.push("S", (1, "a"), ts=0)
+    monkeypatch.undo()
+    for call in (lambda: db.push("S", (2, "a"), ts=1), lambda: db.advance(3), lambda: db.execute("SHOW streams")):
+        with pytest.raises(Error, match="open the folder again"):
+            call()
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert db.position("S") == 1
+        db.advance(0)
+        assert db.queries["counts"].fetch() == [Change(0, 1, (1, 1))]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_leaves_the_folder_to_its_parent(folder: str) -> None:
+    db = opened(folder)
+    child = os.fork()
+    if child == 0:
+        try:
+            db.push("S", (1, "a"), ts=0)
+        except ClosedError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    db.push("S", (2, "b"), ts=1)
+    with pytest.raises(Error, match="open already"):
+        minidsms.connect(folder)
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert db.position("S") == 1

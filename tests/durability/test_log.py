@@ -1,0 +1,152 @@
+"""The log: what a full, failing or damaged disk does to it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+import minidsms
+from minidsms.cql.errors import Error
+from minidsms.durability import log as log_module
+from minidsms.durability.log import Log
+from minidsms.durability.segments import entries, segments
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    return str(tmp_path)
+
+
+def payloads(folder: str) -> list[bytes]:
+    return [bytes(found.payload) for found in entries(folder)]
+
+
+def written(folder: str, *texts: bytes) -> str:
+    """A closed log of these entries; its last segment."""
+    log = Log(folder, "sync")
+    for text in texts:
+        log.append(text)
+    log.close()
+    return segments(folder)[-1].path
+
+
+def test_entries_come_back_in_order(folder: str) -> None:
+    written(folder, b"one", b"", b"three")
+    written(folder, b"four")
+    assert payloads(folder) == [b"one", b"", b"three", b"four"]
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20, 24])
+def test_an_entry_that_is_cut_off_has_not_been_written(folder: str, cut: int) -> None:
+    path = written(folder, b"one", b"two")
+    os.truncate(path, os.path.getsize(path) - cut if cut < 24 else 0)
+    log = Log(folder, "sync")
+    log.append(b"other")
+    log.close()
+    assert payloads(folder) == ([b"one", b"other"] if cut < 24 else [b"other"])
+
+
+def test_segments_follow_each_other(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 100)
+    texts = [bytes([65 + i]) * 30 for i in range(9)]
+    written(folder, *texts)
+    assert len(segments(folder)) > 2
+    assert payloads(folder) == texts
+
+
+def test_damage_before_the_end_is_named(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "SEGMENT_BYTES", 100)
+    written(folder, *[b"x" * 60] * 6)
+    first = segments(folder)[0].path
+    data = bytearray(Path(first).read_bytes())
+    data[50] ^= 1
+    Path(first).write_bytes(data)
+    with pytest.raises(Error, match=r"00000000000000000000.log' is damaged at byte \d+: entry 0"):
+        Log(folder, "sync")
+    os.unlink(first)
+    os.unlink(segments(folder)[0].path)
+    assert len(payloads(folder)) > 0  # a log may begin anywhere
+    os.unlink(segments(folder)[1].path) if len(segments(folder)) > 2 else None
+
+
+def test_a_segment_of_another_version_is_refused(folder: str) -> None:
+    path = written(folder, b"one")
+    data = bytearray(Path(path).read_bytes())
+    data[13] = 9
+    Path(path).write_bytes(data)
+    with pytest.raises(Error, match="version 9 of the format; this minidsms reads 1"):
+        Log(folder, "sync")
+
+
+def test_a_full_disk_refuses_the_push_whole_and_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = minidsms.connect(str(tmp_path / "db"))
+    db.execute("CREATE STREAM S (k INTEGER)")
+    counts = db.query("SELECT COUNT(*) FROM S [RANGE 10]")
+    db.push("S", (1,), ts=0)
+    write = os.write
+
+    def full(number: int, data: bytes) -> int:
+        if len(data) > 10:
+            return write(number, bytes(data)[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    for rows, ts in (((2,), 1), ([(3,), (4,)], [1, 1])):
+        with pytest.raises(Error, match="nothing has been taken: No space left"):
+            db.push("S", rows, ts=ts)
+    monkeypatch.undo()
+    db.push("S", (5,), ts=1)
+    db.advance(1)
+    assert [c.row for c in counts.fetch() if c.sign > 0][-1] == (2,)
+    assert db.position("S") == 2
+    db.close()
+    with minidsms.connect(str(tmp_path / "db")) as db:
+        assert db.position("S") == 2
+
+
+def test_after_a_failed_sync_nothing_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = minidsms.connect(str(tmp_path / "db"))
+    db.execute("CREATE STREAM S (k INTEGER)")
+
+    def failing(number: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(Error, match=r"could not be synced(.|\n)*open the folder again"):
+        db.push("S", (1,), ts=0)
+    monkeypatch.undo()
+    with pytest.raises(Error, match="could not be synced"):
+        db.push("S", (2,), ts=1)
+    db.close()
+    with minidsms.connect(str(tmp_path / "db")) as db:
+        assert db.position("S") == 1
+
+
+@pytest.mark.parametrize("durability", ["batch", "os"])
+def test_position_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: str) -> None:
+    monkeypatch.setattr(log_module, "BATCH_S", 1000.0)
+    with minidsms.connect(str(tmp_path / "db"), durability=durability) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        db.push("S", (1,), ts=0)
+        synced: list[int] = []
+        monkeypatch.setattr(os, "fsync", synced.append)
+        db.push("S", (1,), ts=1)
+        assert not synced
+        assert db.position("S") == 2
+        assert len(synced) == 1
+
+
+def test_batch_syncs_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    monkeypatch.setattr(log_module, "BATCH_S", 0.001)
+    with minidsms.connect(str(tmp_path / "db"), durability="batch") as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        synced = threading.Event()
+        monkeypatch.setattr(os, "fsync", lambda number: synced.set())
+        db.push("S", (1,), ts=0)
+        assert synced.wait(30)
+        monkeypatch.undo()
