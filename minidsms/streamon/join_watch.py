@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from minidsms.elements import Batch
 from minidsms.streamon.change_detection.usual import Tolerance, Usual
-from minidsms.streamon.join_clock import JoinClock
 from minidsms.streamon.loop import Loop
+from minidsms.streamon.processor_clock import ProcessorClock
 from minidsms.streamon.stream_monitor import StreaMon
 
 TICK = 8_192
@@ -79,7 +79,7 @@ class JoinWatch:
         self.adapting: tuple[Adapting, ...] = ()
         self._join = join
         self._streamon = streamon
-        self._clock = JoinClock() if streamon.settings["cost_model"] == "measured" else None
+        self._clock = ProcessorClock() if streamon.settings["cost_model"] == "measured" else None
         self._due_at = 0
         self._tick_at = TICK
         self._ticks = 0
@@ -156,4 +156,5 @@ class JoinWatch:
             change = self._work.change(plan, (inspected, put_out), (elements, elements))
         if shifted or change:
             for each in self.adapting:
+                each.adaptation.changes += 1
                 each.notice(shifted, change)

@@ -15,6 +15,7 @@ from minidsms.operators.operator import Operator
 from minidsms.plan.held_back import held_back
 from minidsms.query import Query
 from minidsms.scheduler import Scheduler
+from minidsms.streamon.loop import adaptations_of
 
 
 class Rows:
@@ -76,7 +77,8 @@ def _rate(grown: int, seconds: float) -> float | None:
 
 
 def tell_operators(rows: Rows, operators: Sequence[tuple[str, Operator]], memory: Memory, seconds: float) -> None:
-    """Elements and rates in and out, selectivity, time and share of time, stalls, state; then the queues it reads."""
+    """Elements and rates in and out, selectivity, time and share of time, stalls, state; how its
+    plans adapt; the queues it reads."""
     names = {id(queue): name for name, operator in operators for queue in operator.outputs}
     grown = []
     for _, operator in operators:
@@ -96,6 +98,9 @@ def tell_operators(rows: Rows, operators: Sequence[tuple[str, Operator]], memory
             add("operator", name, "time_share", None, time_ns / total)
         add("operator", name, "stalls", stalls)
         add("operator", name, "nbytes", sum(s.nbytes for s in operator.synopses()))
+        for place in adaptations_of((operator,)):
+            add("adaptation", f"{name}: {place.technique}", "changes", place.changes)
+            add("adaptation", f"{name}: {place.technique}", "decisions", place.switches)
         for i, queue in enumerate(operator.inputs):
             producer = names.get(id(queue), queue.name)
             entity = f"{producer} > {name}" + (f" input {i + 1}" if len(operator.inputs) > 1 else "")

@@ -34,9 +34,11 @@ class Tolerance:
         where values are shares of them.
         """
         difference = abs(before - after)
+        if difference <= self.absolute:
+            return 0.0
         larger = max(abs(before), abs(after))
         scale = max(larger, self.floor)
-        if difference <= self.absolute or difference <= self.relative * scale or larger <= self.matters:
+        if difference <= self.relative * scale or larger <= self.matters:
             return 0.0
         if self.sure:
             if not of_before or not of_after:

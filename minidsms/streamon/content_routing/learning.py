@@ -57,7 +57,9 @@ class LearningProfiler:
         told = {f: (str(c), learns.ratios[f]) for f, c in enumerate(learns.classifiers) if c is not None}
         return {"selectivities": tuple(learns.overall.tolist()), "classifiers": told}
 
-    def profile(self, frame: Frame, rows: Int64Array | None, sampled: Int64Array, use_kernels: bool) -> None:
+    def profile(
+        self, frame: Frame, rows: Int64Array | None, sampled: Int64Array, use_kernels: bool, passed: int = 0
+    ) -> None:
         """Send sampled tuples to the profiled filter, and what it passes along their routes."""
         learns = self._learns
         part = frame.subset(sampled if rows is None else rows[sampled])

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from minidsms.compile_time import wall_ns
+from minidsms.compile_time import thread_ns
 from minidsms.elements import BoolArray
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes, could_save
@@ -102,12 +102,12 @@ class RoutedReoptimizer:
         return not self._measures_time or (time_ns >= FIRST_NS and self._looking_ns <= SHARE * time_ns)
 
     def _look(self, usual: Order) -> Choice | None:
-        start = wall_ns()
+        start = thread_ns()
         self._looked_at = self._sample.taken
         found = best_routes(self._sample, usual, self._costs.values, self._dividing, self._buckets, self.rows)
         _, tuples = self._spent()
         is_banned = found is not None and self._bans.is_banned(_told_by(found.routes), tuples)
-        self._looking_ns += wall_ns() - start
+        self._looking_ns += thread_ns() - start
         return None if is_banned else found
 
     def propose(self) -> Proposal[FilterPlan] | None:

@@ -7,6 +7,7 @@ The instance of StreaMon of Babu 2005, section 3.2 and figure 4.10:
     profiler.py       profile tuples, costs, and the counts that execution leaves behind
     look_ahead.py     where in a chunk conditions change
     change_watch.py   whether conditions have changed
+    answers.py        whether answering that pays
     sampling.py       which tuples are profiled, and when
     costs.py          what a filter costs per tuple
     reoptimizer.py    asks an ordering algorithm of `streamon.filter_ordering`

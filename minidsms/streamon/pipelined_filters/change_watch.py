@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from minidsms.compile_time import wall_ns
+from minidsms.compile_time import thread_ns
 from minidsms.expressions.value import Frame
 from minidsms.streamon.change_detection.usual import Tolerance, Usual
 from minidsms.streamon.content_routing.routes import Routes
 from minidsms.streamon.contracts import DetectsChanges, Order, OrderingAlgorithm
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
+from minidsms.streamon.pipelined_filters.answers import Answers
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
 from minidsms.streamon.pipelined_filters.look_ahead import change_ahead
 
@@ -29,14 +30,14 @@ DROP_RATES = Tolerance(absolute=0.04, sure=5.0)
 """Drop rates at a place are the same within chance, and where they differ by less than matters."""
 LOOK_SHARE = 0.01
 """Of the time spent in the filters, what looking ahead takes; ..."""
-LOOK_CREDIT_NS = 500_000
-"""... with every change this much more: where one has come there may be others."""
-ANSWERS_NS, ANSWERS_SHARE = 5_000_000, 0.35
-"""What profiling may have taken when a change is answered: so much at first, and of the time spent in the filters."""
+LOOK_SAVED = 0.2
+"""... and of what answers have saved: where changes have come there may be others."""
 CALM = 1_000_000
 """Tuples without a change, from which it pays to learn what only long phases pay for: routes."""
 ENOUGH = 4_096
 """Tuples over which they are compared."""
+EDGE = 16
+"""A change within one in so many parts of a chunk, the first one, is answered before the chunk."""
 
 
 class ChangeWatch:
@@ -50,7 +51,10 @@ class ChangeWatch:
         self._drop_rates: tuple[Usual, ...] = ()
         self._measures_time = options.measures_time
         self._looked_ns = 0
+        self._is_cut = False
+        """The chunk to come begins where the last look found a change."""
         self._told = 0
+        self.answers = Answers()
         self._changes = 0
         self._changed_at = 0
 
@@ -67,52 +71,75 @@ class ChangeWatch:
         if len(executor.parts) != len(self._drop_rates):
             self._drop_rates = tuple(Usual(DROP_RATES, ENOUGH, restarts=True) for _ in executor.parts)
         parts = zip(self._drop_rates, executor.parts)
-        return any([drop_rates_have_changed(rates, part.order, part.reached) for rates, part in parts])
+        has_changed = any([drop_rates_have_changed(rates, part.order, part.reached) for rates, part in parts])
+        if has_changed:
+            self.noticed()
+        return has_changed
 
     def change_ahead(self, frame: Frame, use_kernels: bool) -> int | None:
-        """The tuple of a chunk to come before which the first filter's drop rate changes; None where it does not."""
+        """The tuple of a chunk to come before which the first filter's drop rate changes; None where it does not.
+
+        The chunk is cut there, unless that is at its beginning: then what is left of it is asked about next.
+        """
+        if self._is_cut:
+            self._is_cut = False
+            return 0
         plan = self._executor.plan
-        if not self._looks_ahead or isinstance(plan, Routes) or not self._drop_rates:
+        if not self._looks_ahead or isinstance(plan, Routes) or not self._drop_rates or not self.may_answer():
             return None
         usual = self._drop_rates[0]
         if usual.ratios is None or not usual.is_known(plan) or not self._may_look():
             return None
-        began = wall_ns()
+        began = thread_ns()
         at = change_ahead(self._executor.filters[plan[0]], frame, use_kernels, usual.ratios[0])
-        self._looked_ns += wall_ns() - began
+        self._looked_ns += thread_ns() - began
+        if at is not None and at <= frame.n // EDGE:
+            return 0
+        self._is_cut = at is not None
         return at
 
     def _may_look(self) -> bool:
         """Looking has taken its share at most, and what changes have been worth."""
-        allowed = LOOK_SHARE * self._executor.time_ns + LOOK_CREDIT_NS * self._changes
+        executor = self._executor
+        allowed = LOOK_SHARE * executor.time_ns + LOOK_SAVED * self.answers.saved_ns(executor.tuples)
         return not self._measures_time or self._looked_ns <= allowed
 
     def detectors_have_told(self) -> bool:
         """The profile tuples have told a change since this was last asked."""
         if self._detecting is None or self._detecting.changes == self._told:
             return False
-        self._note()
+        self._told = self._detecting.changes
+        self.noticed()
         return True
+
+    @property
+    def changes(self) -> int:
+        """Noticed so far."""
+        return self._changes
 
     @property
     def is_calm(self) -> bool:
         """Nothing has changed for a while, or at all."""
         return not self._changes or self._executor.tuples - self._changed_at >= CALM
 
-    def may_answer(self, decided_ns: int) -> bool:
-        """Answers have taken their share of the time at most: where filters are cheap and changes frequent, some of
-        them are left. decided_ns: what profiling and choosing have taken.
-        """
-        return not self._measures_time or decided_ns <= ANSWERS_NS + ANSWERS_SHARE * self._executor.time_ns
+    def may_answer(self) -> bool:
+        """Answers pay, as far as they can be told to."""
+        return not self._measures_time or self.answers.pay(self._executor.time_ns, self._executor.tuples)
 
     def answered(self) -> None:
         """What execution told is taken for a change: profile tuples are out of date."""
+        self.answers.begin()
         if self._detecting is not None:
             self._detecting.notice()
-        self._note()
+            self._told = self._detecting.changes
 
-    def _note(self) -> None:
-        self._told = 0 if self._detecting is None else self._detecting.changes
+    def profiled(self, took_ns: int, saving: float) -> None:
+        """See `Answers.profiled`."""
+        self.answers.profiled(took_ns, saving, self._executor.tuples)
+
+    def noticed(self) -> None:
+        """The streams have changed."""
+        self.answers.changed(self._executor.tuples)
         self._changes += 1
         self._changed_at = self._executor.tuples
 

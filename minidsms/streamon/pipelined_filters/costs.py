@@ -12,20 +12,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minidsms.compile_time import wall_ns
+from minidsms.compile_time import thread_ns
 from minidsms.elements import Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import Float64Array
 
 FEW, MANY, MOST = 128, 1024, 8192
-"""Tuples of the two timings: FEW, and from MANY to MOST, as there are. A call takes some 15 us, a tuple some ns."""
-LONG_NS = 300_000
-"""A filter that takes this long on FEW tuples is not timed on more."""
+"""Tuples of the timings: FEW and MANY, and MOST where there are as many. A call takes some 15 us, a tuple some ns."""
+LONG_NS = 60_000
+"""A filter that takes this long is not timed on more tuples: the call counts for little in it."""
 LEAST_SLOPE = 0.25
 """Of the time of the longer call by its tuples, what the slope is at least: less is noise."""
-EVERY = 64
-"""Profiles between two timings, after some at first that are closer together: 4, 16."""
+FIRST_PAUSE, EVERY = 16, 64
+"""Profiles between two timings, at first and then."""
 REPEATED = 3
 """Of so many evaluations the fastest counts: the first meets caches that are empty, and the processor is rarely alone.
 """
@@ -41,7 +41,7 @@ class FilterCosts:
         self._filters = filters
         self._measures_time = measures_time
         self._until_next = 0
-        self._pause = 4
+        self._pause = FIRST_PAUSE
         self._has_slopes = False
         self.values: Float64Array = np.full(len(filters), np.nan if measures_time else 1.0)
 
@@ -74,19 +74,21 @@ class FilterCosts:
 
 
 def _slope(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> float:
-    """Nanoseconds a tuple, from FEW of these rows and all of them; from FEW alone where they take too long."""
+    """Nanoseconds a tuple, from FEW of these rows and ever more, until they take long enough to tell."""
     few = _time(each, frame, rows[:FEW], use_kernels)
-    if few > LONG_NS:
+    if few > 4 * LONG_NS:
         return few / FEW
-    many = _time(each, frame, rows, use_kernels)
-    return max((many - few) / (len(rows) - FEW), LEAST_SLOPE * many / len(rows))
+    many, time_ns = len(rows[:MANY]), _time(each, frame, rows[:MANY], use_kernels)
+    if len(rows) > many and time_ns < LONG_NS:
+        many, time_ns = len(rows), _time(each, frame, rows, use_kernels)
+    return max((time_ns - few) / (many - FEW), LEAST_SLOPE * time_ns / many)
 
 
 def _time(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> int:
     """Nanoseconds of the fastest evaluation; columns are gathered in each."""
     times = []
     for _ in range(REPEATED):
-        start = wall_ns()
+        start = thread_ns()
         each.narrow(frame.subset(rows), None, use_kernels)
-        times.append(wall_ns() - start)
+        times.append(thread_ns() - start)
     return min(times)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from minidsms.compile_time import wall_ns
 from minidsms.elements import Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import narrow_by
@@ -20,6 +19,7 @@ from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.random_routes import random_routes
 from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_order
 from minidsms.streamon.contracts import Order
+from minidsms.streamon.processor_clock import ProcessorClock
 
 
 @dataclass
@@ -39,7 +39,7 @@ class FilterExecutor:
     """filters: by number.  attributes: of the tuples, None where they are never routed.  parts: with routes one for
     each order, then the one of tuples that are not divided; else this one only.
 
-    time_ns, tuples, evaluations: since the beginning.  first: filters of the condition before these.
+    tuples, evaluations: since the beginning.  first: filters of the condition before these.
     """
 
     def __init__(
@@ -51,10 +51,9 @@ class FilterExecutor:
     ) -> None:
         self.filters = tuple(filters)
         self.first = first
-        self.time_ns = 0
         self.tuples = 0
         self.evaluations = 0
-        self._measures_time = measures_time
+        self._clock = ProcessorClock() if measures_time else None
         self._attributes = attributes
         self._plan: FilterPlan = tuple(range(len(self.filters)))
         self.parts: tuple[Part, ...] = (Part.of(usual_order(self._plan)),)
@@ -99,8 +98,13 @@ class FilterExecutor:
 
     def spent(self) -> tuple[float, int]:
         """Nanoseconds, or filters evaluated where time is not measured, and tuples."""
-        units = self.time_ns if self._measures_time else self.evaluations + self._evaluations_of_plan()
+        units = self.evaluations + self._evaluations_of_plan() if self._clock is None else self._clock.ns
         return float(units), self.tuples
+
+    @property
+    def time_ns(self) -> int:
+        """Of this thread, since the beginning; 0 where time is not measured."""
+        return 0 if self._clock is None else self._clock.ns
 
     def _evaluations_of_plan(self) -> int:
         return sum(sum(part.reached[:-1]) for part in self.parts)
@@ -109,15 +113,17 @@ class FilterExecutor:
         self, frame: Frame, rows: Int64Array | None, use_kernels: bool
     ) -> tuple[Int64Array | None, Int64Array | None]:
         """As `narrow_by`, by the present plan."""
-        start = wall_ns()
         in_question = frame.n if rows is None else len(rows)
+        if self._clock is not None:
+            self._clock.start(in_question)
         plan = self._plan
         if isinstance(plan, Routes) and in_question >= plan.least:
             result = self._run_routed(plan, frame, rows, use_kernels)
         else:
             part = self.parts[-1]
             result = narrow_by(self.filters, part.order, frame, rows, use_kernels, part.reached)
-        self.time_ns += wall_ns() - start
+        if self._clock is not None:
+            self._clock.stop()
         self.tuples += in_question
         return result
 

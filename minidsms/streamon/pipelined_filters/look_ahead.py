@@ -18,7 +18,7 @@ from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.machine_code import kernel
 
-SPACING = 128
+SPACING = 256
 """Tuples between two that are shown."""
 WORTH_A_LOOK = 16_384
 """Tuples of a chunk that is worth the call."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minidsms.compile_time import wall_ns
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
@@ -19,7 +18,7 @@ from minidsms.streamon.content_routing.learning import LearnedReoptimizer, Learn
 from minidsms.streamon.content_routing.reoptimizer import RoutedReoptimizer
 from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_order
 from minidsms.streamon.content_routing.sample import Sample
-from minidsms.streamon.contracts import DrawsOrders, Evaluate
+from minidsms.streamon.contracts import DrawsOrders, Evaluate, OrderingAlgorithm
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
@@ -32,14 +31,12 @@ from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
 from minidsms.streamon.stream_monitor import StreaMon
 
-BUDGET = Budget(worth_ns=50_000_000, clock=wall_ns)
-"""Where filters are dear, few tuples are enough; they are short, and a thread's clock takes a microsecond."""
+BUDGET = Budget(worth_ns=50_000_000)
+"""Where filters are dear, few tuples are enough."""
 SAMPLED = 4096
 """Tuples that tell of classes."""
 BURST = 2048
 """Of them, what is profiled at once where routing may pay."""
-EDGE = 16
-"""A change within one in so many parts of a chunk, the first one, is answered before the chunk."""
 
 
 class FilterPipeline:
@@ -76,6 +73,7 @@ class FilterPipeline:
         self._routing: RoutedReoptimizer | None = None
         self._sample: Sample | None = None
         self._eddy: DrawsOrders | None = None
+        self._ordering: OrderingAlgorithm | None = None
         self._watch = ChangeWatch(self._options, self.executor, static)
         self._reordered = 0
         self._has_asked = False
@@ -89,11 +87,10 @@ class FilterPipeline:
         if schedule is None or not self.adaptation.is_free:
             return frame.n
         at = self._watch.change_ahead(frame, use_kernels)
-        if at is not None and at > frame.n // EDGE:
-            return at
-        if at is not None:
+        if at == 0:
+            self._watch.noticed()
             self._answer(schedule)
-        return frame.n
+        return at or frame.n
 
     def run(
         self, frame: Frame, rows: Int64Array | None, instant: int, use_kernels: bool
@@ -108,13 +105,7 @@ class FilterPipeline:
                 self._routing.enters(entering)
             sampled = schedule.due(entering, self.adaptation.is_affordable)
             if sampled is not None:
-                with self.adaptation.deciding():
-                    self._profiler.profile(frame, rows, sampled, use_kernels)
-                    has_changed = self.adaptation.reconsider(instant)
-                    self._reordered += has_changed
-                    schedule.profiled(has_changed)
-                    if self._watch.detectors_have_told() and not has_changed:
-                        schedule.hurry(self._watch.fresh, is_sure=True)
+                self._profile(frame, rows, sampled, instant, use_kernels)
         if schedule is not None and self._eddy is not None:
             result = run_drawn(self.executor, self._eddy, frame, rows, use_kernels)
         else:
@@ -124,10 +115,38 @@ class FilterPipeline:
             self._notice(schedule, instant)
         return result
 
+    def _profile(
+        self, frame: Frame, rows: Int64Array | None, sampled: Int64Array, instant: int, use_kernels: bool
+    ) -> None:
+        """Profile sampled tuples, and take the order that they ask for."""
+        assert self._schedule is not None and self._profiler is not None
+        adaptation, schedule, watch = self.adaptation, self._schedule, self._watch
+        decided_ns = adaptation.decided_ns
+        with adaptation.deciding():
+            self._profiler.profile(frame, rows, sampled, use_kernels, self.executor.tuples)
+            has_changed = adaptation.reconsider(instant)
+            schedule.profiled(has_changed)
+            if watch.detectors_have_told() and not has_changed:
+                schedule.hurry(watch.fresh, is_sure=True)
+        watch.profiled(adaptation.decided_ns - decided_ns, self._saving() if has_changed else 0.0)
+        self._reordered += has_changed
+        adaptation.changes = watch.changes
+
+    def _saving(self) -> float:
+        """What the last decision is expected to save, ns per tuple: of what is modelled, and of what is spent, the
+        smaller share, for some of the time does not depend on orders.
+        """
+        gain, executor = self.adaptation.decisions[-1].expected_gain, self.executor
+        cost = None if self._ordering is None else self._ordering.expected_cost(usual_order(executor.plan))
+        if cost is None or gain is None or not 0 < gain < 1:
+            return 0.0
+        return min(cost * gain / (1 - gain), gain * executor.time_ns / max(executor.tuples, 1))
+
     def _notice(self, schedule: SamplingSchedule, instant: int) -> None:
         """A chunk has passed: have the streams changed, is it time to look for routes?"""
         routing = self._routing
         if self._watch.counts_have_changed():
+            self.adaptation.changes = self._watch.changes
             self._answer(schedule)
         if routing is not None and routing.seen():
             with self.adaptation.deciding():
@@ -135,7 +154,7 @@ class FilterPipeline:
 
     def _answer(self, schedule: SamplingSchedule) -> None:
         """Execution tells that the streams have changed: profile anew, if that is not told too often."""
-        if not schedule.is_deaf and self._watch.may_answer(self.adaptation.decided_ns):
+        if not schedule.is_deaf and self._watch.may_answer():
             schedule.hurry(self._watch.fresh)
             self._watch.answered()
             if self._routing is not None:
@@ -170,6 +189,7 @@ class FilterPipeline:
         """An ordering algorithm, and routes where they pay."""
         options, filters = self._options, self.executor.filters
         algorithm = options.algorithm_over(len(filters), usual_order(self.executor.plan))
+        self._ordering = algorithm
         ordering = OrderReoptimizer(options.algorithm, algorithm, self.executor.first)
         self._watch = ChangeWatch(options, self.executor, algorithm)
         rate = algorithm.default_rate if options.rate is None else options.rate

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.compile_time import wall_ns
+from minidsms.compile_time import thread_ns
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
 from minidsms.streamon.contracts import DetectsChanges, Evaluate, Order, OrderingAlgorithm, Wanted
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 
+KEPT = 4_096
+"""Profile tuples of which it is known where in the stream they came."""
 Observe = Callable[[Frame, BoolArray], None]
 """Takes tuples, and (m, n), True where the filter drops the tuple."""
 
@@ -39,8 +41,12 @@ class FilterProfiler:
         self.profiled = 0
         self._filters = filters
         self._algorithm = algorithm
+        self._detecting = algorithm if isinstance(algorithm, DetectsChanges) else None
         self._costs = costs
         self._observe = observe
+        self._shown = 0
+        self._places: Int64Array = np.zeros(0, np.int64)
+        """Of the last profile tuples shown: which tuples of the stream they are, counted from 0."""
 
     def statistics(self) -> Mapping[str, Any]:
         """Order, conditional drop rates and costs by place, tuples in the window."""
@@ -51,15 +57,25 @@ class FilterProfiler:
             "costs": told.costs,
             "profile_tuples": told.profiled,
         }
-        change = self._algorithm.last_change if isinstance(self._algorithm, DetectsChanges) else None
+        change = None if self._detecting is None else self._detecting.last_change
         if change is not None:
-            known["changed"] = f"{change.rate} {_share(change.before)} -> {_share(change.after)}"
+            rates = f"{_share(change.before)} -> {_share(change.after)}"
+            known["changed"] = f"{change.rate} {rates} since {self._place(change.since):,}"
         return known
 
-    def profile(self, frame: Frame, rows: Int64Array | None, sampled: Int64Array, use_kernels: bool) -> None:
+    def _place(self, number: int) -> int:
+        """Which tuple of the stream a profile tuple is; of one not yet taken the last known, of a forgotten one the
+        first.
+        """
+        kept = len(self._places)
+        return int(self._places[min(max(number - (self._shown - kept), 0), kept - 1)]) if kept else 0
+
+    def profile(
+        self, frame: Frame, rows: Int64Array | None, sampled: Int64Array, use_kernels: bool, passed: int = 0
+    ) -> None:
         """Evaluate sampled tuples and show them to the algorithm.
 
-        rows: what enters the filters, as in `narrow_by`.  sampled: positions among those.
+        rows: what enters the filters, as in `narrow_by`.  sampled: positions among those.  passed: tuples before these.
         """
         algorithm = self._algorithm
         self._costs.calibrate(frame, rows, use_kernels)
@@ -67,9 +83,11 @@ class FilterProfiler:
         drops = self._evaluate(part, algorithm.wanted(), algorithm.order, use_kernels)
         if self._observe is not None:
             self._observe(part, drops)
-        dropped = drops[drops.any(axis=1)]
-        if len(dropped):
-            algorithm.observe(dropped, self._costs.values)
+        profiled = np.flatnonzero(drops.any(axis=1))
+        if len(profiled):
+            self._shown += len(profiled)
+            self._places = np.concatenate((self._places, passed + sampled[profiled]))[-KEPT:]
+            algorithm.observe(drops[profiled], self._costs.values)
         self.profiled += part.n
 
     def _evaluate(self, part: Frame, wanted: Wanted, order: Order, use_kernels: bool) -> BoolArray:
@@ -102,10 +120,10 @@ class FilterProfiler:
         self, number: int, part: Frame, rows: Int64Array | None, use_kernels: bool, drops: BoolArray
     ) -> Int64Array:
         """Evaluate a filter on rows of the part; notes what it drops, gives what it lets pass."""
-        start = wall_ns()
+        start = thread_ns()
         kept, _ = self._filters[number].narrow(part, rows, use_kernels)
         asked = part.n if rows is None else len(rows)
-        self._costs.observe(number, wall_ns() - start, asked)
+        self._costs.observe(number, thread_ns() - start, asked)
         if rows is None:
             drops[:, number] = True
         else:

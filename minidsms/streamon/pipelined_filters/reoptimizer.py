@@ -21,6 +21,7 @@ class OrderReoptimizer:
         self.algorithm = algorithm
         self._current = algorithm.order
         self._first = first
+        self._detecting = algorithm if isinstance(algorithm, DetectsChanges) else None
         self._changes = 0
 
     def propose(self) -> Proposal[FilterPlan] | None:
@@ -36,11 +37,11 @@ class OrderReoptimizer:
 
     def _after_change(self) -> str:
         """What has changed since the last proposal, if anything was found."""
-        algorithm = self.algorithm
-        if not isinstance(algorithm, DetectsChanges) or algorithm.changes == self._changes:
+        detecting = self._detecting
+        if detecting is None or detecting.changes == self._changes:
             return ""
-        self._changes = algorithm.changes
-        change = algorithm.last_change
+        self._changes = detecting.changes
+        change = detecting.last_change
         return ", after a change" + ("" if change is None else f" of F{self._first + change.filter + 1}")
 
     def adopt(self, plan: FilterPlan) -> None:

@@ -1,7 +1,8 @@
-"""The processor time that a join takes, without what looks after its plan, or makes machine code.
+"""The processor time that a plan takes, without what looks after it, or makes machine code.
 
-Asking for it costs more than a microsecond, as much as joining some elements: of small parts one in SAMPLED is timed,
-and counts for as many. Invariant: `ns` never falls.
+The clock on the wall would count other processes too. Asking for processor time costs more than a microsecond, as much
+as joining or filtering some elements: of small parts one in SAMPLED is timed, and counts for as many.
+Invariant: `ns` never falls.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ SMALL = 256
 SAMPLED = 8
 
 
-class JoinClock:
-    """ns: of this thread, spent on joining since the beginning."""
+class ProcessorClock:
+    """ns: of this thread, since the beginning."""
 
     def __init__(self) -> None:
         self.ns = 0
@@ -25,7 +26,7 @@ class JoinClock:
         self._parts = 0
 
     def start(self, elements: int) -> None:
-        """So many elements are going to be joined, or some of them."""
+        """The plan is going to run on so many elements, or some of them."""
         self._times = 1
         if elements < SMALL:
             self._parts += 1
@@ -34,6 +35,6 @@ class JoinClock:
             self._begun = time.thread_time_ns() - COMPILED.thread_ns
 
     def stop(self) -> None:
-        """They have been, or some of them."""
+        """It has run."""
         if self._times:
             self.ns += self._times * max(0, time.thread_time_ns() - COMPILED.thread_ns - self._begun)

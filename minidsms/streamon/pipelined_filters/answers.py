@@ -1,0 +1,51 @@
+"""Do answers to changes pay? What they have taken, against what the orders they brought have saved.
+
+An answer costs some hundred microseconds, whatever filters cost: where these are cheap and changes frequent, it brings
+back less than it takes, and most are left out. What an order saves is told by the profile that it rests on, for as long
+as conditions stay.
+Invariant: answers take what they have saved, a small share of the time, and ANSWERS_NS at most.
+"""
+
+from __future__ import annotations
+
+ANSWERS_NS, ANSWERS_SHARE = 1_000_000, 0.04
+"""What answers may take beyond what they have saved: so much at first, and of the time spent in the filters."""
+
+
+class Answers:
+    """spent_ns: on profiles that answered changes, and on choosing by them."""
+
+    def __init__(self) -> None:
+        self.spent_ns = 0
+        self._is_due = False
+        self._saved_ns = 0.0
+        self._saving = 0.0
+        """Nanoseconds per tuple, from tuple `_since` on."""
+        self._since = 0
+
+    def changed(self, tuples: int) -> None:
+        """Conditions have changed: what the last answer saves is over. tuples: that have passed so far."""
+        self._saved_ns = self.saved_ns(tuples)
+        self._saving, self._since = 0.0, tuples
+
+    def begin(self) -> None:
+        """The next profile is an answer."""
+        self._is_due = True
+
+    def profiled(self, took_ns: int, saving: float, tuples: int) -> None:
+        """A profile has taken so long.  saving: ns per tuple that another order, taken by it, is expected to save; 0
+        where the order stays.
+        """
+        if self._is_due:
+            self._is_due = False
+            self.spent_ns += took_ns
+            self.changed(tuples)
+            self._saving = saving
+
+    def saved_ns(self, tuples: int) -> float:
+        """Until now, as far as profiles told right."""
+        return self._saved_ns + self._saving * (tuples - self._since)
+
+    def pay(self, time_ns: int, tuples: int) -> bool:
+        """They have not taken more than they may. time_ns: spent in the filters so far."""
+        return self.spent_ns <= ANSWERS_NS + ANSWERS_SHARE * time_ns + self.saved_ns(tuples)
