@@ -22,6 +22,7 @@ from minidsms.behind import Behind
 from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, MemoryLimitError, quoted
+from minidsms.cql.parameters import Parameters, written
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
 from minidsms.engine import Engine, Group, InputProgress, Network
@@ -138,19 +139,21 @@ class Connection(Archiving, ReadsSources):
 
     # ---------------------------------------------------------------------------------------------- statements
 
-    def execute(self, cql: str) -> Any:
+    def execute(self, cql: str, params: Parameters | None = None) -> Any:
         """Run statements separated by `;`; returns what the last one gives: a Query, a `Table`, or None.
 
+        params: the values of `?` in their order, or a dict of those of `$name`; a list or tuple stands behind IN.
         Raises CqlError with the place; the statements before it have been carried out.
         """
         with self.lock:
             self._check()
-            text = text_of(cql)
-            result = self._run(text)
+            result = self._run(written(text_of(cql), params))
             told, self._is_told = self._is_told, False
         if told:
             self._callbacks.tell()
         return result
+
+    sql = execute
 
     def _run(self, text: str) -> Any:
         """Carry out the statements of a text; the last one's result."""
@@ -167,13 +170,20 @@ class Connection(Archiving, ReadsSources):
         """How many elements of a stream or relation a connection with a folder has on disk."""
         raise Error("a connection without a folder keeps nothing\nhelp: minidsms.connect(folder)")
 
-    def query(self, cql: str, name: str | None = None) -> Query:
-        """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..)."""
+    def query(self, cql: str, name: str | None = None, params: Parameters | None = None) -> Query:
+        """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..). params: as in `execute`.
+
+        >>> db = connect()
+        >>> db.execute("CREATE STREAM Pos (car INTEGER, speed FLOAT)")
+        >>> fast = db.query("SELECT car FROM Pos WHERE speed > ? AND car IN ?", params=[100, [1, 2, 3]])
+        >>> fast.text
+        'SELECT car FROM Pos WHERE speed > 100 AND car IN (1, 2, 3)'
+        """
         with self.lock:
             self._check()
             if name is not None and not name_of(name):
                 raise Error("the name of a query is empty; leave it out, and it gets one")
-            text = text_of(cql)
+            text = written(text_of(cql), params)
             if name is None or name.lower() not in self.queries:
                 query = register_written(self, text, name)
                 if query is not None:

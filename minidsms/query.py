@@ -26,6 +26,9 @@ from minidsms.synopses.stream_store import StreamStore
 if TYPE_CHECKING:
     import threading
 
+    import pandas as pd
+    import polars as pl
+
     from minidsms.archive.recorder import Recorder
     from minidsms.connection import Connection
     from minidsms.cql.bound import Node
@@ -373,15 +376,46 @@ class Query:
         Raises QueryError when the query has failed.
         """
         with self._connection.lock:
-            self._check()
-            if self.kind != "relation":
-                raise Error(
-                    f"query {self.name} yields a stream, which has no present content: fetch its elements, "
-                    "or register the query without ISTREAM, DSTREAM or RSTREAM"
-                )
-            self._raise_failure()
-            contents = self._contents
-            return self._codec.rows(self._present.rows() if contents is None else contents())
+            return self._codec.rows(self._present_rows())
+
+    def _present_rows(self) -> Batch:
+        """What `snapshot` shows. The caller holds the lock."""
+        self._check()
+        if self.kind != "relation":
+            raise Error(
+                f"query {self.name} yields a stream, which has no present content: fetch its elements, "
+                "or register the query without ISTREAM, DSTREAM or RSTREAM"
+            )
+        self._raise_failure()
+        contents = self._contents
+        return self._present.rows() if contents is None else contents()
+
+    def arrow(self) -> pa.Table:
+        """The answer as a table: of a relation the present rows, of a stream `_ts` and the columns of what `fetch`
+        would give.
+
+        TIMESTAMP and INTERVAL are in the time unit. Raises QueryError when the query has failed.
+        """
+        if self.kind == "stream":
+            return self.fetch_arrow().drop_columns("_sign")
+        with self._connection.lock:
+            return self._codec.table([self._present_rows()]).drop_columns(["_ts", "_sign"])
+
+    def df(self) -> pd.DataFrame:
+        """`arrow` as a pandas DataFrame (pandas is not installed with minidsms)."""
+        return self.arrow().to_pandas()
+
+    def pl(self) -> pl.DataFrame:
+        """`arrow` as a polars DataFrame (polars is not installed with minidsms)."""
+        import polars
+
+        frame = polars.from_arrow(self.arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """`arrow` for whatever reads Arrow's C stream: pyarrow, polars, DuckDB."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[Change]:
         """The changes as they come: those waiting, then those that bounded sources still yield."""

@@ -9,8 +9,6 @@ other row; a rule sees what is pushed after its row (docs/semantics T7). docs/sh
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ import pyarrow as pa
 
 from minidsms.arguments import name_of, text_of
 from minidsms.cql.errors import Error
+from minidsms.cql.parameters import cut, literal
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.query import Change, Query
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 Key = Any
 """The value of a KEY of one column, the values of one of several."""
-
-_PARAMETER = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\$([A-Za-z_]\w*)")
 
 
 class QueryEach:
@@ -115,17 +112,11 @@ class QueryEach:
 
     def _literal(self, value: Any, column: int) -> str:
         type_ = self._types[column]
-        if value is None:
-            return "NULL"
-        if type_ is Type.BOOLEAN:
-            return "TRUE" if value else "FALSE"
-        if type_ is Type.TEXT:
-            return "'" + str(value).replace("'", "''") + "'"
-        if type_ is Type.TIMESTAMP:
+        if type_ is Type.TIMESTAMP and value is not None:
             return f"'{iso_of_ticks(value, self._db.tick_ns)}'"
-        if type_ is Type.INTERVAL or (isinstance(value, float) and not math.isfinite(value)):
+        if type_ is Type.INTERVAL and value is not None:
             raise Error(f"a template cannot take the {type_} {value!r}")
-        return repr(value) if value >= 0 else f"({value!r})"
+        return literal(value)
 
     def _drop(self, key: Key) -> None:
         query = self._queries.pop(key, None)
@@ -201,15 +192,15 @@ class QueryEach:
 
 def _parts(template: str, columns: Sequence[str]) -> list[str | int]:
     """The template cut at its parameters: texts, and columns of the table."""
-    parts: list[str | int] = []
     number = {column.lower(): i for i, column in enumerate(columns)}
-    end = 0
-    for match in _PARAMETER.finditer(template):
-        if match.group(1) is None:
-            continue
-        column = number.get(match.group(1).lower())
+    between, found = cut(template)
+    parts: list[str | int] = [between[0]]
+    for match, behind in zip(found, between[1:], strict=True):
+        name = match.group("name")
+        if name is None:
+            raise Error("a template names columns of the table, as $column, and has no ?")
+        column = number.get(name.lower())
         if column is None:
-            raise Error(f"the template names ${match.group(1)}; the table has: {', '.join(columns)}")
-        parts += [template[end : match.start()], column]
-        end = match.end()
-    return [*parts, template[end:]]
+            raise Error(f"the template names ${name}; the table has: {', '.join(columns)}")
+        parts += [column, behind]
+    return parts

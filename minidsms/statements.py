@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from minidsms.altering import alter_query, alter_stream
 from minidsms.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
 from minidsms.cql import syntax
-from minidsms.cql.binder import Bound, bind, relation_def, stream_def, view_def
+from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.functions import AGGREGATES, CALLED
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
+from minidsms.cql.session import tables_named
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
 from minidsms.history import HistoryGate
@@ -92,10 +93,7 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
         case syntax.CreateStream() | syntax.CreateRelation():
             return _create_input(db, statement, text)
         case syntax.CreateView():
-            _check_new_name(db, statement.name, text, statement.name_span)
-            view = view_def(statement, db.catalog, text)
-            db.catalog.views[statement.name.lower()] = view
-            db.templates.forget()
+            _create_view(db, statement, text)
             return None
         case syntax.CreateQuery():
             return _create_query(db, statement, text)
@@ -132,6 +130,9 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
 
 
 def _create_input(db: Connection, statement: syntax.CreateStream | syntax.CreateRelation, text: str) -> None:
+    kind = "stream" if isinstance(statement, syntax.CreateStream) else "relation"
+    if statement.is_optional and db.catalog.kind_of(statement.name) == kind:
+        return
     _check_new_name(db, statement.name, text, statement.name_span)
     source = None
     if isinstance(statement, syntax.CreateStream):
@@ -152,6 +153,28 @@ def _create_input(db: Connection, statement: syntax.CreateStream | syntax.Create
             raise
 
 
+def _create_view(db: Connection, statement: syntax.CreateView, text: str) -> None:
+    """Queries that run keep the view they were registered with; the views that stand on a new one must allow it."""
+    there = db.catalog.views
+    is_there = statement.name.lower() in there
+    if statement.is_optional and is_there:
+        return
+    if not (statement.replaces and is_there):
+        _check_new_name(db, statement.name, text, statement.name_span)
+    others = {key: view for key, view in there.items() if key != statement.name.lower()}
+    view = view_def(statement, replace(db.catalog, views=others), text)
+    new = replace(db.catalog, views={**others, statement.name.lower(): view})
+    if is_there:
+        for other in others.values():
+            try:
+                bind_view(other, new)
+            except CqlError as error:
+                reason = f"the view {other.name} cannot stand on this: {error.reason}"
+                raise CqlError(reason, text, statement.span, "", f"DROP VIEW {other.name} first") from None
+    db.catalog.views[statement.name.lower()] = view
+    db.templates.forget()
+
+
 def _check_new_name(db: Connection, name: str, text: str, span: tuple[int, int]) -> None:
     kind = db.catalog.kind_of(name)
     if kind is not None:
@@ -166,6 +189,10 @@ def _check_new_name(db: Connection, name: str, text: str, span: tuple[int, int])
 
 def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
     key = statement.name.lower()
+    if statement.is_optional and (
+        key not in db.queries if statement.kind == "query" else db.catalog.kind_of(key) is None
+    ):
+        return
     if statement.kind == "query":
         _registered(db, statement.name, text, statement.name_span).close()
         return
@@ -175,7 +202,7 @@ def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
         table = {"stream": db.catalog.streams, "relation": db.catalog.relations, "view": db.catalog.views}
         names = [d.name for d in table[statement.kind].values()]  # type: ignore[attr-defined]
         raise _no_such(statement.name, statement.kind, names, text, statement.name_span, note)
-    users = [v.name for k, v in db.catalog.views.items() if k != key and key in _names_read(v.query)]
+    users = [v.name for k, v in db.catalog.views.items() if k != key and key in tables_named(v.query)]
     if users:
         reason = f"{statement.name} is used by view {users[0]}"
         raise CqlError(reason, text, statement.name_span, "", f"DROP VIEW {users[0]} first")
@@ -197,13 +224,6 @@ def _registered(db: Connection, name: str, text: str, span: tuple[int, int] | No
     if query is None:
         raise _no_such(name, "query", [q.name for q in db.queries.values()], text, span)
     return query
-
-
-def _names_read(tree: Any) -> set[str]:
-    """The names of the tables a query's tree mentions, lower-case."""
-    from minidsms.cql.session import parts
-
-    return {node.name.lower() for node in parts(tree) if isinstance(node, syntax.TableRef)}
 
 
 def _no_such(
@@ -228,6 +248,8 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         reason = "BACKFILL and WITH HISTORY both say where the past comes from"
         raise CqlError(reason, text, statement.span, "", "leave one of them out")
     if statement.name.lower() in db.queries:
+        if statement.is_optional:
+            return db.queries[statement.name.lower()]
         reason = f'there is a query "{statement.name}" already'
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {statement.name} first")
     sink = open_into(statement, text)

@@ -74,4 +74,4 @@ def is_aggregate(name: str, catalog: Catalog) -> bool:
 
 def has_aggregates(expr: syntax.Syntax, catalog: Catalog) -> bool:
     """Whether an aggregate stands in the expression (not in its subqueries)."""
-    return any(isinstance(e, syntax.Call) and is_aggregate(e.function, catalog) for e in parts(expr, False))
+    return any(isinstance(e, syntax.Call) and is_aggregate(e.function, catalog) for e in parts(expr, syntax.Query))

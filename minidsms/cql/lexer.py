@@ -68,6 +68,7 @@ STREAM_OPERATORS = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
 _BEFORE_PARENTHESIS = frozenset({"CAST", "EXISTS", "USING"})
 _BEFORE_TEXT = frozenset({"INTERVAL", "TIMESTAMP", "ESCAPE"})
 _JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
+_NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
 
 _TIME_ZONE = ("AT", "TIME", "ZONE")
 _ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL"})
@@ -83,6 +84,8 @@ _UNIT_WORDS = frozenset(u.upper() for u in UNITS) | frozenset(u.upper() + "S" fo
 STATEMENT_WORDS = frozenset({"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET"})
 """Words that are keywords where a statement begins."""
 KINDS = frozenset({"STREAM", "RELATION", "VIEW", "QUERY"})
+_CONDITIONS = {"CREATE": ("IF", "NOT", "EXISTS"), "REGISTER": ("IF", "NOT", "EXISTS"), "DROP": ("IF", "EXISTS")}
+"""What may stand between the kind and the name."""
 _DECLARATION_WORDS = frozenset({"TIMESTAMP", "SLACK", "LATE", "DROP", "KEY", "GENERATOR", "FORMAT", "ARCHIVE", "WITH"})
 _QUERY_WORDS = frozenset({"INTO", "WITH", "HISTORY", "ARCHIVE", "BACKFILL", "FORMAT"})
 
@@ -115,8 +118,8 @@ _LEXEME = re.compile(
     r"""(?P<space>(?:\s+|--[^\n]*|\#[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)+)
     |(?P<word>[^\W\d]\w*)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    |(?P<text>'[^']*(?:''[^']*)*'|"[^"]*(?:""[^"]*)*")
-    |(?P<name>`[^`]*(?:``[^`]*)*`)
+    |(?P<text>'[^']*(?:''[^']*)*')
+    |(?P<name>"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`)
     |(?P<symbol>\|\||::|<>|!=|<=|>=|[-()\[\],.;*+/%=<>])
     """,
     re.VERBOSE,
@@ -141,21 +144,24 @@ class Statement:
     end: int = 0
 
 
-def statements(text: str, start: int = 0, end: int | None = None) -> Iterator[Statement]:
-    """The statements of text[start:end] that are not empty.
+def statements(text: str, start: int = 0, end: int | None = None, quotes_texts: bool = False) -> Iterator[Statement]:
+    """The statements of text[start:end] that are not empty. quotes_texts: what stands in double quotes is a text.
 
     Raises CqlError for a character that begins no token, a text that does not end, a statement too large or too deep.
     """
     stop = len(text) if end is None else end
     while start < stop:
-        statement, start = _read_statement(text, start, stop)
+        statement, start = _read_statement(text, start, stop, '"' if quotes_texts else "")
         if statement.tokens:
             _find_keywords(statement.tokens)
             yield statement
 
 
-def _read_statement(text: str, start: int, stop: int) -> tuple[Statement, int]:
-    """The lexemes up to the next semicolon, words not yet told apart, and the place behind it."""
+def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple[Statement, int]:
+    """The lexemes up to the next semicolon, words not yet told apart, and the place behind it.
+
+    text_quotes: what encloses texts beside single quotes.
+    """
     tokens: list[Token] = []
     parentheses = 0
     in_window = False
@@ -165,6 +171,8 @@ def _read_statement(text: str, start: int, stop: int) -> tuple[Statement, int]:
         if match is None:
             raise _unreadable(text, start, stop)
         kind, lexeme, end = str(match.lastgroup), match.group(), match.end()
+        if kind == "name" and lexeme[0] in text_quotes:
+            kind = "text"
         if kind == "space":
             first = end if not tokens else first
             start = end
@@ -234,8 +242,9 @@ def _token(text: str, kind: str, lexeme: str, start: int, end: int) -> Token:
         return Token("TEXT", lexeme[1:-1].replace(quote + quote, quote), start, end_pos=end)
     if kind == "name":
         if len(lexeme) == 2:
-            raise CqlError("a name in backquotes is empty", text, (start, end))
-        return Token("IDENT", lexeme[1:-1].replace("``", "`"), start, end_pos=end)
+            raise CqlError("a name in quotes is empty", text, (start, end))
+        quote = lexeme[0]
+        return Token("IDENT", lexeme[1:-1].replace(quote + quote, quote), start, end_pos=end)
     return Token("NUMBER" if kind == "number" else "WORD", lexeme, start, end_pos=end)
 
 
@@ -256,19 +265,18 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
     """Why no token begins here."""
     character = text[start]
     span = (start, start + 1)
-    if character in "'\"":
-        return CqlError("a text is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
-    if character == "`":
-        return CqlError("a name in backquotes is not closed", text, span)
+    if character in "'\"`":
+        what = "a text" if character == "'" else "a name in quotes"
+        return CqlError(f"{what} is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
     hints = {
         "~": "patterns are matched with LIKE",
-        "?": "there are no parameters: write the value",
+        "?": "give the values of parameters: db.query(cql, params=[..])",
         "!": 'negation is NOT, inequality "<>" or "!="',
         "&": "a conjunction is written AND",
         "|": 'a disjunction is written OR; "||" joins texts',
         "{": "CQL has no braces",
-        "$": "put a name with this character in backquotes",
-        "@": "put a name with this character in backquotes",
+        "$": "put a name with this character in double quotes",
+        "@": "put a name with this character in double quotes",
         ":": "a STREAM script (`table :`, `query :`) runs with `minidsms run`; in CQL there is no colon",
     }
     hint = hints.get(character, "")
@@ -309,9 +317,13 @@ class _Context:
         self.depth = 0
         self.in_window = False
         self.in_options = False
-        second = words[1] if len(words) > 1 else ""
-        self.declares = words[0] in ("CREATE", "REGISTER") and second in ("STREAM", "RELATION")
-        self.creates_query = words[0] == "CREATE" and second == "QUERY"
+        self.kind_at = 3 if words[:3] == ["CREATE", "OR", "REPLACE"] else 1
+        kind = self._word(self.kind_at)
+        self.declares = words[0] in ("CREATE", "REGISTER") and kind in ("STREAM", "RELATION")
+        self.creates_query = words[0] == "CREATE" and kind == "QUERY"
+        condition = _CONDITIONS.get(words[0], ())
+        is_conditional = tuple(words[self.kind_at + 1 : self.kind_at + 1 + len(condition)]) == condition
+        self.name_at = self.kind_at + 1 + (len(condition) if is_conditional else 0)
         # `SET all = on`: nothing behind these words is a query, so nothing in it is reserved.
         self.is_plain = words[0] in ("SET", "SHOW", "DESCRIBE", "DROP", "ALTER") and self._type(1) == "WORD"
 
@@ -329,7 +341,7 @@ class _Context:
             return word
         if self.is_plain:
             return self._in_plain_statement(i, word)
-        if i == 1 and word in KINDS and self.words[0] in ("CREATE", "REGISTER"):
+        if self.words[0] in ("CREATE", "REGISTER") and i < self.name_at and (i != self.kind_at or word in KINDS):
             return word
         if i == 1 and word == "ANALYZE" and self.words[0] == "EXPLAIN" and len(self.tokens) > 2:
             return word
@@ -341,9 +353,9 @@ class _Context:
             return self._in_options(i, word)
         if self._is_unit(i, word):
             return "UNIT"
-        if self.declares and self.depth == 0 and i > 2 and self._is_clause_of_declaration(i, word):
+        if self.declares and self.depth == 0 and i > self.name_at and self._is_clause_of_declaration(i, word):
             return word
-        if self.creates_query and self.depth == 0 and i > 2 and self._is_clause_of_query(i, word):
+        if self.creates_query and self.depth == 0 and i > self.name_at and self._is_clause_of_query(i, word):
             return word
         return self._in_query(i, word)
 
@@ -357,6 +369,15 @@ class _Context:
             return False
         # `(format UNION S)` is a query over a stream called format.
         return self._word(start + 2) not in ("UNION", "EXCEPT", "INTERSECT")
+
+    def _begins_common_table(self, i: int) -> bool:
+        """`WITH name AS (`, or where a query may begin `WITH name (columns)`."""
+        if self._type(i + 1) not in ("WORD", "IDENT"):
+            return False
+        if self._word(i + 2) == "AS":
+            return self._type(i + 3) == "LPAR"
+        begins = self._type(i - 1) in ("", "LPAR", "RPAR", "AS", "EXPLAIN", "ANALYZE")
+        return begins and (self._type(i + 2) == "LPAR" or self._word(i + 1) == "RECURSIVE")
 
     def _is_unit(self, i: int, word: str) -> bool:
         if word not in _UNIT_WORDS:
@@ -384,6 +405,8 @@ class _Context:
     def _in_plain_statement(self, i: int, word: str) -> str:
         first = self.words[0]
         if i == 1 and word in KINDS and first in ("DROP", "ALTER"):
+            return word
+        if first == "DROP" and 1 < i < self.name_at:
             return word
         if first == "ALTER" and i == 3 and word in ("SET", "PAUSE", "RESUME", "PIN", "UNPIN"):
             return word
@@ -425,6 +448,11 @@ class _Context:
             return word if after == "TEXT" or is_interval else "IDENT"
         if word in ("ANY", "SOME"):
             return "ANY" if after == "LPAR" and before in ("EQUAL", "COMPARISON") else "IDENT"
+        if word == "WITH":
+            return word if self._begins_common_table(i) else "IDENT"
+        if word == "NATURAL":
+            is_join = before in ("IDENT", "RPAR", "RSQB") and self._word(i + 1) in _NATURAL_JOINS
+            return word if is_join else "IDENT"
         if word in _JOIN_WORDS:
             return word if self._word(i + 1) in ("JOIN", "OUTER") else "IDENT"
         if word == "FILTER":

@@ -75,9 +75,9 @@ def parse(text: str) -> list[syntax.Statement]:
     return list(parse_region(text, 0, len(text)))
 
 
-def parse_region(text: str, start: int, end: int) -> Iterator[syntax.Statement]:
-    """The statements of text[start:end]; spans and errors speak of the whole text."""
-    for tokens in lexer.statements(text, start, end):
+def parse_region(text: str, start: int, end: int, quotes_texts: bool = False) -> Iterator[syntax.Statement]:
+    """The statements of text[start:end]; spans and errors speak of the whole text.  quotes_texts: as in `lexer`."""
+    for tokens in lexer.statements(text, start, end, quotes_texts):
         statement: syntax.Statement = _GRAMMAR.parse(tokens, text, "statement")
         check_tree(statement, text)
         yield statement

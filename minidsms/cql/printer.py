@@ -31,11 +31,13 @@ def print_statement(statement: syntax.Statement) -> str:
         case syntax.CreateStream() | syntax.CreateRelation():
             return _declaration(statement)
         case syntax.CreateView(name=name, query=query, columns=columns):
-            return f"CREATE VIEW {print_name(name)}{_name_list(columns)} AS\n{print_query(query)}"
+            keyword = "CREATE OR REPLACE VIEW" if statement.replaces else "CREATE VIEW"
+            name = _new_name(name, statement.is_optional)
+            return f"{keyword} {name}{_name_list(columns)} AS\n{print_query(query)}"
         case syntax.CreateQuery():
             return _create_query(statement)
-        case syntax.Drop(kind=kind, name=name):
-            return f"DROP {kind.upper()} {print_name(name)}"
+        case syntax.Drop(kind=kind, name=name, is_optional=is_optional):
+            return f"DROP {kind.upper()} {'IF EXISTS ' if is_optional else ''}{print_name(name)}"
         case syntax.AlterQuery(name=name, action="set", setting=setting, value=value):
             return f"ALTER QUERY {print_name(name)} SET {print_name(setting or '')} = {_value(value)}"
         case syntax.AlterQuery(name=name, action=action):
@@ -79,6 +81,10 @@ def print_query(query: syntax.Query, indent: str = "") -> str:
             return _select(select, op, indent)
         case syntax.RelationToStream(op=op, query=inner):
             return f"{indent}{op.upper()} {_nested(inner, indent)}"
+        case syntax.With(tables=tables, query=inner):
+            named = [f"{print_name(t.name)}{_name_list(t.columns)} AS {_nested(t.query, indent)}" for t in tables]
+            last = indent + _nested(inner, indent) if isinstance(inner, syntax.With) else print_query(inner, indent)
+            return f"{indent}WITH {', '.join(named)}\n{last}"
         case syntax.SetOperation(op=op, all=all_, left=left, right=right):
             keyword = f"{op.upper()} ALL" if all_ else op.upper()
             # Operands group to the left; INTERSECT binds tighter, but parentheses say so more plainly.
@@ -90,7 +96,7 @@ def print_query(query: syntax.Query, indent: str = "") -> str:
 
 
 def _operand(query: syntax.Query, indent: str) -> str:
-    if isinstance(query, syntax.SetOperation):
+    if isinstance(query, syntax.SetOperation | syntax.With):
         return indent + _nested(query, indent)
     return print_query(query, indent)
 
@@ -157,6 +163,7 @@ def _from_item(item: syntax.FromItem, indent: str) -> str:
             if isinstance(right, syntax.Join):
                 second = f"({second})"
             keyword = "JOIN" if kind == "inner" else f"{kind.upper()} JOIN"
+            keyword = f"NATURAL {keyword}" if item.natural else keyword
             condition = ""
             if on is not None:
                 condition = " ON " + print_expression(on, indent)
@@ -326,10 +333,11 @@ def _value(value: bool | int | float | str | None) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    return _text(value) if isinstance(value, str) else repr(value)
+    return print_text(value) if isinstance(value, str) else repr(value)
 
 
-def _text(value: str) -> str:
+def print_text(value: str) -> str:
+    """A text in single quotes."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -340,10 +348,14 @@ def _name_list(names: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------------------ statements
 
 
+def _new_name(name: str, is_optional: bool) -> str:
+    return f"IF NOT EXISTS {print_name(name)}" if is_optional else print_name(name)
+
+
 def _declaration(statement: syntax.CreateStream | syntax.CreateRelation) -> str:
     columns = ", ".join(f"{print_name(c.name)} {c.type}" for c in statement.columns)
     kind = "STREAM" if isinstance(statement, syntax.CreateStream) else "RELATION"
-    lines = [f"CREATE {kind} {print_name(statement.name)} ({columns})"]
+    lines = [f"CREATE {kind} {_new_name(statement.name, statement.is_optional)} ({columns})"]
     if isinstance(statement, syntax.CreateStream):
         if statement.timestamp_by is not None:
             lines.append(f"TIMESTAMP BY {print_name(statement.timestamp_by.name)}")
@@ -355,14 +367,14 @@ def _declaration(statement: syntax.CreateStream | syntax.CreateRelation) -> str:
         lines.append(f"KEY ({', '.join(print_name(k.name) for k in statement.key)})")
     source = statement.source
     if isinstance(source, syntax.Source):
-        lines.append(f"FROM {_text(source.path)}")
+        lines.append(f"FROM {print_text(source.path)}")
     elif source is not None:
         args = ", ".join(print_expression(a) for a in source.args)
         lines.append(f"FROM GENERATOR {print_name(source.name)}({args})")
     if source is not None:
         lines += _format_and_options(source.format, source.options)
     if statement.archive is not None:
-        lines.append(f"ARCHIVE {_text(statement.archive)}")
+        lines.append(f"ARCHIVE {print_text(statement.archive)}")
     return "\n".join(lines)
 
 
@@ -379,14 +391,14 @@ def _option_value(value: bool | int | float | str | syntax.Duration) -> str:
 
 
 def _create_query(statement: syntax.CreateQuery) -> str:
-    lines = [f"CREATE QUERY {print_name(statement.name)} AS", print_query(statement.query)]
+    lines = [f"CREATE QUERY {_new_name(statement.name, statement.is_optional)} AS", print_query(statement.query)]
     if statement.into is not None:
-        lines.append(f"INTO {_text(statement.into)}")
+        lines.append(f"INTO {print_text(statement.into)}")
     lines += _format_and_options(statement.format, statement.options)
     if statement.archive is not None:
-        lines.append(f"ARCHIVE {_text(statement.archive)}")
+        lines.append(f"ARCHIVE {print_text(statement.archive)}")
     if statement.with_history:
         lines.append("WITH HISTORY")
     if statement.backfill is not None:
-        lines.append(f"BACKFILL FROM {_text(statement.backfill)}")
+        lines.append(f"BACKFILL FROM {print_text(statement.backfill)}")
     return "\n".join(lines)

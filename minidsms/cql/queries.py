@@ -16,6 +16,7 @@ from minidsms.cql.expression_binder import Context
 from minidsms.cql.functions import common_type
 from minidsms.cql.scope import listing
 from minidsms.cql.session import Piece, Session
+from minidsms.cql.sources import named_columns
 from minidsms.elements import Field, Schema, Type
 
 
@@ -39,8 +40,23 @@ class QueryBinder:
                 kind = StreamKind[op.upper()]
                 node = to_stream(kind, piece.node, self.session.catalog.rstream_ticks)
                 return Piece(node, replace(query, query=piece.tree))
+            case syntax.With():
+                return self._with(query, outer, correlated)
             case _:
                 raise AssertionError(f"no rule for {type(query).__name__}")
+
+    def _with(self, query: syntax.With, outer: Context | None, correlated: bool) -> Piece:
+        """The query, in whose names and in those of the tables behind it each common table is one node."""
+        inside = QueryBinder(self.session.within())
+        tables: list[syntax.CommonTable] = []
+        for table in query.tables:
+            piece = inside.bind(table.query, outer, False)
+            node = named_columns(self.session, piece.node, table.columns, table.span)
+            inside = QueryBinder(inside.session.within())
+            inside.session.common[table.name.lower()] = Piece(node, piece.tree)
+            tables.append(replace(table, query=piece.tree))
+        piece = inside.bind(query.query, outer, correlated)
+        return Piece(piece.node, replace(query, tables=tuple(tables), query=piece.tree))
 
     def relation(self, query: syntax.Query, outer: Context) -> Piece:
         """A subquery of an expression: a relation, which may use the enclosing row in its WHERE."""

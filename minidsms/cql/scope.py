@@ -15,6 +15,7 @@ from functools import cached_property
 
 from minidsms.cql import bound
 from minidsms.cql.errors import CqlError
+from minidsms.cql.printer import print_text
 from minidsms.cql.scalar import shift
 from minidsms.elements import Schema
 
@@ -190,6 +191,8 @@ class Scope:
             hint = f'"{name}" is a whole row here: name one of its columns, or use it in {name} IN (SELECT * ..)'
         if not hint:
             hint = _where_else(name, qualifier, self.tables)
+        if qualifier is None and text[span[0] : span[0] + 1] == '"':
+            hint = f"double quotes enclose names; a text stands in single quotes: {print_text(name[:40])}"
         return CqlError(f'unknown column "{shown}"', text, span, "; ".join(notes), hint)
 
     def _unknown_table(self, qualifier: str, text: str, span: tuple[int, int]) -> CqlError:

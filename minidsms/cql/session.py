@@ -34,7 +34,8 @@ class Session:
     """The state of one bind.
 
     derived: by identity of a monotonic relation, its ISTREAM.  tables: what the queries in FROM mean; one written twice
-    is one node.  expanded: by identity of a subquery's tree, what it became.  counted: inputs and literals met so far.
+    is one node.  common: the tables of the WITH around.  expanded: by identity of a subquery's tree, what it became.
+    counted: inputs and literals met so far.
     """
 
     catalog: Catalog
@@ -44,6 +45,7 @@ class Session:
     views: dict[str, Piece] = field(default_factory=dict)
     derived: dict[int, bound.RelationToStream] = field(default_factory=dict)
     tables: dict[syntax.Query, Piece] = field(default_factory=dict)
+    common: dict[str, Piece] = field(default_factory=dict)
     expanded: dict[int, syntax.Query] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
@@ -69,6 +71,10 @@ class Session:
     def with_text(self, text: str) -> Session:
         """The same session for another text: a view's."""
         return replace(self, text=text)
+
+    def within(self) -> Session:
+        """The same session inside a WITH, where names may mean other tables and so texts other nodes."""
+        return replace(self, common=dict(self.common), tables={})
 
     def error(self, reason: str, span: tuple[int, int], note: str = "", hint: str = "") -> CqlError:
         """An error at a place of the text; a tree that was never written has no place."""
@@ -116,8 +122,26 @@ class Session:
         return value
 
 
-def parts(root: syntax.Syntax, into_queries: bool = True) -> Iterator[syntax.Syntax]:
-    """The node and everything inside it, in the order of the text; into_queries False stops at queries inside it."""
+def tables_named(root: syntax.Syntax) -> list[str]:
+    """The streams, relations and views that a statement names, lower-case, each once: no common tables of its WITHs."""
+    found: dict[str, None] = {}
+    pending: list[tuple[syntax.Syntax, frozenset[str]]] = [(root, frozenset())]
+    while pending:
+        node, hidden = pending.pop()
+        for part in parts(node, syntax.With):
+            if isinstance(part, syntax.TableRef) and part.name.lower() not in hidden:
+                found.setdefault(part.name.lower())
+            if isinstance(part, syntax.With):
+                inner = hidden
+                for table in part.tables:
+                    pending.append((table.query, inner))
+                    inner |= {table.name.lower()}
+                pending.append((part.query, inner))
+    return list(found)
+
+
+def parts(root: syntax.Syntax, but_in: type[syntax.Query] | None = None) -> Iterator[syntax.Syntax]:
+    """The node and everything inside it, in the order of the text, but what is inside queries of a kind."""
     pending: list[object] = [root]
     while pending:
         value = pending.pop()
@@ -127,5 +151,5 @@ def parts(root: syntax.Syntax, into_queries: bool = True) -> Iterator[syntax.Syn
             yield value
             if isinstance(value, syntax.LiteralList):
                 continue  # nothing of the tree is inside
-            if value is root or into_queries or not isinstance(value, syntax.Query):
+            if but_in is None or not isinstance(value, but_in):
                 pending.extend(getattr(value, f.name) for f in reversed(fields(value)))

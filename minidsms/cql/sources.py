@@ -104,9 +104,12 @@ class SourceBinder:
         key = ref.name.lower()
         kind = self.session.catalog.kind_of(ref.name)
         node: bound.Node
-        if kind is not None:
+        common = self.session.common.get(key)
+        if common is not None or kind is not None:
             self.session.count("inputs", 1, ref.span)
-        if kind == "stream":
+        if common is not None:
+            node = common.node
+        elif kind == "stream":
             node = self.session.stream(key)
         elif kind == "relation":
             node = self.session.relation(key)
@@ -119,7 +122,7 @@ class SourceBinder:
         return source if ref.window is None else self._windowed(source, ref.window)
 
     def _unknown_table(self, ref: syntax.TableRef) -> CqlError:
-        known = self.session.catalog.names()
+        known = [*self.session.common, *self.session.catalog.names()]
         place = (ref.span[0], min(ref.span[1], ref.span[0] + len(ref.name))) if ref.span != (0, 0) else ref.span
         note = f"there are: {listing(known)}" if known else "nothing has been declared yet"
         hint = (
@@ -130,16 +133,7 @@ class SourceBinder:
 
     def _query(self, ref: syntax.QueryRef) -> Source:
         piece = self.bind_query(ref.query, self.outer)
-        node = piece.node
-        if ref.columns:
-            if len(ref.columns) != len(node.schema):
-                raise self.session.error(
-                    f"{len(ref.columns)} column names for {len(node.schema)} columns",
-                    ref.span,
-                    "",
-                    f"the subquery gives: {listing(node.schema.names)}",
-                )
-            node = replace(node, schema=bound.named(node.schema, ref.columns))
+        node = named_columns(self.session, piece.node, ref.columns, ref.span)
         tree = replace(ref, query=piece.tree, window=None)
         source = Source(node, Scope.of_table(ref.alias or "", node.schema), tree)
         return source if ref.window is None else self._windowed(source, ref.window)
@@ -213,6 +207,8 @@ class SourceBinder:
         scope = self._beside(left, right, ref.right)
         condition: bound.Expr | None = None
         on = ref.on
+        if ref.natural:
+            ref = replace(ref, using=self._common_columns(ref, left.scope, right.scope), natural=False)
         if ref.using:
             condition = self._using(ref, kind, left, right, scope)
         elif on is not None:
@@ -250,6 +246,19 @@ class SourceBinder:
         scope.merge(merged + [m for m in scope.merged if not m.covers & covered])
         return conjunction(equalities)
 
+    def _common_columns(self, ref: syntax.Join, left: Scope, right: Scope) -> tuple[syntax.Name, ...]:
+        """The columns of a NATURAL JOIN: the names that both sides have, in the order of the left one."""
+        there = {column.name.lower() for _, column in right.star()}
+        names = {column.name.lower(): column.name for _, column in left.star() if column.name.lower() in there}
+        if not names:
+            note = "; ".join(
+                f"{side} has: {listing(c.name for _, c in scope.star())}"
+                for side, scope in (("the left", left), ("the right", right))
+            )
+            hint = "name the columns with ON, or write CROSS JOIN"
+            raise self.session.error("a NATURAL JOIN of sides that have no column name in common", ref.span, note, hint)
+        return tuple(syntax.Name(name, span=ref.span) for name in names.values())
+
     def _using_column(self, name: syntax.Name, scope: Scope) -> bound.Expr:
         try:
             found = scope.find(name.name, None)
@@ -258,6 +267,20 @@ class SourceBinder:
         if found is None:
             raise scope.unknown(name.name, None, self.session.text, name.span)
         return found
+
+
+def named_columns(session: Session, node: bound.Node, columns: tuple[str, ...], span: tuple[int, int]) -> bound.Node:
+    """A subquery's node under the column names given behind its alias; () leaves its own."""
+    if not columns:
+        return node
+    if len(columns) != len(node.schema):
+        raise session.error(
+            f"{len(columns)} column names for {len(node.schema)} columns",
+            span,
+            "",
+            f"the subquery gives: {listing(node.schema.names)}",
+        )
+    return replace(node, schema=bound.named(node.schema, columns))
 
 
 def equate_conjuncts(scope: Scope, condition: syntax.Expr) -> None:

@@ -129,7 +129,7 @@ def _path(text: str, part: _Part) -> str:
 
 def _statement(text: str, part: _Part) -> syntax.Statement:
     """The one statement of a part's body, which a semicolon ends."""
-    found = list(parse_region(text, part.start, part.end))
+    found = list(parse_region(text, part.start, part.end, quotes_texts=True))
     if not found:
         raise CqlError(f"nothing stands behind {part.word}", text, part.header)
     if len(found) > 1:

@@ -299,13 +299,14 @@ class ParenthesisedRef(FromItem):
 
 @dataclass(frozen=True)
 class Join(FromItem):
-    """left kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'."""
+    """left [NATURAL] kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'."""
 
     kind: str
     left: FromItem
     right: FromItem
     on: Expr | None = None
     using: tuple[Name, ...] = ()
+    natural: bool = False
 
 
 # -------------------------------------------------------------------------------------------------------- queries
@@ -313,7 +314,7 @@ class Join(FromItem):
 
 @dataclass(frozen=True)
 class Query(Syntax):
-    """A Select, a SetOperation or a RelationToStream."""
+    """A Select, a SetOperation, a RelationToStream or a With."""
 
 
 @dataclass(frozen=True)
@@ -357,6 +358,23 @@ class RelationToStream(Query):
     """
 
     op: str
+    query: Query
+
+
+@dataclass(frozen=True)
+class CommonTable(Syntax):
+    """name [(columns)] AS (query), of a WITH."""
+
+    name: str
+    query: Query
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class With(Query):
+    """WITH tables query: each table is a name in those behind it and in the query, and hides what else is called so."""
+
+    tables: tuple[CommonTable, ...]
     query: Query
 
 
@@ -405,7 +423,10 @@ class Generator(Syntax):
 
 @dataclass(frozen=True)
 class CreateStream(Statement):
-    """CREATE STREAM (or REGISTER STREAM); clauses in any order. archive: the folder, or None."""
+    """CREATE STREAM (or REGISTER STREAM); clauses in any order. archive: the folder, or None.
+
+    is_optional: IF NOT EXISTS, of all that is created.
+    """
 
     name: str
     columns: tuple[ColumnDef, ...]
@@ -415,6 +436,7 @@ class CreateStream(Statement):
     key: tuple[Name, ...] = ()
     source: Source | Generator | None = None
     archive: str | None = None
+    is_optional: bool = False
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
@@ -427,17 +449,23 @@ class CreateRelation(Statement):
     key: tuple[Name, ...] = ()
     source: Source | Generator | None = None
     archive: str | None = None
+    is_optional: bool = False
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
 class CreateView(Statement):
-    """CREATE VIEW name [(columns)] AS query. types: what a STREAM script's `vtable` gives its columns, or ()."""
+    """CREATE [OR REPLACE] VIEW name [(columns)] AS query.
+
+    types: what a STREAM script's `vtable` gives its columns, or ().
+    """
 
     name: str
     query: Query
     columns: tuple[str, ...] = ()
     types: tuple[Type, ...] = ()
+    is_optional: bool = False
+    replaces: bool = False
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
@@ -456,15 +484,17 @@ class CreateQuery(Statement):
     with_history: bool = False
     backfill: str | None = None
     options: tuple[Option, ...] = ()
+    is_optional: bool = False
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """DROP kind name. kind: 'stream', 'relation', 'view' or 'query'."""
+    """DROP kind [IF EXISTS] name. kind: 'stream', 'relation', 'view' or 'query'."""
 
     kind: str
     name: str
+    is_optional: bool = False
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 

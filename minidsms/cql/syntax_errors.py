@@ -67,11 +67,10 @@ _FOREIGN = {
     "OFFSET": "CQL has no OFFSET",
     "FETCH": "CQL has no FETCH FIRST: a window bounds a stream, for example [ROWS 10]",
     "TOP": "CQL has no TOP: a window bounds a stream, for example [ROWS 10]",
-    "WITH": "CQL has no WITH: name an inner query with CREATE VIEW",
+    "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
     "INSERT": "rows come in with push(), or from a file named in CREATE STREAM .. FROM 'path'",
     "UPDATE": "a relation changes with push(relation, rows, sign=..)",
     "DELETE": "a relation changes with push(relation, rows, sign=-1)",
-    "NATURAL": "CQL has no NATURAL JOIN: name the columns with USING (..)",
     "OVER": "CQL has no OVER: the window stands behind the stream, for example FROM S [ROWS 10]",
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
     "TABLE": "declare a STREAM or a RELATION",
@@ -188,7 +187,9 @@ def _hint(lark: Lark, start: str, tokens: list[Token], at: int, expected: Collec
             return "a stream in FROM has one window; for a second one name the stream once more"
         return "a window stands behind a stream in FROM"
     if token is not None and token.type == "TEXT" and "IDENT" in expected:
-        return "names stand bare or in backquotes: `a name`; '..' and \"..\" are texts"
+        return "names stand bare or in double quotes: \"a name\"; '..' is a text"
+    if token is not None and text[token.start_pos or 0] == '"' and "TEXT" in expected:
+        return "a text stands in single quotes: '..'; double quotes enclose names"
     if token is not None and before is not None and before.type == "COMMA" and word in _CLAUSES:
         return f'there is a "," too many before {word}'
     if word in RESERVED and "IDENT" in expected and before is not None and before.type in _BEFORE_A_NAME:
@@ -223,8 +224,6 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return "any column may be NULL: a column is a name and a type"
     if tokens[0].type in ("CREATE", "REGISTER") and last_kind == "LPAR" and word in RESERVED and "IDENT" in expected:
         return f"{word} is a reserved word; a column of that name stands in backquotes: `{token}`"
-    if "USING" in expected and any(t.upper() == "NATURAL" for t in tokens[max(0, at - 8) : at]):
-        return _FOREIGN["NATURAL"]
     if token is None and "FROM" in expected and not any(t.type == "FROM" for t in tokens):
         return "a query reads something: SELECT .. FROM a stream, relation or view"
     return ""
@@ -280,7 +279,7 @@ def _misspelt(lark: Lark, start: str, tokens: list[Token], at: int, expected: Co
         if (
             not 0 <= i < min(len(tokens), _MAX_REPLAYED)
             or tokens[i].type not in ("IDENT", "UNIT")
-            or text[tokens[i].start_pos or 0] == "`"
+            or text[tokens[i].start_pos or 0] in '"`'
         ):
             continue
         possible = expected if i == at else accepted(lark, start, tokens[:i])

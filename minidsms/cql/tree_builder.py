@@ -119,6 +119,13 @@ class TreeBuilder(ExpressionBuilder):
         join = syntax.Join(kind, parts[0], parts[-2], span=span_of(parts))
         return dataclasses.replace(join, **{condition.field: condition.value})
 
+    def natural_join(self, parts: list[Part]) -> syntax.Join:
+        kind, outer = parts[2], parts[3]
+        if outer is not None and (kind is None or kind.type == "INNER"):
+            raise self.fail("OUTER stands behind LEFT, RIGHT or FULL", outer)
+        word = "inner" if kind is None else kind.lower()
+        return syntax.Join(word, parts[0], parts[-1], natural=True, span=span_of(parts))
+
     def cross_join(self, parts: list[Part]) -> syntax.Join:
         return syntax.Join("cross", parts[0], parts[3], span=span_of(parts))
 
@@ -163,6 +170,18 @@ class TreeBuilder(ExpressionBuilder):
 
     def query_in_parentheses(self, parts: list[Part]) -> syntax.Query:
         return dataclasses.replace(parts[1], span=span_of(parts))  # type: ignore[no-any-return]
+
+    def with_(self, parts: list[Part]) -> syntax.With:
+        tables = tuple(part for part in parts[:-1] if isinstance(part, syntax.CommonTable))
+        for i, table in enumerate(tables):
+            if any(other.name.lower() == table.name.lower() for other in tables[:i]):
+                raise self.fail(f'"{table.name}" is defined twice', table, hint="give one of them another name")
+        return syntax.With(tables, parts[-1], span=span_of(parts))
+
+    def common_table(self, parts: list[Part]) -> syntax.CommonTable:
+        name, columns = parts[0], parts[1]
+        names = () if columns is None else tuple(str(c) for c in columns.names)
+        return syntax.CommonTable(str(name), parts[3], names, span=span_of(parts))
 
     def stream_of(self, parts: list[Part]) -> syntax.RelationToStream:
         return syntax.RelationToStream(parts[0].lower(), parts[1], span=span_of(parts))
@@ -299,19 +318,25 @@ class TreeBuilder(ExpressionBuilder):
             given["source"] = dataclasses.replace(given["source"], **{field: value})
         return given
 
+    def new_name(self, parts: list[Part]) -> _NewName:
+        return _NewName(str(parts[-1]), parts[0] is not None, span=part_span(parts[-1]))
+
     def create_stream(self, parts: list[Part]) -> syntax.CreateStream:
-        given = self._declaration(parts[6:], ())
-        return syntax.CreateStream(str(parts[2]), parts[4], span=span_of(parts), name_span=part_span(parts[2]), **given)
+        given = {**parts[2].given, **self._declaration(parts[6:], ())}
+        return syntax.CreateStream(parts[2].name, parts[4], span=span_of(parts), **given)
 
     def create_relation(self, parts: list[Part]) -> syntax.CreateRelation:
-        given = self._declaration(parts[6:], ("timestamp_by", "slack", "late_drop"))
-        return syntax.CreateRelation(
-            str(parts[2]), parts[4], span=span_of(parts), name_span=part_span(parts[2]), **given
-        )
+        given = {**parts[2].given, **self._declaration(parts[6:], ("timestamp_by", "slack", "late_drop"))}
+        return syntax.CreateRelation(parts[2].name, parts[4], span=span_of(parts), **given)
 
     def create_view(self, parts: list[Part]) -> syntax.CreateView:
         columns = () if parts[3] is None else tuple(str(c) for c in parts[3].names)
-        return syntax.CreateView(str(parts[2]), parts[5], columns, span=span_of(parts), name_span=part_span(parts[2]))
+        return syntax.CreateView(parts[2].name, parts[5], columns, span=span_of(parts), **parts[2].given)
+
+    def replace_view(self, parts: list[Part]) -> syntax.CreateView:
+        create, _, _, view, name, *rest = parts
+        named = _NewName(str(name), False, span=part_span(name))
+        return dataclasses.replace(self.create_view([create, view, named, *rest]), replaces=True)
 
     def create_query(self, parts: list[Part]) -> syntax.CreateQuery:
         given = self._clauses(parts[5:])
@@ -319,10 +344,12 @@ class TreeBuilder(ExpressionBuilder):
             if field in given and "into" not in given:
                 at = next(c for c in parts[5:] if c.field == field)
                 raise self.fail(f"{keyword} describes what INTO names", at, hint="add INTO 'path'")
-        return syntax.CreateQuery(str(parts[2]), parts[4], span=span_of(parts), name_span=part_span(parts[2]), **given)
+        return syntax.CreateQuery(parts[2].name, parts[4], span=span_of(parts), **parts[2].given, **given)
 
     def drop(self, parts: list[Part]) -> syntax.Drop:
-        return syntax.Drop(parts[1].lower(), str(parts[2]), span=span_of(parts), name_span=part_span(parts[2]))
+        _, kind, condition, _, name = parts
+        spans = {"span": span_of(parts), "name_span": part_span(name)}
+        return syntax.Drop(kind.lower(), str(name), condition is not None, **spans)
 
     def alter(self, parts: list[Part]) -> syntax.AlterQuery:
         action = parts[3].lower() + (" plan" if parts[3].type in ("PIN", "UNPIN") else "")
@@ -388,6 +415,19 @@ class TreeBuilder(ExpressionBuilder):
             near = self.near(format_, syntax.PLAN_FORMATS)
             raise self.fail(f'no plan format "{word}"', word, f"there are: {', '.join(syntax.PLAN_FORMATS)}", near)
         return "format", format_, keyword
+
+
+@dataclasses.dataclass(frozen=True)
+class _NewName(syntax.Syntax):
+    """The name of what is created; is_optional: IF NOT EXISTS stands before it."""
+
+    name: str
+    is_optional: bool
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields of a statement that it settles."""
+        return {"is_optional": self.is_optional, "name_span": self.span}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import common_type
 from minidsms.cql.queries import QueryBinder
 from minidsms.cql.scope import listing
-from minidsms.cql.session import Piece, Session, parts
+from minidsms.cql.session import Piece, Session, tables_named
 
 
 def bind_view(view: ViewDef, catalog: Catalog) -> bound.Node:
@@ -30,8 +30,7 @@ def bind_view(view: ViewDef, catalog: Catalog) -> bound.Node:
 
 def _views_named(query: syntax.Query, catalog: Catalog) -> list[str]:
     """The views a query names, by key."""
-    names = (part.name.lower() for part in parts(query) if isinstance(part, syntax.TableRef))
-    return [name for name in dict.fromkeys(names) if catalog.kind_of(name) == "view"]
+    return [name for name in tables_named(query) if catalog.kind_of(name) == "view"]
 
 
 def bind_views(query: syntax.Query, session: Session) -> None:

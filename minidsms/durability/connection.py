@@ -17,6 +17,7 @@ from minidsms.connection import Connection
 from minidsms.cql import syntax
 from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import Error
+from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
 from minidsms.durability.entry import encoded
 from minidsms.durability.folder import create, log_of, prepare, settings_of
@@ -167,10 +168,10 @@ class DurableConnection(Connection):
         with self.logged("statement", cql=piece):
             return carry_out(self, statement, text)
 
-    def query(self, cql: str, name: str | None = None) -> Query:
+    def query(self, cql: str, name: str | None = None, params: Parameters | None = None) -> Query:
         with self.lock:
             self._check()
-            text, name = text_of(cql), self.next_name() if name is None else name_of(name)
+            text, name = written(text_of(cql), params), self.next_name() if name is None else name_of(name)
             with self.logged("query", cql=text, name=name):
                 return super().query(text, name)
 

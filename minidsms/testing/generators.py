@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from random import Random
+from zlib import crc32
 
 from hypothesis import strategies as st
 
@@ -147,6 +148,8 @@ def _company(rng: Random, options: Options, size: int, queries: int) -> list[Cas
     declared = ["SET rstream = 'ticks'"] if options.ticks and rng.random() < 0.1 else []
     declared += [declaration(name, slack.get(name, Slack())) for name in names]
     declared += [view for view in views if view in used]
+    if not options.portable:
+        texts = [_in_one_text(text, views) for text in texts]
     # Which groups of a correlated subquery are judged is left open (docs/semantics R4): no value may overflow there.
     extreme = options.extreme and not grammar.is_correlated
     feed = random_feed(rng, names, size, extreme, slack)
@@ -163,6 +166,15 @@ def _alike(rng: Random, texts: list[str]) -> str:
         return text
     size = rng.choice(sizes)
     return f"{text[: size.start()]}{int(size.group()) + 1}{text[size.end() :]}"
+
+
+def _in_one_text(query: str, views: list[str]) -> str:
+    """A quarter of the queries with the views they use before them, as WITH; which, says the text."""
+    used = [view for view in views if view in _reachable([query], views)]
+    if not used or crc32(query.encode()) % 4:
+        return query
+    tables = [f"{name} AS ({body})" for view in used for name, body in [view.split(maxsplit=2)[2].split(" AS ", 1)]]
+    return f"WITH {', '.join(tables)} {query}"
 
 
 def _slack(rng: Random) -> Slack:

@@ -302,10 +302,22 @@ MISTAKES = [
     ),
     ("SELECT k v w FROM S [ROWS 2]", 12, 'unexpected "w" behind "v"', ""),
     (
-        'SELECT k FROM "S" [ROWS 2]',
+        "SELECT k FROM 'S' [ROWS 2]",
         15,
-        'unexpected "S" behind "FROM"',
-        "names stand bare or in backquotes: `a name`; '..' and \"..\" are texts",
+        "unexpected 'S' behind \"FROM\"",
+        "names stand bare or in double quotes: \"a name\"; '..' is a text",
+    ),
+    (
+        'SELECT k FROM S [ROWS 2] WHERE k = "red"',
+        36,
+        'unknown column "red"',
+        "double quotes enclose names; a text stands in single quotes: 'red'",
+    ),
+    (
+        'CREATE STREAM N (a INTEGER) FROM "n.csv"',
+        34,
+        'unexpected "n.csv" behind "FROM"',
+        "a text stands in single quotes: '..'; double quotes enclose names",
     ),
     (
         "SELECT * FROM (SELECT k FROM S [ROWS 2]) [ROWS 3]",
@@ -414,10 +426,10 @@ MISTAKES = [
     ("SELECT k FROM S [RANGE 0.5 MILLISECONDS]", 24, "0.5 millisecond does not fall on a tick of 1 millisecond", ""),
     ("SELECT k FROM S [ROWS 2] a, S [ROWS 3] a", 29, '"a" stands twice in FROM', "give one another name: a AS .."),
     (
-        "SELECT k FROM S [ROWS 2] NATURAL JOIN T [ROWS 2]",
-        49,
-        'the statement ends too early, behind "]"',
-        "CQL has no NATURAL JOIN: name the columns with USING (..)",
+        "SELECT k FROM (SELECT k AS a FROM S [ROWS 2]) NATURAL JOIN T [ROWS 2]",
+        15,
+        "a NATURAL JOIN of sides that have no column name in common",
+        "name the columns with ON, or write CROSS JOIN",
     ),
     (
         "SELECT k FROM S [ROWS 2] LEFT JOIN T [ROWS 2] ON S.k IN (SELECT car FROM Cars)",

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 # ----------------------------------------------------------------------------------- trees as the parser gives them
 
-WORDS = "day rows range now slide by key format interval timestamp escape any some into with left cross select istream"
+WORDS = (
+    "day rows range now slide by key format interval timestamp escape any some into with natural left select istream"
+)
 NAMES = st.one_of(st.sampled_from(["a", "b", "S", "T", *WORDS.split()]), st.text(min_size=1, max_size=6))
 LITERALS = st.one_of(
     st.none(),
@@ -112,6 +114,7 @@ def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]
             st.builds(s.Join, kinds, items, items, e),
             st.builds(lambda k, l, r, u: s.Join(k, l, r, using=u), kinds, items, items, using),
             st.builds(s.Join, st.just("cross"), items, items),
+            st.builds(lambda k, l, r: s.Join(k, l, r, natural=True), kinds, items, items),
         )
 
     return st.recursive(first, larger, max_leaves=3)
@@ -136,12 +139,19 @@ def selects(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Select]:
 SMALLEST = st.builds(lambda n: s.Select((s.SelectItem(s.Star()),), (s.TableRef(n),)), NAMES)
 
 
+def common_tables(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[tuple[s.CommonTable, ...]]:
+    columns = st.lists(NAMES, max_size=2).map(tuple)
+    table = st.builds(s.CommonTable, NAMES, queries, columns)
+    return st.lists(table, min_size=1, max_size=2, unique_by=lambda t: t.name.lower()).map(tuple)
+
+
 def larger_queries(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Query]:
     operators = st.sampled_from(["union", "except", "intersect"])
     return st.one_of(
         selects(queries),
         st.builds(s.SetOperation, operators, st.booleans(), queries, queries),
         st.builds(s.RelationToStream, st.sampled_from(["istream", "dstream", "rstream"]), queries),
+        st.builds(s.With, common_tables(queries), queries),
     )
 
 
@@ -185,7 +195,13 @@ def test_a_list_of_one_scalar_query_is_not_taken_for_a_query() -> None:
         "CREATE QUERY q AS SELECT a FROM S INTO 'x' FORMAT json WITH (append = TRUE, with = off) WITH HISTORY",
         "CREATE RELATION slack (key INTEGER) FROM GENERATOR format(1, 'x') FORMAT json ARCHIVE 'y'",
         "CREATE VIEW view (by, slack) AS SELECT * FROM S",
+        "CREATE OR REPLACE VIEW view AS SELECT * FROM S",
+        "CREATE VIEW IF NOT EXISTS if AS WITH with AS (SELECT a FROM S) SELECT a FROM with",
+        "CREATE STREAM IF NOT EXISTS key (key INTEGER) KEY (key)",
+        "CREATE QUERY IF NOT EXISTS if AS SELECT a FROM S WITH HISTORY",
         "DROP VIEW query",
+        "DROP QUERY IF EXISTS if",
+        "DROP QUERY if",
         "ALTER QUERY pin SET plan = 'x'",
         "ALTER QUERY q PIN PLAN",
         "ALTER QUERY plan UNPIN PLAN",

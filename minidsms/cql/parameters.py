@@ -1,0 +1,118 @@
+"""Values of parameters written into a text: `?` in their order, `$name` by name.
+
+What comes out is a text that stands for itself: it can be shown, kept and sent elsewhere, and errors have their place
+in it. A value becomes a literal and nothing else, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.printer import print_text
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+_SKIPPED = r"""'[^']*(?:''[^']*)*' | "[^"]*(?:""[^"]*)*" | `[^`]*(?:``[^`]*)*` | --[^\n]* | \#[^\n]* | /\*.*?\*/"""
+_PARAMETER = re.compile(rf"{_SKIPPED} | (?P<place>\?) | \$(?P<name>[^\W\d]\w*)", re.VERBOSE | re.DOTALL)
+
+
+def cut(text: str) -> tuple[list[str], list[re.Match[str]]]:
+    """What stands before, between and behind the parameters, and these; their group `name` is None for a `?`."""
+    found = [match for match in _PARAMETER.finditer(text) if match.group("place") or match.group("name")]
+    ends = [0, *(match.end() for match in found)]
+    starts = [*(match.start() for match in found), len(text)]
+    return [text[end:start] for end, start in zip(ends, starts, strict=True)], found
+
+
+def written(text: str, values: Parameters | None) -> str:
+    """The text with each parameter's value in its place. Raises CqlError where one is missing, or too many are given.
+
+    values: None, bool, int, float, str, Decimal, datetime, timedelta; a list or a tuple of them is `(a, b, ..)`.
+
+    >>> written("SELECT k FROM S WHERE t = ? AND k IN ?", ["it's", (1, 2)])
+    "SELECT k FROM S WHERE t = 'it''s' AND k IN (1, 2)"
+    >>> written("SELECT k FROM S WHERE v > $most", {"most": -1.5})
+    'SELECT k FROM S WHERE v > (-1.5)'
+    """
+    if values is None:
+        return text
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | Mapping):
+        raise Error("params takes a list of the values for ?, or a dict for $name")
+    between, found = cut(text)
+    if isinstance(values, Mapping):
+        return _by_name(text, between, found, {str(name).lower(): value for name, value in values.items()})
+    named = next((match for match in found if match.group("name")), None)
+    if named is not None:
+        hint = f"params={{'{named.group('name')}': ..}}"
+        raise CqlError("a parameter with a name needs a dict of values", text, named.span(), hint=hint)
+    if len(found) != len(values):
+        place = found[len(values)].span() if len(found) > len(values) else None
+        raise CqlError(f"the text has {len(found)} ?, and {len(values)} values are given", text, place)
+    return _filled(text, between, found, list(values))
+
+
+def _by_name(text: str, between: list[str], found: list[re.Match[str]], values: dict[str, Any]) -> str:
+    used = set()
+    for match in found:
+        name = match.group("name")
+        if name is None:
+            raise CqlError("a dict has values for $name, and this is ?", text, match.span(), hint="params=[..]")
+        if name.lower() not in values:
+            there = ", ".join(values) or "nothing"
+            raise CqlError(f"there is no value for ${name}", text, match.span(), f"given are: {there}")
+        used.add(name.lower())
+    unused = [name for name in values if name not in used]
+    if unused:
+        raise CqlError(f"the text has no parameter ${unused[0]}", text)
+    return _filled(text, between, found, [values[match.group("name").lower()] for match in found])
+
+
+def _filled(text: str, between: list[str], found: list[re.Match[str]], values: list[Any]) -> str:
+    parts = [between[0]]
+    for match, value, behind in zip(found, values, between[1:], strict=True):
+        try:
+            parts += [literal(value), behind]
+        except Error as error:
+            raise CqlError(str(error), text, match.span()) from None
+    return "".join(parts)
+
+
+def literal(value: Any) -> str:
+    """A value as CQL writes it. Raises Error for what CQL has no literal for.
+
+    >>> literal(None), literal(True), literal(-3), literal("a'b"), literal([1, 2])
+    ('NULL', 'TRUE', '(-3)', "'a''b'", '(1, 2)')
+    """
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()  # numpy's
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case str():
+            return print_text(value)
+        case int() | float() | decimal.Decimal():
+            if not math.isfinite(value):
+                raise Error(f"CQL has no literal for {value!r}")
+            shown = format(value, "f") if isinstance(value, decimal.Decimal) else repr(value)
+            return f"({shown})" if shown.startswith("-") else shown
+        case dt.datetime():
+            moment = value if value.tzinfo is None else value.astimezone(dt.UTC)
+            return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
+        case dt.date():
+            return f"TIMESTAMP '{value.isoformat()}'"
+        case dt.timedelta():
+            micros = value // dt.timedelta(microseconds=1)
+            return f"({'-' if micros < 0 else ''}INTERVAL '{abs(micros)}' MICROSECOND)"
+        case list() | tuple():
+            if not value:
+                raise Error("an empty list has no literal: x IN () is never true")
+            return f"({', '.join(map(literal, value))})"
+    raise Error(f"a parameter cannot be a {type(value).__name__}")

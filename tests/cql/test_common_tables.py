@@ -1,0 +1,87 @@
+"""WITH: common tables mean what views of the same text mean, and hide what else is called so."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import minidsms
+from minidsms.cql import bound
+from minidsms.cql.binder import bind
+from minidsms.cql.catalog import Catalog
+from minidsms.cql.errors import CqlError
+from minidsms.cql.parser import parse_query
+from minidsms.cql.printer import print_query
+from minidsms.cql.session import tables_named
+from minidsms.testing.generators import random_case
+from minidsms.testing.user_definitions import create_all
+from tests.cql.catalogs import bind_text, small_catalog, with_view
+
+
+def meaning(text: str, catalog: Catalog) -> str:
+    """The bound nodes, written out but for their places in the text."""
+    return re.sub(r"span=\(\d+, \d+\)", "", repr(bind(parse_query(text), catalog, text).node))
+
+
+def windows(node: bound.Node) -> list[bound.Window]:
+    found = [window for child in node.inputs for window in windows(child)]
+    return [*found, node] if isinstance(node, bound.Window) else found
+
+
+@pytest.mark.parametrize("seed", range(0, 400, 5))
+def test_they_mean_what_views_mean(seed: int) -> None:
+    case = random_case(seed)
+    views = [text.split(maxsplit=2)[2] for text in case.declarations if text.startswith("CREATE VIEW")]
+    if not views or case.query.startswith("WITH"):
+        return
+    db = minidsms.connect()
+    create_all(db)
+    for text in case.declarations:
+        db.execute(text)
+    tables = [f"{name} AS ({body})" for name, body in (view.split(" AS ", 1) for view in views)]
+    text = f"WITH {', '.join(tables)} {case.query}"
+    assert meaning(text, db.catalog) == meaning(case.query, db.catalog)
+    expanded = print_query(bind(parse_query(text), db.catalog, text).expanded)
+    assert meaning(expanded, db.catalog) == meaning(case.query, db.catalog)
+
+
+def test_a_common_table_is_one_node_however_often_it_is_named() -> None:
+    found = bind_text("WITH x AS (SELECT a FROM S [ROWS 5]) SELECT l.a FROM x AS l, x AS r WHERE l.a = r.a").node
+    assert len({id(node) for node in windows(found)}) == 1
+
+
+def test_it_hides_streams_and_views_behind_it_and_not_in_itself() -> None:
+    catalog = with_view(small_catalog(), "CREATE VIEW V AS SELECT b FROM S [ROWS 1]")
+    text = "WITH S1 AS (SELECT a FROM S1 [ROWS 2]), V AS (SELECT a AS w FROM S1) SELECT w FROM V"
+    plain = "SELECT w FROM (SELECT a AS w FROM (SELECT a FROM S1 [ROWS 2])) AS V"
+    assert meaning(text, catalog) == meaning(plain, catalog)
+    assert tables_named(parse_query(text)) == ["s1"]
+
+
+def test_the_same_text_inside_and_outside_is_not_the_same_table() -> None:
+    inner = "SELECT a FROM S"
+    text = f"SELECT * FROM (WITH S AS (SELECT c AS a FROM S [ROWS 1]) SELECT a FROM ({inner}) z) x, ({inner}) y"
+    assert {node.spec.rows for node in windows(bind_text(text).node)} == {1, None}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("WITH x AS (SELECT a FROM y), y AS (SELECT a FROM S) SELECT a FROM x", "unknown stream, relation or view"),
+        ("WITH x (p, q) AS (SELECT a FROM S) SELECT p FROM x", "2 column names for 1 columns"),
+        ("SELECT a FROM S WHERE a IN (WITH x AS (SELECT b FROM S1 WHERE b = S.a) SELECT b FROM x)", "S"),
+    ],
+)
+def test_what_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(CqlError, match=reason):
+        bind_text(text)
+
+
+def test_a_stream_that_only_a_common_table_of_its_name_hides_may_be_dropped() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (a INTEGER); CREATE STREAM T (a INTEGER)")
+    db.execute("CREATE VIEW V AS WITH S AS (SELECT a FROM T [ROWS 1]) SELECT a FROM S")
+    db.execute("DROP STREAM S")
+    with pytest.raises(CqlError, match="used by view V"):
+        db.execute("DROP STREAM T")

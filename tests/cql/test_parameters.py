@@ -1,0 +1,85 @@
+"""Values of parameters become literals, whatever they hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minidsms
+from minidsms.cql import syntax
+from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.parameters import literal, written
+from minidsms.cql.parser import parse_query
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63) + 1, 2**63 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=20),
+    st.sampled_from(["'; DROP STREAM S; --", "\\'", "?", "$a", '"', "--", "/*", "''"]),
+)
+
+
+@given(VALUES, VALUES)
+def test_a_value_is_one_literal(first: Any, second: Any) -> None:
+    query = parse_query(written("SELECT ? AS a, '?' AS b, `?` AS c /* ? */ FROM S -- ?\n WHERE x = ?", [first, second]))
+    assert isinstance(query, syntax.Select) and isinstance(query.where, syntax.Binary)
+    assert [item.alias for item in query.items] == ["a", "b", "c"]
+    for tree, value in ((query.items[0].expr, first), (query.where.right, second)):
+        assert isinstance(tree, syntax.Literal)
+        assert tree.value == value and type(tree.value) is type(value)
+
+
+def test_lists_stand_behind_in_and_rows_compare() -> None:
+    text = written("SELECT k FROM S WHERE k IN $ks AND t NOT IN $ts", {"KS": [1, -2], "ts": ("a", None)})
+    assert text == "SELECT k FROM S WHERE k IN (1, (-2)) AND t NOT IN ('a', NULL)"
+
+
+def test_times_decimals_and_numbers_of_numpy() -> None:
+    berlin = dt.timezone(dt.timedelta(hours=1))
+    assert literal(dt.datetime(2026, 1, 2, 3, 4, 5, 600, berlin)) == "TIMESTAMP '2026-01-02 02:04:05.000600'"
+    assert literal(dt.date(2026, 1, 2)) == "TIMESTAMP '2026-01-02'"
+    assert literal(dt.timedelta(milliseconds=-5)) == "(-INTERVAL '5000' MICROSECOND)"
+    assert literal(Decimal("1E-7")) == "0.0000001"
+    assert literal(np.float64(2.5)) == "2.5" and literal(np.int8(-1)) == "(-1)" and literal(np.str_("a")) == "'a'"
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "reason"),
+    [
+        ("SELECT k FROM S WHERE k = ?", [], r"1 \?, and 0 values"),
+        ("SELECT k FROM S WHERE k = '?'", [1], r"0 \?, and 1 values"),
+        ("SELECT k FROM S WHERE k = $a", {}, "no value for \\$a"),
+        ("SELECT k FROM S WHERE k = $a", {"a": 1, "b": 2}, "no parameter \\$b"),
+        ("SELECT k FROM S WHERE k = $a", [1], "needs a dict"),
+        ("SELECT k FROM S WHERE k = ?", {"a": 1}, "this is \\?"),
+        ("SELECT k FROM S WHERE k = ?", [float("nan")], "no literal for nan"),
+        ("SELECT k FROM S WHERE k IN ?", [[]], "empty list"),
+        ("SELECT k FROM S WHERE k = ?", [b"a"], "cannot be a bytes"),
+        ("SELECT k FROM S WHERE k = ?", "a", "params takes a list"),
+    ],
+)
+def test_what_is_refused(text: str, values: Any, reason: str) -> None:
+    with pytest.raises(Error, match=reason):
+        written(text, values)
+
+
+def test_a_query_answers_with_its_parameters_and_shows_them() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER, t TEXT)")
+    query = db.query("SELECT k FROM S WHERE t = ? AND k > ?", params=["it's", 1])
+    other = db.execute("CREATE QUERY q AS SELECT k FROM S WHERE t = $t", params={"t": "it's"})
+    db.push("S", [(1, "it's"), (2, "it's"), (3, "?")], ts=1)
+    db.advance(1)
+    assert [change.row for change in query.fetch()] == [(2,)]
+    assert [change.row for change in other.fetch()] == [(1,), (2,)]
+    assert query.text == "SELECT k FROM S WHERE t = 'it''s' AND k > 1"
+    with pytest.raises(CqlError, match="params="):
+        db.query("SELECT k FROM S WHERE k = ?")
