@@ -11,8 +11,6 @@ docs/semantics R2, R4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
-from operator import and_, or_
 from typing import TypeAlias
 
 from minidsms.cql import bound
@@ -20,7 +18,7 @@ from minidsms.cql.bound import Expr
 from minidsms.elements import Type
 from minidsms.expressions.like import fixed_beginning
 from minidsms.plan.logical import conjuncts
-from minidsms.screens.box import NOTHING, NULL, PRESENT, Box, Cut, Run, Values, float_key
+from minidsms.screens.box import NOTHING, NULL, PRESENT, Box, Cut, Run, Values, all_of, any_of, float_key
 
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _WHOLE = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
@@ -37,7 +35,7 @@ def box_of(condition: Expr) -> Box | None:
     parts = conjuncts(condition)
     if any(isinstance(e, bound.UserCall) for part in parts for e in bound.walk(part)):
         return None
-    columns: dict[int, Values] = {}
+    asked: dict[int, list[Values]] = {}
     is_all = True
     for part in parts:
         sides = _sides(part)
@@ -45,8 +43,8 @@ def box_of(condition: Expr) -> Box | None:
             is_all = False
         else:
             column, true, _ = sides
-            columns[column] = columns[column] & true if column in columns else true
-    box = Box.of(columns, is_all)
+            asked.setdefault(column, []).append(true)
+    box = Box.of({column: all_of(sets) for column, sets in asked.items()}, is_all)
     return box if box.columns else None
 
 
@@ -84,8 +82,8 @@ def _combined(function: str, parts: list[Sides | None]) -> Sides | None:
     column = known[0][0]
     if function == "not":
         return column, known[0][2], known[0][1]
-    of_true, of_false = (and_, or_) if function == "and" else (or_, and_)
-    return column, reduce(of_true, [t for _, t, _ in known]), reduce(of_false, [f for _, _, f in known])
+    of_true, of_false = (all_of, any_of) if function == "and" else (any_of, all_of)
+    return column, of_true([t for _, t, _ in known]), of_false([f for _, _, f in known])
 
 
 def _comparison(function: str, left: Expr, right: Expr) -> Sides | None:
@@ -153,7 +151,7 @@ def _least(holds: Callable[[int], bool]) -> int:
 
 def _member(column: bound.ColumnRef, items: tuple[Expr, ...]) -> Sides | None:
     """Of IN. With NULL in its list it is TRUE for what is found, and FALSE for nothing."""
-    true = NOTHING
+    found: list[Values] = []
     has_null = False
     for item in items:
         if isinstance(item, bound.Literal) and item.value is None:
@@ -162,7 +160,8 @@ def _member(column: bound.ColumnRef, items: tuple[Expr, ...]) -> Sides | None:
         one = _comparison("=", column, item)
         if one is None:
             return None
-        true = true | one[1]
+        found.append(one[1])
+    true = any_of(found)
     return column.index, true, NOTHING if has_null else true.without()
 
 

@@ -10,7 +10,7 @@ Invariant: a row lies in a box exactly if the condition that it was made of is T
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,15 +32,14 @@ class Values:
     has_null: bool = False
 
     def __or__(self, other: Values) -> Values:
-        return Values(_joined((*self.runs, *other.runs)), self.has_null or other.has_null)
+        return any_of((self, other))
 
     def __and__(self, other: Values) -> Values:
         """
         >>> Values(((0, 5), (7, None))) & Values(((3, 9),))
         Values(runs=((3, 5), (7, 9)), has_null=False)
         """
-        runs = [_overlap(a, b) for a in self.runs for b in other.runs]
-        return Values(_joined(tuple(r for r in runs if r is not None)), self.has_null and other.has_null)
+        return all_of((self, other))
 
     def without(self) -> Values:
         """All other values that are not NULL.
@@ -71,18 +70,23 @@ PRESENT = Values(((None, None),))
 """Whatever is not NULL."""
 
 
-def _overlap(one: Run, other: Run) -> Run | None:
-    low = one[0] if other[0] is None else other[0] if one[0] is None else max(one[0], other[0])
-    high = one[1] if other[1] is None else other[1] if one[1] is None else min(one[1], other[1])
-    if low is not None and high is not None and not low < high:  # type: ignore[operator]
-        return None
-    return low, high
+def any_of(sets: Sequence[Values]) -> Values:
+    """The values that are in one of the sets at least.  O(n log n) for n runs."""
+    return Values(_joined([run for each in sets for run in each.runs]), any(each.has_null for each in sets))
 
 
-def _joined(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+def all_of(sets: Sequence[Values]) -> Values:
+    """The values that are in all of the sets, of which there is one at least.  O(n log n) for n runs."""
+    if len(sets) == 1:
+        return sets[0]
+    outside = any_of([each.without() for each in sets])
+    return Values(outside.without().runs, all(each.has_null for each in sets))
+
+
+def _joined(runs: Sequence[Run]) -> tuple[Run, ...]:
     """The runs in order, those that touch or overlap made one."""
     if len(runs) < 2:
-        return runs
+        return tuple(runs)
     beginnings = [r for r in runs if r[0] is None]
     found: list[Run] = []
     for low, high in [*beginnings, *sorted((r for r in runs if r[0] is not None), key=lambda r: r[0])]:  # type: ignore[arg-type,return-value]

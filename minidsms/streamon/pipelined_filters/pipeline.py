@@ -230,10 +230,11 @@ class FilterPipeline:
         executor = self.executor
         plan = executor.plan
         lines = list(self._route_lines(plan)) if isinstance(plan, Routes) else []
+        places = [{number: place for place, number in enumerate(part.order)} for part in executor.parts]
         for number in usual_order(plan):
             before = after = 0
-            for part in executor.parts:
-                place = part.order.index(number)
+            for part, places_of in zip(executor.parts, places):
+                place = places_of[number]
                 before, after = before + part.reached[place], after + part.reached[place + 1]
             figures = [f"drops {100 * (1 - after / before):.1f} % of {before:,}" if before else "reached by none"]
             cost = self._costs.values[number]
