@@ -14,6 +14,7 @@ import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from minidsms.cql.functions import can_fail
@@ -56,9 +57,13 @@ class Narrowed:
     node: Node
     place: Mapping[int, int]
 
+    @cached_property
+    def _is_in_place(self) -> bool:
+        return all(old == new for old, new in self.place.items())
+
     def moved(self, expr: Expr) -> Expr:
         """An expression over the old row, over the new one."""
-        return renumbered(expr, self.place.__getitem__)
+        return expr if self._is_in_place else renumbered(expr, self.place.__getitem__)
 
     def exactly(self, wanted: Iterable[int]) -> Node:
         """The new node with exactly these old columns, in order: a projection where it has others."""

@@ -53,7 +53,7 @@ def _grows_with(node: bound.Node) -> tuple[bound.Node, ...] | None:
 
 
 def _has_subquery(expr: bound.Expr) -> bool:
-    return next(bound.subqueries(expr), None) is not None
+    return bool(bound.subqueries(expr))
 
 
 def _positive_subqueries(condition: bound.Expr) -> tuple[bound.Node, ...] | None:

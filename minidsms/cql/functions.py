@@ -310,23 +310,20 @@ def aggregate_type(function: str, arg: Type | None) -> Type | None:
 # ------------------------------------------------------------------------------------------------------- failure
 
 
+@scalar.kept
 def can_fail(expr: scalar.Expr) -> bool:
     """Whether the expression, or anything inside it, can fail on some row (conservative: True when in doubt).
 
     Only what docs/semantics R4 lists can: int64 arithmetic, CASTs that may not fit or be readable, user functions, and
     a scalar subquery, which may find more than one row.
     """
-    pending = [expr]
-    while pending:
-        e = pending.pop()
-        if _fails_itself(e):
-            return True
-        pending.extend(scalar.children(e))
-    return False
+    return any(map(_fails_itself, scalar.walk(expr)))
 
 
 def _fails_itself(expr: scalar.Expr) -> bool:
     match expr:
+        case scalar.ColumnRef() | scalar.Literal():
+            return False
         case scalar.UserCall() | scalar.ScalarQuery():
             return True
         case scalar.Cast(type=target, arg=arg):

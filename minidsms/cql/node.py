@@ -56,9 +56,11 @@ class Node(abc.ABC):
 
     def rewritten(self, change: Callable[[Expr], Expr]) -> Self:
         """The node with `change` applied to each of its expressions."""
-        if all(change(e) is e for e in self.expressions):
+        changed = [change(e) for e in self.expressions]
+        if all(a is b for a, b in zip(self.expressions, changed)):
             return self
-        return self._changed(lambda node: node, change)
+        rest = iter(changed)
+        return self._changed(lambda node: node, lambda expr: next(rest))
 
     @property
     def shape(self) -> Hashable | None:

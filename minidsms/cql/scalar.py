@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar
 
 from minidsms.elements import Type
 
 if TYPE_CHECKING:
     from minidsms.cql.node import Node
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -151,9 +154,26 @@ class AggregateCall(Part):
 # ------------------------------------------------------------------------------------------------------- traversal
 
 
+def kept(fact: Callable[[Expr], R]) -> Callable[[Expr], R]:
+    """What follows from an expression alone is found once, and kept beside its fields: rules ask for it many times."""
+    name = f"_{fact.__name__}"
+
+    @wraps(fact)
+    def asked(expr: Expr) -> R:
+        facts = vars(expr)
+        if name not in facts:
+            facts[name] = fact(expr)
+        known: R = facts[name]
+        return known
+
+    return asked
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside (not those of subqueries)."""
     match expr:
+        case ColumnRef() | Literal():
+            return ()
         case Call(args=args) | UserCall(args=args):
             return args
         case Case(whens=whens, otherwise=otherwise):
@@ -170,21 +190,23 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and everything inside it, outermost first; subqueries' insides are not entered."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    pending = [expr]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending.extend(reversed(children(found)))
 
 
-def subqueries(expr: Expr) -> Iterator[Node]:
+@kept
+def subqueries(expr: Expr) -> tuple[Node, ...]:
     """The queries of the subquery expressions inside."""
-    for e in walk(expr):
-        if isinstance(e, Exists | InQuery | ScalarQuery | Quantified):
-            yield e.query
+    return tuple(e.query for e in walk(expr) if isinstance(e, Exists | InQuery | ScalarQuery | Quantified))
 
 
-def columns_used(expr: Expr) -> set[int]:
+@kept
+def columns_used(expr: Expr) -> frozenset[int]:
     """The column numbers an expression reads."""
-    return {e.index for e in walk(expr) if isinstance(e, ColumnRef)}
+    return frozenset(e.index for e in walk(expr) if isinstance(e, ColumnRef))
 
 
 # -------------------------------------------------------------------------------------------------------- rebuilding

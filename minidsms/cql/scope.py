@@ -39,16 +39,16 @@ class Table:
     columns: tuple[Column, ...]
     declared: str = ""
 
-    def find(self, name: str) -> Sequence[Column]:
-        """The columns of that name."""
+    def find(self, name: str) -> Sequence[tuple[str, bound.Expr]]:
+        """The columns of that name: alias and place."""
         return self._named.get(name.lower(), ())
 
     @cached_property
-    def _named(self) -> dict[str, list[Column]]:
+    def _named(self) -> dict[str, list[tuple[str, bound.Expr]]]:
         """The columns by lower-case name: a list of all columns must not look through all of them for each."""
-        named: dict[str, list[Column]] = {}
+        named: dict[str, list[tuple[str, bound.Expr]]] = {}
         for column in self.columns:
-            named.setdefault(column.name.lower(), []).append(column)
+            named.setdefault(column.name.lower(), []).append((self.alias, column.expr))
         return named
 
     def shifted(self, by: int) -> Table:
@@ -76,10 +76,15 @@ class Merged:
 
 
 class Ambiguous(Exception):
-    """A name with several meanings. tables: the aliases it may belong to."""
+    """A name with several meanings. found: alias and place of each."""
 
-    def __init__(self, tables: list[str]) -> None:
-        self.tables = tables
+    def __init__(self, found: Sequence[tuple[str, bound.Expr]]) -> None:
+        self._found = found
+
+    @property
+    def tables(self) -> list[str]:
+        """The aliases it may belong to."""
+        return [alias for alias, _ in self._found]
 
 
 @dataclass
@@ -148,15 +153,15 @@ class Scope:
         """The column's place in the row; None where there is none. Raises Ambiguous."""
         if qualifier is not None:
             table = self.table(qualifier)
-            found = [(qualifier, c.expr) for c in table.find(name)] if table is not None else []
+            found = table.find(name) if table is not None else ()
         else:
-            found = self._bare().get(name.lower(), [])
+            found = self._bare().get(name.lower(), ())
         if not found:
             return None
         if len(found) > 1:
             first = self._representative(found[0][1])
             if any(self._representative(expr) != first for _, expr in found):
-                raise Ambiguous([alias for alias, _ in found])
+                raise Ambiguous(found)
             return min((expr for _, expr in found), key=_position)
         return found[0][1]
 

@@ -102,6 +102,8 @@ class Session:
 
     def expand(self, node: S) -> S:
         """The tree with every subquery replaced by its expanded form."""
+        if not self.expanded:
+            return node
         done = self.expanded.get(id(node))
         if done is not None:
             return cast(S, done)

@@ -30,6 +30,8 @@ def bind_view(view: ViewDef, catalog: Catalog) -> bound.Node:
 
 def _views_named(query: syntax.Query, catalog: Catalog) -> list[str]:
     """The views a query names, by key."""
+    if not catalog.views:
+        return []
     return [name for name in tables_named(query) if catalog.kind_of(name) == "view"]
 
 

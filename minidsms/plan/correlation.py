@@ -129,7 +129,7 @@ def _lift_filter(node: bound.Filter) -> Lifted | None:
         if not outer_refs(part):
             kept.append(part)
             continue
-        if any(ref.level != 1 for ref in outer_refs(part)) or list(bound.subqueries(part)):
+        if any(ref.level != 1 for ref in outer_refs(part)) or bound.subqueries(part):
             return None
         pair = _equality(part)
         if pair is not None:

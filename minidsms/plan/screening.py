@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr
+from minidsms.cql.scalar import kept
 from minidsms.elements import Type
 from minidsms.expressions.like import fixed_beginning
 from minidsms.plan.logical import conjuncts
@@ -28,6 +29,7 @@ Sides: TypeAlias = tuple[int, Values, Values]
 """(column, the values on which something is TRUE, those on which it is FALSE)."""
 
 
+@kept
 def box_of(condition: Expr) -> Box | None:
     """The box of a condition; None where it asks nothing of a single column, or a user function would notice that rows
     are missing.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from minidsms.cql import bound
 from minidsms.cql.binder import bind
@@ -37,8 +37,13 @@ _LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+
 _UNREADABLE = re.compile(r'["`#]|--|\x00')
 _MOST = 2**53
 """Whole numbers up to here are the same as FLOATs."""
+_LONGEST = 4096
+"""Characters of a text that is compared with others."""
+_REMEMBERED = 4096
+"""Kinds of texts that are remembered: those that were met last."""
 
 Value = int | float | str
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +55,12 @@ class Kind:
 
 
 def kind_of(text: str) -> Kind | None:
-    """What is compared; None of a text that is not read so simply, or has a number too large.
+    """What is compared; None of a text that is long, not read so simply, or has a number too large.
 
     >>> kind_of("SELECT k FROM S WHERE v > 1.5 AND t = 'it''s'").values
     (1.5, "it's")
     """
-    if _UNREADABLE.search(text):
+    if len(text) > _LONGEST or _UNREADABLE.search(text):
         return None
     values: list[Value] = []
 
@@ -158,23 +163,37 @@ def _places(condition: Expr, marks: Sequence[Value]) -> dict[Value, tuple[int, i
 
 
 class Templates:
-    """The templates of a connection, by the shape of their texts. They are forgotten when declarations change."""
+    """The templates of a connection, by the shape of their texts. They are forgotten when declarations change.
+
+    Invariant: as many kinds are known as _REMEMBERED, at most, however many are met.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._known: dict[str, Template | None] = {}
-        self._met: set[str] = set()
+        self._met: dict[str, None] = {}
 
     def find(self, kind: Kind) -> Template | None:
         """The template of a kind that was met before; the first of a kind is planned."""
-        if kind.shape not in self._known:
-            if kind.shape not in self._met:
-                self._met.add(kind.shape)
-                return None
-            self._known[kind.shape] = template_of(kind, self._catalog)
-        return self._known[kind.shape]
+        shape = kind.shape
+        if shape in self._known:
+            _remember(self._known, shape, self._known.pop(shape))
+        elif shape in self._met:
+            del self._met[shape]
+            _remember(self._known, shape, template_of(kind, self._catalog))
+        else:
+            _remember(self._met, shape, None)
+            return None
+        return self._known[shape]
 
     def forget(self) -> None:
         """Names may mean something else from now on."""
         self._known.clear()
         self._met.clear()
+
+
+def _remember(kinds: dict[str, T], shape: str, what: T) -> None:
+    """As the last of so many that are remembered."""
+    kinds[shape] = what
+    if len(kinds) > _REMEMBERED:
+        del kinds[next(iter(kinds))]

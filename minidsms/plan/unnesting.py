@@ -149,7 +149,7 @@ class _Builder:
             filters.append(window)
             window = window.input
         exprs = [*args, *(f.condition for f in filters)]
-        if not any(list(bound.subqueries(e)) for e in exprs) or not isinstance(window, bound.Window):
+        if not any(bound.subqueries(e) for e in exprs) or not isinstance(window, bound.Window):
             return None
         arrival = Field("_arrival", Type.INTEGER)
         source: Node = KeepArrival(window.schema + Schema((arrival,)), self.build(window))
@@ -159,7 +159,7 @@ class _Builder:
 
     def _join(self, node: bound.Join) -> Node:
         left, right = self.build(node.left), self.build(node.right)
-        if node.condition is None or not list(bound.subqueries(node.condition)):
+        if node.condition is None or not bound.subqueries(node.condition):
             return dataclasses.replace(node, left=left, right=right)
         if node.join is not bound.JoinKind.INNER:
             raise CqlError(
@@ -182,7 +182,7 @@ class _Builder:
     def _filter(self, source: Node, parts: list[Expr]) -> Node:
         """Semijoins for the conjuncts that are plain IN or EXISTS, look-ups for other subqueries, then what remains."""
         schema = source.schema
-        plain = [p for p in parts if not list(bound.subqueries(p))]
+        plain = [p for p in parts if not bound.subqueries(p)]
         if len(plain) == len(parts):
             return filtered(source, parts)  # as written: a user function may ask to stay where it is
         # Rows that a part which cannot fail turns away need no subquery; a part that can fail waits for it (R4).
@@ -190,7 +190,7 @@ class _Builder:
         waiting = [p for p in plain if can_fail(p)]
         rest: list[Expr] = []
         for part in parts:
-            if not list(bound.subqueries(part)):
+            if not bound.subqueries(part):
                 continue
             joined = self._semi_joined(source, part)
             if joined is None:
@@ -206,7 +206,7 @@ class _Builder:
         """The source under a conjunct that is [NOT] EXISTS or [NOT] IN; None for any other."""
         negated = isinstance(part, bound.Call) and part.function == "not"
         inner = part.args[0] if isinstance(part, bound.Call) and negated else part
-        if any(list(bound.subqueries(e)) for e in bound.children(inner)):
+        if any(bound.subqueries(e) for e in bound.children(inner)):
             return None
         if not isinstance(inner, bound.Exists | bound.InQuery):
             return None
@@ -442,10 +442,10 @@ class _Builder:
             return None
         below = node.input
         if isinstance(below, bound.Filter):
-            if list(bound.subqueries(below.condition)):
+            if bound.subqueries(below.condition):
                 return None
             below = below.input
-        if any(list(bound.subqueries(x)) for x in node.exprs):
+        if any(bound.subqueries(x) for x in node.exprs):
             return None
         return below if isinstance(below, bound.Aggregate) and below.is_global else None
 

@@ -50,6 +50,14 @@ def conjuncts(n: int) -> str:
     return "SELECT a FROM S WHERE " + " AND ".join(f"a <> {i}" for i in range(n))
 
 
+def apart(n: int) -> str:
+    return "SELECT a FROM S WHERE " + " AND ".join(f"a <> {3 * i} AND t <> 'x{i}'" for i in range(n // 2))
+
+
+def ranges(n: int) -> str:
+    return "SELECT a FROM S WHERE " + " OR ".join(f"a BETWEEN {5 * i} AND {5 * i + 2}" for i in range(n))
+
+
 def sums(n: int) -> str:
     return "SELECT " + ", ".join(f"SUM(a + {i}) AS s{i}" for i in range(n)) + " FROM S [ROWS 3]"
 
@@ -65,7 +73,7 @@ def columns(n: int) -> str:
 
 @pytest.mark.parametrize(
     ("text", "n"),
-    [(listed, 2000), (conjuncts, 200), (sums, 200), (columns, 400)],
+    [(listed, 2000), (conjuncts, 200), (apart, 200), (ranges, 100), (sums, 200), (columns, 400)],
     ids=lambda x: getattr(x, "__name__", x),
 )
 def test_four_times_the_statement_is_at_most_six_times_the_work(text: Callable[[int], str], n: int) -> None:

@@ -1,0 +1,74 @@
+"""What has been opened and closed, registered and dropped leaves nothing behind, however often. `make slopes` does the
+same for hours, and with figures of the whole process.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+
+import pytest
+
+import minidsms
+from minidsms.plan import templates
+
+TEXTS: dict[str, Callable[[int], str]] = {
+    "one text": lambda i: "SELECT t, COUNT(*) FROM S [ROWS 3] WHERE a > 1 GROUP BY t",
+    "other constants": lambda i: f"SELECT a FROM S WHERE a > {i}",
+    "other names": lambda i: f"SELECT a AS c{i} FROM S WHERE a > 3",
+    "joins": lambda i: f"SELECT ISTREAM(x.a) FROM S [ROWS 3] x, S [RANGE 4] y WHERE x.a = y.a AND x.a > {i}",
+}
+
+
+def blocks_per_call(call: Callable[[int], None], first: int, calls: int) -> float:
+    """Blocks of memory that are still held when so many calls are over, the first ones apart."""
+    for i in range(first):
+        call(i)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for i in range(first, first + calls):
+        call(i)
+    gc.collect()
+    return (sys.getallocatedblocks() - before) / calls
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_query_that_is_dropped_leaves_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "_REMEMBERED", 16)
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER, t TEXT)")
+        kept = db.query("SELECT COUNT(*) FROM S [ROWS 10]")
+
+        def register_and_drop(i: int) -> None:
+            query = db.query(TEXTS[name](i))
+            db.push("S", (i, "x"), ts=i)
+            kept.fetch()
+            query.close()
+
+        assert blocks_per_call(register_and_drop, 60, 200) < 0.5
+
+
+def test_a_connection_that_is_closed_leaves_nothing() -> None:
+    def open_and_close(i: int) -> None:
+        with minidsms.connect() as db:
+            db.execute("CREATE STREAM S (a INTEGER, t TEXT)")
+            query = db.query("SELECT t, COUNT(*) FROM S [ROWS 3] WHERE a > 1 GROUP BY t")
+            db.push("S", [(i, f"x{i}"), (i + 1, "y")], ts=1)
+            db.advance(2)
+            query.fetch()
+
+    assert blocks_per_call(open_and_close, 20, 80) < 0.5
+
+
+def test_templates_are_kept_of_the_kinds_met_last_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "_REMEMBERED", 3)
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER)")
+        shapes = [f"SELECT a AS c{i} FROM S WHERE a > {{}}" for i in range(5)]
+        for shape in [*shapes, *shapes[2:], *shapes[2:4]]:
+            db.query(shape.format(1)).close()
+        found = [templates.kind_of(shape.format(7)) for shape in shapes]
+        met = [kind is not None and db.templates.find(kind) is not None for kind in found[2:]]
+    assert met == [True, True, True]
+    assert templates.kind_of(f"SELECT a FROM S WHERE t = '{'x' * 5000}'") is None
