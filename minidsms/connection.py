@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 
 _NOT_LOGGED = contextlib.nullcontext()
+_KEEPS_NOTHING = "a connection without a folder keeps nothing\nhelp: minidsms.connect(folder)"
 
 MOST_NAMES = 30
 """Names that an error lists."""
@@ -168,7 +169,11 @@ class Connection(Archiving, ReadsSources):
 
     def position(self, name: str) -> int:
         """How many elements of a stream or relation a connection with a folder has on disk."""
-        raise Error("a connection without a folder keeps nothing\nhelp: minidsms.connect(folder)")
+        raise Error(_KEEPS_NOTHING)
+
+    def checkpoint(self) -> None:
+        """Make the folder of a connection smaller, and quicker to open."""
+        raise Error(_KEEPS_NOTHING)
 
     def query(self, cql: str, name: str | None = None, params: Parameters | None = None) -> Query:
         """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..). params: as in `execute`.

@@ -256,6 +256,16 @@ class Query:
         rows = self._present.rows() if contents is None else contents()
         return [Batch(np.full(len(rows), self.closed_until, np.int64), None, rows.columns)]
 
+    def waiting_batches(self) -> list[Batch]:
+        """The answers that wait; they go on waiting."""
+        return list(self._collect())
+
+    def restore(self, results: int, waiting: Batch) -> None:
+        """Have given so many answers, of which these wait."""
+        self._collect()
+        self._pending = [waiting] if len(waiting) else []
+        self._results = results - (0 if self._folding is None else self._folding.results)
+
     def live_batches(self) -> list[Batch]:
         """Results whose TEXT codes are still needed."""
         left = [] if self._folding is None else self._folding.left

@@ -19,8 +19,9 @@ from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import Error
 from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
+from minidsms.durability.checkpoint import write_checkpoint
 from minidsms.durability.entry import encoded
-from minidsms.durability.folder import create, log_of, prepare, settings_of
+from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, save, tidy
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept import check_setting, check_statement, not_kept
 from minidsms.durability.lock import FolderLock
@@ -56,11 +57,13 @@ class DurableConnection(Connection):
         prepare(self.folder)
         self._lock = FolderLock(self.folder)
         try:
-            made_with = settings_of(self.folder)
-            if made_with is None:
-                made_with = {n: v for n, v in given.items() if v != SETTINGS[n].default}
-                create(self.folder, made_with)
-            super().__init__(clock=clock, **made_with)
+            found = metadata_of(self.folder)
+            if found is None:
+                found = Metadata({n: v for n, v in given.items() if v != SETTINGS[n].default})
+                create(self.folder, found.settings)
+            self.metadata = found
+            tidy(self.folder, found)
+            super().__init__(clock=clock, **found.settings)
             self._recover(given)
         except BaseException:
             if self.log is not None:
@@ -70,22 +73,27 @@ class DurableConnection(Connection):
 
     def _recover(self, given: dict[str, Any]) -> None:
         """Carry out what the log says, then change the settings that this time are given otherwise."""
-        dropped = replay(self, self.folder)
-        log = Log(log_of(self.folder), self.settings["durability"])
+        place = os.path.join(self.folder, self.metadata.log)
+        dropped = replay(self, place)
+        log = Log(place, self.settings["durability"])
         if log.removed_bytes:
             self.warnings.append(
                 f"{self.folder}: {log.removed_bytes} bytes of a call that had not returned were removed"
             )
         if dropped is not None:
             log.retract_last(dropped)
-        self.log = log
-        for each in self.inputs:
-            if each.journal is not None:
-                each.journal.log = log
+        self._go_on_in(log)
         for name, value in given.items():
             if self.settings[name] != value:
                 with self.lock, self.logged("setting", name=name, value=value):
                     self.set(name, value)
+
+    def _go_on_in(self, log: Log) -> None:
+        """From now on everything goes to this log."""
+        self.log = log
+        for each in self.inputs:
+            if each.journal is not None:
+                each.journal.log = log
 
     # ---------------------------------------------------------------------------------------------------- the log
 
@@ -148,6 +156,35 @@ class DurableConnection(Connection):
             if self.log is not None:
                 self.log.sync()
             return int(journal.position)
+
+    def checkpoint(self) -> None:
+        """Leave out of the log what matters to no query any more, so that the folder is small and opens soon.
+
+        Takes as long as opening the folder will. Error where it cannot be made; then nothing has changed.
+        """
+        with self.lock:
+            self._check()
+            self.process()
+            assert self.log is not None
+            self.log.sync()
+            name = log_after(self.metadata.log)
+            place = os.path.join(self.folder, name)
+            try:
+                os.replace(write_checkpoint(self, self.log.folder), place)
+                log = Log(place, self.settings["durability"])
+                metadata = Metadata(self.metadata.settings, name)
+                try:
+                    save(self.folder, metadata)
+                except OSError:
+                    log.abandon()
+                    self._is_astray = metadata_of(self.folder) != self.metadata
+                    raise
+            except OSError as error:
+                raise Error(f"no checkpoint was made in {self.folder!r}: {error.strerror or error}") from None
+            before, self.metadata = self.log, metadata
+            self._go_on_in(log)
+            before.close()
+            tidy(self.folder, metadata)
 
     # ------------------------------------------------------------------------------------------------- statements
 

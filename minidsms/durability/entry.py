@@ -1,6 +1,6 @@
 """What an entry of the log says: a call that changed the connection, and the rows it brought.
 
-    payload   length of the header (uint32), the header (JSON, UTF-8), then, of a push, an Arrow record batch
+    payload   length of the header (uint32), the header (JSON, UTF-8), then, of push and state, an Arrow record batch
 
 The header's "kind" is one of
 
@@ -10,6 +10,9 @@ The header's "kind" is one of
     advance     ts, stream           a heartbeat; stream: null for all
     process, finish                  `Connection.process`; streams without a source have ended
     taken       query, until         answers before this position of the query's need not be kept
+    passed      to, ts, n            n elements came, up to the instant ts, which matter to nobody any more
+    input       name, counters       at the end of a checkpoint: what an input has counted
+    state       query, results       at the end of a checkpoint: answers so far, and those that wait
     function, aggregate              name, place ("module:name"), arguments, type, ..
     call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close
     setting     name, value          a setting that a connection was opened with
@@ -31,7 +34,8 @@ import pyarrow as pa
 from minidsms.archive.format import ARROW_TYPES
 from minidsms.cql.errors import Error
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import Column, Int8Array, Int64Array, Schema, Type
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type
+from minidsms.inputs.arrays import ColumnReader
 
 _LENGTH = struct.Struct("<I")
 
@@ -62,7 +66,7 @@ class Rows:
     def __init__(self, schema: Schema, dictionary: TextDictionary, has_signs: bool) -> None:
         self._types = schema.types
         self._dictionary = dictionary
-        self._has_signs = has_signs
+        self.has_signs = has_signs
         own = [("_ts", pa.int64()), *([("_sign", pa.int8())] if has_signs else [])]
         # Positions, not names: a column may be called like one of ours.
         columns = [(str(i), ARROW_TYPES.get(t, pa.int64())) for i, t in enumerate(schema.types)]
@@ -72,7 +76,7 @@ class Rows:
     def encoded(self, ts: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> memoryview:
         """As an Arrow record batch."""
         arrays = [pa.array(ts)]
-        if self._has_signs:
+        if self.has_signs:
             arrays.append(pa.array(np.ones(len(ts), np.int8) if signs is None else signs))
         arrays += [self._array(c, t) for c, t in zip(columns, self._types)]
         return memoryview(pa.RecordBatch.from_arrays(arrays, schema=self._arrow).serialize())
@@ -85,15 +89,36 @@ class Rows:
         arrays = [pa.array([v], t) for v, t in zip((ts, *shown), self._arrow.types)]
         return memoryview(pa.RecordBatch.from_arrays(arrays, schema=self._arrow).serialize())
 
+    def batch(self, data: memoryview) -> pa.RecordBatch:
+        """The columns `_ts`, `_sign` of a relation, then its own."""
+        return pa.ipc.read_record_batch(pa.py_buffer(data), self._arrow)
+
+    @staticmethod
+    def encoded_batch(batch: pa.RecordBatch) -> memoryview:
+        """The inverse of `batch`."""
+        return memoryview(batch.serialize())
+
     def decoded(self, data: memoryview) -> tuple[Any, Any, dict[str, Any]]:
         """(ts, signs or None, columns by name), as `push` takes them."""
-        batch = pa.ipc.read_record_batch(pa.py_buffer(data), self._arrow)
-        first = 1 + self._has_signs
+        batch = self.batch(data)
+        first = 1 + self.has_signs
         return (
             batch.column(0),
-            batch.column(1) if self._has_signs else None,
+            batch.column(1) if self.has_signs else None,
             dict(zip(self._names, batch.columns[first:])),
         )
+
+    def elements(self, data: memoryview, tick_ns: int) -> Batch:
+        """What `encoded` was given, with signs."""
+        batch = self.batch(data)
+        reader = ColumnReader(self._dictionary, tick_ns)
+        n = batch.num_rows
+        columns = [
+            Column(np.zeros(n, np.int64), np.zeros(n, np.bool_)) if t is Type.NULL else reader.read(a, t)
+            for a, t in zip(batch.columns[2:], self._types)
+        ]
+        signs = batch.column(1).to_numpy()
+        return Batch(batch.column(0).to_numpy().copy(), None if (signs == 1).all() else signs.copy(), columns)
 
     def _array(self, column: Column, type_: Type) -> pa.Array:
         if type_ is Type.TEXT:

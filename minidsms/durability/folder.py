@@ -1,46 +1,59 @@
 """What lies in the folder of a durable connection, and the settings it was made with.
 
     folder/
-        minidsms.json   format, version, and the settings that were not the defaults
+        minidsms.json   format, version, the settings that were not the defaults, and which log counts
         lock            held while a connection is open; the number of its process
-        log/            the inputs, in segments (`segments.py`)
+        log-1/          the inputs, in segments (`segments.py`); log-2 and so on after a checkpoint
+        checkpoint/     a checkpoint that is being made, a folder like this one
 
-Invariant: a folder with `minidsms.json` is whole; without it, nothing has been promised of it.
+Invariant: a folder with `minidsms.json` is whole; without it, nothing has been promised of it. What else lies there is
+of a process that ended, and is removed when the folder is opened.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any
+import re
+import shutil
+from dataclasses import dataclass
+from typing import IO, Any
 
-from minidsms.archive.atomic import sync_folder, write_bytes
+from minidsms.archive.atomic import sync_folder, write_temporary
 from minidsms.cql.errors import Error
 
 FORMAT = "minidsms"
 VERSION = 1
+CHECKPOINT = "checkpoint"
+FIRST_LOG = "log-1"
 _METADATA = "minidsms.json"
+_LOG = re.compile(r"log-\d+")
 
 
-def log_of(folder: str) -> str:
-    """Where the log is."""
-    return os.path.join(folder, "log")
+@dataclass(frozen=True)
+class Metadata:
+    """What `minidsms.json` says. log: the name of the folder of the log that counts."""
+
+    settings: dict[str, Any]
+    log: str = FIRST_LOG
 
 
 def prepare(folder: str) -> None:
     """Make the folder, where it is not there. Error where that cannot be, or something else is there."""
     try:
         os.makedirs(folder, exist_ok=True)
-        if not os.path.exists(os.path.join(folder, _METADATA)) and set(os.listdir(folder)) - {"lock", "log"}:
-            there = [name for name in os.listdir(folder) if not name.startswith(f".{_METADATA}")]
-            if set(there) - {"lock", "log"}:
-                raise Error(f"{folder!r} holds other files and is no minidsms folder\nhelp: name a new or empty folder")
+        if not os.path.exists(os.path.join(folder, _METADATA)) and any(map(_is_foreign, os.listdir(folder))):
+            raise Error(f"{folder!r} holds other files and is no minidsms folder\nhelp: name a new or empty folder")
     except OSError as error:
         raise Error(f"the folder {folder!r} cannot be made: {error.strerror or error}") from None
 
 
-def settings_of(folder: str) -> dict[str, Any] | None:
-    """The settings a folder was made with, or None of a new one. Error where they cannot be read."""
+def _is_foreign(name: str) -> bool:
+    return name not in ("lock", FIRST_LOG) and not name.startswith(f".{_METADATA}")
+
+
+def metadata_of(folder: str) -> Metadata | None:
+    """What a folder says of itself, or None of a new one. Error where it cannot be read."""
     path = os.path.join(folder, _METADATA)
     try:
         with open(path, "rb") as file:
@@ -49,7 +62,9 @@ def settings_of(folder: str) -> dict[str, Any] | None:
             raise ValueError(f"the format is {data['format']!r}")
         if data["version"] != VERSION:
             raise Error(f"{path!r}: version {data['version']} of the format; this minidsms reads {VERSION}")
-        return {str(name): value for name, value in data["settings"].items()}
+        if not _LOG.fullmatch(data["log"]):
+            raise ValueError(f"{data['log']!r} is no log")
+        return Metadata({str(name): value for name, value in data["settings"].items()}, data["log"])
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -61,9 +76,32 @@ def settings_of(folder: str) -> dict[str, Any] | None:
 def create(folder: str, settings: dict[str, Any]) -> None:
     """A new folder with an empty log. Error where it cannot be written."""
     try:
-        os.makedirs(log_of(folder), exist_ok=True)
+        os.makedirs(os.path.join(folder, FIRST_LOG), exist_ok=True)
         sync_folder(os.path.dirname(os.path.abspath(folder)))
-        text = json.dumps({"format": FORMAT, "version": VERSION, "settings": settings}, indent=1)
-        write_bytes(os.path.join(folder, _METADATA), text.encode())
+        save(folder, Metadata(settings))
     except OSError as error:
         raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
+
+
+def save(folder: str, metadata: Metadata) -> None:
+    """Let the folder say this of itself from now on. Raises OSError; then it may say either."""
+    fields = {"format": FORMAT, "version": VERSION, "settings": metadata.settings, "log": metadata.log}
+    path, text = os.path.join(folder, _METADATA), json.dumps(fields, indent=1).encode()
+
+    def write(file: IO[bytes]) -> None:
+        file.write(text)
+
+    os.replace(write_temporary(path, write), path)
+    sync_folder(folder)
+
+
+def log_after(log: str) -> str:
+    """The name of the next log."""
+    return f"log-{int(log.removeprefix('log-')) + 1}"
+
+
+def tidy(folder: str, metadata: Metadata) -> None:
+    """Remove what a process that ended has left."""
+    for name in os.listdir(folder):
+        if name == CHECKPOINT or (_LOG.fullmatch(name) and name != metadata.log):
+            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)

@@ -41,6 +41,10 @@ class Journal:
             self.log.append(self._heads[is_left], self.rows.encoded_row(ts, values))
         self.position += 1
 
+    def pass_over(self, n: int) -> None:
+        """So many elements have come that the log does not hold any more."""
+        self.position += n
+
     def retract(self, n: int) -> None:
         """The n elements added last have been refused."""
         if self.log is not None:

@@ -18,6 +18,7 @@ _WAYS = {
     "callbacks": "fetch the answers with their position, q.fetch(ack=..)",
     "archives": "archive in a connection without a folder",
     "the queries of a table": "register the queries one by one, or query_each in a connection without a folder",
+    "queries WITH HISTORY": "register the query before what it is to see comes",
     "queries over system streams": "what the engine measures does not come again; read them without a folder",
 }
 _SETTINGS = {
@@ -51,8 +52,9 @@ def check_statement(statement: syntax.Statement, text: str) -> None:
         case syntax.CreateStream() | syntax.CreateRelation():
             what = "sources" if statement.source is not None else "archives" if statement.archive is not None else None
         case syntax.CreateQuery():
-            is_archive = statement.archive is not None or statement.backfill is not None
-            what = "sinks" if statement.into is not None else "archives" if is_archive else None
+            has_archive = statement.archive is not None or statement.backfill is not None
+            what = "sinks" if statement.into is not None else "archives" if has_archive else None
+            what = "queries WITH HISTORY" if what is None and statement.with_history else what
         case _:
             return
     if what is not None:

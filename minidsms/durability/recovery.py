@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import Error, shown
 from minidsms.cql.parser import parse
-from minidsms.durability.entry import Fields, decoded
-from minidsms.durability.folder import log_of
+from minidsms.durability.entry import Fields, Rows, decoded
 from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
+from minidsms.inputs.stream_input import StreamInput
 from minidsms.statements import carry_out
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
 
 
-def replay(db: DurableConnection, folder: str) -> int | None:
+def replay(db: DurableConnection, log_folder: str) -> int | None:
     """Carry out what the log says; the number of its last entry where that is to be removed, else None."""
     failed: tuple[Found, Fields, Error] | None = None
-    for found in entries(log_of(folder)):
+    for found in entries(log_folder):
         where = f"{found.segment.path!r}, entry {found.number}"
         fields, rows = decoded(found.payload, where)
         if failed is not None:
@@ -71,6 +71,14 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 db.create_function(fn=_found(place, given), **_but_kind(given))
             case {"kind": "aggregate", "place": str(place), **given}:
                 db.create_aggregate(cls=_found(place, given), **_but_kind(given))
+            case {"kind": "passed", "to": str(name), "ts": int() | None as instant, "n": int(n)}:
+                _pass_over(db, name, instant, n)
+            case {"kind": "input", "name": str(name), "counters": dict(counters)}:
+                vars(db.stream_input(name).counters).update(counters)
+            case {"kind": "state", "query": str(name), "results": int(results)}:
+                query = db.queries[name.lower()]
+                waiting = Rows(query.schema, db.dictionary, True).elements(rows, db.tick_ns)
+                query.restore(results, waiting)
             case {"kind": "process"}:
                 db.process()
             case {"kind": "finish"}:
@@ -89,6 +97,19 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
 
 _METHODS = ("set", "pause", "resume", "pin_plan", "unpin_plan", "close")
 """Of a query, those that are in the log."""
+
+
+def _pass_over(db: DurableConnection, name: str, instant: int | None, n: int) -> None:
+    """Elements have come that are not in the log any more: time passes as it did with them."""
+    target = db.stream_input(name)
+    assert target.journal is not None
+    target.journal.pass_over(n)
+    if instant is not None:
+        if isinstance(target, StreamInput):
+            target.pass_over(instant)
+        else:
+            target.last_ts = instant if target.last_ts is None else max(target.last_ts, instant)
+    db.process()
 
 
 def _but_kind(given: dict[str, Any]) -> dict[str, Any]:

@@ -103,7 +103,9 @@ def _fetch(db: Connection, kept: dict[str, Kept]) -> None:
 class Client:
     """Makes the calls of one case. loses: a crash is one of the machine, not of the process alone."""
 
-    def __init__(self, calls: Sequence[Call], names: Sequence[str], folder: str, durability: str, loses: bool) -> None:
+    def __init__(
+        self, calls: Sequence[Call], names: Sequence[str], folder: str, durability: str, loses: bool, rng: Random
+    ) -> None:
         self.calls = calls
         self.folder = folder
         self.durability = durability
@@ -112,10 +114,13 @@ class Client:
         self.returned = 0
         """Calls that have returned."""
         self.crashes = 0
+        self.rng = rng
+        self.checkpoints = rng.choice((0.0, 0.1, 0.3))
 
-    def run(self, rng: Random) -> None:
+    def run(self) -> None:
         """Make all calls, through as many crashes as come; the last attempt meets none."""
-        distance = rng.choice((10, 40, 150))
+        rng = self.rng
+        distance = rng.choice((10, 40, 150, 400))
         for attempt in range(100):
             disk = Disk(self.folder, 0 if attempt == 99 else rng.randint(1, distance), rng)
             done = False
@@ -130,6 +135,7 @@ class Client:
 
     def _go_on(self) -> None:
         db = connect(self.folder, durability=self.durability)
+        assert isinstance(db, DurableConnection)
         try:
             first = self._first_lost(db)
             if self.durability == "sync" or not self.loses:
@@ -138,6 +144,8 @@ class Client:
                 _fetch(db, self.kept)
                 self.calls[i].make(db)
                 self.returned = i + 1
+                if self.rng.random() < self.checkpoints:
+                    db.checkpoint()
             _fetch(db, self.kept)
             db.close()
         except Crash:
@@ -180,9 +188,9 @@ class Client:
         return db.catalog.kind_of(words[2]) is not None
 
 
-def _end(db: Connection) -> None:
+def _end(db: DurableConnection) -> None:
     """What the system does when a process ends: its threads are gone, its files and locks let go."""
-    assert isinstance(db, DurableConnection) and db.log is not None
+    assert db.log is not None
     db.log.stop()
     db.abandon()
 
@@ -199,8 +207,8 @@ def check(seed: int) -> int:
         return 0
     durability, loses = rng.choice(("sync", "sync", "batch", "os")), rng.random() < 0.7
     with tempfile.TemporaryDirectory() as folder:
-        client = Client(calls, names, folder + "/db", durability, loses)
-        client.run(rng)
+        client = Client(calls, names, folder + "/db", durability, loses, rng)
+        client.run()
     story = f"seed {seed}, {durability}, {'machine' if loses else 'process'}, {client.crashes} crashes"
     for name in names:
         ours, theirs = client.kept[name], expected[name]

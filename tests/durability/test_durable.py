@@ -95,8 +95,10 @@ def test_position_counts_what_was_pushed(folder: str) -> None:
 
 
 def test_a_connection_in_memory_has_no_position() -> None:
-    with minidsms.connect() as db, pytest.raises(Error, match="keeps nothing"):
-        db.position("S")
+    with minidsms.connect() as db:
+        for call in (lambda: db.position("S"), db.checkpoint):
+            with pytest.raises(Error, match="keeps nothing"):
+                call()
 
 
 def test_every_statement_and_call_comes_back(folder: str) -> None:
@@ -183,6 +185,7 @@ def in_a_function() -> Callable[[int], int]:
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S INTO 'x.csv'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S ARCHIVE 'x'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
+        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S [RANGE 5] WITH HISTORY"),
         lambda db: db.execute("SELECT * FROM SysStream"),
         lambda db: db.execute("SET memory_limit = '1 MB'"),
         lambda db: db.execute("SET statement_timeout = '1 SECOND'"),

@@ -1,0 +1,238 @@
+"""A checkpoint: another log, which leads to the same connection by fewer entries.
+
+It is the log without the elements that matter to no query any more (`retention.py`), without what was said of queries
+that are gone, and with the answers that wait and all positions at its end. So it holds no operator's state, and does
+not depend on plans, settings or versions: it is read like any log.
+
+Before it takes the log's place it is opened beside the running connection, and what comes out is compared with it:
+progress, positions, answers that wait, content of relations. A query that would not be the same keeps its whole past.
+
+Invariant: `minidsms.json` names the log that counts; until it names the new one, the old one is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minidsms.cql import syntax
+from minidsms.cql.errors import Error
+from minidsms.cql.parser import parse
+from minidsms.durability.entry import Fields, Rows, decoded, encoded
+from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, create
+from minidsms.durability.log import Log
+from minidsms.durability.retention import Retention
+from minidsms.durability.segments import entries
+from minidsms.elements import Batch
+
+if TYPE_CHECKING:
+    from minidsms.durability.connection import DurableConnection
+
+
+def write_checkpoint(db: DurableConnection, log_folder: str) -> str:
+    """Write a checkpoint beside the log, and prove it; its log's folder. The engine is at rest. Error where it cannot
+    be written.
+    """
+    from minidsms.durability.connection import DurableConnection
+
+    place = os.path.join(db.folder, CHECKPOINT)
+    whole: set[str] = set()
+    while True:
+        shutil.rmtree(place, ignore_errors=True)
+        os.makedirs(place)
+        create(place, db.metadata.settings)
+        log = Log(os.path.join(place, FIRST_LOG), "os")
+        try:
+            for payload in _Shortened(db, log_folder, Retention(db, whole)).payloads():
+                log.append(*payload)
+        finally:
+            log.close()
+        with contextlib.closing(DurableConnection(place)) as twin:
+            different = {key for key in db.queries if not _is_same(db, twin, key)}
+            _check_inputs(db, twin)
+        if not different:
+            return os.path.join(place, FIRST_LOG)
+        if different <= whole:
+            raise Error(f"no checkpoint was made: query {min(different)} does not come out of the log as it is")
+        whole |= different
+
+
+def _is_same(db: DurableConnection, twin: DurableConnection, key: str) -> bool:
+    """Whether a query of the checkpoint goes on as the running one will."""
+    ours, theirs = db.queries[key], twin.queries.get(key)
+    if theirs is None or (ours.results, ours.position) != (theirs.results, theirs.position):
+        return False
+    if (ours.failure, ours.closed_until, ours.state) != (theirs.failure, theirs.closed_until, theirs.state):
+        return False
+    if ours.kind != "relation" or ours.failure is not None:
+        return True
+    return Counter(ours.snapshot()) == Counter(theirs.snapshot())
+
+
+def _check_inputs(db: DurableConnection, twin: DurableConnection) -> None:
+    for each in db.inputs:
+        if each.journal is not None:
+            other = twin.stream_input(each.definition.name)
+            assert other.journal is not None
+            ours = (each.progress, each.greatest_ts, each.journal.position, vars(each.counters))
+            if ours != (other.progress, other.greatest_ts, other.journal.position, vars(other.counters)):
+                raise Error(f"no checkpoint was made: {each.definition.name} does not come out of the log as it is")
+
+
+class _Shortened:
+    """The entries of a log that still matter."""
+
+    def __init__(self, db: DurableConnection, log_folder: str, retention: Retention) -> None:
+        self._db = db
+        self._log_folder = log_folder
+        self._past = retention.past
+        self._gone = self._entries_gone()
+        self._netted = self._changes_netted()
+        self._passed: dict[str, tuple[int | None, int]] = {}
+        self._advanced: dict[str | None, int] = {}
+
+    def _read(self) -> Iterator[tuple[int, Fields, memoryview, memoryview]]:
+        """(number, fields, rows, payload) of every entry."""
+        for found in entries(self._log_folder):
+            fields, rows = decoded(found.payload, f"{found.segment.path!r}, entry {found.number}")
+            yield found.number, fields, rows, found.payload
+
+    def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
+        """Those of the checkpoint."""
+        is_left = False  # a push waits to be processed
+        for number, fields, rows, payload in self._read():
+            match fields:
+                case {"kind": "taken" | "done" | "state" | "input"}:
+                    continue
+                case _ if number in self._gone:
+                    continue
+                case {"kind": "process"} if not is_left:
+                    continue
+                case {"kind": "advance", "ts": ts, "stream": stream}:
+                    self._advanced[stream] = max(ts, self._advanced.get(stream, ts))
+                case {"kind": "passed", "to": name, "ts": ts, "n": n}:
+                    self._pass(name, ts, n)
+                case {"kind": "push", "to": name}:
+                    kept = self._kept(number, fields, rows, payload)
+                    if kept is not None:
+                        is_left = fields["left"]
+                        yield from self._flushed()
+                        yield kept
+                case _:
+                    yield from self._flushed()
+                    yield (payload,)
+        yield from self._flushed()
+        yield from self._ends()
+
+    def _pass(self, name: str, ts: int | None, n: int) -> None:
+        before, count = self._passed.get(name, (None, 0))
+        latest = max((t for t in (before, ts) if t is not None), default=None)
+        self._passed[name] = latest, count + n
+
+    def _flushed(self) -> Iterator[tuple[bytes]]:
+        """What came of the elements left out since: time has passed."""
+        for name, (ts, n) in self._passed.items():
+            yield (encoded({"kind": "passed", "to": name, "ts": ts, "n": n}),)
+        for stream, ts in self._advanced.items():
+            yield (encoded({"kind": "advance", "ts": ts, "stream": stream}),)
+        self._passed, self._advanced = {}, {}
+
+    def _kept(
+        self, number: int, fields: Fields, rows: memoryview, payload: memoryview
+    ) -> tuple[bytes | memoryview, ...] | None:
+        """What is left of a push; None where nothing is."""
+        name = fields["to"]
+        key = name.lower()
+        journal = self._db.stream_input(name).journal
+        assert journal is not None
+        batch = journal.rows.batch(rows)
+        ts = batch.column(0).to_numpy()
+        keeps = ts > self._past[key]
+        if journal.rows.has_signs:
+            keeps = np.ones(len(ts), np.bool_)
+            keeps[self._netted.get(number, [])] = False
+        if keeps.all():
+            return (payload,)
+        self._pass(name, int(ts[~keeps].max()), int((~keeps).sum()))
+        if not keeps.any():
+            return None
+        return encoded(fields), journal.rows.encoded_batch(batch.filter(keeps))
+
+    def _changes_netted(self) -> dict[int, list[int]]:
+        """By entry, the changes of relations of which insertion and deletion both lie in the past."""
+        there: dict[str, dict[Any, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+        netted: dict[int, list[int]] = defaultdict(list)
+        for number, fields, rows, _ in self._read():
+            key = str(fields.get("to", "")).lower()
+            if fields["kind"] != "push" or number in self._gone:
+                continue
+            journal = self._db.stream_input(key).journal
+            if journal is None or not journal.rows.has_signs:
+                continue
+            batch = journal.rows.batch(rows)
+            ts, signs = batch.column(0).to_pylist(), batch.column(1).to_pylist()
+            columns = [column.to_pylist() for column in batch.columns[2:]]
+            for i, row in enumerate(zip(*columns) if columns else [()] * len(ts)):
+                if ts[i] > self._past[key]:
+                    break
+                if signs[i] > 0:
+                    there[key][row].append((number, i))
+                elif there[key][row]:
+                    inserted = there[key][row].pop()
+                    netted[inserted[0]].append(inserted[1])
+                    netted[number].append(i)
+        return netted
+
+    def _entries_gone(self) -> set[int]:
+        """The entries about queries, inputs and views which are there no more, from their creation to their end."""
+        about: dict[tuple[str, str], list[int]] = defaultdict(list)
+        gone: set[int] = set()
+        for number, fields, _, _ in self._read():
+            what, ends = _about(fields)
+            if what is not None:
+                about[what].append(number)
+                if ends:
+                    gone.update(about.pop(what))
+        return gone
+
+    def _ends(self) -> Iterator[tuple[bytes | memoryview, ...]]:
+        """What the connection has come to: counts of its inputs, and the answers that wait."""
+        for each in self._db.inputs:
+            if each.journal is not None:
+                counters = vars(each.counters)
+                yield (encoded({"kind": "input", "name": each.definition.name, "counters": counters}),)
+        for query in self._db.queries.values():
+            batches = query.waiting_batches()
+            batch = Batch.concat(batches) if batches else Batch.empty(query.schema)
+            columns = [batch.column(i) for i in range(len(query.schema))]
+            rows = Rows(query.schema, self._db.dictionary, True)
+            fields = {"kind": "state", "query": query.name, "results": query.results}
+            yield encoded(fields), rows.encoded(batch.ts, batch.signs, columns)
+
+
+def _about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
+    """((kind, name) of what an entry is about, whether it ends it), or (None, False)."""
+    match fields:
+        case {"kind": "query", "name": str(name)}:
+            return ("query", name.lower()), False
+        case {"kind": "call", "query": str(name), "method": method}:
+            return ("query", name.lower()), method == "close"
+        case {"kind": "push" | "passed", "to": str(name)} | {"kind": "advance", "stream": str(name)}:
+            return ("input", name.lower()), False
+        case {"kind": "statement", "cql": str(text)}:
+            match parse(text):
+                case [syntax.CreateQuery(name=name)] | [syntax.AlterQuery(name=name)]:
+                    return ("query", name.lower()), False
+                case [syntax.CreateStream(name=name)] | [syntax.CreateRelation(name=name)]:
+                    return ("input", name.lower()), False
+                case [syntax.CreateView(name=name)]:
+                    return ("view", name.lower()), False
+                case [syntax.Drop(kind=kind, name=name)]:
+                    return ("input" if kind in ("stream", "relation") else kind, name.lower()), True
+    return None, False

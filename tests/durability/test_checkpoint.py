@@ -1,0 +1,213 @@
+"""A checkpoint leaves out of the log what matters to no query any more, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.cql.errors import Error
+from minidsms.durability import checkpoint as checkpoint_module
+from minidsms.durability.connection import DurableConnection
+from minidsms.durability.entry import decoded
+from minidsms.durability.segments import entries
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    return str(tmp_path / "db")
+
+
+def opened(folder: str) -> DurableConnection:
+    db = minidsms.connect(folder)
+    assert isinstance(db, DurableConnection)
+    return db
+
+
+def kinds(folder: str) -> list[str]:
+    """What the log that counts holds."""
+    (log,) = (name for name in os.listdir(folder) if name.startswith("log-"))
+    return [decoded(found.payload, "")[0]["kind"] for found in entries(os.path.join(folder, log))]
+
+
+def what_is_there(db: minidsms.Connection) -> dict[str, Any]:
+    queries = {
+        q.name: (q.results, q.position, q.closed_until, q.state, q.fetch(ack=q.position), q.kind)
+        for q in db.queries.values()
+    }
+    positions = {
+        each.definition.name: db.position(each.definition.name) for each in db.inputs if each.journal is not None
+    }
+    return {"queries": queries, "positions": positions, "settings": str(db.execute("SHOW settings"))}
+
+
+def test_a_window_keeps_its_rows_and_the_rest_goes(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER, name TEXT)")
+    counts = db.query("SELECT k, COUNT(*) FROM S [RANGE 10] GROUP BY k", name="counts")
+    for i in range(200):
+        db.push("S", (i % 3, f"name{i}"), ts=i)
+    taken = counts.fetch(ack=0)
+    counts.fetch(ack=sum(change.ts < 150 for change in taken))
+    before = what_is_there(db)
+    assert kinds(folder).count("push") == 200
+    db.checkpoint()
+    assert kinds(folder).count("push") < 20
+    assert what_is_there(db) == before
+    db.close()
+    with opened(folder) as db:
+        assert what_is_there(db) == before
+        assert sorted(db.queries["counts"].snapshot()) == [(0, 4), (1, 3), (2, 3)]
+        db.push("S", (0, None), ts=200)
+        db.advance(300)
+        assert sorted(db.queries["counts"].snapshot()) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT SUM(k) FROM S",
+        "SELECT COUNT(*) FROM S [RANGE 10]",
+        "SELECT * FROM S [ROWS 3]",
+        "SELECT * FROM S [PARTITION BY k ROWS 1]",
+        "SELECT RSTREAM(k) FROM S [RANGE 10]",
+        "SELECT DISTINCT k FROM S [RANGE UNBOUNDED]",
+    ],
+)
+def test_what_needs_the_whole_past_keeps_it(folder: str, query: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER)")
+    db.query(query, name="q")
+    for i in range(50):
+        db.push("S", (i % 7,), ts=i)
+    db.queries["q"].fetch()
+    db.checkpoint()
+    assert kinds(folder).count("push") == 50
+    db.push("S", (100,), ts=60)
+    db.advance(60)
+    before = what_is_there(db)
+    db.close()
+    with opened(folder) as db:
+        assert what_is_there(db) == before
+
+
+def test_changes_of_a_relation_that_cancel_go(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER); CREATE RELATION R (k INTEGER, v TEXT)")
+    db.query("SELECT ISTREAM(S.k, v) FROM S [RANGE 5], R WHERE S.k = R.k", name="j")
+    db.push("R", [(1, "stays"), (1, "stays")], ts=0)
+    for i in range(1, 20):
+        db.push("R", (1, f"v{i}"), ts=i)
+        db.push("S", (1,), ts=i)
+        db.push("R", (1, f"v{i}"), ts=i + 1, sign=-1)
+    before = what_is_there(db)
+    db.checkpoint()
+    assert kinds(folder).count("push") < 30
+    db.close()
+    with opened(folder) as db:
+        assert what_is_there(db) == before
+        with pytest.raises(Error, match="late"):
+            db.push("R", (1, "x"), ts=19)
+        db.push("S", (1,), ts=25)
+        db.advance(25)
+        assert [c.row for c in db.queries["j"].fetch() if c.ts == 25] == [(1, "stays"), (1, "stays")]
+
+
+def test_what_is_gone_leaves_no_trace(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM T (a TEXT); CREATE VIEW V AS SELECT a FROM T")
+    db.execute("CREATE QUERY q AS SELECT a FROM V")
+    db.push("T", ("x",), ts=5)
+    db.advance(7, "T")
+    db.execute("ALTER QUERY q SET batch_size = 3; DROP QUERY q; DROP VIEW V; DROP STREAM T")
+    db.execute("CREATE STREAM T (a INTEGER, b INTEGER)")
+    db.push("T", (1, 2), ts=1)
+    db.query("SELECT b FROM T [RANGE 5]", name="q")
+    db.checkpoint()
+    assert kinds(folder).count("statement") == 1
+    before = what_is_there(db)
+    db.close()
+    with opened(folder) as db:
+        assert what_is_there(db) == before
+
+
+def test_checkpoints_of_checkpoints(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER) SLACK 2 LATE DROP")
+    db.query("SELECT k, COUNT(*) FROM S [RANGE 10] GROUP BY k", name="q")
+    for i in range(60):
+        db.push("S", [(i,), (i,)], ts=[i, i - i % 5])
+        if i % 7 == 0:
+            db.checkpoint()
+        if i % 20 == 0:
+            before = what_is_there(db)
+            db.close()
+            db = opened(folder)
+            assert what_is_there(db) == before
+            assert db.stream_input("S").counters.accepted + db.stream_input("S").counters.late_dropped == 2 * i + 2
+    db.close()
+    assert kinds(folder).count("push") < 25
+
+
+def test_a_query_that_does_not_come_out_the_same_keeps_its_past(folder: str) -> None:
+    """The row that is gone when the checkpoint begins would have kept the division from failing."""
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER); CREATE STREAM T (k INTEGER)")
+    share = "(SELECT COUNT(*) FROM S [RANGE 100] AS s) / (SELECT COUNT(*) FROM S [RANGE 20] AS r)"
+    text = f"SELECT {share} AS x FROM T [RANGE 3]"
+    db.query(text, name="q")
+    for i in range(0, 300, 10):
+        db.push("S", (i,), ts=i)
+        db.push("T", (i,), ts=i + 1)
+    assert db.queries["q"].failure is None
+    db.checkpoint()
+    before = what_is_there(db)
+    db.close()
+    with opened(folder) as db:
+        assert what_is_there(db) == before
+
+
+@pytest.mark.parametrize("name", ["replace", "fsync", "open", "write"])
+def test_a_checkpoint_that_fails_changes_nothing(folder: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER)")
+    db.query("SELECT COUNT(*) FROM S [RANGE 10]", name="q")
+    for i in range(30):
+        db.push("S", (i,), ts=i)
+    before = what_is_there(db)
+    real: Callable[..., Any] = getattr(os, name)
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        place = arguments[0] if isinstance(arguments[0], str) else os.readlink(f"/proc/self/fd/{arguments[0]}")
+        if os.path.join(folder, checkpoint_module.CHECKPOINT) in place:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(os, name, failing)
+    with pytest.raises(Error, match="No space left"):
+        db.checkpoint()
+    monkeypatch.undo()
+    assert what_is_there(db) == before
+    db.push("S", (1,), ts=40)
+    assert db.position("S") == 31
+    db.close()
+    with opened(folder) as db:
+        assert db.position("S") == 31
+        db.checkpoint()
+        assert sorted(os.listdir(folder)) == ["lock", "log-2", "minidsms.json"]
+
+
+def test_what_a_process_left_of_a_checkpoint_is_removed(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER)")
+    db.close()
+    for name in ("checkpoint", "log-7"):
+        os.mkdir(os.path.join(folder, name))
+    with opened(folder) as db:
+        assert "s" in db.catalog.streams
+        assert sorted(os.listdir(folder)) == ["lock", "log-1", "minidsms.json"]
