@@ -32,6 +32,7 @@ from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.memory import MemoryAccount
 from minidsms.news import News
+from minidsms.plan.constants import Families
 from minidsms.plan.templates import Templates
 from minidsms.query import Change, Query
 from minidsms.reading import ReadsSources, SourceList
@@ -104,6 +105,7 @@ class Connection(Archiving, ReadsSources):
         self.dictionary = TextDictionary(self.allowance)
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
         self.templates = Templates(self.catalog)
+        self.families = Families()
         self.catalog.limits = self.settings.limits
         self.queries: dict[str, Query] = {}
         self.outward: dict[str, Query] = {}

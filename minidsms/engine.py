@@ -18,13 +18,14 @@ from typing import Protocol, runtime_checkable
 
 from minidsms.allowance import OPEN, Allowance
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
+from minidsms.operators.constants import ByQuery, Constant
 from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.output import Output
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.screen import Screen
 from minidsms.operators.select import Select
-from minidsms.plan.sharing import Leading, RunningOperators, operators_behind
+from minidsms.plan.sharing import Leading, RunningOperators, name_lineage, operators_behind
 from minidsms.plan.tails import filter_of
 from minidsms.queues import Queue
 from minidsms.scheduler import Scheduler
@@ -85,6 +86,7 @@ class Network:
     given up leaves nothing behind.
     tail: what a screen needs to know to run the query (`screens.tail`). While it is folded its operators are those
     that lead to the screen.
+    constant: what the query has of its own, where it runs in a family (`plan.constants`).
     """
 
     def __init__(
@@ -96,8 +98,11 @@ class Network:
         is_immediate: bool,
         links: Sequence[Queue] = (),
         tail: Tail | None = None,
+        constant: Constant | None = None,
     ) -> None:
         self.operators: Sequence[Operator] = list(operators)
+        self.constant = constant
+        self._is_member = False
         self.output = output
         self.folding = Folding(tail) if tail is not None else None
         self.streams = streams
@@ -151,6 +156,34 @@ class Network:
             known = next(op for op in self.operators if op.lineage == self.contents.operator.lineage)
             assert isinstance(known, KnowsContents)
             self.contents.operator = known
+        if self.constant is not None:
+            self._leave_family(self.constant.number)
+
+    def _leave_family(self, number: int) -> None:
+        """The operators of a family have been copied for this query alone: from now on they put out less than those."""
+        own: set[int] = set()
+        for operator in self.operators:
+            if isinstance(operator, ByQuery):
+                operator.keep_only(number)
+            if isinstance(operator, ByQuery) or any(id(queue.producer) in own for queue in operator.inputs):
+                own.add(id(operator))
+                name_lineage(operator, None, None)
+
+    def join_family(self) -> None:
+        """Let the operators of its family work for it."""
+        if self.constant is not None:
+            self._is_member = True
+            for operator in self.operators:
+                if isinstance(operator, ByQuery):
+                    operator.admit(self.constant)
+
+    def quit_family(self) -> None:
+        """Let them work for it no more."""
+        if self.constant is not None and self._is_member:
+            self._is_member = False
+            for operator in self.operators:
+                if isinstance(operator, ByQuery):
+                    operator.dismiss(self.constant.number)
 
     @property
     def working(self) -> list[Operator]:
@@ -261,6 +294,7 @@ class Group:
         if network.failure is None:
             self._use(network.operators)
             self._is_changed = True
+            network.join_family()
             if network.folding is not None and not network.folding.is_folded and network.folding.may_fold:
                 self._unfolded.append(network)
 
@@ -290,6 +324,7 @@ class Group:
             folding.unfold()
         elif folding is not None:
             self._unfolded = [n for n in self._unfolded if n is not network]
+        network.quit_family()
         self._leave(network.operators)
 
     # ---------------------------------------------------------------------------------------------------- folding

@@ -138,7 +138,11 @@ class Query:
     def _collect(self) -> list[Batch]:
         """What waits, with what a screen holds of it."""
         if self._folding is not None and self._folding.is_waiting:
-            self._pending += self._folding.take()
+            taken = self._folding.take()
+            self._pending += taken
+            if self.kind == "relation":
+                for batch in taken:
+                    self._present.add(batch)
         return self._pending
 
     @property
@@ -250,6 +254,7 @@ class Query:
         """Where an archive of the query begins: with all its answers where it is new, else with the present rows."""
         if is_new:
             return list(self._collect())
+        self._collect()
         if self.kind != "relation":
             return []
         contents = self._contents
@@ -397,6 +402,7 @@ class Query:
                 "or register the query without ISTREAM, DSTREAM or RSTREAM"
             )
         self._raise_failure()
+        self._collect()
         contents = self._contents
         return self._present.rows() if contents is None else contents()
 

@@ -16,8 +16,11 @@ from minidsms.cql.printer import print_query
 from minidsms.elements import MIN_INSTANT
 from minidsms.engine import Group, Network
 from minidsms.expressions import Context
+from minidsms.operators.constants import Constant
 from minidsms.operators.stream_source import StreamSource
+from minidsms.plan.constants import FamilyPlan
 from minidsms.plan.explain import Plan, instant_text
+from minidsms.plan.logical import Stop
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import LogicalPlan, plan
 from minidsms.plan.screening import box_of
@@ -37,10 +40,11 @@ _CREATE = re.compile(r"\s*CREATE\s+QUERY\s+([A-Za-z_][A-Za-z_0-9]*)\s+AS\s+(SELE
 class Planned:
     """A query that was planned when it was registered."""
 
-    def __init__(self, db: Connection, query: Query, logical: LogicalPlan) -> None:
+    def __init__(self, db: Connection, query: Query, logical: LogicalPlan, family: FamilyPlan | None = None) -> None:
         self._db = db
         self._query = query
         self._logical = logical
+        self._root = logical.root if family is None else family.root
 
     @property
     def query(self) -> Query:
@@ -53,7 +57,7 @@ class Planned:
 
     def network(self, leading: RunningOperators) -> Network:
         """Its operators behind those that lead to the screen."""
-        return network_of(self._db, self._query, self._logical, leading)
+        return network_of(self._db, self._query, self._root, leading)
 
 
 class Written:
@@ -81,27 +85,42 @@ class Written:
 
     def network(self, leading: RunningOperators) -> Network:
         """Its operators behind those that lead to the screen."""
-        return network_of(self._db, self._query, self.plan().logical, leading)
+        return network_of(self._db, self._query, self.plan().logical.root, leading)
 
 
-def network_of(db: Connection, query: Query, logical: LogicalPlan, leading: RunningOperators) -> Network:
+def network_of(db: Connection, query: Query, root: Stop, leading: RunningOperators) -> Network:
     """The operators of a query that was folded."""
     context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
     inputs = Inputs(db.stream_store, db.relation_store)
     size = db.settings["queue_size"]
     planner = PhysicalPlanner(inputs, db.catalog, context, size, MIN_INSTANT, streamon=db.streamon, running=leading)
-    return planner.network(logical.root, query.deliver)
+    return planner.network(root, query.deliver)
 
 
-def tail_of(db: Connection, query: Query, logical: LogicalPlan) -> Tail | None:
+def family_of(db: Connection, logical: LogicalPlan) -> tuple[FamilyPlan, Constant] | None:
+    """The plan of a query in its family, and what is its own; None where it has a plan of its own."""
+    if not db.groups.is_sharing or db.settings["screening"] == "off":
+        return None
+
+    def moment(stream: str) -> tuple[int, bytes]:
+        store, _, earlier = db.stream_store(stream)
+        return store.head, earlier.tobytes()
+
+    family = db.families.find(logical.root, moment)
+    if family is None:
+        return None
+    return family, Constant(family.number, family.box, {s: moment(s)[0] for s in family.streams})
+
+
+def tail_of(db: Connection, query: Query, logical: LogicalPlan, family: FamilyPlan | None) -> Tail | None:
     """What a screen needs to know to run a query; None where it cannot."""
-    found = filter_and_columns(logical.root)
+    found = filter_and_columns(logical.root if family is None else family.root)
     if found is None:
         return None
     box = box_of(found[0].condition)
     if box is None or not box.is_all:
         return None
-    return Tail(box, found[1], Planned(db, query, logical), db.memory.grow)
+    return Tail(box, found[1], Planned(db, query, logical, family), db.memory.grow)
 
 
 def create_written(db: Connection, text: str) -> Query | None:

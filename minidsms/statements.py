@@ -28,7 +28,7 @@ from minidsms.plan.planner import plan
 from minidsms.plan.sharing import RunningOperators
 from minidsms.plan.state_reduction import reduce_state
 from minidsms.query import Query
-from minidsms.registering import tail_of
+from minidsms.registering import family_of, tail_of
 from minidsms.settings import SETTINGS
 from minidsms.streamon.k_mon.monitoring.registry import COLUMNS as COLUMNS_OF_CONSTRAINTS
 from minidsms.streamon.loop import name_places
@@ -304,7 +304,11 @@ def _register(
             db.safety.check_program("Spark")
         past = Backfill(db, backfill, bound.streams, bound.relations, db.settings["backfill"])
         inputs, with_history, start = past.inputs, True, MIN_INSTANT
-    group = db.groups.for_plan(logical.root, inputs, frontier, with_history)
+    family, constant = (None if with_history else family_of(db, logical)) or (None, None)
+    root = logical.root
+    if family is not None:
+        root, logical = family.root, family.of(logical)
+    group = db.groups.for_plan(root, inputs, frontier, with_history)
     planner = PhysicalPlanner(
         inputs,
         db.catalog,
@@ -317,8 +321,8 @@ def _register(
     )
     gate = HistoryGate(query.deliver, query.kind == "relation", db.codec(query.schema).net, frontier)
     deliver = query.deliver if past is None else past.deliver(query.deliver)
-    tail = None if with_history else tail_of(db, query, logical)
-    network = planner.network(logical.root, gate if with_history and past is None else deliver, tail)
+    tail = None if with_history else tail_of(db, query, logical, family)
+    network = planner.network(root, gate if with_history and past is None else deliver, tail, constant)
     name_places(query.name, network.operators)
     began = "" if past is not None else start_text(network, frontier, with_history)
     query.attach(network, Plan(query.expanded, logical, network, began))

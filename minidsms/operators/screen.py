@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Int32Array, Int64Array
+from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array
 from minidsms.kernels.screening import by_member
 from minidsms.operators.operator import Description, Operator
 from minidsms.operators.select import Select
 from minidsms.queues import Queue
 from minidsms.screens.answers import SharedAnswers, Subscription
 from minidsms.screens.box import Box
+from minidsms.screens.boxes import Boxes
 from minidsms.screens.level import Found, Level
 from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
@@ -33,10 +34,6 @@ FEWEST = 8
 """Filters over one operator below which each looks for itself."""
 SCREEN_COLUMNS = ("screen", "filters", "queries folded", "columns", "order", "arrows", "columns a row", "bytes")
 """Of SHOW SCREENS."""
-_MOST = 16_384
-"""Boxes of a level: bitmaps grow with their square, where every box has constants of its own."""
-_MERGED = 4
-"""Levels are made one when there are more, or the later ones have a quarter of the boxes, or a quarter has gone."""
 
 
 class Woken:
@@ -64,18 +61,17 @@ class Woken:
 
 
 class _Member:
-    """A box. select: the filter that wants its rows, with its queue; else the box is that of folded queries."""
+    """A box. select: the filter that wants its rows, with its queue; else the box is that of folded queries, and slot
+    where their answers are.
+    """
 
-    __slots__ = ("box", "level", "number", "place", "readers", "select", "slot")
+    __slots__ = ("number", "readers", "select", "slot")
 
-    def __init__(self, box: Box, number: int, slot: int, select: Select | None) -> None:
-        self.box = box
+    def __init__(self, number: int, slot: int, select: Select | None) -> None:
         self.number = number
         self.slot = slot
         self.select = select
         self.readers = 1
-        self.level: Level | None = None
-        self.place = 0
 
 
 class Screen(Operator):
@@ -92,17 +88,14 @@ class Screen(Operator):
         self.is_immediate = producer.is_immediate
         self.progress = producer.progress
         self.answers = SharedAnswers(producer.schema)
-        self.levels: list[Level] = []
+        self._boxes = Boxes(producer.schema.types)
         self._screening = screening
         self._woken = woken
         self._members: list[_Member | None] = []
-        self._free: list[int] = []
         self._of_box: dict[Box, _Member] = {}
         self._of_select: dict[int, _Member] = {}
-        self._fresh: list[_Member] = []
         self._slots = np.empty(0, np.int64)
         self.sequence = AdaptiveSequence(screening, f"Screen over {producer.describe().detail}", producer.schema.names)
-        self._found = Found()
         self._given: list[Queue] = []
         self._grow: Any = None
 
@@ -170,40 +163,26 @@ class Screen(Operator):
         """Build the tables of what has come. The engine is at rest."""
         settings = self._screening.settings
         self.inputs[0].limit(settings["queue_size"], settings["queue_bytes"])
-        if not self._fresh and not any(level.gone for level in self.levels):
+        if not self._boxes.settle():
             return
-        young = sum(len(level.boxes) for level in self.levels if len(level.boxes) < _MOST) + len(self._fresh)
-        gone = sum(level.gone for level in self.levels)
-        if len(self.levels) >= _MERGED + self.filters // _MOST or _MERGED * max(young, gone) > self.filters:
-            self.levels = []
-            self._fresh = [member for member in self._members if member is not None]
-        fresh = [member for member in self._fresh if self._members[member.number] is member]
-        self._fresh = []
-        for start in range(0, len(fresh), _MOST):
-            part = fresh[start : start + _MOST]
-            level = Level([m.box for m in part], [m.number for m in part], self.schema.types)
-            for place, member in enumerate(part):
-                member.level, member.place = level, place
-            self.levels.append(level)
         first = self.levels[0] if self.levels else None
         self.sequence.take(None if first is None or first.has_homes else first)
         self._slots = np.array([-1 if m is None else m.slot for m in self._members], np.int64)
 
     def _added(self, box: Box, slot: int, select: Select | None) -> _Member:
-        number = self._free.pop() if self._free else len(self._members)
-        member = _Member(box, number, slot, select)
-        if number == len(self._members):
-            self._members.append(member)
-        else:
-            self._members[number] = member
-        self._fresh.append(member)
+        member = _Member(self._boxes.add(box), slot, select)
+        self._members += [None] * (self._boxes.end - len(self._members))
+        self._members[member.number] = member
         return member
 
     def _remove(self, member: _Member) -> None:
         self._members[member.number] = None
-        self._free.append(member.number)
-        if member.level is not None:
-            member.level.strike(member.place)
+        self._boxes.remove(member.number)
+
+    @property
+    def levels(self) -> list[Level]:
+        """Its boxes as they are looked up."""
+        return self._boxes.levels
 
     # ------------------------------------------------------------------------------------------------------- rows
 
@@ -228,12 +207,11 @@ class Screen(Operator):
 
     def _hand_out(self, batch: Batch) -> None:
         """Give every box its rows."""
-        found = self._found
-        found.count = 0
-        for level in self.levels:
-            keys, present = level.run(batch, self._screening.dictionary, found)
-            if level is self.levels[0]:
-                self.sequence.passed(keys, present, int(batch.ts[0]))
+
+        def passed(keys: Int64Array, present: BoolArray) -> None:
+            self.sequence.passed(keys, present, int(batch.ts[0]))
+
+        found = self._boxes.look_up(batch, self._screening.dictionary, passed)
         if not found.count:
             return
         self.counters.elements_out += found.count
@@ -288,8 +266,7 @@ class Screen(Operator):
         return (self.answers,)
 
     def describe(self) -> Description:
-        columns = {c for level in self.levels for c in level.constructs.columns}
-        detail = f"{self.filters:,} filters over {len(columns)} columns"
+        detail = f"{self.filters:,} filters over {len(self._boxes.columns)} columns"
         if self.levels:
             detail += f", order {self.levels[0].sequence_text(self.schema.names)}"
         return Description(self.name, detail, self.figures())
@@ -304,24 +281,18 @@ class Screen(Operator):
             "columns_a_row": first.looked / max(1, first.rows),
             "dropped": first.dropped / max(1, first.rows),
             "arrows": len(first.sequence.arrows),
-            "nbytes": self.table_nbytes,
+            "nbytes": self._boxes.nbytes,
         }
 
     def line(self) -> tuple[Any, ...]:
         """Of SHOW SCREENS."""
-        columns = {c for level in self.levels for c in level.constructs.columns}
         first = self.levels[0] if self.levels else None
         order = "" if first is None else ", ".join(first.order_of(self.schema.names))
         arrows = 0 if first is None else len(first.sequence.arrows)
         looked = None if first is None or not first.rows else round(first.looked / first.rows, 2)
         readers = len(self.answers.subscriptions)
         over = self.producer.describe().detail
-        return over, self.filters, readers, len(columns), order, arrows, looked, self.table_nbytes
-
-    @property
-    def table_nbytes(self) -> int:
-        """Bytes of regions and bitmaps."""
-        return sum(level.constructs.nbytes for level in self.levels)
+        return over, self.filters, readers, len(self._boxes.columns), order, arrows, looked, self._boxes.nbytes
 
 
 def _by_member(found: Found, members: int) -> tuple[Int64Array, Int64Array, Int64Array, Int32Array]:

@@ -89,6 +89,10 @@ class StreamSource(Operator):
         """A source made now, with this argument, would hand on the same."""
         return self.reader.lo == self.store.head and np.array_equal(self._earlier, earlier)
 
+    def waits_for(self, earlier: Int64Array) -> bool:
+        """Of what is to come, a source made with this argument would leave out the same."""
+        return np.array_equal(self._earlier, earlier)
+
     def waiting(self) -> int:
         """Elements in the store that have not been handed on."""
         return self.store.head - self.reader.lo

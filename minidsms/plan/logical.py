@@ -267,6 +267,66 @@ class RestoreArrival(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Constants(Node):
+    """The rows of a stream, each once for every query of a family whose filter it passes, with the query's number as a
+    last column (see `operators.constants`).
+    """
+
+    input: Node
+    family: int
+    kind = "stream"
+    is_fifo = is_append_only = True
+
+    def text(self) -> str:
+        return "Join with the constants of queries"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
+
+
+@dataclass(frozen=True, eq=False)
+class Openings(Node):
+    """A row of NULLs for every query of a family, at the first arrival in any of the streams, that never leaves.
+
+    number: the column that has the query's number instead.
+    """
+
+    sources: tuple[Node, ...]
+    family: int
+    number: int
+    is_fifo = is_append_only = is_netted = True
+
+    def text(self) -> str:
+        return "A row for every query"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [set() for _ in self.sources]
+
+
+@dataclass(frozen=True, eq=False)
+class Netted(Node):
+    """A relation of which no row is both deleted and inserted at one instant."""
+
+    input: Node
+    is_netted = True
+
+    def text(self) -> str:
+        return "Net"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRows(bound.Project):
+    """Of rows that are all of one query, all columns but its number."""
+
+    @property
+    def shows_all(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False)
 class Stop(Node):
     """The root of a query: what its output operator receives. relation: changes are netted per instant."""
 

@@ -25,7 +25,7 @@ from minidsms.expressions import (
 )
 from minidsms.expressions.filters import Filter, TupleFilter
 from minidsms.expressions.predicate import filters_of
-from minidsms.operators import arrival
+from minidsms.operators import arrival, constants
 from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Operator
 from minidsms.operators.output import Output
@@ -33,11 +33,15 @@ from minidsms.operators.project import Project
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
+from minidsms.plan.constants import keeps_apart
 from minidsms.plan.logical import (
+    Constants,
     Entering,
     FirstArrival,
     KeepArrival,
     MultiJoin,
+    Netted,
+    Openings,
     ProbedStream,
     ReducedJoin,
     RelationEvents,
@@ -113,17 +117,27 @@ class PhysicalPlanner:
         self._kept: list[Node] = []
         self._streams: dict[str, InputProgress] = {}
         self._relations: dict[str, InputProgress] = {}
+        self._keeps_apart = False
 
-    def network(self, root: Stop, deliver: Callable[[Batch], int | None], tail: Tail | None = None) -> Network:
-        """The running plan of a query. tail: where a screen may run it."""
+    def network(
+        self,
+        root: Stop,
+        deliver: Callable[[Batch], int | None],
+        tail: Tail | None = None,
+        constant: constants.Constant | None = None,
+    ) -> Network:
+        """The running plan of a query. tail: where a screen may run it.  constant: where it is one of a family."""
         try:
-            return self._network(root, deliver, tail)
+            return self._network(root, deliver, tail, constant)
         except BaseException:
             for operator in self._made:
                 close_operator(operator)
             raise
 
-    def _network(self, root: Stop, deliver: Callable[[Batch], int | None], tail: Tail | None) -> Network:
+    def _network(
+        self, root: Stop, deliver: Callable[[Batch], int | None], tail: Tail | None, constant: constants.Constant | None
+    ) -> Network:
+        self._keeps_apart = keeps_apart(root)
         for node in nodes(root):  # inputs first: no deep recursion for long chains of views
             if not isinstance(node, Stop):
                 self._operator(node)
@@ -142,7 +156,7 @@ class PhysicalPlanner:
             operator.is_immediate = immediate
         output.is_immediate = immediate
         streams, relations = list(self._streams.values()), list(self._relations.values())
-        network = Network(operators, output, streams, relations, immediate, self._links, tail)
+        network = Network(operators, output, streams, relations, immediate, self._links, tail, constant)
         network.contents = contents
         return network
 
@@ -221,7 +235,9 @@ class PhysicalPlanner:
         return operator
 
     def _is_as_new(self, operator: Operator) -> bool:
-        """A running operator is in the state of one made now."""
+        """A running operator is in the state of one made now, or what it holds is of other queries."""
+        if self._keeps_apart:
+            return self._holds_others(operator)
         if isinstance(operator, StreamSource):
             store, _, earlier = self._inputs.stream(operator.stream)
             return not self._with_history and operator.store is store and operator.is_as_new(earlier)
@@ -232,6 +248,13 @@ class PhysicalPlanner:
                 assert isinstance(operator, RelationEventsSource)
             return operator.store is self._inputs.relation(operator.relation)[0] and operator.is_as_new(self._start)
         return operator.is_stateless or operator.is_fresh
+
+    def _holds_others(self, operator: Operator) -> bool:
+        """A running operator of a family is good for one more query: rows that came before it are not given to it."""
+        if isinstance(operator, StreamSource):
+            store, _, earlier = self._inputs.stream(operator.stream)
+            return operator.store is store and operator.own is None and operator.waits_for(earlier)
+        return not getattr(operator, "is_worn", False)
 
     def _queue(self, node: Node) -> Queue:
         """A new queue from the node's operator to one more reader."""
@@ -290,6 +313,17 @@ class PhysicalPlanner:
                 return self._set_operation(node)
             case bound.RelationToStream():
                 return self._to_stream(node)
+            case Constants():
+                assert isinstance(node.input, bound.BaseStream)
+                return constants.Constants(
+                    self._queue(node.input), node.input.name, node.schema, self._context.dictionary
+                )
+            case Openings():
+                names = [source.name for source in node.sources if isinstance(source, bound.BaseStream)]
+                queues = [self._queue(source) for source in node.sources]
+                return constants.Openings(queues, names, node.schema, node.number)
+            case Netted():
+                return self._net(node.input, False)
             case Entering():
                 from minidsms.operators.entering import Entering as EnteringOperator
 

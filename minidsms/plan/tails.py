@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from minidsms.cql import bound
 from minidsms.operators.operator import Operator
 from minidsms.operators.select import Select
-from minidsms.plan.logical import Stop
+from minidsms.plan.logical import OwnRows, Stop
 from minidsms.plan.reading import is_immediate
 
 
 def filter_and_columns(root: Stop) -> tuple[bound.Filter, tuple[int, ...]] | None:
     """The filter of a plan over one stream and the columns of its rows that the plan shows; None of any other plan.
 
-    Such a plan cannot fail, and what passes can never be taken back: ISTREAM has nothing to do.
+    Such a plan cannot fail, and what passes can never be taken back: ISTREAM has nothing to do. Or it is the plan of a
+    family, whose last filter leaves the rows of one query.
     """
+    if isinstance(root.input, OwnRows):
+        assert isinstance(root.input.input, bound.Filter)
+        return root.input.input, tuple(e.index for e in root.input.exprs if isinstance(e, bound.ColumnRef))
     if root.is_relation or not is_immediate(root):
         return None
     node = root.input

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int32Array, Int64Array, Schema, Type
+from minidsms.elements import Batch, Column, Int8Array, Int32Array, Int64Array, Schema, Type
 from minidsms.screens.tail import Definition
 
 _SPARSE = 4
@@ -27,12 +27,13 @@ _LEAST = 4096
 
 @dataclass(slots=True)
 class _Delivery:
-    """ts, columns (by the producer's numbers): of the rows.  parts: row numbers, portion after portion.
+    """ts, sign, columns (by the producer's numbers): of the rows.  parts: row numbers, portion after portion.
 
     waiting: rows that queries have not taken.  end: the number of the portion behind its last.
     """
 
     ts: Int64Array
+    sign: Int8Array | None
     columns: dict[int, Column]
     parts: Int32Array
     waiting: int
@@ -178,9 +179,11 @@ class SharedAnswers:
         shown = list(self._shown)
         if len(rows) == len(batch):
             ts, columns = batch.ts.copy(), [_own(batch.column(c)) for c in shown]
+            sign = None if batch.sign is None else batch.sign.copy()
         else:
             parts = (np.cumsum(wanted, dtype=np.int32) - np.int32(1))[parts]
             ts, columns = batch.ts[rows], batch.columns_at(shown, rows)
+            sign = None if batch.sign is None else batch.sign[rows]
         portions = self._room(n)
         portions[0] = self._last[slots]
         portions[1] = firsts
@@ -189,7 +192,7 @@ class SharedAnswers:
         self._last[slots] = np.arange(self.next_portion, self.next_portion + n)
         self._totals[slots] += counts
         self.next_portion += n
-        delivery = _Delivery(ts, dict(zip(shown, columns)), parts, due, self.next_portion)
+        delivery = _Delivery(ts, sign, dict(zip(shown, columns)), parts, due, self.next_portion)
         self._deliveries.append(delivery)
         self._held += int(counts.sum())
         self._waiting += due
@@ -208,7 +211,8 @@ class SharedAnswers:
                 delivery = next(deliveries)
             _, first, count, _ = self._portions[:, portion - self._first].tolist()
             rows = delivery.parts[first : first + count]
-            batches.append(Batch(delivery.ts[rows], None, [delivery.columns[c].take(rows) for c in columns]))  # type: ignore[arg-type]
+            sign = None if delivery.sign is None else delivery.sign[rows]
+            batches.append(Batch(delivery.ts[rows], sign, [delivery.columns[c].take(rows) for c in columns]))  # type: ignore[arg-type]
             delivery.waiting -= count
             self._waiting -= count
         self._drop_taken()

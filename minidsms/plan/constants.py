@@ -1,0 +1,314 @@
+"""Queries that differ in constants only: one plan for all of them. docs/sharing.md.
+
+A plan with a filter over a stream is taken apart into that filter's condition, which is the query's own, and the rest,
+its *signature*. Queries of one signature form a family. Its plan reads, in the place of the filter, the stream joined
+with the conditions' constants (`logical.Constants`), carries the number of the query through every node as one more
+column, groups by it, and ends in the rows of one number.
+
+Only what keeps the queries apart is shared: a node that can fail would end all of them, ROWS windows and RSTREAM see
+what others brought, and FIRST and LAST go by arrival.  Chen et al. 2000 (NiagaraCQ), section 3.
+
+Invariant: a query of a family answers as its own plan does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, Field, Node, SetKind, StreamKind, Type, WindowKind
+from minidsms.cql.functions import can_fail
+from minidsms.cql.scalar import renumbered
+from minidsms.elements import Schema
+from minidsms.plan.logical import Constants, FirstArrival, MultiJoin, Netted, Openings, OwnRows, Stop, nodes
+from minidsms.plan.planner import LogicalPlan
+from minidsms.plan.reading import is_immediate
+from minidsms.plan.screening import box_of
+from minidsms.screens.box import Box
+
+FEWEST = 8
+"""Different conditions of a signature of which the last is the first to share: the others have plans of their own."""
+_NUMBER = Field("query", Type.INTEGER)
+_MARK = bound.Literal(Type.INTEGER, 1)
+_WHOLE = (Type.INTEGER, Type.INTERVAL)
+
+
+@dataclass
+class _Family:
+    """number: in the connection.  met: different conditions, up to FEWEST of them.  members: numbers given.
+
+    moment: what had come when the last query was registered; of those registered since then, the numbers of conditions
+    that share, and the conditions that have plans of their own, which equal ones run with.
+    """
+
+    number: int
+    met: set[Box] = field(default_factory=set)
+    members: int = 0
+    moment: Hashable = None
+    numbers: dict[Box, int] = field(default_factory=dict)
+    alone: set[Box] = field(default_factory=set)
+
+    def member(self, box: Box, moment: Hashable) -> int | None:
+        """The number of one more query; None where it has a plan of its own."""
+        if moment != self.moment:
+            self.moment = moment
+            self.numbers.clear()
+            self.alone.clear()
+        if len(self.met) < FEWEST:
+            self.met.add(box)
+        if len(self.met) < FEWEST or box in self.alone:
+            self.alone.add(box)
+            return None
+        if box not in self.numbers:
+            self.numbers[box] = self.members
+            self.members += 1
+        return self.numbers[box]
+
+
+@dataclass(frozen=True)
+class FamilyPlan:
+    """The plan of a query in its family. root: the plan shared.  number: the query's.  box: of its condition.
+
+    stream: that of the filter.  notes: for EXPLAIN.
+    """
+
+    root: Stop
+    number: int
+    box: Box
+    streams: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def of(self, logical: LogicalPlan) -> LogicalPlan:
+        """What EXPLAIN shows: the query's own plan, and that it runs in a family."""
+        return dataclasses.replace(logical, notes=(*logical.notes, *self.notes))
+
+
+class Families:
+    """Those of a connection, by signature."""
+
+    def __init__(self) -> None:
+        self._by_signature: dict[Hashable, _Family | None] = {}
+
+    def find(self, root: Stop, moment: Callable[[str], Hashable]) -> FamilyPlan | None:
+        """The plan of one more query in its family; None where there is none, or too few are like it.
+
+        moment: of a stream (lower case), what of it has come.
+        """
+        streams = tuple(dict.fromkeys(n.name.lower() for n in nodes(root) if isinstance(n, bound.BaseStream)))
+        for target in _targets(root):
+            box = box_of(target.condition)
+            if box is None or not box.is_all:
+                continue
+            signature = _signature(root, target)
+            if signature not in self._by_signature:
+                number = len(self._by_signature)
+                is_shared = _Carrying(target, number).plan(root, 0) is not None
+                self._by_signature[signature] = _Family(number) if is_shared else None
+            family = self._by_signature[signature]
+            own = None if family is None else family.member(box, tuple(map(moment, streams)))
+            if family is not None and own is not None:
+                shared = _Carrying(target, family.number).plan(root, own)
+                assert shared is not None
+                note = f"One plan for all queries that differ in a filter; here it is {target.text()[len('Filter ') :]}"
+                return FamilyPlan(shared, own, box, streams, (note,))
+        return None
+
+
+def keeps_apart(root: Node) -> bool:
+    """Every row of a plan is of one query of a family: one that comes later finds nothing of its own in it."""
+    readers = [node for node in nodes(root) if any(not child.inputs for child in node.inputs)]
+    return bool(readers) and all(isinstance(node, Constants | Openings) for node in readers)
+
+
+def _targets(root: Stop) -> list[bound.Filter]:
+    """The filters over streams, of a plan that keeps state and cannot fail."""
+    if is_immediate(root) or any(can_fail(e) for node in nodes(root) for e in node.expressions):
+        return []
+    return [n for n in nodes(root) if isinstance(n, bound.Filter) and isinstance(n.input, bound.BaseStream)]
+
+
+def _signature(root: Stop, target: bound.Filter) -> Hashable:
+    """What the plans of a family have in common: all but the condition of one filter."""
+    order = nodes(root)
+    place = {id(node): i for i, node in enumerate(order)}
+
+    def line(node: Node) -> Hashable:
+        shape = "constants" if node is target else "output" if isinstance(node, Stop) else node.shape
+        return shape, tuple(node.schema.types), tuple(place[id(child)] for child in node.inputs)
+
+    return root.is_relation, tuple(map(line, order))
+
+
+@dataclass(frozen=True)
+class _Carried:
+    """A node that carries the number of the query. place: where each column of the node it stands for is.
+
+    number: the column of the number; None where the node is the same for all queries.
+    """
+
+    node: Node
+    place: Mapping[int, int]
+    number: int | None = None
+
+    def moved(self, expr: Expr) -> Expr:
+        """An expression over the old node's columns."""
+        return renumbered(expr, self.place.__getitem__)
+
+    @property
+    def ref(self) -> bound.ColumnRef:
+        """The number."""
+        assert self.number is not None
+        return bound.ColumnRef(Type.INTEGER, self.number, _NUMBER.name)
+
+
+class _NotShared(Exception):
+    """A node does not keep queries apart."""
+
+
+class _Carrying:
+    """Rewrites one plan. target: the filter that is the queries' own."""
+
+    def __init__(self, target: bound.Filter, family: int) -> None:
+        self._target = target
+        self._family = family
+        self._done: dict[int, _Carried] = {}
+
+    def plan(self, root: Stop, number: int) -> Stop | None:
+        """The plan of the query of this number; None where it cannot be shared."""
+        try:
+            carried = self._carried(root.input)
+        except _NotShared:
+            return None
+        if carried.number is None:
+            return None
+        top = carried.node
+        if root.is_relation and not top.is_netted:
+            top = Netted(top.schema, top)
+        own = bound.Call(Type.BOOLEAN, "=", (carried.ref, bound.Literal(Type.INTEGER, number)))
+        rows = bound.Filter(top.schema, top, own)
+        shown = tuple(bound.ColumnRef(f.type, carried.place[i], f.name) for i, f in enumerate(root.input.schema))
+        return Stop(root.schema, OwnRows(root.input.schema, rows, shown), root.is_relation)
+
+    def _carried(self, node: Node) -> _Carried:
+        if id(node) not in self._done:
+            self._done[id(node)] = self._carry(node)
+        return self._done[id(node)]
+
+    def _carry(self, node: Node) -> _Carried:
+        same = {i: i for i in range(len(node.schema))}
+        if node is self._target:
+            source = self._target.input
+            return _Carried(Constants(_with_number(source.schema), source, self._family), same, len(source.schema))
+        match node:
+            case bound.Aggregate():
+                return self._aggregate(node)
+            case bound.Filter() | bound.Distinct() | bound.Window() | bound.RelationToStream() | bound.Project():
+                below = self._carried(node.input)
+                return _Carried(node, same) if below.number is None else self._over(node, below)
+            case MultiJoin():
+                return self._multi_join(node, [self._carried(window) for window in node.windows])
+            case bound.Join():
+                return self._join(node, self._carried(node.left), self._carried(node.right))
+        if any(self._carried(child).number is not None for child in node.inputs):
+            raise _NotShared
+        return _Carried(node, same)
+
+    def _over(self, node: Node, below: _Carried) -> _Carried:
+        """A node of one input."""
+        schema = below.node.schema
+        match node:
+            case bound.Project():
+                exprs = (*(below.moved(e) for e in node.exprs), below.ref)
+                made: Node = bound.Project(_with_number(node.schema), below.node, exprs)
+                return _Carried(made, {i: i for i in range(len(node.schema))}, len(node.schema))
+            case bound.Filter():
+                made = bound.Filter(schema, below.node, below.moved(node.condition))
+            case bound.Distinct():
+                made = bound.Distinct(schema, below.node)
+            case bound.Window(spec=spec) if spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED):
+                made = dataclasses.replace(node, schema=schema, input=below.node)
+            case bound.RelationToStream(op=StreamKind.ISTREAM | StreamKind.DSTREAM, ordered=False):
+                made = dataclasses.replace(node, schema=schema, input=below.node, instants=(), events=())
+            case _:
+                raise _NotShared
+        return _Carried(made, below.place, below.number)
+
+    def _multi_join(self, node: MultiJoin, windows: Sequence[_Carried]) -> _Carried:
+        same = {i: i for i in range(len(node.schema))}
+        own = [i for i, window in enumerate(windows) if window.number is not None]
+        if not own:
+            return _Carried(node, same)
+        (which,) = own
+        carried = windows[which]
+        if type(node) is not MultiJoin or any(c != p for c, p in carried.place.items()):
+            raise _NotShared
+        assert carried.number is not None
+        number = len(node.schema)
+        made = dataclasses.replace(
+            node,
+            schema=_with_number(node.schema),
+            windows=tuple(window.node for window in windows),
+            columns=(*node.columns, (which, carried.number)),
+            shown=None if node.shown is None else (*node.shown, number),
+        )
+        return _Carried(made, same, number)
+
+    def _join(self, node: bound.Join, left: _Carried, right: _Carried) -> _Carried:
+        if left.number is None and right.number is None:
+            return _Carried(node, {i: i for i in range(len(node.schema))})
+        if node.join is not bound.JoinKind.INNER:
+            raise _NotShared
+        width, new_width = len(node.left.schema), len(left.node.schema)
+        place = {**left.place, **{i + width: p + new_width for i, p in right.place.items()}}
+        condition = None if node.condition is None else renumbered(node.condition, place.__getitem__)
+        schema = left.node.schema + right.node.schema
+        made = bound.Join(schema, node.join, left.node, right.node, condition)
+        if left.number is not None:
+            return _Carried(made, place, left.number)
+        assert right.number is not None
+        return _Carried(made, place, new_width + right.number)
+
+    def _aggregate(self, node: bound.Aggregate) -> _Carried:
+        below = self._carried(node.input)
+        if below.number is None:
+            return _Carried(node, {i: i for i in range(len(node.schema))})
+        for call in node.aggregates:
+            can_overflow = call.function == "sum" and call.arg is not None and call.arg.type in _WHOLE
+            if call.user or can_overflow or call.function in ("first", "last"):
+                raise _NotShared
+        if node.start is not None:
+            return self._global_aggregate(node, below)
+        keys = (*map(below.moved, node.keys), below.ref)
+        calls = tuple(c if c.arg is None else dataclasses.replace(c, arg=below.moved(c.arg)) for c in node.aggregates)
+        n = len(node.keys)
+        fields = node.schema.fields
+        made = bound.Aggregate(Schema((*fields[:n], _NUMBER, *fields[n:])), below.node, keys, calls)
+        return _Carried(made, {i: i + (i >= n) for i in range(len(fields))}, n)
+
+    def _global_aggregate(self, node: bound.Aggregate, below: _Carried) -> _Carried:
+        """Without GROUP BY every query has a row from its start on: a row of NULLs that never leaves sees to it, and
+        COUNT(*) counts the others.
+        """
+        assert isinstance(node.start, FirstArrival)
+        if not all(isinstance(source, bound.BaseStream) for source in node.start.sources):
+            raise _NotShared
+        args = [below.moved(call.arg) for call in node.aggregates if call.arg is not None]
+        fields = [Field(f"column{i + 1}", arg.type) for i, arg in enumerate(args)]
+        schema = Schema((*fields, _NUMBER, Field("is_row", Type.INTEGER)))
+        rows = bound.Project(schema, below.node, (*args, below.ref, _MARK))
+        openings = Openings(schema, node.start.sources, self._family, len(args))
+        both = bound.SetOperation(schema, SetKind.UNION, True, rows, openings)
+        places = iter(range(len(args)))
+        calls = []
+        for call in node.aggregates:
+            at = len(args) + 1 if call.arg is None else next(places)
+            calls.append(dataclasses.replace(call, arg=bound.ColumnRef(schema[at].type, at, schema[at].name)))
+        keys = (bound.ColumnRef(Type.INTEGER, len(args), _NUMBER.name),)
+        made = bound.Aggregate(Schema((_NUMBER, *node.schema.fields)), both, keys, tuple(calls))
+        return _Carried(made, {i: i + 1 for i in range(len(node.schema))}, 0)
+
+
+def _with_number(schema: Schema) -> Schema:
+    return Schema((*schema.fields, _NUMBER))
