@@ -12,6 +12,7 @@ tuples in 24 buckets chance gives a gain of 0.11 bits.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +45,7 @@ class Telling:
     @property
     def sure_gain(self) -> float:
         """What is left of the gain without what chance tells: 0 if that may be all."""
-        freedom = max(self.buckets - 1, 0)
-        scale = 2 * np.log(2) * max(self.tuples, 1)
-        if not freedom or scale * self.gain <= _chi_square(freedom):
-            return 0.0
-        return float(self.gain - freedom / scale)
+        return float(_sure(np.array(self.gain), np.array(self.buckets), self.tuples))
 
     def is_telling(self, gamma: float | None) -> bool:
         """It is a classifier (definition 3.1). gamma: the least gain ratio, None for one beyond chance."""
@@ -58,31 +55,52 @@ class Telling:
 def gain_table(counts: Any) -> Telling:
     """counts: (d, 2), of each bucket the tuples that the filter passes (Out) and that it got (In)."""
     out, into = np.asarray(counts, np.float64).T
-    (told,) = _telling(out[:, None], into)
+    (told,) = _tellings(out[:, None], into)
     return told
 
 
 def telling(drops: UInt8Array, cells: UInt8Array, buckets: int) -> list[Telling]:
     """Of each filter. drops: (m, n).  cells: (m,), the tuples' buckets."""
-    into: Int64Array = np.bincount(cells, minlength=buckets)
-    order = np.argsort(cells, kind="stable")
-    filled = np.flatnonzero(into)
-    starts = (np.cumsum(into) - into)[filled]
-    dropped = np.add.reduceat(drops[order].astype(np.int64), starts, axis=0)
-    return _telling(into[filled, None] - dropped, into[filled].astype(np.float64))
+    return _tellings(*_counts(drops.astype(np.float32), cells, buckets))
 
 
-def _telling(out: Any, into: Float64Array) -> list[Telling]:
+def sure_gains(drops: UInt8Array, cells: Sequence[UInt8Array], buckets: int) -> Float64Array:
+    """(k, n), the sure gain of each filter from each of k attributes at once: there are many, and few tuples.
+
+    drops: (m, n).  cells: of each attribute (m,), below `buckets`.
+    """
+    if not cells:
+        return np.zeros((0, drops.shape[1]))
+    dropped = drops.astype(np.float32)
+    counts = [_counts(dropped, each, buckets) for each in cells]
+    out, into = (np.stack(each) for each in zip(*counts))
+    gains, _, filled = _gains(out, into)
+    sure: Float64Array = _sure(gains, filled[:, None], len(drops))
+    return sure
+
+
+def _counts(drops: Any, cells: UInt8Array, buckets: int) -> tuple[Float64Array, Float64Array]:
+    """(Out (d, n), In (d,)). drops: float32, exact up to 2^24 tuples."""
+    is_in = np.equal.outer(np.arange(buckets, dtype=np.uint8), cells).astype(np.float32)
+    into = is_in.sum(axis=1).astype(np.float64)
+    return into[:, None] - is_in @ drops, into
+
+
+def _tellings(out: Any, into: Float64Array) -> list[Telling]:
     """out: (d, n).  into: (d,)."""
-    tuples = into.sum()
-    share = into / max(tuples, 1)
-    with np.errstate(all="ignore"):
-        inside = _entropy(out / into[:, None])
-    whole = _entropy(out.sum(axis=0) / max(tuples, 1))
-    gains = whole - np.where(into[:, None] > 0, share[:, None] * inside, 0.0).sum(axis=0)
-    filled = share[share > 0]
-    split = float(-(filled * np.log2(filled)).sum())
-    return [Telling(max(float(g), 0.0), split, len(filled), int(tuples)) for g in gains]
+    (gains,), (split,), (filled,) = _gains(out[None], into[None])
+    return [Telling(float(g), float(split), int(filled), int(into.sum())) for g in gains]
+
+
+def _gains(out: Any, into: Float64Array) -> tuple[Float64Array, Float64Array, Int64Array]:
+    """(information gains (k, n), split information (k,), buckets with tuples (k,)). out: (k, d, n).  into: (k, d)."""
+    tuples = np.maximum(into.sum(axis=1), 1)
+    share = into / tuples[:, None]
+    inside = _entropy(out / np.maximum(into, 1)[:, :, None])
+    whole = _entropy(out.sum(axis=1) / tuples[:, None])
+    gains = whole - (share[:, :, None] * inside).sum(axis=1)
+    split = -(share * np.log2(np.where(share > 0, share, 1.0))).sum(axis=1)
+    return np.maximum(gains, 0.0), split, np.count_nonzero(into, axis=1)
 
 
 def _entropy(passed: Any) -> Any:
@@ -92,7 +110,13 @@ def _entropy(passed: Any) -> Any:
     return np.where((passed > 0) & (passed < 1), bits, 0.0)
 
 
-def _chi_square(freedom: int) -> float:
-    """What chi-square exceeds by chance as seldom as a normal variable does _SURE (Wilson and Hilferty 1931)."""
+def _sure(gains: Any, buckets: Any, tuples: int) -> Any:
+    """Gains without what chance tells, elementwise: 0 where that may be all.
+
+    Chance: chi-square exceeds this as seldom as a normal variable does _SURE (Wilson and Hilferty 1931).
+    """
+    freedom = np.maximum(buckets - 1, 1)
     spread = 2 / (9 * freedom)
-    return float(freedom * (1 - spread + _SURE * np.sqrt(spread)) ** 3)
+    most = freedom * (1 - spread + _SURE * np.sqrt(spread)) ** 3
+    scale = 2 * np.log(2) * max(tuples, 1)
+    return np.where((buckets > 1) & (scale * gains > most), gains - freedom / scale, 0.0)

@@ -8,6 +8,7 @@ Invariant: where time is not measured, every filter costs 1.  Babu 2005, section
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,11 +23,13 @@ FEW, MANY, MOST = 128, 1024, 8192
 """Tuples of the timings: FEW and MANY, and MOST where there are as many. A call takes some 15 us, a tuple some ns."""
 LONG_NS = 60_000
 """A filter that takes this long is not timed on more tuples: the call counts for little in it."""
+TOO_LONG_NS = 240_000
+"""A filter that takes this long on FEW tuples is timed on these alone."""
 LEAST_SLOPE = 0.25
 """Of the time of the longer call by its tuples, what the slope is at least: less is noise."""
 FIRST_PAUSE, EVERY = 16, 64
 """Profiles between two timings, at first and then."""
-REPEATED = 3
+REPEATED = 5
 """Of so many evaluations the fastest counts: the first meets caches that are empty, and the processor is rarely alone.
 """
 ALIKE = 0.25
@@ -56,8 +59,8 @@ class FilterCosts:
         self._until_next = self._pause
         self._pause = min(4 * self._pause, EVERY)
         chosen = np.arange(min(entering, MOST)) if rows is None else rows[:MOST]
-        for number, each in enumerate(self._filters):
-            self._take(number, max(_slope(each, frame, chosen, use_kernels), LEAST_NS))
+        for number, cost in enumerate(_slopes(self._filters, frame, chosen, use_kernels)):
+            self._take(number, max(cost, LEAST_NS))
         self._has_slopes = True
 
     def observe(self, number: int, time_ns: int, tuples: int) -> None:
@@ -73,22 +76,29 @@ class FilterCosts:
             self.values[number] = cost
 
 
-def _slope(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> float:
-    """Nanoseconds a tuple, from FEW of these rows and ever more, until they take long enough to tell."""
-    few = _time(each, frame, rows[:FEW], use_kernels)
-    if few > 4 * LONG_NS:
-        return few / FEW
-    many, time_ns = len(rows[:MANY]), _time(each, frame, rows[:MANY], use_kernels)
-    if len(rows) > many and time_ns < LONG_NS:
-        many, time_ns = len(rows), _time(each, frame, rows, use_kernels)
-    return max((time_ns - few) / (many - FEW), LEAST_SLOPE * time_ns / many)
+def _slopes(filters: Sequence[TupleFilter], frame: Frame, rows: Int64Array, use_kernels: bool) -> list[float]:
+    """Nanoseconds a tuple, from FEW of these rows and more, until they take long enough to tell.
+
+    Filters are timed by turns, so that what slows the processor for a while slows all of them.
+    """
+    of_few, of_more = [math.inf] * len(filters), [math.inf] * len(filters)
+    more = [len(rows[:MANY])] * len(filters)
+    for turn in range(REPEATED):
+        for i, each in enumerate(filters):
+            if turn < 2 or of_few[i] <= TOO_LONG_NS:
+                of_few[i] = min(of_few[i], _time(each, frame, rows[:FEW], use_kernels))
+            if turn == 1 and of_more[i] < LONG_NS:
+                more[i], of_more[i] = len(rows), math.inf
+            if of_few[i] <= TOO_LONG_NS:
+                of_more[i] = min(of_more[i], _time(each, frame, rows[: more[i]], use_kernels))
+    return [
+        few / FEW if time_ns == math.inf else max((time_ns - few) / (count - FEW), LEAST_SLOPE * time_ns / count)
+        for few, time_ns, count in zip(of_few, of_more, more)
+    ]
 
 
 def _time(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> int:
-    """Nanoseconds of the fastest evaluation; columns are gathered in each."""
-    times = []
-    for _ in range(REPEATED):
-        start = thread_ns()
-        each.narrow(frame.subset(rows), None, use_kernels)
-        times.append(thread_ns() - start)
-    return min(times)
+    """Nanoseconds of an evaluation; columns are gathered in it."""
+    start = thread_ns()
+    each.narrow(frame.subset(rows), None, use_kernels)
+    return thread_ns() - start

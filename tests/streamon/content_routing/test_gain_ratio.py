@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from minidsms.streamon.content_routing.gain_ratio import gain_table, telling
+from minidsms.streamon.content_routing.gain_ratio import gain_table, sure_gains, telling
 
 SELECTIVITIES = {"a": (0.32, 0.10, 0.55), "b": (0.31, 0.20, 0.65), "c": (0.27, 0.90, 0.60)}
 """Table 1: what O1, O2 and O3 pass where A = a, b, c; the three are equally frequent."""
@@ -58,4 +58,17 @@ def test_equal_tables_tell_equally_however_they_are_counted() -> None:
     drops = (rng.random((500, 3)) < cells[:, None] / 8).astype(np.uint8)
     for f, told in enumerate(telling(drops, cells, 24)):
         counts = [[np.sum(drops[cells == c, f] == 0), np.sum(cells == c)] for c in range(7)]
-        assert gain_table(np.array(counts)) == told
+        table = gain_table(np.array(counts))
+        assert (table.buckets, table.tuples) == (told.buckets, told.tuples)
+        assert (table.gain, table.split) == pytest.approx((told.gain, told.split))
+
+
+def test_many_attributes_at_once_tell_what_each_tells_alone() -> None:
+    rng = np.random.default_rng(3)
+    drops = (rng.random((900, 3)) < 0.4).astype(np.uint8)
+    cells = [rng.integers(0, d, 900).astype(np.uint8) for d in (2, 7, 25)]
+    cells.append(drops[:, 0] * 3)
+    cells.append(np.zeros(900, np.uint8))
+    alone = [[told.sure_gain for told in telling(drops, each, 25)] for each in cells]
+    assert sure_gains(drops, cells, 25) == pytest.approx(np.array(alone))
+    assert alone[3][0] > 0.5 and alone[4] == [0, 0, 0]
