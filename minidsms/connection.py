@@ -35,7 +35,7 @@ from minidsms.news import News
 from minidsms.plan.constants import Families
 from minidsms.plan.templates import Templates
 from minidsms.query import Change, Query
-from minidsms.reading import ReadsSources, SourceList
+from minidsms.reading import ReadsSources, SourceList, end_windows
 from minidsms.registering import create_written, register_written
 from minidsms.results import ResultCodec
 from minidsms.rules import QueryEach
@@ -472,6 +472,8 @@ class Connection(Archiving, ReadsSources):
             for stream in unfed:
                 stream.finish()
             told = self._step(None)
+            if end_windows(self):
+                told = self._step(None) or told
         if told:
             self._callbacks.tell()
         return [stream.definition.name for stream in unfed]

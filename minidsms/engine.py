@@ -221,7 +221,8 @@ def close_operator(operator: Operator) -> None:
 
 
 class Group:
-    """The networks over the same inputs, run as one. progress: what was closed before the first of them.
+    """The networks over the same inputs, run as one. progress: what was closed before the first of them.  ends_at: up
+    to where time goes on when all streams have ended.
 
     is_apart: it holds one query that has settings of its own or is paused, and takes no other.  is_paused: what comes
     waits in the stores.  is_cut: the slice ends before the frontier, and another is due.  batch_size, queue_size,
@@ -245,6 +246,7 @@ class Group:
         self.relations = list(relations)
         self.is_immediate = is_immediate
         self.progress = progress
+        self.ends_at = MIN_INSTANT
         self.is_paused = False
         self.is_apart = False
         self.is_cut = False
@@ -449,7 +451,7 @@ class Group:
         inputs = [*self.streams, *self.relations]
         greatest = max((i.greatest_ts for i in inputs if i.greatest_ts is not None), default=MIN_INSTANT)
         if self.streams:
-            return greatest
+            return max(greatest, self.ends_at)
         if all(r.ended for r in self.relations):
             return max(greatest, heartbeat)
         return max(heartbeat, greatest - 1 if greatest > MIN_INSTANT else MIN_INSTANT)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.arguments import name_of
 from minidsms.cql.errors import Error
+from minidsms.elements import MIN_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.plan.ending import end_of
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -127,6 +129,8 @@ class ReadsSources:
                 db.archiver.admit()
             went_on = driver.step(None if until is None else db._instant("run", until))
             told = db._step(None)
+            if not went_on and until is None and end_windows(db):
+                told = db._step(None) or told
         if told:
             db._callbacks.tell()
         if went_on and waits:
@@ -179,6 +183,32 @@ class ReadsSources:
             if not db.reading.of(target):
                 raise Error(f"stream {stream} has no source to pause: it takes what is pushed")
             return target
+
+
+def end_windows(db: Connection) -> bool:
+    """Let time go on, for queries whose sources have ended, to where their windows with SLIDE show the last of what
+    came (docs/semantics T4); whether there was any.
+    """
+    ends: dict[int, int] = {}
+    queries = [q for q in db.queries.values() if q.network.folding is None and q.failure is None and q.inputs_ended]
+    for query in queries:
+        network = query.network
+        assert network.group is not None
+        greatest = max((s.greatest_ts for s in network.streams if s.greatest_ts is not None), default=MIN_INSTANT)
+        end = MIN_INSTANT if greatest == MIN_INSTANT else end_of(query.logical, greatest)
+        ends[id(network)] = end if end > max(greatest, network.group.ends_at) else MIN_INSTANT
+    later = [q.network for q in queries if ends[id(q.network)] > MIN_INSTANT]
+    for network in later:
+        end = ends[id(network)]
+        assert network.group is not None
+        if any(ends.get(id(other), MIN_INSTANT) != end for other in network.group.networks):
+            try:
+                db.groups.part(network)
+            except Error as error:
+                db.warnings.append(f"the last window with SLIDE is not shown: {error}")
+                continue
+        network.group.ends_at = end
+    return bool(later)
 
 
 def _connection(part: ReadsSources) -> Connection:
