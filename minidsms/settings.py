@@ -259,6 +259,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("k_mon_threshold", 50_000, _at_least(0), "a greater k counts as infinite, of monitors to come"),
         Setting("join_plan", "auto", _join_plan, "how n-way joins of queries to come are planned"),
         Setting(
+            "join_index",
+            "auto",
+            _one_of("auto", "hash", "patterns"),
+            "what the windows of n-way joins of queries to come are indexed by",
+        ),
+        Setting(
             "routing",
             "auto",
             _one_of("off", "auto", "content"),

@@ -7,7 +7,7 @@
                        the programs: how what waits in the windows is joined
     equal_columns.py   which columns are equal in all results
     graph.py           which inputs equalities link, by which keys, and which orders are legal
-    plan.py            the orders of the pipelines, and the caches in them
+    plan.py            the orders of the pipelines, the caches in them, and the patterns they probe
     tree.py            which results of inner joins are kept
     directed_graph.py  which edges are many-one: what declared keys let a join do without
     cache_plan.py      which plans with caches are legal, and how the kernels take them

@@ -16,10 +16,11 @@ import numpy as np
 
 from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import Orders
+from minidsms.joins.plan import Index, Orders
 from minidsms.kernels.entering_join import CROWDED, PLACED_WORDS, Scratch, join_entering, place_steps
 from minidsms.kernels.join_layout import DONE, NEEDED, SIZE, STATUS
 from minidsms.kernels.mjoin import mjoin
+from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.indexed_windows import WindowIndex
 
 _BLOCK = 128
@@ -38,14 +39,20 @@ class ByPipelines:
         self._scratch: Scratch | None = None
         answer.state[SIZE] = _BLOCK
         self.orders: Orders = ()
+        self.patterns: Index = ()
         self.reorder(graph.default_orders())
 
-    def reorder(self, orders: Orders) -> None:
-        """Let the pipelines visit the inputs in these orders, which are legal, from the next part on."""
+    def reorder(self, orders: Orders, index: Index = ()) -> None:
+        """Let the pipelines visit the inputs in these orders, which are legal, from the next part on, and probe these
+        patterns.
+        """
         problem = f"{orders} take a Cartesian step where an input is linked, or leave one out"
         assert self._graph.is_legal(orders), problem
         self.orders = orders
-        self.steps, self.checks = self._graph.pipelines(orders)
+        if index != self.patterns:
+            self._index.link_patterns(index)
+            self.patterns = index
+        self.steps, self.checks = self._graph.pipelines(orders, index)
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
@@ -54,7 +61,8 @@ class ByPipelines:
     def _changes(self, found: int) -> int:
         """Insertions and deletions, by their runs."""
         answer = self._answer
-        return mjoin(self._index.bundle, self.steps, self.checks, answer.run, answer.output, found)
+        join = pair_join if self._graph.n == 2 and not answer.netted else mjoin
+        return join(self._index.bundle, self.steps, self.checks, answer.run, answer.output, found)
 
     def _arrivals(self) -> Iterator[int]:
         """Elements of streams whose rows leave by the join's clock: whole instants fit the buffers, or these grow."""

@@ -186,8 +186,7 @@ def compiled(
     rows leave in any order; blocks know of none, wherever it stands.
     """
     n = graph.n
-    first = np.cumsum([0, *map(len, graph.keys)])
-    place = {(i, key): int(first[i]) + k for i in range(n) for k, key in enumerate(graph.keys[i])}
+    place = graph.places()
     lookups = np.zeros((n, n - 1, PLACED_WORDS - LOOKUP), np.int64)
     lookups[:, :, [_LOOKUP, _WITNESS, _COLLECT]] = -1
     key_places: list[tuple[int, int]] = []

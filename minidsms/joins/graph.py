@@ -18,11 +18,8 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.joins.equal_columns import EqualColumns, Equality, classes_of
-from minidsms.joins.plan import Orders
+from minidsms.joins.plan import Index, Key, Orders
 from minidsms.kernels.join_layout import STEP_WORDS
-
-Key = tuple[int, ...]
-"""A key of an input: its column, or several, whose hash it is; none: every row has the same."""
 
 Link = tuple[int, Key, int, Key]
 """Equal keys: input, its key, other input, its key."""
@@ -34,6 +31,7 @@ class JoinGraph:
     written: the equalities as given.  equalities: these, and those between inputs that follow from them.
     classes: the (input, column) that are equal to each other, sorted.
     keys: of each input, those of no or one column first.  is_connected: no pipeline needs a Cartesian step.
+    rooms: of each input, how many patterns it has at most in any orders, or more.
     """
 
     def __init__(self, n: int, equalities: Sequence[Equality]) -> None:
@@ -49,6 +47,7 @@ class JoinGraph:
         if not self.is_connected:
             for keys in self.keys:
                 keys.insert(0, ())
+        self.rooms = [self._room(j) for j in range(n)]
 
     def linked(self, i: int) -> frozenset[int]:
         """The inputs that some equality links with input i."""
@@ -94,31 +93,91 @@ class JoinGraph:
             else:
                 unfinished.extend((*visited, j) for j in reversed(self.following(visited)))
 
-    def pipelines(self, orders: Orders) -> tuple[Int64Array, Int64Array]:
-        """Steps (n, n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them."""
-        place = self.places()
+    def pipelines(self, orders: Orders, index: Index = ()) -> tuple[Int64Array, Int64Array]:
+        """Steps (n, n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them, over these patterns."""
+        place = self.places(index)
         steps = np.zeros((self.n, self.n - 1, STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
         for i, order in enumerate(orders):
-            self._add_steps(i, order, place, steps[i], checks)
+            self._add_steps(i, order, index, place, steps[i], checks)
         return steps, np.array(checks, np.int64).reshape(-1, 4)
 
-    def path(self, i: int, order: Sequence[int]) -> tuple[Int64Array, Int64Array]:
+    def path(self, i: int, order: Sequence[int], index: Index = ()) -> tuple[Int64Array, Int64Array]:
         """Steps (len(order), STEP_WORDS) and checks of a pipeline of input i that ends after these inputs."""
         steps = np.zeros((len(order), STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
-        self._add_steps(i, order, self.places(), steps, checks)
+        self._add_steps(i, order, index, self.places(index), steps, checks)
         return steps, np.array(checks, np.int64).reshape(-1, 4)
 
-    def places(self) -> dict[tuple[int, Key], int]:
-        """Where each input's keys stand among all."""
-        first = np.cumsum([0, *map(len, self.keys)])
-        return {(i, key): int(first[i]) + k for i in range(self.n) for k, key in enumerate(self.keys[i])}
+    def places(self, index: Index = ()) -> dict[tuple[int, Key], int]:
+        """Where each input's keys stand among all, and behind them, where there is room, its patterns."""
+        first = np.cumsum([0, *(len(keys) + room for keys, room in zip(self.keys, self.rooms))])
+        all_keys = [[*keys, *(index[i] if index else ())] for i, keys in enumerate(self.keys)]
+        return {(i, key): int(first[i]) + k for i, keys in enumerate(all_keys) for k, key in enumerate(keys)}
+
+    # ----------------------------------------------------------------------------------------------------- patterns
+
+    def patterns(self, orders: Orders) -> Index:
+        """What the steps of these orders compare with several inputs, of each input; () where that is nothing."""
+        found: list[set[Key]] = [set() for _ in range(self.n)]
+        for i, order in enumerate(orders):
+            for d, j in enumerate(order):
+                columns = self.pattern((i, *order[:d]), j)
+                if len(columns) > 1:
+                    found[j].add(columns)
+        return tuple(tuple(sorted(each)) for each in found) if any(found) else ()
+
+    def pattern(self, visited: Sequence[int], j: int) -> Key:
+        """The columns of input j that a step compares with the inputs visited; () where a key has them all."""
+        columns = tuple(sorted(self._compared(visited, j)))
+        return () if any(set(key) == set(columns) for key in self.keys[j]) else columns
+
+    def is_index(self, index: Index, orders: Orders) -> bool:
+        """These are patterns of the orders, of each input ascending and none twice."""
+        able = self.patterns(orders)
+        return len(index) == len(able) and all(
+            list(keys) == sorted(set(keys)) and set(keys) <= set(all_keys) for keys, all_keys in zip(index, able)
+        )
+
+    def index_under(self, orders: Orders, before: Orders, index: Index) -> Index:
+        """The patterns to go on with under other orders than before: the same, and all that only these orders probe."""
+        if not index:
+            return ()
+        known = self.patterns(before)
+        kept = [
+            tuple(key for key in keys if key in index[j] or not known or key not in known[j])
+            for j, keys in enumerate(self.patterns(orders))
+        ]
+        return tuple(kept) if any(kept) else ()
+
+    def _compared(self, visited: Sequence[int], j: int) -> dict[int, Link]:
+        """The columns of input j that a step compares with the inputs visited, and with what."""
+        compared: dict[int, Link] = {}
+        for link in self.joining(visited, (j,)):
+            if len(link[1]) == 1:
+                compared.setdefault(link[3][0], link)
+        return compared
+
+    def _room(self, j: int) -> int:
+        """Several inputs give parts of a pattern only where one leads to the other without input j."""
+        columns = {c for key in self.keys[j] for c in key}
+        for i in self._linked[j]:
+            others = self._component(i, without=j)
+            links = [(f, c) for f, _, _, key in self._into[j] if f in others for c in key]
+            if len({f for f, _ in links}) > 1 and len({c for _, c in links}) > 1:
+                return int(min(2 ** len(columns) - len(columns) - 1, self.n - 1))
+        return 0
+        for i in self._linked[j]:
+            others = (self._component(i, without=j) & self._linked[j]) - {i}
+            if others:
+                return int(min(2 ** len(columns) - len(columns) - 1, self.n - 1))
+        return 0
 
     def _add_steps(
         self,
         i: int,
         order: Sequence[int],
+        index: Index,
         place: dict[tuple[int, Key], int],
         steps: Int64Array,
         checks: list[tuple[int, int, int, int]],
@@ -126,10 +185,20 @@ class JoinGraph:
         for d, j in enumerate(order):
             visited = (i, *order[:d])
             (source, key, _, probed), *others = self.joining(visited, (j,))
+            parts: list[Link] = []
+            compared = self._compared(visited, j) if index else {}
+            able = [key for key in (*self.keys[j], *(index[j] if index else ())) if compared.keys() >= set(key)]
+            best = max(able, key=len, default=())
+            if len(best) > len(probed):
+                probed, parts = best, [compared[c] for c in best]
+                source, key = max(((f, its) for f, its, _, _ in parts), key=lambda part: visited.index(part[0]))
+                others = parts + [
+                    link for link in self.joining(visited, (j,)) if len(link[1]) == 1 and link not in parts
+                ]
             begin = len(checks)
             checks.extend((f, place[f, its], j, place[j, other]) for f, its, _, other in others)
             asked = visited.index(source)
-            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked
+            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked, len(parts)
 
     def links_between(self, visited: Sequence[int], j: int) -> list[Link]:
         """The links between the inputs visited and j, turned so that j stands last."""
@@ -161,11 +230,11 @@ class JoinGraph:
                 result.append(link)
         return result
 
-    def _component(self, i: int) -> set[int]:
-        """The inputs that equalities connect with input i, itself among them."""
+    def _component(self, i: int, without: int = -1) -> set[int]:
+        """The inputs that equalities connect with input i, itself among them, past one that does not count."""
         known, fresh = {i}, [i]
         while fresh:
-            for j in self._linked[fresh.pop()] - known:
+            for j in self._linked[fresh.pop()] - known - {without}:
                 known.add(j)
                 fresh.append(j)
         return known

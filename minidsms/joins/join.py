@@ -12,6 +12,7 @@ Invariant: whatever plan runs, the answer is the same; between slices every wind
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, Protocol
 
@@ -26,7 +27,7 @@ from minidsms.joins.cache_plan import problem_with, random_plan
 from minidsms.joins.equal_columns import Equality, equalities_text
 from minidsms.joins.figures import CacheFigures, Memory
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import CacheSpec, JoinPlan, Orders, Tree
+from minidsms.joins.plan import CacheSpec, Index, JoinPlan, Orders, Tree
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import flat, is_legal, tree_text
 from minidsms.kernels.join_layout import INSPECTED, LEAVES
@@ -124,7 +125,9 @@ class Join(Operator):
         """The join can run this plan, or these orders."""
         if not isinstance(plan, JoinPlan):
             return self.graph.is_legal(plan)  # type: ignore[arg-type]
-        return self._problem(plan) is None and (plan.tree is None or self.is_legal_tree(plan.tree))
+        has_pipelines = plan.tree in (None, flat(self.graph.n))
+        is_indexed = not plan.index or (has_pipelines and self.graph.is_index(plan.index, plan.orders))
+        return self._problem(plan) is None and is_indexed and (plan.tree is None or self.is_legal_tree(plan.tree))
 
     def is_legal_tree(self, tree: object) -> bool:
         """`take_tree` takes it."""
@@ -141,28 +144,36 @@ class Join(Operator):
         assert self.is_legal(plan), self._problem(plan) or f"{plan.tree} is no tree in normal form of linked inputs"
         before, tree = self._plan, None if plan.tree == flat(self.graph.n) else plan.tree
         assert tree is None or not plan.caches, "a tree has no pipelines that could look caches up"
-        if plan.orders != before.orders:
-            self._pipelines.reorder(plan.orders)
+        if (plan.orders, plan.index) != (before.orders, before.index):
+            self._pipelines.reorder(plan.orders, plan.index)
         if plan.caches or before.caches:
             if self.cached is None:
                 self.cached = self._with_caches(CacheOptions())
             self.cached.use(plan)
         if tree != before.tree:
             self.kept = None if tree is None else ByTree(tree, self.graph, self.index, self.answer)
-        self._plan = JoinPlan(plan.orders, plan.caches, tree)
+        self._plan = replace(plan, tree=tree)
 
     def reorder(self, orders: Orders) -> None:
         """Let the pipelines visit the inputs in these orders, which are legal; caches they do not allow are dropped."""
-        plan = JoinPlan(orders, self._plan.caches, self._plan.tree)
+        plan = replace(self._plan, orders=orders, index=self.patterns_under(orders))
         assert self.graph.is_legal(orders), f"{orders} take a Cartesian step where an input is linked, or leave one out"
         while self._problem(plan) is not None:
-            plan = JoinPlan(orders, plan.caches[:-1], plan.tree)
+            plan = replace(plan, caches=plan.caches[:-1])
         self.switch(plan)
 
     def take_tree(self, tree: Tree) -> None:
-        """Join by this tree, a legal one; caches go where subresults come."""
-        caches = self._plan.caches if tree == flat(self.graph.n) else ()
-        self.switch(JoinPlan(self._plan.orders, caches, tree))
+        """Join by this tree, a legal one; caches and patterns go where subresults come."""
+        plan = self._plan
+        self.switch(replace(plan, tree=tree) if tree == flat(self.graph.n) else JoinPlan(plan.orders, tree=tree))
+
+    def take_index(self, index: Index) -> None:
+        """Index these patterns, which the orders probe."""
+        self.switch(replace(self._plan, index=index))
+
+    def patterns_under(self, orders: Orders) -> Index:
+        """The patterns that go on under other orders: those of now, and all that only these probe."""
+        return self.graph.index_under(orders, self._plan.orders, self._plan.index)
 
     def _problem(self, plan: JoinPlan) -> str | None:
         return problem_with(plan, self.graph, self.spec.bags)
@@ -298,7 +309,7 @@ def _parts(batches: Sequence[Batch | None], limit: Callable[[int], int]) -> Iter
         ends = [int(b.ts[at + _PART]) for b, at in zip(batches, starts) if b is not None and at + _PART < len(b)]
         if most < waiting:
             soon = [b.ts[at : at + most] for b, at in zip(batches, starts) if b is not None]
-            ends.append(int(np.sort(np.concatenate(soon))[most - 1]))
+            ends.append(int(np.sort(np.concatenate(soon), kind="stable")[most - 1]))
         part: list[Batch | None] = []
         for i, b in enumerate(batches):
             at = starts[i]

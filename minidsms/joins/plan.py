@@ -18,6 +18,14 @@ from minidsms.joins.equal_columns import Attribute, Equality
 Orders = tuple[tuple[int, ...], ...]
 """Of each input, the others in the order in which its elements probe them."""
 
+Key = tuple[int, ...]
+"""A key of an input: its column, or several, whose hash it is; none: every row has the same."""
+
+Index = tuple[tuple[Key, ...], ...]
+"""Of each input, the *patterns* that are indexed beside its keys: the columns that a step compares with several inputs,
+ascending, hashed as one. (): there are none.
+"""
+
 REMEMBERED = 4_096
 """Answers about plans that are not worked out again."""
 
@@ -46,11 +54,13 @@ class JoinPlan:
 
     orders: of the pipelines.  caches: in them; sorted, none overlapping another of its pipeline.  tree: in normal form,
     where results of inner joins are kept; then there are no caches, and the orders are those it goes back to.
+    index: the patterns that the steps of the orders probe; none where there is a tree.
     """
 
     orders: Orders
     caches: tuple[CacheSpec, ...] = ()
     tree: Tree | None = None
+    index: Index = ()
 
 
 # ------------------------------------------------------------------------------------------------------------- keys

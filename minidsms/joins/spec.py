@@ -77,6 +77,6 @@ class JoinSpec:
             for i in range(n)
         ]
         bags = [i in self.bags for i in range(n)]
-        index = WindowIndex(schemas, graph.keys, marked, needed, self.ranges, bags)
+        index = WindowIndex(schemas, graph.keys, marked, needed, self.ranges, bags, graph.rooms)
         index.show(keyed)
         return index

@@ -21,7 +21,7 @@ from minidsms.machine_code import helper, int64, uint64
 from minidsms.kernels.join_cache_entries import remove
 from minidsms.kernels.join_cache_layout import (
     CHUNK_HEAD, FILL, INLINE, INLINE_AT, MEMBERS, PLACED_WORDS, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK,
-    STEP_CHECKS_END, STEP_TARGET, SWEPT, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
+    STEP_CHECKS_END, STEP_HASHED, STEP_TARGET, SWEPT, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.join_program import (
@@ -29,7 +29,7 @@ from minidsms.kernels.join_program import (
     ROWS, SETTLES, SIDE, STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT, T_KIND, T_TS,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold
+from minidsms.kernels.window_index import checks_hold, hashed_tag
 from minidsms.kernels.join_layout import DELETED, FIRST, FULL, INSPECTED, KEY, MASK, MIDDLE, NODES, STATUS, UNLINKED
 # fmt: on
 # isort: on
@@ -49,13 +49,16 @@ def _next_leaver(turn: int, i: int, blocks: Block, windows: Windows, run: JoinRu
 
 
 @helper
-def _begin_step(i: int, depth: int, placed: Int64s, windows: Windows, run: JoinRun, first: Any) -> Any:
+def _begin_step(i: int, depth: int, plan: PlacedPlan, windows: Windows, run: JoinRun, first: Any) -> Any:
     """Where the walk of a step begins: its tag, and the newest slot of the bucket, unless `first` is known."""
     nodes, heads = windows.nodes, windows.heads
-    chosen, levels = run.chosen, run.levels
+    chosen, levels, placed = run.chosen, run.levels, plan.placed
     p = uint64((i * (len(chosen) - 1) + depth) * PLACED_WORDS)
     source = chosen[uint64(placed[p + uint64(SOURCE)])]
     tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))]
+    if placed[p + uint64(STEP_HASHED)] > 0:
+        begin = placed[p + uint64(STEP_CHECK)]
+        tag = hashed_tag(windows, plan.checks, chosen, 0, begin, begin + placed[p + uint64(STEP_HASHED)])
     if first < 0:
         head = bucket(tag, placed[p + uint64(TARGET_SHIFT)])
         first = heads[uint64(placed[p + uint64(TARGET_HEADS)] + head)]
@@ -71,7 +74,7 @@ def _begin_row(
     level: int,
     capacity: int,
     blocks: Block,
-    placed: Int64s,
+    plan: PlacedPlan,
     windows: Windows,
     run: JoinRun,
     store: CacheArrays,
@@ -106,7 +109,7 @@ def _begin_row(
         work[NEXT], work[LEFT] = pool[uint64(b + 1)], min(pool[uint64(b)], caches[c, INLINE])
     elif is_row:
         work[AT_DEPTH] = level
-        _begin_step(i, level, placed, windows, run, first)
+        _begin_step(i, level, plan, windows, run, first)
     work[BUCKET] = b
     return is_row
 
@@ -264,7 +267,7 @@ def _by_steps(
             depth -= 1
         elif depth < last:
             depth += 1
-            _begin_step(i, depth, placed, windows, run, int64(-1))
+            _begin_step(i, depth, plan, windows, run, int64(-1))
         else:
             for m in range(n):
                 out[uint64(m), uint64(found)] = chosen[uint64(m)]
@@ -313,7 +316,7 @@ def put_out(
     """
     inputs = windows.inputs
     state = run.state
-    finals, placed = plan.finals, plan.placed
+    finals = plan.finals
     turns, work = blocks.turns, blocks.work
     words = T_BOUNDS + 2 * len(inputs)
     t = work[TURN]
@@ -326,7 +329,7 @@ def put_out(
         goes_on = _begin_turn(turn, blocks, windows, run, output, found)
         while goes_on:
             if work[IS_ACTIVE] == 0 and not _begin_row(
-                turn, t, i, c, level, capacity, blocks, placed, windows, run, store
+                turn, t, i, c, level, capacity, blocks, plan, windows, run, store
             ):
                 break
             if work[BUCKET] >= 0:

@@ -31,8 +31,8 @@ from minidsms.kernels.join_cache_layout import (
     AFTER, BUCKETS, BUCKET_HEAD, CHUNK_HEAD, COLLECT, CREATED, CREATES, CURSOR, DELETES, EAGER, ENTRIES,
     FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS, IS_REDUCED, IS_SIMPLE, KEY_WORDS, LEAST_SWEEP, LEVEL_WORDS,
     LOOKUP, LOOKUP_PARTS, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PENDING,
-    PLACED_WORDS, PROBES, REST, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_TARGET,
-    STRIDE, SWEEP_AT, SWEPT, TABLE, TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, UP, UPDATE,
+    PLACED_WORDS, PROBES, REST, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_HASHED,
+    STEP_TARGET, STRIDE, SWEEP_AT, SWEPT, TABLE, TAG, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT, UP, UPDATE,
     UPDATES_END, WITNESS, WITNESSES,
 )
 from minidsms.kernels.join_instants import next_element
@@ -41,7 +41,7 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold
+from minidsms.kernels.window_index import checks_hold, hashed_tag
 # fmt: on
 # isort: on
 
@@ -262,6 +262,9 @@ def cached_mjoin(
                 if rest < 0:
                     s = chosen[uint64(placed[p + uint64(SOURCE)])]
                     tag = nodes[uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (s & placed[p + uint64(SOURCE_MASK)]))]
+                    if placed[p + uint64(STEP_HASHED)] > 0:
+                        begin = placed[p + uint64(STEP_CHECK)]
+                        tag = hashed_tag(windows, checks, chosen, 0, begin, begin + placed[p + uint64(STEP_HASHED)])
                     s = heads[uint64(placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)]))]
             is_found = False
             if rest >= 0:

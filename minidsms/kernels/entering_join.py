@@ -5,7 +5,7 @@ and so whether it is there. Work goes by *blocks*, some whole instants of all in
   1. every element of the block is linked, key by key;
   2. *drop probing*: of each input, step after step of its pipeline that asks for the element's own key, the elements
      for which the other input has no row are dropped, and where the first row was found is kept; then, while it pays,
-     step after step that asks for the key of such a row;
+     step after step that asks for the key of such a row, alone;
   3. *output generation*: what is left is joined depth first, in the order of the instants, going on at the rows found.
      A row chosen on the way is dropped, too, as soon as one of the steps that ask for its keys finds nothing.
 Loops over a block's elements keep their figures in registers and do not wait for one another, which one loop over all
@@ -32,6 +32,7 @@ from minidsms.kernels.join_layout import (
     FROM_KEY,
     FULL,
     HAS_NULLS,
+    HASHED,
     HEADS,
     HI,
     INSPECTED,
@@ -62,7 +63,7 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold, link_slots
+from minidsms.kernels.window_index import checks_hold, hashed_tag, link_slots
 from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
 
 (
@@ -230,13 +231,14 @@ def _survivors(
             count += 1
     for d in range(len(firsts)):
         p = (i * len(firsts) + d) * PLACED_WORDS
-        if placed[p + ASKED] == 0 and count > 0:
+        if placed[p + ASKED] == 0 and placed[p + HASHED] == 0 and count > 0:
             count = _drop(i, p, count, alive, firsts[d], placed, windows, state)
     for d in range(1, len(firsts)):
         q = (i * len(firsts) + d) * PLACED_WORDS
         e = placed[q + ASKED] - 1
         p = (i * len(firsts) + e) * PLACED_WORDS
         pays = placed[q + TRIED] < _ENOUGH or placed[q + DROPPED] * 4 >= placed[q + TRIED]
+        pays &= placed[p + HASHED] == 0 and placed[q + HASHED] == 0
         if e >= 0 and placed[p + ASKED] == 0 and count > 0 and pays:
             count = _drop_behind(i, p, q, count, alive, firsts[e], placed, windows, state)
     return count
@@ -345,9 +347,13 @@ def _generate(
                         tag = nodes[
                             uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))
                         ]
+                        if placed[p + uint64(HASHED)] > 0:
+                            check = placed[p + uint64(CHECK)]
+                            checks_end = check + placed[p + uint64(HASHED)]
+                            tag = hashed_tag(windows, checks, walks[CHOSEN], 0, check, checks_end)
                         j = placed[p + uint64(TARGET)]
                         low = inputs[j, LO]
-                        if position == 0 and not cancels:
+                        if position == 0 and placed[p + uint64(HASHED)] == 0 and not cancels:
                             s = firsts[i, d, slot - inputs[i, HI]]
                         else:
                             base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]

@@ -131,6 +131,7 @@ miss again would have hit in a wider table."""
     SOURCE_MASK,
     STEP_CHECK,
     STEP_CHECKS_END,
+    STEP_HASHED,
     LOOKUP,
     AFTER,
     LOOKUP_PARTS,
@@ -140,11 +141,11 @@ miss again would have hit in a wider table."""
     UPDATES_END,
     IS_SIMPLE,
     PLACED_WORDS,
-) = range(19)
-"""Of a placed step: the window probed, the slot that gives the tag, further checks; the cache looked up here, -1 for
-none, the depth after its segment, the parts of its key, and (among the members) the inputs whose slots are its witness,
--1 for none; the cache that this step ends the segment of, -1 for none; the caches whose segment's changes are complete
-here; whether there is neither."""
+) = range(20)
+"""Of a placed step: the window probed, the slot that gives the tag, further checks, and of how many of these the tag is
+the hash; the cache looked up here, -1 for none, the depth after its segment, the parts of its key, and (among the
+members) the inputs whose slots are its witness, -1 for none; the cache that this step ends the segment of, -1 for none;
+the caches whose segment's changes are complete here; whether there is neither."""
 
 PART_INPUT, PART_NODES, PART_MASK, PART_WORDS = range(4)
 """Of a part of a key: the input whose slot has it, and where its nodes are."""

@@ -30,6 +30,7 @@ from minidsms.kernels.join_cache_layout import (
     SOURCE_NODES,
     STEP_CHECK,
     STEP_CHECKS_END,
+    STEP_HASHED,
     STEP_TARGET,
     STRIDE,
     TABLE,
@@ -40,7 +41,19 @@ from minidsms.kernels.join_cache_layout import (
     TARGET_SHIFT,
     TUPLES,
 )
-from minidsms.kernels.join_layout import CHECK, CHECKS_END, FROM, FROM_KEY, HEADS, MASK, NODES, PROBED, SHIFT, TARGET
+from minidsms.kernels.join_layout import (
+    CHECK,
+    CHECKS_END,
+    FROM,
+    FROM_KEY,
+    HASHED,
+    HEADS,
+    MASK,
+    NODES,
+    PROBED,
+    SHIFT,
+    TARGET,
+)
 from minidsms.machine_code import helper, int64, kernel, uint64
 
 
@@ -61,6 +74,7 @@ def place(steps, lookups, key_parts, inputs, keys, placed, parts):  # type: igno
             placed[at + TARGET_HEADS], placed[at + TARGET_SHIFT] = keys[x, HEADS], keys[x, SHIFT]
             placed[at + SOURCE_NODES], placed[at + SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
             placed[at + STEP_CHECK], placed[at + STEP_CHECKS_END] = step[CHECK], step[CHECKS_END]
+            placed[at + STEP_HASHED] = step[HASHED]
             for w in range(PLACED_WORDS - LOOKUP):
                 placed[at + LOOKUP + w] = lookups[i, d, w]
     for m in range(len(key_parts)):

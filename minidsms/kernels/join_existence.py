@@ -16,6 +16,7 @@ from minidsms.kernels.join_layout import (
     FOLLOWING,
     FROM,
     FROM_KEY,
+    HASHED,
     HEADS,
     IS_BAG,
     KEY,
@@ -30,32 +31,36 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.machine_code import Bools, Int64Cube, Int64s, Int64Table, helper, int64, kernel
+from minidsms.kernels.window_index import checks_hold, hashed_tag
+from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel
 
 
 @helper(inline=True)
-def _begin_path(slot: int, i: int, steps: Int64Cube, windows: Windows, walks: Int64Table) -> Any:
+def _begin_path(slot: int, i: int, steps: Int64Table, checks: Int64Table, windows: Windows, walks: Int64Table) -> Any:
     """Choose a slot of input i and begin the path's first step; returns its depth, 0, or -1 where a key is NULL."""
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     depth = int64(-1)
     if nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED:
         depth = int64(0)
         walks[CHOSEN, i] = slot
-        _begin_step(steps, depth, windows, walks)
+        _begin_step(steps, checks, depth, windows, walks)
     return depth
 
 
 @helper(inline=True)
-def _begin_step(steps: Int64Cube, depth: int, windows: Windows, walks: Int64Table) -> Any:
+def _begin_step(steps: Int64Table, checks: Int64Table, depth: int, windows: Windows, walks: Int64Table) -> Any:
     """Where the walk of a step begins: its tag, and the newest slot of the bucket."""
     inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
     f, x = steps[depth, FROM], steps[depth, PROBED]
     tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
+    if steps[depth, HASHED] > 0:
+        check = steps[depth, CHECK]
+        tag = hashed_tag(windows, checks, walks[CHOSEN], 0, check, check + steps[depth, HASHED])
     walks[TAG, depth], walks[FOLLOWING, depth] = tag, heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
 
 
 @helper(inline=True)
-def _next_match(steps: Int64Cube, checks: Int64Table, depth: int, windows: Windows, walks: Int64Table) -> Any:
+def _next_match(steps: Int64Table, checks: Int64Table, depth: int, windows: Windows, walks: Int64Table) -> Any:
     """Go on with the walk of a step to its next match, which is chosen; (whether there is one, slots inspected)."""
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     j, x = steps[depth, TARGET], steps[depth, PROBED]
@@ -70,12 +75,7 @@ def _next_match(steps: Int64Cube, checks: Int64Table, depth: int, windows: Windo
         inspected += 1
         if nodes[k] == tag:
             walks[CHOSEN, j] = s
-            matches = True
-            for c in range(steps[depth, CHECK], steps[depth, CHECKS_END]):
-                a, b = checks[c, 0], checks[c, 2]
-                at_a = keys[checks[c, 1], NODES] + 2 * (walks[CHOSEN, a] & inputs[a, MASK])
-                at_b = keys[checks[c, 3], NODES] + 2 * (walks[CHOSEN, b] & inputs[b, MASK])
-                matches &= nodes[at_a] == nodes[at_b]
+            matches = checks_hold(windows, checks, walks[CHOSEN], steps[depth, CHECK], steps[depth, CHECKS_END])
         s = nodes[k + 1]
     walks[FOLLOWING, depth] = s
     return matches, inspected
@@ -103,7 +103,7 @@ def join_existence(
     for m in range(len(slots)):
         exists = False
         inspected = int64(0)
-        depth = _begin_path(slots[m], i, steps, windows, walks)
+        depth = _begin_path(slots[m], i, steps, checks, windows, walks)
         while depth >= 0 and not exists:
             matches, looked = _next_match(steps, checks, depth, windows, walks)
             inspected += looked
@@ -112,7 +112,7 @@ def join_existence(
                 depth -= 1
             elif not exists:
                 depth += 1
-                _begin_step(steps, depth, windows, walks)
+                _begin_step(steps, checks, depth, windows, walks)
         drops[m] = not exists
         total += inspected
     return total
@@ -126,32 +126,33 @@ def join_counts(
     checks: Int64Table,
     windows: Windows,
     walks: Int64Table,
-    counts: Int64s,
+    counts: Int64Table,
     most: int,
 ) -> int:
     """Count, for rows of input i, the tuples that stand behind each step; returns how many rows were joined.
 
-    counts: (path length,), out.  most: slots to inspect; what is begun then ends, and the last row counts with what was
-    found.  Other arguments as of `join_existence`.
+    counts: (2, path length), out; the second row counts the slots that the steps inspect.  most: slots to inspect; what
+    is begun then ends, and the last row counts with what was found.  Other arguments as of `join_existence`.
     """
     last = steps.shape[0] - 1
     inspected = int64(0)
     joined = int64(0)
-    for d in range(len(counts)):
-        counts[d] = 0
+    for d in range(counts.shape[1]):
+        counts[0, d] = counts[1, d] = 0
     for m in range(len(slots)):
         if inspected > most:
             break
         joined += 1
-        depth = _begin_path(slots[m], i, steps, windows, walks)
+        depth = _begin_path(slots[m], i, steps, checks, windows, walks)
         while depth >= 0 and inspected <= most:
             matches, looked = _next_match(steps, checks, depth, windows, walks)
             inspected += looked
+            counts[1, depth] += looked
             if not matches:
                 depth -= 1
             else:
-                counts[depth] += 1
+                counts[0, depth] += 1
                 if depth < last:
                     depth += 1
-                    _begin_step(steps, depth, windows, walks)
+                    _begin_step(steps, checks, depth, windows, walks)
     return joined

@@ -83,9 +83,10 @@ NODES, HEADS, SHIFT, BACKS, IS_SHOWN, KEY_WORDS = range(6)
 """Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift;
 whether it is a column that the answer shows, or that is equal to one."""
 
-TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, STEP_WORDS = range(8)
+TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, STEP_WORDS = range(9)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
-the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose."""
+the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose; and
+of how many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does)."""
 
 TAG, FOLLOWING, CHOSEN, FOUND = range(4)
 """Rows of `walks`: of each step its tag, the slot to look at next, and the first that matches; of each input the slot

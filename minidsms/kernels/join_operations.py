@@ -25,8 +25,8 @@ from minidsms.kernels.join_cache_entries import append, bucket_of, drop, mixed, 
 from minidsms.kernels.join_cache_layout import (
     BUCKETS, BUCKET_HEAD, CHUNK_HEAD, CREATED, CREATES, ENTRIES, FILL, HITS, IGNORED, INLINE, INLINE_AT, INSERTS,
     KEY_WORDS, LEAST_SWEEP, MEMBERS, PAGE, PAGE_BITS, PART_INPUT, PART_MASK, PART_NODES, PART_WORDS, PINNED,
-    PLACED_WORDS, PROBES, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_TARGET, STRIDE,
-    SWEEP_AT, TABLE, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
+    PLACED_WORDS, PROBES, SIZE, SOURCE, SOURCE_MASK, SOURCE_NODES, STEP_CHECK, STEP_CHECKS_END, STEP_HASHED,
+    STEP_TARGET, STRIDE, SWEEP_AT, TABLE, TARGET_HEADS, TARGET_MASK, TARGET_NODES, TARGET_SHIFT,
 )
 from minidsms.kernels.join_layout import NO_LIMIT
 from minidsms.kernels.join_program import (
@@ -34,6 +34,7 @@ from minidsms.kernels.join_program import (
     STEP, T_BOUNDS, T_KIND, UPDATE,
 )
 from minidsms.kernels.mixing import bucket
+from minidsms.kernels.window_index import hashed_tag
 from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED
 # fmt: on
 # isort: on
@@ -58,15 +59,20 @@ def _expand(
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
     buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
     check, checks_end = placed[p + STEP_CHECK], placed[p + STEP_CHECKS_END]
+    hashed = check + placed[p + STEP_HASHED]
     for r in range(rows[l, ROWS]):
         slot = lists[uint64(begin + r * width + 1 + source)]
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
+        if hashed > check:
+            tag = hashed_tag(windows, checks, lists, begin + r * width + 1, check, hashed)
         firsts[uint64(r)] = heads[uint64(buckets + bucket(tag, shift))]
     made = passed = inspected = int64(0)
     low, high = bounds[FIRST_MET, j], int64(NO_LIMIT)
     for r in range(rows[l, ROWS]):
         at = begin + r * width
         tag = nodes[uint64(source_nodes + 2 * (lists[uint64(at + 1 + source)] & source_mask))]
+        if hashed > check:
+            tag = hashed_tag(windows, checks, lists, at + 1, check, hashed)
         if not is_free:
             turn = uint64(lists[uint64(at)] * words + T_BOUNDS + 2 * j)
             low, high = turns[turn], turns[turn + uint64(1)]
@@ -342,11 +348,12 @@ def _spread(
 
 
 @helper
-def _probe(p: int, i: int, capacity: int, blocks: Block, placed: Int64s, windows: Windows, state: Int64s) -> Any:
+def _probe(p: int, i: int, capacity: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s) -> Any:
     """Drop the rows of the list of pipeline i for which the step at placed[p] finds nothing; the first slot that it
     finds for the others goes into `entries`.
     """
     inputs, nodes, heads = windows.inputs, windows.nodes, windows.heads
+    placed, checks = plan.placed, plan.checks
     turns, lists, rows, firsts, entries = blocks.turns, blocks.lists, blocks.rows, blocks.firsts, blocks.entries
     n = len(inputs)
     width, words = n + 1, T_BOUNDS + 2 * n
@@ -354,14 +361,20 @@ def _probe(p: int, i: int, capacity: int, blocks: Block, placed: Int64s, windows
     j, source, source_nodes = placed[p + STEP_TARGET], placed[p + SOURCE], placed[p + SOURCE_NODES]
     source_mask, base, mask = placed[p + SOURCE_MASK], placed[p + TARGET_NODES], placed[p + TARGET_MASK]
     buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
+    check = placed[p + STEP_CHECK]
+    hashed = check + placed[p + STEP_HASHED]
     for r in range(rows[i, ROWS]):
         slot = lists[uint64(begin + r * width + 1 + source)]
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
+        if hashed > check:
+            tag = hashed_tag(windows, checks, lists, begin + r * width + 1, check, hashed)
         firsts[uint64(r)] = heads[uint64(buckets + bucket(tag, shift))]
     kept = passed = inspected = int64(0)
     for r in range(rows[i, ROWS]):
         at = begin + r * width
         tag = nodes[uint64(source_nodes + 2 * (lists[uint64(at + 1 + source)] & source_mask))]
+        if hashed > check:
+            tag = hashed_tag(windows, checks, lists, at + 1, check, hashed)
         turn = uint64(lists[uint64(at)] * words + T_BOUNDS + 2 * j)
         low, high = turns[turn], turns[turn + uint64(1)]
         s = firsts[uint64(r)]
@@ -390,7 +403,7 @@ def operate(
 ) -> Any:
     """Do one operation of the program; False where it needs more room."""
     inputs = windows.inputs
-    program, placed, parts = plan.program, plan.placed, plan.parts
+    program, parts = plan.program, plan.parts
     work = blocks.work
     n = len(inputs)
     i, d, c, q = program[op + PIPELINE], program[op + STEP], program[op + CACHE], program[op + PARTS]
@@ -408,5 +421,5 @@ def operate(
     elif kind == SPREAD:
         is_done = _spread(i, d, program[op + AFTER], c, capacity, blocks, plan, windows, state, store)
     else:
-        _probe(p, i, capacity, blocks, placed, windows, state)
+        _probe(p, i, capacity, blocks, plan, windows, state)
     return is_done

@@ -12,6 +12,7 @@ from minidsms.kernels.join_layout import (
     CHECKS_END,
     FROM,
     FROM_KEY,
+    HASHED,
     HEADS,
     IS_BAG,
     KEY,
@@ -27,6 +28,7 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.mixing import bucket
+from minidsms.kernels.window_index import checks_hold, hashed_tag
 from minidsms.machine_code import Int64s, Int64Table, int64, kernel, uint64
 
 ASKED, FOUND, INSPECTED, SAMPLE_WORDS = range(4)
@@ -87,6 +89,9 @@ def sample_pipeline(
                         break
                 f, x = steps[depth, FROM], steps[depth, PROBED]
                 tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[2, f] & inputs[f, MASK])]
+                if steps[depth, HASHED] > 0:
+                    check = steps[depth, CHECK]
+                    tag = hashed_tag(windows, checks, walks[2], 0, check, check + steps[depth, HASHED])
                 walks[0, depth], walks[1, depth] = tag, heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
             j, x = steps[depth, TARGET], steps[depth, PROBED]
             base, mask, low = keys[x, NODES], inputs[j, MASK], 0 if inputs[j, IS_BAG] != 0 else inputs[j, LO]
@@ -102,11 +107,8 @@ def sample_pipeline(
                         descends = came <= now and uint64(now) - uint64(came) < uint64(inputs[j, LENGTH])
                     walks[2, j] = s
                     if descends:
-                        for c in range(steps[depth, CHECK], steps[depth, CHECKS_END]):
-                            a, b = checks[c, 0], checks[c, 2]
-                            at_a = keys[checks[c, 1], NODES] + 2 * (walks[2, a] & inputs[a, MASK])
-                            at_b = keys[checks[c, 3], NODES] + 2 * (walks[2, b] & inputs[b, MASK])
-                            descends &= nodes[at_a] == nodes[at_b]
+                        check, checks_end = steps[depth, CHECK], steps[depth, CHECKS_END]
+                        descends = checks_hold(windows, checks, walks[2], check, checks_end)
                 s = nodes[node + 1]
             walks[1, depth] = s
             enters = False

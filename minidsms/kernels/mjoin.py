@@ -25,6 +25,7 @@ from minidsms.kernels.join_layout import (
     FROM,
     FROM_KEY,
     FULL,
+    HASHED,
     HEADS,
     INPUT,
     INSERT,
@@ -46,7 +47,7 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold
+from minidsms.kernels.window_index import checks_hold, hashed_tag
 from minidsms.machine_code import Int64Cube, Int64Table, int64, kernel
 
 
@@ -84,6 +85,9 @@ def mjoin(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinRun, 
                         continue
                     f, x = steps[i, d, FROM], steps[i, d, PROBED]
                     tag = nodes[keys[steps[i, d, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
+                    if steps[i, d, HASHED] > 0:
+                        check = steps[i, d, CHECK]
+                        tag = hashed_tag(windows, checks, walks[CHOSEN], 0, check, check + steps[i, d, HASHED])
                     base, jmask = keys[x, NODES], inputs[steps[i, d, TARGET], MASK]
                     low, high = inputs[steps[i, d, TARGET], PROBE_LO], inputs[steps[i, d, TARGET], PROBE_HI]
                     s = heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]

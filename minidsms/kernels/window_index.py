@@ -97,6 +97,20 @@ def unlink_slot(windows: Windows, i: int, slot: int) -> Any:
 
 
 @helper(inline=True)
+def hashed_tag(windows: Windows, checks: Int64Table, slots: Int64s, first: int, begin: int, end: int) -> Any:
+    """The tag that the slots chosen give for the keys that checks[begin:end] compare, hashed as one (`combine_keys`).
+
+    slots: that of input i stands at first + i.
+    """
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    tag = int64(1)
+    for c in range(begin, end):
+        f = checks[c, 0]
+        tag = mixed(tag, nodes[keys[checks[c, 1], NODES] + 2 * (slots[first + f] & inputs[f, MASK])])
+    return tag
+
+
+@helper(inline=True)
 def checks_hold(windows: Windows, checks: Int64Table, chosen: Int64s, begin: int, end: int) -> Any:
     """The further keys that a step compares, checks[begin:end], are equal of the slots chosen."""
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes

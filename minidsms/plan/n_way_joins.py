@@ -35,9 +35,11 @@ def join_plan_of(node: MultiJoin, streamon: StreaMon) -> Hashable:
 
 
 def plan_key(node: MultiJoin, streamon: StreaMon) -> Hashable:
-    """What must be alike in the settings of two queries that share the operator of a join: its plan and its caching."""
+    """What must be alike in the settings of two queries that share a join: its plan, its caching and its index."""
     asked = join_plan_of(node, streamon)
-    return asked, _caching_of(asked, streamon) if len(node.windows) > 2 else "off"
+    if len(node.windows) < 3:
+        return asked
+    return asked, _caching_of(asked, streamon), streamon.settings["join_index"]
 
 
 def _caching_of(asked: Hashable, streamon: StreaMon) -> str:
@@ -90,6 +92,10 @@ def _adapt(join: Join, asked: Hashable, streamon: StreaMon) -> None:
         watch.add(AdaptiveTrees(join, names, operator, streamon, watch, asked == "xjoin", caching))
     if caching is not None:
         watch.add(caching)
+    if streamon.settings["join_index"] != "hash" and any(join.graph.rooms):
+        from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
+
+        watch.add(AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns"))
     watch.add(AdaptiveOrders(join, names, operator, streamon, watch))
 
 

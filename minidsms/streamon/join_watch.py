@@ -24,6 +24,10 @@ WORK_TICKS = 4
 """Of these looks, one in so many is at the work as well."""
 BUSY = 8_192
 """Elements of a part, about, while somebody wants to be asked after each; else parts are as large as they may be."""
+FEW = 512
+"""So many at first, and at least."""
+LONG_NS = 20_000_000
+"""What a part takes then at most, about, if it is not of so few."""
 SHARES = Tolerance(relative=0.5, matters=0.05)
 """Of the inputs in the elements: a burst, or its end. Inputs that bring less than a twentieth do not matter."""
 WORK = Tolerance(relative=0.25, floor=0.1)
@@ -114,8 +118,17 @@ class JoinWatch:
         if self._clock is not None:
             self._clock.start(elements)
         if self._streamon.forcing is None:
-            return elements if self._due_at > self.elements else min(elements, BUSY)
+            ahead, busy = self._due_at - self.elements, self._busy()
+            return elements if ahead > 0 and busy == BUSY else min(elements, max(ahead, busy))
         return min((each.adaptation.limit(elements) for each in self.adapting), default=elements)
+
+    def _busy(self) -> int:
+        """Elements of a part while somebody wants to be asked: fewer at first, and where they take long."""
+        if self._clock is None:
+            return BUSY
+        if self._clock.ns == 0:
+            return FEW
+        return int(min(BUSY, max(FEW, LONG_NS * self.elements // self._clock.ns)))
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """A part was joined under the plan."""

@@ -155,6 +155,10 @@ class Loop(Generic[P]):
         self._change(proposal.plan, proposal.reason, instant, proposal.expected_gain)
         return True
 
+    def take(self, plan: P, reason: str) -> None:
+        """Change to a plan that nobody proposed."""
+        self._change(plan, reason, self._streamon.instant, None)
+
     # -------------------------------------------------------------------------------------------------- its budget
 
     def is_worth_it(self, waiting: int = 0) -> bool:

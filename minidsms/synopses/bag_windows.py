@@ -113,8 +113,15 @@ class BagWindow:
                 ):
                     self.figures[HAS_NULLS] = 1
             else:
-                parts = np.array([index.keys[first + self.keys.index((c,)), NODES] for c in key], np.int64)
-                self._kernels.combine_keys_of(index.nodes, base, parts, slots)
+                self._kernels.combine_keys_of(index.nodes, base, index.parts_of(self._number, key), slots)
+
+    def hash_patterns(self, slots: Int64Array) -> None:
+        """Write the composite keys of the rows in these slots into the index."""
+        index = self._index
+        for x, key in enumerate(self.keys, int(self.figures[KEY])):
+            if len(key) > 1:
+                parts = index.parts_of(self._number, key)
+                self._kernels.combine_keys_of(index.nodes, index.keys[x, NODES], parts, slots)
 
     # ----------------------------------------------------------------------------------------------------- state
 

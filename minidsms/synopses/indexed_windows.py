@@ -208,12 +208,21 @@ class IndexedWindow:
                 if kernels.take_key(_words(values), valid, mask, ring, lo, hi, index.nodes, base):
                     figures[HAS_NULLS] = 1
             else:
-                parts = np.array([index.keys[first + self.keys.index((c,)), NODES] for c in key], np.int64)
+                parts = index.parts_of(self._number, key)
                 kernels.combine_keys(index.nodes, base, parts, len(ring) - 1, lo, hi, figures[HAS_NULLS])
         if self.marked is not None:
             for n, c in enumerate(self.marked):
                 values, _, mask = store.raw(self._columns[c])
                 kernels.take_marks(_words(values), mask, ring, lo, hi, index.marks, figures[MARKS], n == 0)
+
+    def hash_patterns(self, slots: Int64Array) -> None:
+        """Write the composite keys of these slots, an ascending run, into the index."""
+        index, figures = self._index, self.figures
+        for x, key in enumerate(self.keys, figures.item(KEY)):
+            if len(key) > 1 and len(slots):
+                parts, mask = index.parts_of(self._number, key), len(self.ring) - 1
+                lo, hi = int(slots[0]), int(slots[-1]) + 1
+                kernels.combine_keys(index.nodes, index.keys[x, NODES], parts, mask, lo, hi, figures[HAS_NULLS])
 
     def _may_refer(self, batch: Batch) -> bool:
         """References where the batch has them and all rows held are of that store."""
@@ -317,6 +326,7 @@ class WindowIndex:
     keys: of each input, see `IndexedWindow`.  marked: of each input, or None where no marks are wanted.
     ranges: of each input, where the inputs are streams whose elements leave after so many ticks (None: never).
     bags: of each input, whether its rows leave in any order. Then there are neither marks nor ranges.
+    rooms: of each input, how many patterns may be indexed beside its keys (`index`).
     bundle: all of it, as the kernels take it.  renumberings: how often rows of a bag have got other slots; whoever
     holds slots begins anew then.
     """
@@ -324,16 +334,17 @@ class WindowIndex:
     def __init__(
         self, schemas: Sequence[Schema], keys: Sequence[Sequence[Key]], marked: Sequence[Sequence[int]] | None,
         needed: Sequence[Iterable[int]], ranges: Sequence[int | None] | None = None,
-        bags: Sequence[bool] | None = None,
+        bags: Sequence[bool] | None = None, rooms: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         n = len(schemas)
-        bags = bags or [False] * n
+        bags, rooms = bags or [False] * n, rooms or [0] * n
         self.inputs = np.zeros((n, INPUT_WORDS), np.int64)
-        self.keys = np.zeros((sum(map(len, keys)), KEY_WORDS), np.int64)
+        self.keys = np.zeros((sum(map(len, keys)) + sum(rooms), KEY_WORDS), np.int64)
         at = 0
         for i in range(n):
             self.inputs[i, KEY], self.inputs[i, KEYS_END] = at, at + len(keys[i])
-            at += len(keys[i])
+            at += len(keys[i]) + rooms[i]
+        self._linked = [tuple(each) for each in keys]
         self._has_marks = marked is not None
         self.has_ranges = ranges is not None
         if ranges is not None:
@@ -466,6 +477,33 @@ class WindowIndex:
             for j in range(len(self.windows)):
                 self.relink(j)
 
+    def link_patterns(self, patterns: Sequence[Sequence[Key]]) -> None:
+        """Index these patterns of each input beside its keys, and no others, from now on; () for none of any.
+
+        Nothing waits: the slots of all elements are joined.  O(rows).
+        """
+        old_keys, nodes, backs = self.keys.copy(), self.nodes, self.backs
+        for i, window in enumerate(self.windows):
+            window.keys = (*self._linked[i], *(patterns[i] if patterns else ()))
+            self.inputs[i, KEYS_END] = self.inputs[i, KEY] + len(window.keys)
+        self._place(keeps_rows=True)
+        for i, window in enumerate(self.windows):
+            capacity, first = self._capacities[i], int(self.inputs[i, KEY])
+            for x in range(first, first + len(self._linked[i])):
+                at, before = self.keys[x, NODES], old_keys[x, NODES]
+                self.nodes[at : at + 2 * capacity] = nodes[before : before + 2 * capacity]
+                if window.is_bag:
+                    at, before = self.keys[x, BACKS], old_keys[x, BACKS]
+                    self.backs[at : at + capacity] = backs[before : before + capacity]
+            if len(window.keys) > len(self._linked[i]):
+                window.hash_patterns(self.present(i))
+            self.relink(i)
+
+    def parts_of(self, i: int, key: Key) -> Int64Array:
+        """Where the nodes of a composite key's columns begin."""
+        first, keys = int(self.inputs[i, KEY]), self.windows[i].keys
+        return np.array([self.keys[first + keys.index((c,)), NODES] for c in key], np.int64)
+
     def set_capacity(self, i: int, slots: int) -> None:
         """Room for so many slots of a bag, and buckets for as many rows."""
         self._buckets[i] = slots
@@ -492,8 +530,8 @@ class WindowIndex:
         else:
             kernels.relink(self.bundle, i)
 
-    def _place(self) -> None:
-        """Lay out empty arrays for the capacities and the buckets."""
+    def _place(self, keeps_rows: bool = False) -> None:
+        """Lay out empty arrays for the capacities and the buckets. keeps_rows: marks and instants stay."""
         nodes = marks = backs = 0
         for i, capacity in enumerate(self._capacities):
             self.inputs[i, MASK] = capacity - 1
@@ -505,8 +543,9 @@ class WindowIndex:
                 backs += capacity if self.inputs[i, IS_BAG] else 0
         self.nodes: Int64Array = np.zeros(nodes, np.int64)
         self.backs: Int64Array = np.full(backs, UNLINKED, np.int64)
-        self.marks: Int16Array = np.zeros(marks if self._has_marks else 0, np.int16)
-        self.instants: Int64Array = np.zeros(marks if self.has_ranges else 0, np.int64)
+        if not keeps_rows:
+            self.marks: Int16Array = np.zeros(marks if self._has_marks else 0, np.int16)
+            self.instants: Int64Array = np.zeros(marks if self.has_ranges else 0, np.int64)
         self._place_buckets()
 
     def _place_buckets(self) -> None:

@@ -24,8 +24,12 @@ RANGES = ("[RANGE 3]", "[RANGE 5]", "[RANGE 2]", "[NOW]", "[RANGE UNBOUNDED]")
 GRAPHS = ("chain", "star", "cycle", "complete", "random")
 
 
-def random_join_case(seed: int, inputs: tuple[int, ...] = (3, 3, 4, 5), size: int = 9) -> Case:
-    """The case of a seed. inputs: numbers of windows to choose from.  size: about how many rows a stream gets."""
+def random_join_case(
+    seed: int, inputs: tuple[int, ...] = (3, 3, 4, 5), size: int = 9, graphs: tuple[str, ...] = GRAPHS
+) -> Case:
+    """The case of a seed. inputs: numbers of windows, graphs: shapes, to choose from.  size: about how many rows a
+    stream gets.
+    """
     rng = Random(seed)
     n = rng.choice(inputs)
     names = [f"w{i}" for i in range(n)]
@@ -38,7 +42,7 @@ def random_join_case(seed: int, inputs: tuple[int, ...] = (3, 3, 4, 5), size: in
         window = rng.choice(windows)
         unbounded += "UNBOUNDED" in window
         items.append(f"{stream} {window if unbounded < 2 else '[RANGE 2]'} AS {name}")
-    conditions = _conditions(rng, names)
+    conditions = _conditions(rng, names, graphs)
     shown = ", ".join(f"{rng.choice(names)}.{rng.choice('abc')} AS c{i}" for i in range(rng.randint(1, 3)))
     query = f"SELECT {shown} FROM {', '.join(items)}" + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
     output = rng.choice(("", "ISTREAM", "ISTREAM", "DSTREAM", "RSTREAM"))
@@ -47,10 +51,10 @@ def random_join_case(seed: int, inputs: tuple[int, ...] = (3, 3, 4, 5), size: in
     return Case(declarations, f"{output} ({query})" if output else query, _feed(rng, used, size))
 
 
-def _conditions(rng: Random, names: list[str]) -> list[str]:
+def _conditions(rng: Random, names: list[str], graphs: tuple[str, ...]) -> list[str]:
     """Equalities along the edges of a graph over the windows, and now and then another condition."""
     n = len(names)
-    shape = rng.choice(GRAPHS)
+    shape = rng.choice(graphs)
     if shape == "chain":
         edges = [(i, i + 1) for i in range(n - 1)]
     elif shape == "star":

@@ -1,9 +1,10 @@
 """Joins whose plans change at every k-th element, against the definition: `python -m minidsms.testing.switched_joins`.
 
 Generated n-way joins (windows of every kind, relations and derived relations, with deletions, NULLs, texts and theta
-conditions) run while their orders, trees and caches are switched to random legal ones at every first, second, third or
-seventh element, by calls of one, two, seven and all rows, under every scheduler. A *switch* is one that was taken: the
-plan log has it. An answer that differs is told with all that it takes to see it again, and the exit status is 1.
+conditions) run while their orders, trees, caches and indexed patterns are switched to random legal ones at every first,
+second, third or seventh element, by calls of one, two, seven and all rows, under every scheduler. A *switch* is one
+that was taken: the plan log has it. An answer that differs is told with all that it takes to see it again, and the exit
+status is 1.
 
 Invariant: what runs depends on the seed alone.  docs/semantics T5; Babu 2005, chapter 5.
 """
@@ -37,6 +38,12 @@ KINDS: dict[str, tuple[dict[str, Any], ...]] = {
         for memory in ("none", 4 * PAGE_BYTES, PAGE_BYTES, 1)
     ),
     "caches of one bucket": ({"join_plan": "mjoin", "caching": "prefix"}, {"join_plan": "mjoin", "caching": "global"}),
+    "patterns": (
+        {"join_plan": "mjoin", "caching": "off"},
+        {"join_plan": "auto"},
+        {"join_plan": "mjoin", "caching": "global"},
+        {"join_plan": "mjoin", "join_index": "patterns"},
+    ),
 }
 """What is switched, and the settings under which it is."""
 
@@ -82,6 +89,9 @@ def switch_joins(switches: int, seed: int, size: int = 14) -> Iterator[Tally]:
             continue
         for kind, settings in KINDS.items():
             rng = Random(f"{at} {kind}")
+            if kind == "patterns" and at % 2:  # only equalities that make a cycle have any
+                case = random_join_case(at, size=size, graphs=("cycle", "complete"))
+                expected = run_definition(case)
             _run(tally, case, expected, kind, dict(rng.choice(settings)), rng)
         yield tally
         if tally.switches >= switches:
@@ -102,7 +112,8 @@ def _run(tally: Tally, case: Case, expected: Answer, kind: str, settings: dict[s
 
     def note(db: Any, step: int, queries: Sequence[Any]) -> None:
         nonlocal taken
-        taken = sum(len(query.decisions()) for query in queries)
+        decisions = [decision for query in queries for decision in query.decisions()]
+        taken = sum(kind != "patterns" or decision.technique == "join index" for decision in decisions)
 
     with _one_bucket() if "one bucket" in kind else mock.patch.dict({}):
         try:

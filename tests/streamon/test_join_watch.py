@@ -23,7 +23,7 @@ class Asked:
         self.due_at = self.wishes.pop(0)
         self.looks: list[int] = []
         self.notices: list[tuple[bool, float]] = []
-        self.adaptation: Any = SimpleNamespace(executor=SimpleNamespace(plan="a"), limit=lambda elements: 3)
+        self.adaptation: Any = SimpleNamespace(executor=SimpleNamespace(plan="a"), limit=lambda elements: 3, changes=0)
         self.watch: JoinWatch | None = None
         self.has_choice = True
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from minidsms.elements import Int64Array
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.figures import CacheFigures, Memory, PipelineFigures, ProbeSample
-from minidsms.joins.plan import CacheSpec, JoinPlan
+from minidsms.joins.plan import CacheSpec, Index, JoinPlan, Orders
 
 
 class CachingJoin(Protocol):
@@ -31,6 +31,9 @@ class CachingJoin(Protocol):
 
     def is_legal(self, plan: object) -> bool:
         """The join can run it."""
+
+    def patterns_under(self, orders: Orders) -> Index:
+        """The indexed patterns that go on under these orders."""
 
     def random_plan(self, rng: Random) -> JoinPlan:
         """Any legal plan."""

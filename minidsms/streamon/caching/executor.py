@@ -30,11 +30,13 @@ class CacheExecutor:
     @property
     def plan(self) -> JoinPlan:
         """The orders and the caches."""
-        return replace(self.join.plan, tree=None)
+        return replace(self.join.plan, tree=None, index=())
 
     def switch(self, plan: JoinPlan) -> None:
         """Run another plan; a tree goes where caches come."""
-        self.join.switch(plan if plan.caches else replace(plan, tree=self.join.plan.tree))
+        tree = None if plan.caches else self.join.plan.tree
+        index = () if tree is not None else self.join.patterns_under(plan.orders)
+        self.join.switch(replace(plan, tree=tree, index=index))
 
     def is_legal(self, plan: object) -> bool:
         """The join can run it."""

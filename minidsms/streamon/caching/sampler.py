@@ -21,7 +21,7 @@ from minidsms.elements import Batch, Int64Array
 from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.figures import PipelineFigures, ProbeSample
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import CacheSpec, Orders, key_parts, members_of, position
+from minidsms.joins.plan import CacheSpec, Index, Orders, key_parts, members_of, position
 from minidsms.kernels.join_layout import IS_BAG, KEY, MASK
 from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
 from minidsms.streamon.caching.contracts import CachingJoin
@@ -74,7 +74,7 @@ class PipelineSampler:
         self._sampled = [0] * n
         self._reached: Int64Array = np.zeros((n, n), np.int64)
         self._walks: Int64Array = np.zeros((3, n), np.int64)
-        self._orders: Orders = ()
+        self._sampled_plan: tuple[Orders, Index] = ((), ())
         self._told: Int64Array = np.zeros(SAMPLE_WORDS, np.int64)
         self._profiled: dict[CacheSpec, tuple[int, Int64Array]] = {}
         self._stored: dict[CacheSpec, tuple[int, Int64Array]] = {}
@@ -123,10 +123,10 @@ class PipelineSampler:
         if self._measures_time and self.spent_ns > share * self._watch.joining_ns:
             return
         began = thread_ns()
-        orders = self._join.plan.orders
-        if orders != self._orders:
-            self._orders = orders
-            self._steps, self._checks = self._join.graph.pipelines(orders)
+        plan = self._join.plan
+        if (plan.orders, plan.index) != self._sampled_plan:
+            self._sampled_plan = plan.orders, plan.index
+            self._steps, self._checks = self._join.graph.pipelines(plan.orders, plan.index)
         steps, checks = self._steps, self._checks
         arrived = [self._arrived(i, batch) for i, batch in enumerate(part)]
         for i, slots in enumerate(arrived):

@@ -59,13 +59,13 @@ class JoinSizes:
             seen = 0.0
             if len(samples[i]):
                 steps, checks = self._path(i, mask)
-                counts = np.zeros(len(steps), np.int64)
+                counts = np.zeros((2, len(steps)), np.int64)
                 index = self._index
                 joined = join_counts(
                     samples[i], i, steps, checks, index.bundle, self._walks, counts,
                     INSPECTED,
                 )  # fmt: skip
-                seen = rows * int(counts[-1]) / joined
+                seen = rows * int(counts[0, -1]) / joined
             known = self.tuples.get(mask)
             self.tuples[mask] = seen if known is None else WEIGHT * seen + (1 - WEIGHT) * known
 

@@ -10,7 +10,7 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.figures import CacheFigures, Memory, PipelineFigures, ProbeSample
-from minidsms.joins.plan import CacheSpec, JoinPlan, Orders, SharedKey, problem_of, shared_key
+from minidsms.joins.plan import CacheSpec, Index, JoinPlan, Orders, SharedKey, problem_of, shared_key
 
 
 class SimulatedJoin:
@@ -57,6 +57,9 @@ class SimulatedJoin:
 
     def is_legal(self, plan: object) -> bool:
         return isinstance(plan, JoinPlan) and problem_of(plan) is None
+
+    def patterns_under(self, orders: Orders) -> Index:
+        return ()
 
     def random_plan(self, rng: Random) -> JoinPlan:
         return JoinPlan(self.plan.orders)

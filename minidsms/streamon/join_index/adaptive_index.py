@@ -1,0 +1,119 @@
+"""The patterns of one n-way join with their Executor, Profiler and Re-optimizer.
+
+There is a choice where a step may compare several inputs at once: where equalities make a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from minidsms.elements import Batch
+from minidsms.joins.plan import Index
+from minidsms.queues import Queue
+from minidsms.streamon.join_index.executor import IndexedJoin, IndexExecutor
+from minidsms.streamon.join_index.profiler import IndexProfiler
+from minidsms.streamon.join_index.reoptimizer import IndexReoptimizer
+from minidsms.streamon.join_watch import JoinWatch
+from minidsms.streamon.loop import Budget, Loop
+from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.synopses.indexed_windows import WindowIndex
+
+BUDGET = Budget(worth_ns=5_000_000)
+LEAST_REST = 1_024
+"""Elements between two looks."""
+DEARER = -0.05
+"""A measured gain below this: the patterns are given up."""
+
+
+class AdaptiveJoin(IndexedJoin, Protocol):
+    """What is adapted."""
+
+    @property
+    def index(self) -> WindowIndex:
+        """Its windows."""
+
+    @property
+    def inputs(self) -> Sequence[Queue]:
+        """Its inputs."""
+
+
+class AdaptiveIndex:
+    """names: of the inputs.  operator: how the plan log names the join.  all_patterns: whatever they cost.
+
+    `watch` counts the join's elements, and asks.
+    """
+
+    def __init__(
+        self,
+        join: AdaptiveJoin,
+        names: Sequence[str],
+        operator: str,
+        streamon: StreaMon,
+        watch: JoinWatch,
+        all_patterns: bool,
+    ) -> None:
+        self.due_at = 0
+        self._all_patterns = all_patterns
+        self._watch = watch
+        self._asked_at = 0
+        self.executor = IndexExecutor(join, names, [queue.schema for queue in join.inputs], watch)
+        self.profiler = IndexProfiler(self.executor, join.index)
+        self.reoptimizer = IndexReoptimizer(self.executor, self.profiler)
+        self.adaptation: Loop[Index] = Loop(
+            "join index", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
+        )
+        if all_patterns:
+            self.executor.switch(self.executor.able)
+
+    @property
+    def has_choice(self) -> bool:
+        """There is more than one plan."""
+        return not self._all_patterns
+
+    def look(self, part: Sequence[Batch | None], instant: int) -> None:
+        """See `Adapting.look`."""
+        elements = self._watch.elements
+        if self._all_patterns:
+            if self.executor.plan != self.executor.able:
+                self.executor.switch(self.executor.able)
+            self.due_at = elements + LEAST_REST
+            return
+        self.adaptation.passed(elements - self._asked_at, instant)
+        self._asked_at = elements
+        self._judge()
+        if self.adaptation.is_free and self.executor.able and self.adaptation.is_worth_it():
+            if self.adaptation.is_affordable():
+                with self.adaptation.deciding():
+                    self.profiler.profile()
+                self.reoptimizer.weights = {i: n / elements for i, n in enumerate(self._watch.arrived)}
+                if self.adaptation.reconsider(instant):
+                    self.adaptation.rest.wake()
+            rest = self.adaptation.rest.longer() if self.executor.plan else LEAST_REST
+            self.due_at = elements + max(rest, self.adaptation.waits())
+        elif not self.adaptation.is_free or not self.executor.able:
+            self.due_at = elements + self.adaptation.rest.longer()
+
+    def _judge(self) -> None:
+        """Patterns that made the join dearer, by its time, go again, and are left alone."""
+        decisions = self.adaptation.decisions
+        if not decisions or self.adaptation.is_measuring or not self.executor.plan or not self.adaptation.is_free:
+            return
+        gain = decisions[-1].measured_gain
+        if gain is not None and gain < DEARER and decisions[-1].expected_gain is not None:
+            self.reoptimizer.give_up(self.executor.plan)
+            self.adaptation.take((), "dearer than without, as measured")
+
+    def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
+        """See `Adapting.notice`."""
+        self.adaptation.rest.wake()
+        self.due_at = 0
+
+    def describe(self) -> tuple[str, ...]:
+        """A line for each input with patterns."""
+        executor = self.executor
+        return tuple(
+            f"index of {executor.names[j]}: also by {', '.join(executor.key_text(j, key) for key in keys)}"
+            for j, keys in enumerate(executor.plan)
+            if keys
+        )

@@ -1,0 +1,120 @@
+"""Patterns of several columns in the index of a join: what steps probe with, and that no answer shows it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from minidsms.elements import Batch, Schema
+from minidsms.joins.equal_columns import Equality
+from minidsms.joins.graph import JoinGraph
+from minidsms.joins.join import Join
+from minidsms.joins.plan import JoinPlan
+from minidsms.joins.spec import JoinSpec
+from minidsms.kernels.join_layout import CHECK, CHECKS_END, HASHED, PROBED
+from tests.joins.test_by_pipelines import S, every_column, inputs_of, mixed, twin
+from tests.operators.harness import feed, queue
+
+TRIANGLE: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1)), ((2, 2), (0, 2))]
+COMPLETE: list[Equality] = [
+    *[((0, 0), (1, 0)), ((0, 1), (2, 1)), ((0, 2), (3, 2))],
+    *[((1, 1), (2, 0)), ((1, 2), (3, 0)), ((2, 2), (3, 1))],
+]
+IMPLIED: list[Equality] = [((0, 0), (1, 0)), ((1, 0), (2, 0)), ((0, 1), (1, 1)), ((1, 1), (2, 1))]
+WRITTEN: list[Equality] = [((0, 0), (1, 0)), ((0, 1), (1, 1)), ((1, 2), (2, 2)), ((0, 3), (2, 3))]
+GRAPHS = {"triangle": TRIANGLE, "complete": COMPLETE, "implied": IMPLIED, "written": WRITTEN}
+
+
+def test_patterns_are_what_a_step_compares_with_several_inputs() -> None:
+    graph = JoinGraph(3, TRIANGLE)
+    orders = ((1, 2), (0, 2), (0, 1))
+    assert graph.patterns(orders) == ((), ((0, 1),), ((1, 2),))
+    steps, checks = graph.pipelines(orders, graph.patterns(orders))
+    assert steps[:, 0, HASHED].tolist() == [0, 0, 0] and steps[:, 1, HASHED].tolist() == [2, 2, 2]
+    begin, end = steps[0, 1, [CHECK, CHECKS_END]]
+    place = graph.places(graph.patterns(orders))
+    assert steps[0, 1, PROBED] == place[2, (1, 2)]
+    assert checks[begin:end].tolist() == [
+        [1, place[1, (1,)], 2, place[2, (1,)]],
+        [0, place[0, (2,)], 2, place[2, (2,)]],
+    ]
+
+
+@pytest.mark.parametrize("edges", [[(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]])
+def test_joins_without_a_cycle_have_none(edges: Sequence[tuple[int, int]]) -> None:
+    graph = JoinGraph(4, [((i, c), (j, 3 - c)) for c, (i, j) in enumerate(edges)])
+    assert not any(graph.rooms)
+    assert graph.patterns(graph.default_orders()) == ()
+
+
+def test_a_written_composite_key_takes_parts_from_several_inputs_and_is_no_pattern() -> None:
+    graph = JoinGraph(3, [((0, 0), (1, 0)), ((0, 1), (1, 1)), ((1, 0), (2, 0)), ((0, 2), (2, 2))])
+    orders = graph.default_orders()
+    for j, keys in enumerate(graph.patterns(orders)):
+        assert not {frozenset(key) for key in keys} & {frozenset(key) for key in graph.keys[j]}
+
+
+class Indexing(Join):
+    """A join that indexes other patterns, and visits in other orders, before every slice."""
+
+    def begin(self, seed: int) -> Indexing:
+        self.rng, self.taken = random.Random(seed), 0
+        return self
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        orders = self.random_plan(self.rng).orders
+        able = self.graph.patterns(orders)
+        index = tuple(tuple(key for key in keys if self.rng.random() < 0.6) for keys in able)
+        self.switch(JoinPlan(orders, index=index if any(index) else ()))
+        self.taken += any(index)
+        return super().process(batches, until)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("fifo", [(True,) * 4, (False,) * 4, (True, False, True, False)])
+def test_patterns_linked_and_dropped_at_every_slice_do_not_show(name: str, fifo: tuple[bool, ...]) -> None:
+    equalities = GRAPHS[name]
+    n = inputs_of(equalities)
+    columns = every_column(n)
+    taken = 0
+    for seed, keys in ((1, 2), (2, 3)):
+        items = mixed(fifo[:n], 700 + seed, 26, keys)
+        expected = twin(items, equalities, columns)
+        for cuts in (range(1, 60), range(1, 60, 7)):
+            spec = JoinSpec(equalities, columns, Schema(S.fields * n), fifo=fifo[:n])
+            op = Indexing([queue(S) for _ in range(n)], spec).begin(seed)
+            assert feed(op, items, cuts) == expected
+            taken += op.taken
+    assert taken or name in ("implied", "written")
+
+
+def test_a_step_with_a_pattern_inspects_hardly_more_than_what_joins() -> None:
+    def work(index: bool) -> tuple[int, int]:
+        rng = random.Random(3)
+        schema = Schema((S[0], S[0], S[0]))
+        op = Join([queue(schema) for _ in range(4)], JoinSpec(COMPLETE, [(0, 0)], Schema((S[0],)), [0], [None] * 4))
+        if index:
+            op.take_index(op.graph.patterns(op.orders))
+        items = [[(t, 1, tuple(rng.randrange(12) for _ in range(3)), t) for t in range(400)] for _ in range(4)]
+        answer = feed(op, items)
+        return op.work()[1], sum(sum(delta.values()) for delta in answer.values())
+
+    (without, found), (within, same) = work(False), work(True)
+    assert found == same > 0 and within < without / 3
+
+
+def test_patterns_that_no_order_probes_are_dropped_and_new_ones_linked() -> None:
+    op = Join([queue(S) for _ in range(4)], JoinSpec(COMPLETE, [(0, 0)], Schema(S.fields[:1])))
+    first = op.orders
+    bytes_without = op.index.nbytes
+    op.take_index(op.graph.patterns(first))
+    assert op.index.nbytes > bytes_without
+    other = tuple(tuple(reversed(order)) for order in first)
+    op.reorder(other)
+    assert op.plan.index == op.graph.patterns(other) != op.graph.patterns(first)
+    op.take_tree(((0, 1), 2, 3))
+    assert op.plan.index == () and op.index.nbytes == bytes_without
+    assert not op.is_legal(JoinPlan(first, tree=((0, 1), 2, 3), index=op.graph.patterns(first)))
+    assert not op.is_legal(JoinPlan(first, index=op.graph.patterns(other)))

@@ -1,0 +1,88 @@
+"""Which patterns the index of a join gets, by what its steps inspect."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.connection import Connection
+from minidsms.query import Query
+from minidsms.streamon import loop
+from minidsms.streamon.join_index import adaptive_index
+from minidsms.streamon.loop import adaptations_of
+
+TABLES = {"A": "x y", "B": "x z", "C": "y z"}
+TRIANGLE = (
+    "SELECT ISTREAM(A.x) FROM A [RANGE 600], B [RANGE 600], C [RANGE 600] WHERE A.x = B.x AND A.y = C.y AND B.z = C.z"
+)
+FIXED: dict[str, Any] = {"cost_model": "fixed", "filter_ordering": "static", "join_plan": "mjoin"}
+
+
+def triangle(db: Connection, cql: str = TRIANGLE) -> Query:
+    for name, columns in TABLES.items():
+        db.execute(f"CREATE STREAM {name} ({', '.join(c + ' INTEGER' for c in columns.split())})")
+    return db.query(cql)
+
+
+def push(db: Connection, values: int, rows: int, begin: int = 0) -> None:
+    rng = random.Random(begin)
+    for ts in range(begin, begin + rows, 100):
+        for name in TABLES:
+            at = list(range(ts, ts + 100))
+            db.push(name, [(rng.randrange(values), rng.randrange(values)) for _ in at], ts=at)
+
+
+def patterns(query: Query) -> tuple[object, ...]:
+    (each,) = [a for a in adaptations_of(query.network.operators) if a.technique == "join index"]
+    plan: tuple[object, ...] = each.executor.plan
+    return plan
+
+
+def test_patterns_are_taken_where_steps_pass_many_rows_and_given_up_where_they_do_not() -> None:
+    with minidsms.connect(**FIXED) as db:
+        query = triangle(db)
+        push(db, 20, 1500)
+        assert any(patterns(query))
+        lines = query.explain(analyze=True)
+        assert "index of C: also by (y, z)" in lines
+        push(db, 100_000, 12_000, 1500)
+        assert patterns(query) == ()
+        reasons = [(d.technique, d.reason) for d in query.decisions()]
+        assert reasons == [("join index", "c_d: they save more than they take")] * 2
+
+
+def test_keys_that_hardly_repeat_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "ENOUGH", 300)
+    with minidsms.connect(**FIXED) as db:
+        query = triangle(db)
+        push(db, 100_000, 6000)
+        assert not query.decisions()
+
+
+@pytest.mark.parametrize("asked", ["hash", "patterns"])
+def test_what_was_asked_for_stays(asked: str) -> None:
+    with minidsms.connect(**FIXED, join_index=asked) as db:
+        query = triangle(db)
+        push(db, 20, 600)
+        assert not query.decisions()
+        assert ("also by" in query.explain(analyze=True)) == (asked == "patterns")
+
+
+def test_a_join_without_a_cycle_has_no_choice() -> None:
+    with minidsms.connect(**FIXED, join_index="patterns") as db:
+        query = triangle(db, TRIANGLE.rpartition(" AND ")[0])
+        assert [a.technique for a in adaptations_of(query.network.operators)] == ["join ordering"]
+
+
+def test_patterns_that_turn_out_dearer_are_given_up_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "ENOUGH", 300)
+    with minidsms.connect(**FIXED) as db:
+        query = triangle(db)
+        push(db, 20, 1500)
+        assert any(patterns(query))
+        query.decisions()[-1].measured_gain = 2 * adaptive_index.DEARER
+        push(db, 20, 1500, 1500)
+        assert patterns(query) == () and query.decisions()[-1].reason == "dearer than without, as measured"
