@@ -206,7 +206,8 @@ class _Shortened:
         for each in self._db.inputs:
             if each.journal is not None:
                 counters = vars(each.counters)
-                yield (encoded({"kind": "input", "name": each.definition.name, "counters": counters}),)
+                fields = {"name": each.definition.name, "counters": counters, "greatest_ts": each.greatest_ts}
+                yield (encoded({"kind": "input", **fields}),)
         for query in self._db.queries.values():
             batches = query.waiting_batches()
             batch = Batch.concat(batches) if batches else Batch.empty(query.schema)

@@ -11,7 +11,7 @@ The header's "kind" is one of
     process, finish                  `Connection.process`; streams without a source have ended
     taken       query, until         answers before this position of the query's need not be kept
     passed      to, ts, n            n elements came, up to the instant ts, which matter to nobody any more
-    input       name, counters       at the end of a checkpoint: what an input has counted
+    input       name, counters, ..   at the end of a checkpoint: what an input has counted, its greatest instant
     state       query, results       at the end of a checkpoint: answers so far, and those that wait
     function, aggregate              name, place ("module:name"), arguments, type, ..
     call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Sequence
 from typing import NoReturn
 
 from minidsms.archive.atomic import sync_folder
@@ -19,6 +20,8 @@ from minidsms.durability.segments import FRAME, HEADER, checksum, entries, heade
 
 SEGMENT_BYTES = 64 << 20
 """A segment that is longer takes no more entries."""
+LARGE_BYTES = 1 << 18
+"""Entries of more are not copied into one piece, and synced while the engine works at them."""
 BATCH_S = 0.1
 """`batch`: entries are synced so many seconds after they were written, at the latest."""
 
@@ -36,7 +39,7 @@ class Log:
         self._syncing = threading.Lock()
         self._due = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._is_over = False
+        self._is_over = self._is_urgent = False
         self.removed_bytes = 0
         self.next = self._size = self._before = 0
         try:
@@ -60,7 +63,7 @@ class Log:
         self._handle = os.open(last.path, os.O_RDWR)
         length = os.lseek(self._handle, 0, os.SEEK_END)
         if length < HEADER.size or end == HEADER.size:
-            self._write(header(last.first), 0)
+            self._write((header(last.first),), 0)
         if length > end:
             self.removed_bytes = length - end
             os.ftruncate(self._handle, end)
@@ -78,15 +81,17 @@ class Log:
                 self._rotate()
             frame = FRAME.pack(sum(map(len, payload)), checksum(self.next, *payload), self.next)
             self._is_torn = True
-            end = self._write(b"".join((frame, *payload)), self._size)
+            parts = (frame, *payload)
+            is_large = sum(map(len, parts)) > LARGE_BYTES
+            end = self._write(parts if is_large else (b"".join(parts),), self._size)
             self._size, self._before, self._is_torn = end, self._size, False
         except OSError as error:
             raise Error(
                 f"the log {self.folder!r} cannot be written, and nothing has been taken: {error.strerror or error}"
             ) from None
         self.next += 1
-        if self.durability == "batch":
-            self._sync_soon()
+        if self.durability == "batch" or (self.durability == "sync" and is_large):
+            self._sync_soon(is_large)
         return self.next - 1
 
     def retract(self, number: int) -> None:
@@ -141,14 +146,16 @@ class Log:
 
     # ------------------------------------------------------------------------------------------------------ files
 
-    def _write(self, data: bytes, at: int) -> int:
-        """Where it ends."""
+    def _write(self, parts: Sequence[bytes | memoryview], at: int) -> int:
+        """Write one part after the other; where the last ends."""
         assert self._handle is not None
-        left = memoryview(data)
         os.lseek(self._handle, at, os.SEEK_SET)
-        while left:
-            left = left[os.write(self._handle, left) :]
-        return at + len(data)
+        for part in parts:
+            left = memoryview(part)
+            at += len(left)
+            while left:
+                left = left[os.write(self._handle, left) :]
+        return at
 
     def _mend(self) -> None:
         """Cut off what an append that has failed, or an entry retracted, has left."""
@@ -169,7 +176,7 @@ class Log:
         path = os.path.join(self.folder, name_of_segment(first))
         before, self._handle = self._handle, os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
-            end = self._write(header(first), 0)
+            end = self._write((header(first),), 0)
             os.fsync(self._handle)
             sync_folder(self.folder)
             self._size = end
@@ -181,20 +188,24 @@ class Log:
 
     # -------------------------------------------------------------------------------------------------- syncing
 
-    def _sync_soon(self) -> None:
+    def _sync_soon(self, is_large: bool) -> None:
+        """Let the thread sync; at once what is large and will be waited for, while the engine is at it."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="minidsms-log", daemon=True)
             self._thread.start()
             end_at_exit(self)
         with self._due:
+            self._is_urgent = self._is_urgent or (is_large and self.durability == "sync")
             self._due.notify_all()
 
     def _run(self) -> None:
         while True:
             with self._due:
-                self._due.wait_for(lambda: self._is_over or self._synced < self.next)
-                if self._due.wait_for(lambda: self._is_over, BATCH_S):
+                self._due.wait_for(lambda: self._is_over or self._is_urgent or self._synced < self.next)
+                self._due.wait_for(lambda: self._is_over or self._is_urgent, BATCH_S)
+                if self._is_over:
                     return
+                self._is_urgent = False
             try:
                 self.sync()
             except Error:

@@ -73,8 +73,12 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 db.create_aggregate(cls=_found(place, given), **_but_kind(given))
             case {"kind": "passed", "to": str(name), "ts": int() | None as instant, "n": int(n)}:
                 _pass_over(db, name, instant, n)
-            case {"kind": "input", "name": str(name), "counters": dict(counters)}:
-                vars(db.stream_input(name).counters).update(counters)
+            case {"kind": "input", "name": str(name), "counters": dict(counters), "greatest_ts": greatest}:
+                target = db.stream_input(name)
+                vars(target.counters).update(counters)
+                if isinstance(target, StreamInput):
+                    # A row that was late by a heartbeat may be later than all that were taken.
+                    target.greatest_ts = greatest
             case {"kind": "state", "query": str(name), "results": int(results)}:
                 query = db.queries[name.lower()]
                 waiting = Rows(query.schema, db.dictionary, True).elements(rows, db.tick_ns)

@@ -208,7 +208,11 @@ def check(seed: int) -> int:
     durability, loses = rng.choice(("sync", "sync", "batch", "os")), rng.random() < 0.7
     with tempfile.TemporaryDirectory() as folder:
         client = Client(calls, names, folder + "/db", durability, loses, rng)
-        client.run()
+        try:
+            client.run()
+        except BaseException as error:
+            error.add_note(f"seed {seed}, {durability}, {'machine' if loses else 'process'}")
+            raise
     story = f"seed {seed}, {durability}, {'machine' if loses else 'process'}, {client.crashes} crashes"
     for name in names:
         ours, theirs = client.kept[name], expected[name]

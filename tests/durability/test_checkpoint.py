@@ -211,3 +211,14 @@ def test_what_a_process_left_of_a_checkpoint_is_removed(folder: str) -> None:
     with opened(folder) as db:
         assert "s" in db.catalog.streams
         assert sorted(os.listdir(folder)) == ["lock", "log-1", "minidsms.json"]
+
+
+def test_a_row_that_was_late_by_a_heartbeat_is_not_the_greatest(folder: str) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER) SLACK 5 LATE DROP")
+        db.query("SELECT k FROM S [RANGE 3]", name="q")
+        db.push("S", (1,), ts=1)
+        db.advance(20)
+        db.push("S", (2,), ts=15)
+        db.checkpoint()
+        assert db.stream_input("S").greatest_ts == 1
