@@ -80,6 +80,8 @@ class Callbacks:
                     failed = failed or error
         finally:
             self._thread = None
+        for query in {query for _, news in told for query, _ in news}:
+            query.note_told()
         return failed
 
     def _tell_one(self, query: Query, failed: Exception | None) -> Exception | None:
@@ -97,4 +99,5 @@ class Callbacks:
                         failed = failed or error
         finally:
             self._thread = None
+        query.note_told()
         return failed

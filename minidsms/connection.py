@@ -177,6 +177,10 @@ class Connection(Archiving, ReadsSources):
         """Make the folder of a connection smaller, and quicker to open."""
         raise Error(_KEEPS_NOTHING)
 
+    def backup(self, folder: str | os.PathLike[str]) -> None:
+        """Copy the folder of a connection into a new one, while it is open."""
+        raise Error(_KEEPS_NOTHING)
+
     def query(self, cql: str, name: str | None = None, params: Parameters | None = None) -> Query:
         """Register a query; it runs from now on. Without a name it gets one (q1, q2, ..). params: as in `execute`.
 

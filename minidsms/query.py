@@ -247,6 +247,12 @@ class Query:
         if self._callbacks and self.is_waiting:
             self.untold.extend(self.take())
 
+    def note_told(self) -> None:
+        """What was taken for callbacks has been told."""
+        with self._connection.lock:
+            if not self._closed and not self.untold:
+                self._connection.note_taken(self, self.position)
+
     def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
         return tuple(self._callbacks)
 
@@ -367,7 +373,7 @@ class Query:
 
     def acknowledge(self, until: int) -> None:
         """The changes before this position wait no more."""
-        dropped, batches = until - self.position, self._collect()
+        dropped, batches = max(0, until - self.position), self._collect()
         kept: list[Batch] = []
         for batch in batches:
             n = min(dropped, len(batch))

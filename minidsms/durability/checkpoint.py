@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -24,8 +25,10 @@ import numpy as np
 from minidsms.cql import syntax
 from minidsms.cql.errors import Error
 from minidsms.cql.parser import parse
+from minidsms.cql.printer import print_query
 from minidsms.durability.entry import Fields, Rows, decoded, encoded
 from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, create
+from minidsms.durability.journal import Journal
 from minidsms.durability.log import Log
 from minidsms.durability.retention import Retention
 from minidsms.durability.segments import entries
@@ -92,6 +95,7 @@ class _Shortened:
         self._db = db
         self._log_folder = log_folder
         self._past = retention.past
+        self._named = self._views_named()
         self._gone = self._entries_gone()
         self._netted = self._changes_netted()
         self._passed: dict[str, tuple[int | None, int]] = {}
@@ -119,11 +123,16 @@ class _Shortened:
                 case {"kind": "passed", "to": name, "ts": ts, "n": n}:
                     self._pass(name, ts, n)
                 case {"kind": "push", "to": name}:
-                    kept = self._kept(number, fields, rows, payload)
+                    kept, left_out = self._kept(number, fields, rows, payload)
+                    is_stream = not self._journal(name).rows.has_signs
+                    if is_stream:  # what is left out is older than what is kept
+                        self._pass(name, *left_out)
                     if kept is not None:
                         is_left = fields["left"]
                         yield from self._flushed()
                         yield kept
+                    if not is_stream:  # changes come in order
+                        self._pass(name, *left_out)
                 case _:
                     yield from self._flushed()
                     yield (payload,)
@@ -131,6 +140,8 @@ class _Shortened:
         yield from self._ends()
 
     def _pass(self, name: str, ts: int | None, n: int) -> None:
+        if not n:
+            return
         before, count = self._passed.get(name, (None, 0))
         latest = max((t for t in (before, ts) if t is not None), default=None)
         self._passed[name] = latest, count + n
@@ -143,26 +154,28 @@ class _Shortened:
             yield (encoded({"kind": "advance", "ts": ts, "stream": stream}),)
         self._passed, self._advanced = {}, {}
 
-    def _kept(
-        self, number: int, fields: Fields, rows: memoryview, payload: memoryview
-    ) -> tuple[bytes | memoryview, ...] | None:
-        """What is left of a push; None where nothing is."""
-        name = fields["to"]
-        key = name.lower()
+    def _journal(self, name: str) -> Journal:
         journal = self._db.stream_input(name).journal
         assert journal is not None
-        batch = journal.rows.batch(rows)
+        return journal
+
+    def _kept(
+        self, number: int, fields: Fields, rows: memoryview, payload: memoryview
+    ) -> tuple[tuple[bytes | memoryview, ...] | None, tuple[int | None, int]]:
+        """(what is left of a push, or None, (greatest instant, number) of what is left out)."""
+        form = self._journal(fields["to"]).rows
+        batch = form.batch(rows)
         ts = batch.column(0).to_numpy()
-        keeps = ts > self._past[key]
-        if journal.rows.has_signs:
+        keeps = ts > self._past[fields["to"].lower()]
+        if form.has_signs:
             keeps = np.ones(len(ts), np.bool_)
             keeps[self._netted.get(number, [])] = False
         if keeps.all():
-            return (payload,)
-        self._pass(name, int(ts[~keeps].max()), int((~keeps).sum()))
+            return (payload,), (None, 0)
+        left_out = int(ts[~keeps].max()), int((~keeps).sum())
         if not keeps.any():
-            return None
-        return encoded(fields), journal.rows.encoded_batch(batch.filter(keeps))
+            return None, left_out
+        return (encoded(fields), form.encoded_batch(batch.filter(keeps))), left_out
 
     def _changes_netted(self) -> dict[int, list[int]]:
         """By entry, the changes of relations of which insertion and deletion both lie in the past."""
@@ -172,10 +185,10 @@ class _Shortened:
             key = str(fields.get("to", "")).lower()
             if fields["kind"] != "push" or number in self._gone:
                 continue
-            journal = self._db.stream_input(key).journal
-            if journal is None or not journal.rows.has_signs:
+            form = self._journal(key).rows
+            if not form.has_signs:
                 continue
-            batch = journal.rows.batch(rows)
+            batch = form.batch(rows)
             ts, signs = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             columns = [column.to_pylist() for column in batch.columns[2:]]
             for i, row in enumerate(zip(*columns) if columns else [()] * len(ts)):
@@ -189,6 +202,23 @@ class _Shortened:
                     netted[number].append(i)
         return netted
 
+    def _views_named(self) -> set[str]:
+        """The views that running queries name, and views that these name: queries go on when a view is dropped."""
+        texts: dict[str, str] = {}
+        for _, fields, _, _ in self._read():
+            if fields["kind"] == "statement":
+                match parse(fields["cql"]):
+                    case [syntax.CreateView(name=name, query=query)]:
+                        texts[name.lower()] = texts.get(name.lower(), "") + " " + print_query(query)
+        found: set[str] = set()
+        waiting = [query.text for query in self._db.queries.values()]
+        while waiting:
+            words = {word.lower() for word in re.findall(r"\w+", waiting.pop())}
+            new = (words & texts.keys()) - found
+            found |= new
+            waiting += [texts[name] for name in new]
+        return found
+
     def _entries_gone(self) -> set[int]:
         """The entries about queries, inputs and views which are there no more, from their creation to their end."""
         about: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -197,7 +227,7 @@ class _Shortened:
             what, ends = _about(fields)
             if what is not None:
                 about[what].append(number)
-                if ends:
+                if ends and not (what[0] == "view" and what[1] in self._named):
                     gone.update(about.pop(what))
         return gone
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,11 +20,12 @@ from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import Error
 from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
+from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoint import write_checkpoint
 from minidsms.durability.entry import encoded
 from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, save, tidy
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept import check_setting, check_statement, not_kept
+from minidsms.durability.kept import check_setting, check_statement, is_file, not_kept
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
 from minidsms.durability.places import place_of
@@ -50,6 +52,10 @@ class DurableConnection(Connection):
         self.folder = os.path.abspath(folder)
         self.log: Log | None = None
         self._depth = 0
+        self._noted: dict[str, int] = {}
+        """By query: the position that is in the log."""
+        self._copying = threading.RLock()
+        """Held while the files of the log must stay."""
         self._is_astray = self._is_ending = False
         given = {name.lower(): checked(name, value) for name, value in options.items()}
         for name, value in given.items():
@@ -162,7 +168,7 @@ class DurableConnection(Connection):
 
         Takes as long as opening the folder will. Error where it cannot be made; then nothing has changed.
         """
-        with self.lock:
+        with self._copying, self.lock:
             self._check()
             self.process()
             assert self.log is not None
@@ -185,6 +191,18 @@ class DurableConnection(Connection):
             self._go_on_in(log)
             before.close()
             tidy(self.folder, metadata)
+
+    def backup(self, folder: str | os.PathLike[str]) -> None:
+        """Copy what there is now into a new folder, which opens like this one; other calls go on meanwhile. Error where
+        the copy cannot be written; then nothing is left of it.
+        """
+        with self._copying:
+            with self.lock:
+                self._check()
+                assert self.log is not None
+                self.log.sync()
+                files, metadata = sizes_of(self.log.folder), self.metadata
+            copy(files, metadata, os.fspath(folder))
 
     # ------------------------------------------------------------------------------------------------- statements
 
@@ -268,12 +286,29 @@ class DurableConnection(Connection):
             return super().finish_unfed()
 
     def note_taken(self, query: Query, until: int) -> None:
-        if self.log is None:
+        if self.log is None or self._noted.get(query.name, 0) >= until:
             return
         self._check()
         # An answer that somebody has seen does not go back on what it was made of.
         self.log.commit()
         self._append(kind="taken", query=query.name, until=until)
+        self._noted[query.name] = until
+
+    def _step(self, name: str | None) -> bool:
+        has_news = super()._step(name)
+        if has_news and self.log is not None:
+            self.log.commit()  # before callbacks are told
+        return has_news
+
+    def _drain(self) -> None:
+        if self.log is not None and any(q.sink is not None and q.is_waiting for q in self.outward.values()):
+            self.log.commit()
+        try:
+            super()._drain()
+        finally:
+            for query in self.outward.values():
+                if query.sink is not None:
+                    self.note_taken(query, query.position)
 
     # -------------------------------------------------------------------------------------------- what is not kept
 
@@ -296,13 +331,14 @@ class DurableConnection(Connection):
         super().check_registration(streams, with_history)
 
     def add_sink(self, query: Query, sink: Sink) -> None:
-        raise not_kept("sinks")
+        if is_file(sink):
+            raise not_kept("sinks in files")
+        super().add_sink(query, sink)
+        self.note_taken(query, query.position)
 
-    def add_outward(self, query: Query) -> None:
-        raise not_kept("callbacks")
-
-    def on_change(self, fn: Any, wants: Any = None) -> NoReturn:
-        raise not_kept("callbacks")
+    def forget(self, query: Query) -> None:
+        super().forget(query)
+        self._noted.pop(query.name, None)
 
     def query_each(self, template: str, table: str, name: str | None = None) -> NoReturn:
         raise not_kept("the queries of a table")

@@ -9,13 +9,14 @@ from typing import Any
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError, Error
+from minidsms.sinks.function_sink import FunctionSink
+from minidsms.sinks.sink import Sink
 
 _WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
 _NO_FOLDER = "connect() without a folder"
 _WAYS = {
     "sources": "read the source in a connection without a folder, or push what it brings and go on at db.position(..)",
-    "sinks": "fetch the answers with their position, q.fetch(ack=..), and write them where they are to go",
-    "callbacks": "fetch the answers with their position, q.fetch(ack=..)",
+    "sinks in files": "fetch the answers with their position, q.fetch(ack=..), and write them where they are to go",
     "archives": "archive in a connection without a folder",
     "the queries of a table": "register the queries one by one, or query_each in a connection without a folder",
     "queries WITH HISTORY": "register the query before what it is to see comes",
@@ -36,6 +37,11 @@ def not_kept(what: str) -> Error:
     return Error(_WITHOUT.format(what, _WAYS[what]))
 
 
+def is_file(sink: Sink) -> bool:
+    """Whether what a sink has been given is to be there afterwards; others take answers as a callback does."""
+    return not isinstance(sink, FunctionSink) and sink.path != "-" and "://" not in sink.path
+
+
 def check_setting(name: str, value: Any) -> None:
     """Error where answers would depend on what is not kept. value: in its proper form."""
     kept = _SETTINGS.get(name.lower())
@@ -53,7 +59,7 @@ def check_statement(statement: syntax.Statement, text: str) -> None:
             what = "sources" if statement.source is not None else "archives" if statement.archive is not None else None
         case syntax.CreateQuery():
             has_archive = statement.archive is not None or statement.backfill is not None
-            what = "sinks" if statement.into is not None else "archives" if has_archive else None
+            what = "sinks in files" if statement.into is not None else "archives" if has_archive else None
             what = "queries WITH HISTORY" if what is None and statement.with_history else what
         case _:
             return

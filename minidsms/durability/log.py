@@ -132,6 +132,11 @@ class Log:
                     self._raise()
                 self._synced = reached
 
+    @property
+    def is_synced(self) -> bool:
+        """All that has been appended is known to be on disk."""
+        return self._synced >= self.next
+
     def check(self) -> None:
         """Error where a sync has failed."""
         if self._failure is not None:

@@ -86,6 +86,10 @@ def _command(options: argparse.Namespace) -> int:
             from minidsms.shell.offload import offload
 
             return offload(options)
+        if options.command == "check":
+            from minidsms.shell.check_command import check
+
+            return check(options)
         from minidsms.shell.explain import explain
 
         return explain(options)
@@ -134,6 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--file", metavar="PATH", help="CQL file or STREAM script with what the query names")
     explain.add_argument("--rules", action="store_true", help="show the plan after each rewrite rule")
     explain.add_argument("--time-unit", choices=_UNITS, help="length of a tick (default: ms)")
+    check = commands.add_parser("check", help="tell whether the folder of a durable connection is sound")
+    check.add_argument("folder", metavar="FOLDER", help="as minidsms.connect(FOLDER) or --db FOLDER has made it")
     add_archive(commands)
     add_replay(commands)
     add_offload(commands)

@@ -136,6 +136,19 @@ def test_what_is_gone_leaves_no_trace(folder: str) -> None:
         assert what_is_there(db) == before
 
 
+def test_a_view_stays_as_long_as_a_query_names_it(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM T (a TEXT); CREATE VIEW V AS SELECT a FROM T; CREATE VIEW W AS SELECT a FROM T")
+    db.execute("CREATE VIEW X AS SELECT a FROM V; CREATE QUERY q AS SELECT a FROM X")
+    db.execute("DROP VIEW X; DROP VIEW V; DROP VIEW W")
+    db.checkpoint()
+    assert kinds(folder).count("statement") == 6
+    db.close()
+    with opened(folder) as db:
+        assert list(db.queries) == ["q"]
+        assert not db.catalog.views
+
+
 def test_checkpoints_of_checkpoints(folder: str) -> None:
     db = opened(folder)
     db.execute("CREATE STREAM S (k INTEGER) SLACK 2 LATE DROP")
@@ -222,3 +235,14 @@ def test_a_row_that_was_late_by_a_heartbeat_is_not_the_greatest(folder: str) -> 
         db.push("S", (2,), ts=15)
         db.checkpoint()
         assert db.stream_input("S").greatest_ts == 1
+
+
+def test_changes_that_stay_come_before_later_ones_that_cancelled(folder: str) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE RELATION R (k INTEGER)")
+        db.query("SELECT k FROM R", name="q")
+        db.push("R", [(1,), (2,), (2,)], ts=[3, 40, 41], sign=[1, 1, -1])
+        db.push("R", [(5,)], ts=50)
+        db.checkpoint()
+        assert kinds(folder).count("passed") == 1
+        assert sorted(db.queries["q"].snapshot()) == [(1,)]

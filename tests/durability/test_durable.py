@@ -96,7 +96,7 @@ def test_position_counts_what_was_pushed(folder: str) -> None:
 
 def test_a_connection_in_memory_has_no_position() -> None:
     with minidsms.connect() as db:
-        for call in (lambda: db.position("S"), db.checkpoint):
+        for call in (lambda: db.position("S"), db.checkpoint, lambda: db.backup("x")):
             with pytest.raises(Error, match="keeps nothing"):
                 call()
 
@@ -192,8 +192,6 @@ def in_a_function() -> Callable[[int], int]:
         lambda db: db.execute("SET load_shedding = random"),
         lambda db: db.execute("SET k_mon = lossy"),
         lambda db: db.queries["counts"].into("x.csv"),
-        lambda db: db.queries["counts"].on_change(print),
-        lambda db: db.on_change(print),
         lambda db: db.feed("S", "x.csv"),
         lambda db: db.archive("S", "x"),
         lambda db: db.replay("x"),

@@ -1,0 +1,60 @@
+"""A copy of a folder that is open: what its log held when the copy began.
+
+Invariant: a copy is whole when it has its `minidsms.json`, which is written last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from typing import IO
+
+from minidsms.archive.atomic import sync_folder
+from minidsms.cql.errors import Error
+from minidsms.durability.folder import FIRST_LOG, Metadata, save
+from minidsms.durability.segments import segments
+
+
+def sizes_of(log_folder: str) -> list[tuple[str, int]]:
+    """The files of a log and how long they are now; a log only grows."""
+    return [(segment.path, os.path.getsize(segment.path)) for segment in segments(log_folder)]
+
+
+def copy(files: list[tuple[str, int]], metadata: Metadata, target: str) -> None:
+    """Copy so much of the files into a new folder. Error where it is there, or cannot be written; then nothing
+    is left.
+    """
+    try:
+        os.makedirs(os.path.join(target, FIRST_LOG))
+    except FileExistsError:
+        raise Error(f"{target!r} is there already\nhelp: name a new folder for the copy") from None
+    except OSError as error:
+        raise Error(f"{target!r} cannot be made: {error.strerror or error}") from None
+    try:
+        for path, size in files:
+            with (
+                open(path, "rb") as source,
+                open(os.path.join(target, FIRST_LOG, os.path.basename(path)), "xb") as made,
+            ):
+                _copy(source, made, size)
+                made.flush()
+                os.fsync(made.fileno())
+        sync_folder(os.path.join(target, FIRST_LOG))
+        save(target, Metadata(metadata.settings))
+        sync_folder(os.path.dirname(os.path.abspath(target)))
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(target)
+        if isinstance(error, OSError):
+            raise Error(f"the copy {target!r} cannot be written: {error.strerror or error}") from None
+        raise
+
+
+def _copy(source: IO[bytes], made: IO[bytes], size: int) -> None:
+    while size > 0:
+        piece = source.read(min(size, 1 << 20))
+        if not piece:
+            raise OSError(0, "a segment of the log has become shorter")
+        made.write(piece)
+        size -= len(piece)

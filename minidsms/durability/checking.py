@@ -1,0 +1,47 @@
+"""Whether a folder is sound, without opening it: every entry of its log is read and compared with its checksum."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+
+from minidsms.cql.errors import Error
+from minidsms.durability.entry import decoded
+from minidsms.durability.folder import metadata_of
+from minidsms.durability.lock import FolderLock
+from minidsms.durability.segments import HEADER, entries, segments
+
+
+@dataclass
+class Checked:
+    """What a log holds. cut_off: bytes at its end that are no whole entry, of a call that had not returned."""
+
+    log: str
+    segments: int
+    nbytes: int
+    kinds: Counter[str] = field(default_factory=Counter)
+    cut_off: int = 0
+
+
+def check(folder: str) -> Checked:
+    """Read a folder. Error where it is none, is open, or is damaged, naming the file."""
+    metadata = metadata_of(folder)
+    if metadata is None:
+        raise Error(f"{folder!r} is no minidsms folder: it has no minidsms.json")
+    lock = FolderLock(folder)
+    try:
+        place = os.path.join(folder, metadata.log)
+        there = segments(place)
+        if not there:
+            raise Error(f"{place!r} has no segment\nhelp: open a copy that db.backup(..) has made")
+        found = Checked(metadata.log, len(there), sum(os.path.getsize(s.path) for s in there))
+        end = HEADER.size
+        for entry in entries(place):
+            fields, _ = decoded(entry.payload, f"{entry.segment.path!r}, entry {entry.number}")
+            found.kinds[fields["kind"]] += 1
+            end = entry.end if entry.segment == there[-1] else HEADER.size
+        found.cut_off = max(0, os.path.getsize(there[-1].path) - end)
+        return found
+    finally:
+        lock.release()

@@ -1,0 +1,21 @@
+"""`minidsms check FOLDER`: what the folder of a durable connection holds, and whether it is sound."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from minidsms.shell.showing import print_table
+
+
+def check(options: argparse.Namespace) -> int:
+    """Read the folder; the exit code. Raises Error where it is damaged."""
+    from minidsms.durability.checking import check
+
+    found = check(options.folder)
+    rows = [[kind, f"{n:,}"] for kind, n in sorted(found.kinds.items())]
+    print_table("", [("entries", False), ("", True)], rows, sys.stdout)
+    print(f"{found.log}: {found.segments:,} segments, {found.nbytes:,} bytes, sound")
+    if found.cut_off:
+        print(f"{found.cut_off:,} bytes at the end are of a call that had not returned; opening removes them")
+    return 0

@@ -1,0 +1,97 @@
+"""Copies of a folder that is open, and whether a folder is sound."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+import minidsms
+from minidsms.cql.errors import Error
+from minidsms.durability.checking import check
+from minidsms.shell.main import main
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> minidsms.Connection:
+    db = minidsms.connect(tmp_path / "db")
+    db.execute("CREATE STREAM S (k INTEGER)")
+    db.query("SELECT k, COUNT(*) FROM S [RANGE 10] GROUP BY k", name="counts")
+    db.push("S", [(1,), (2,)], ts=[0, 1])
+    return db
+
+
+def test_a_copy_opens_elsewhere_with_what_there_was(db: minidsms.Connection, tmp_path: Path) -> None:
+    db.checkpoint()
+    db.backup(tmp_path / "copy")
+    db.push("S", (3,), ts=2)
+    with minidsms.connect(tmp_path / "copy") as copy:
+        assert copy.position("S") == 2
+        assert copy.queries["counts"].results == 1
+        copy.push("S", (9,), ts=5)
+    assert db.position("S") == 3
+    with pytest.raises(Error, match="there already"):
+        db.backup(tmp_path / "copy")
+
+
+def test_copies_made_beside_pushes_are_whole(db: minidsms.Connection, tmp_path: Path) -> None:
+    def push() -> None:
+        for i in range(2, 60):
+            db.push("S", (i,), ts=i)
+            if i % 20 == 0:
+                db.checkpoint()
+
+    thread = threading.Thread(target=push)
+    thread.start()
+    copies = 0
+    while thread.is_alive() and copies < 5:
+        db.backup(tmp_path / f"copy{copies}")
+        copies += 1
+    thread.join()
+    last = 0
+    for i in range(copies):
+        with minidsms.connect(tmp_path / f"copy{i}") as copy:
+            assert last <= copy.position("S") <= 60
+            last = copy.position("S")
+    assert db.position("S") == 60
+
+
+def test_a_copy_that_cannot_be_written_leaves_nothing(db: minidsms.Connection, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Error, match="cannot be made"):
+        db.backup(tmp_path / "file" / "copy")
+    assert db.position("S") == 2
+
+
+def test_check_tells_what_a_folder_holds(
+    db: minidsms.Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "db")
+    assert main(["check", folder]) == 1
+    assert "open already" in capsys.readouterr().err
+    db.close()
+    path = os.path.join(folder, "log-1", "0" * 20 + ".log")
+    with open(path, "ab") as file:
+        file.write(b"half")
+    assert main(["check", folder]) == 0
+    shown = capsys.readouterr().out
+    assert "push" in shown
+    assert "sound\n4 bytes at the end" in shown
+    assert check(folder).kinds["push"] == 1
+
+
+def test_check_names_what_is_damaged(
+    db: minidsms.Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db.close()
+    folder = tmp_path / "db"
+    (folder / "log-1" / ("0" * 20 + ".log")).write_bytes(b"something else, and long enough for a header")
+    assert main(["check", str(folder)]) == 1
+    assert "log' is damaged at byte 0" in capsys.readouterr().err
+    (folder / "minidsms.json").write_text("{}")
+    assert main(["check", str(folder)]) == 1
+    assert "minidsms.json" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "nowhere")]) == 1
+    assert "no minidsms folder" in capsys.readouterr().err

@@ -1,0 +1,121 @@
+"""Callbacks and sinks that are no files take answers for good, each at least once, and are attached anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import minidsms
+from minidsms import Change
+from minidsms.durability.connection import DurableConnection
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    return str(tmp_path / "db")
+
+
+def opened(folder: str) -> DurableConnection:
+    db = minidsms.connect(folder)
+    assert isinstance(db, DurableConnection)
+    db.execute("CREATE STREAM IF NOT EXISTS S (k INTEGER); CREATE QUERY IF NOT EXISTS q AS SELECT k FROM S WHERE k > 1")
+    return db
+
+
+def by_callback(db: minidsms.Connection, take: Callable[[int], Any]) -> None:
+    @db.queries["q"].on_change
+    def told(change: Change) -> None:
+        take(change.row[0])
+
+
+def by_callback_of_all(db: minidsms.Connection, take: Callable[[int], Any]) -> None:
+    @db.on_change
+    def told(news: list[Any]) -> None:
+        for _, changes in news:
+            for change in changes:
+                take(change.row[0])
+
+
+def by_function(db: minidsms.Connection, take: Callable[[int], Any]) -> None:
+    def told(table: pa.Table) -> None:
+        for k in table["k"].to_pylist():
+            take(k)
+
+    db.queries["q"].into(told)
+
+
+@pytest.mark.parametrize("attach", [by_callback, by_callback_of_all, by_function])
+def test_what_has_been_told_is_not_told_again(folder: str, attach: Callable[..., None]) -> None:
+    told: list[int] = []
+    for first in (1, 4, 7):
+        with opened(folder) as db:
+            attach(db, told.append)
+            for k in range(first, first + 3):
+                db.push("S", (k,), ts=k)
+    with opened(folder) as db:
+        assert db.queries["q"].fetch() == []
+        assert db.queries["q"].position == 8
+    assert told == [2, 3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("attach", [by_callback, by_callback_of_all, by_function])
+def test_what_was_being_told_is_told_again(folder: str, attach: Callable[..., None]) -> None:
+    db = opened(folder)
+    told: list[int] = []
+
+    class Killed(BaseException):
+        pass
+
+    def take(k: int) -> None:
+        told.append(k)
+        if k == 5:
+            raise Killed
+
+    attach(db, take)
+    db.push("S", [(2,), (3,)], ts=[1, 2])
+    with pytest.raises(Killed):
+        db.push("S", [(4,), (5,), (6,)], ts=[3, 4, 5])
+    assert db.log is not None
+    db.log.stop()
+    db.abandon()
+    with opened(folder) as db:
+        attach(db, told.append)
+        db.push("S", (7,), ts=6)
+    assert set(told) == {2, 3, 4, 5, 6, 7}
+    assert told.count(2) == told.count(3) == 1
+    assert told[-4:] == [4, 5, 6, 7]
+
+
+def test_what_was_pushed_is_on_disk_before_it_is_told(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(folder) as db:
+        log = db.log
+        assert log is not None
+        synced: list[bool] = []
+        by_callback(db, lambda k: synced.append(log.is_synced))
+        db.queries["q"].on_change(lambda change: None)
+        db.push("S", (2,), ts=1)
+        db.query("SELECT k FROM S", name="r").into(lambda table: synced.append(log.is_synced))
+        db.push("S", (3,), ts=2)
+        assert synced == [True, True, True]
+
+
+def test_a_callback_may_push(folder: str) -> None:
+    with opened(folder) as db:
+        by_callback(db, lambda k: db.push("S", (k + 1,), ts=k) if k < 5 else None)
+        db.push("S", (2,), ts=1)
+        assert db.position("S") == 4
+    with opened(folder) as db:
+        assert db.position("S") == 4
+        assert db.queries["q"].results == 4
+
+
+def test_a_callback_may_close_its_query(folder: str) -> None:
+    with opened(folder) as db:
+        by_callback(db, lambda k: db.queries["q"].close())
+        db.push("S", (2,), ts=1)
+    with minidsms.connect(folder) as db:
+        assert not db.queries
