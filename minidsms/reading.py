@@ -141,6 +141,9 @@ class ReadsSources:
         """Let `run` return; from any thread, callback or signal handler. What has been read is answered first."""
         _connection(self).reading.stop()
 
+    def check_sources(self) -> None:
+        """Error where the connection cannot read sources."""
+
     def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> Any:
         """Give a stream or relation a source, as FROM does in its declaration; `run` reads it. Returns the source.
 

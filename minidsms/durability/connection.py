@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from minidsms.sinks.sink import Sink
     from minidsms.sources.source import LiveSource, Source
 
+_OF_PROCESS = ("safe", "allowed_paths")
+"""Settings that each connection to a folder is given anew: they say what its process may do."""
 _READING = (syntax.Show, syntax.Describe, syntax.Explain)
 """Statements that change nothing."""
 
@@ -65,11 +67,12 @@ class DurableConnection(Connection):
         try:
             found = metadata_of(self.folder)
             if found is None:
-                found = Metadata({n: v for n, v in given.items() if v != SETTINGS[n].default})
+                kept = {n: v for n, v in given.items() if v != SETTINGS[n].default and n not in _OF_PROCESS}
+                found = Metadata(kept)
                 create(self.folder, found.settings)
             self.metadata = found
             tidy(self.folder, found)
-            super().__init__(clock=clock, **found.settings)
+            super().__init__(clock=clock, allowed_paths=given.get("allowed_paths", ()), **found.settings)
             self._recover(given)
         except BaseException:
             if self.log is not None:
@@ -89,8 +92,10 @@ class DurableConnection(Connection):
         if dropped is not None:
             log.retract_last(dropped)
         self._go_on_in(log)
+        if given.get("safe") == "on":
+            self.set("safe", "on")
         for name, value in given.items():
-            if self.settings[name] != value:
+            if self.settings[name] != value and name not in _OF_PROCESS:
                 with self.lock, self.logged("setting", name=name, value=value):
                     self.set(name, value)
 
@@ -348,6 +353,9 @@ class DurableConnection(Connection):
 
     def replay(self, folder: str, names: Sequence[str] | None = None, **options: Any) -> NoReturn:
         raise not_kept("archives")
+
+    def check_sources(self) -> None:
+        raise not_kept("sources")
 
     def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> NoReturn:
         raise not_kept("sources")

@@ -24,7 +24,7 @@ class Configuration:
     """keys: emacs or vi.  limit: rows or changes shown at once, 0 for all.  history: a file, or "" for none.
 
     settings: options of the connection.  init: statements and commands run at the start.  allow: folders files may be
-    in, in safe mode.
+    in, in safe mode.  db: the folder of the connection, or None; only the command line names it.
     """
 
     keys: str = "emacs"
@@ -41,6 +41,7 @@ class Configuration:
     safe: bool = False
     allow: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    db: str | None = None
 
 
 def _switch(value: Any) -> bool:

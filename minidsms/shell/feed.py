@@ -35,6 +35,7 @@ class Feed:
         speed: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        db.check_sources()
         self.names = list(names)
         self.speed = speed
         self.has_ended = False

@@ -43,8 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser.parse_args(arguments)
         if options.command is None:
             return _shell(options)
-        if options.safe:
-            parser.error(f"--safe belongs to the shell, not to {options.command}: minidsms --safe -f FILE")
+        for option, is_given in (("--safe", options.safe), ("--db FOLDER", options.db is not None)):
+            if is_given:
+                parser.error(f"{option} belongs to the shell, not to {options.command}: minidsms {option} .. -f FILE")
         return _command(options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -156,6 +157,7 @@ def _add_shell_options(parser: argparse.ArgumentParser) -> None:
     shell.add_argument("--csv", action="store_const", const="csv", dest="mode", help="show answers as csv")
     shell.add_argument("--json", action="store_const", const="jsonl", dest="mode", help="show answers as json lines")
     shell.add_argument("--mode", metavar="MODE", help='as .mode: changelog, table, "top 5 BY x", count, csv, jsonl')
+    shell.add_argument("--db", metavar="FOLDER", help="keep everything in this folder, and go on with what it holds")
     shell.add_argument("--safe", action="store_true", help="no files but those allowed, no code; for good")
     shell.add_argument("--allow", action="append", metavar="FOLDER", help="with --safe: files may be in this folder")
     shell.add_argument("--config", metavar="PATH", help="the configuration file (~/.config/minidsms/config.toml)")

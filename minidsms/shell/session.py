@@ -75,13 +75,17 @@ class Session:
         is_safe = safety.is_safe or given.pop("safe", "off") == "on"
         folders = (*safety.folders, *given.pop("allowed_paths", ())) if not safety.is_safe else safety.folders
         given |= {"safe": is_safe, "allowed_paths": (*folders, STANDARD)}
-        self.db: Connection = connect(**given)
+        self.db: Connection = connect(self.configuration.db, **given)
         self.instants = Instants(self.db)
         self.log = StatementLog()
         self.watches = Watches(self.db, self.results, one_by_one=not self.is_interactive)
+        for query in self.db.queries.values():
+            self._adopt_kept(query)
 
     def begin_anew(self) -> None:
-        """Close the connection and go on with an empty one."""
+        """Close the connection and go on with an empty one. Error where a folder keeps it."""
+        if self.configuration.db is not None:
+            raise Error(f"the connection is that of the folder {self.configuration.db!r}, and is not empty")
         self.stop_feeds()
         self.plan_shown = None
         self.db.close()
@@ -190,6 +194,16 @@ class Session:
                 self._hint_at_feed()
         if isinstance(statement, syntax.CreateStream | syntax.CreateRelation) and statement.source is not None:
             self.screen.note("its source waits: register queries, then .feed begins to read")
+
+    def _adopt_kept(self, query: Query) -> None:
+        """A query that a folder has kept: where nobody is at the keyboard, all that waits is shown."""
+        if self.is_interactive:
+            self.watches.adopt(query)
+            return
+        try:
+            self.watches.adopt(query, (self.mode, self.look()))
+        except Error:
+            self.watches.adopt(query, (ModeSpec("changelog"), self.look()))
 
     def _watch_new(self, query: Query) -> None:
         try:

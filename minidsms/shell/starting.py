@@ -32,6 +32,8 @@ def start(options: argparse.Namespace) -> int:
     if options.safe or configuration.safe:
         changes["safe"] = True
         changes["allow"] = (*configuration.allow, *(options.allow or ()))
+    if options.db is not None:
+        changes["db"] = options.db
     configuration = replace(configuration, **changes)  # type: ignore[arg-type]
     safety = Safety(configuration.safe, configuration.allow)
     if options.inputs or not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):

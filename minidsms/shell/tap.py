@@ -33,6 +33,8 @@ class Tap:
     def open(self, schema: Schema, codec: ResultCodec) -> None:
         """Note how to decode."""
         self._codec = codec
+        if self.mode is not None:
+            self.mode.begin(codec, [], 0)
 
     def write(self, batch: Batch) -> None:
         """Show the batch, or keep its end."""

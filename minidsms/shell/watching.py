@@ -69,11 +69,16 @@ class Watches:
 
     # -------------------------------------------------------------------------------------------------- beginning
 
-    def adopt(self, query: Query) -> bool:
-        """Put a tap on a new query; False where its answers go elsewhere."""
+    def adopt(self, query: Query, watched: tuple[ModeSpec, Look] | None = None) -> bool:
+        """Put a tap on a query; False where its answers go elsewhere. watched: how it is shown from its first waiting
+        answer on. Error where the mode does not fit.
+        """
         if query.sink is not None:
             return False
         tap = Tap()
+        if watched is not None:
+            tap.mode = make_mode(watched[0], query, watched[1])
+            self._watches[query.name.lower()] = Watch(query, tap.mode, None)
         self._db.add_sink(query, tap)
         self._taps[query.name.lower()] = (query, tap)
         return True
