@@ -52,6 +52,7 @@ from minidsms.user_definitions import define_aggregate, define_function
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from minidsms.operators.screen import Screen
     from minidsms.sinks.sink import Sink
     from minidsms.sources.source import LiveSource, Source
 
@@ -690,6 +691,11 @@ class Connection(Archiving, ReadsSources):
     def inputs(self) -> list[StreamInput | RelationInput]:
         """Every stream, then every relation."""
         return [*self._streams.values(), *self._relations.values()]
+
+    @property
+    def screens(self) -> list[Screen]:
+        """What looks up many filters at once."""
+        return [screen for group in self.groups.all for screen in group.screens]
 
     def _closed_for(self, relation: str) -> int:
         """The greatest instant closed for a query that reads the relation."""

@@ -392,7 +392,7 @@ def _show(db: Connection, what: str) -> Table:
                 users.setdefault(id(operator), []).append(query.name)
         return Table(COLUMNS_OF_CONSTRAINTS, tuple(db.streamon.constraints.table(users)))
     if what == "screens":
-        return Table(SCREEN_COLUMNS, tuple(s.line() for group in db.groups.all for s in group.screens))
+        return Table(SCREEN_COLUMNS, tuple(screen.line() for screen in db.screens))
     if what == "system":
         system = tuple(
             (d.name, str(d.schema), len(db.readers_of(d.name))) for d in db.system_streams.definitions().values()

@@ -15,7 +15,7 @@ from minidsms.operators.operator import Operator
 from minidsms.operators.select import Select
 from minidsms.plan.formats import FORMATS
 from minidsms.plan.held_back import held_back
-from minidsms.plan.plan_graph import Readers, plan_graph
+from minidsms.plan.plan_graph import Readers, plan_graph, screens_of
 from minidsms.plan.planner import LogicalPlan
 
 _NAMES = 5
@@ -144,8 +144,7 @@ def physical_text(network: Network, analyze: bool, readers: Readers | None = Non
     """The operators as an indented tree; analyze adds elements in and out, time and share of time, state, and, given
     readers, whom they serve.
     """
-    screens = {id(op.screen): op.screen for op in network.operators if isinstance(op, Select) and op.screen is not None}
-    total = sum(op.counters.time_ns for op in (*network.operators, *screens.values())) or 1
+    total = sum(op.counters.time_ns for op in (*network.operators, *screens_of(network))) or 1
 
     def inputs(op: object) -> list[Operator]:
         assert isinstance(op, Operator)

@@ -1,7 +1,8 @@
 """A plan as data: operators, the queues between them and the stores they read, with their figures.
 
 What the formats of EXPLAIN are made of. Operators are numbered as in SysStream: `cars.2` is the second of query cars.
-Invariant: nodes stand in an order in which producers come before consumers.  docs/statements/explain.md.
+Screens, which are no part of a query's plan, have the numbers behind its operators, then come the stores.
+Invariant: operators stand in an order in which producers come before consumers.  docs/statements/explain.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.engine import Network
 from minidsms.operators.operator import Operator
+from minidsms.operators.screen import Screen
+from minidsms.operators.select import Select
 from minidsms.plan.held_back import held_back
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
@@ -84,21 +87,23 @@ def plan_graph(
 ) -> PlanGraph:
     """The plan of a network. readers: of a running query.  analyze: with figures.  shed: elements by stream."""
     serves: Readers = readers or (lambda thing: ())
-    total = sum(op.counters.time_ns for op in network.operators) or 1
+    screens = screens_of(network)
+    operators = [*network.operators, *screens]
+    total = sum(op.counters.time_ns for op in operators) or 1
     nodes: list[PlanNode] = []
     edges: list[PlanEdge] = []
-    numbers: dict[int, int] = {}
+    numbers = {id(operator): number for number, operator in enumerate(operators, 1)}
     stores: list[tuple[Operator, StreamStore | RelationStore]] = []
-    for number, operator in enumerate(network.operators, 1):
+    for number, operator in enumerate(operators, 1):
         description = operator.describe()
         figures = _operator_figures(operator, total, description.figures) if analyze else {}
         served = tuple(serves(operator))
         parts = tuple(part.strip() for part in description.parts) if analyze else ()
         nodes.append(PlanNode(number, "operator", description.name, description.detail, served, figures, parts))
-        numbers[id(operator)] = number
+        screen = operator.screen if isinstance(operator, Select) else None
         for i, queue in enumerate(operator.inputs):
             known = {"elements": queue.size, "peak": queue.peak, "bound": queue.bound} if analyze else {}
-            edges.append(PlanEdge(numbers[id(queue.producer)], number, i, known))
+            edges.append(PlanEdge(numbers[id(screen or queue.producer)], number, i, known))
         store = getattr(operator, "store", None)
         if not operator.inputs and isinstance(store, StreamStore | RelationStore):
             stores.append((operator, store))
@@ -124,6 +129,12 @@ def plan_graph(
     )
 
 
+def screens_of(network: Network) -> list[Screen]:
+    """The screens that hand its filters their rows."""
+    screens = [op.screen for op in network.operators if isinstance(op, Select) and op.screen is not None]
+    return list({id(screen): screen for screen in screens}.values())
+
+
 def _operator_figures(operator: Operator, total_ns: int, described: dict[str, Any]) -> dict[str, Any]:
     counters = operator.counters
     figures: dict[str, Any] = {"elements_in": counters.elements_in, "elements_out": counters.elements_out}
@@ -142,7 +153,7 @@ def readers_among(networks: Sequence[tuple[str, Network]], of: str) -> Readers:
     known: dict[int, list[str]] = {}
     ordered = sorted(networks, key=lambda pair: pair[0] != of)
     for name, network in ordered:
-        for operator in network.operators:
+        for operator in network.working:
             known.setdefault(id(operator), []).append(name)
         for store in {id(getattr(source, "store", None)) for source in network.sources}:
             known.setdefault(store, []).append(name)

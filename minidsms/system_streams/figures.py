@@ -5,13 +5,14 @@ Invariant: reading changes nothing of what is read but the peaks of queues, whic
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Any
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Operator
+from minidsms.operators.screen import Screen
 from minidsms.plan.held_back import held_back
 from minidsms.query import Query
 from minidsms.scheduler import Scheduler
@@ -108,6 +109,29 @@ def tell_operators(rows: Rows, operators: Sequence[tuple[str, Operator]], memory
             add("queue", entity, "peak", queue.peak)
             add("queue", entity, "bound", queue.bound)
             queue.peak = queue.size
+
+
+def tell_screens(rows: Rows, screens: Iterable[Screen], operators: Sequence[tuple[str, Operator]]) -> None:
+    """Filters, queries folded, columns, arrows, bytes; columns looked at a row, share of the rows dropped. An entity is
+    the operator that a screen reads.
+    """
+    names = {id(operator): name for name, operator in operators}
+    for screen in screens:
+        entity = names.get(id(screen.producer), screen.producer.name)
+        _, filters, queries, columns, _, arrows, _, nbytes = screen.line()
+        figures = screen.figures()
+        rows.add("screen", entity, "filters", filters)
+        rows.add("screen", entity, "queries", queries)
+        rows.add("screen", entity, "columns", columns)
+        rows.add("screen", entity, "arrows", arrows)
+        rows.add("screen", entity, "nbytes", nbytes)
+        rows.add("screen", entity, "elements_out", screen.counters.elements_out)
+        for name in ("columns_a_row", "dropped"):
+            if name in figures:
+                rows.add("screen", entity, name, None, figures[name])
+        for place in adaptations_of((screen,)):
+            rows.add("adaptation", f"{entity}: {place.technique}", "changes", place.changes)
+            rows.add("adaptation", f"{entity}: {place.technique}", "decisions", place.switches)
 
 
 def tell_source(rows: Rows, source: StreamInput | RelationInput, memory: Memory, seconds: float) -> None:

@@ -16,6 +16,7 @@ from minidsms.elements import Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Operator
+from minidsms.operators.screen import Screen
 from minidsms.query import Query
 from minidsms.scheduler import Scheduler
 from minidsms.settings import Settings, interval_ticks
@@ -25,6 +26,7 @@ from minidsms.system_streams.figures import (
     tell_operators,
     tell_query,
     tell_scheduler,
+    tell_screens,
     tell_source,
     tell_store,
 )
@@ -54,6 +56,10 @@ class Observed(Protocol):
     @property
     def inputs(self) -> Sequence[StreamInput | RelationInput]:
         """Streams and relations."""
+
+    @property
+    def screens(self) -> Sequence[Screen]:
+        """What looks up many filters at once."""
 
     @property
     def scheduler(self) -> Scheduler:
@@ -102,6 +108,7 @@ class SysStream:
         seconds = (now - self._last) * observed.tick_ns / 1e9
         operators = operator_names(observed.queries.values())
         tell_operators(rows, operators, self._since, seconds)
+        tell_screens(rows, observed.screens, operators)
         for each in observed.inputs:
             tell_source(rows, each, self._since, seconds)
             tell_store(rows, each)

@@ -51,7 +51,8 @@ def test_screened_filters_answer_as_defined(wrap: str, batch_size: int) -> None:
         cases = company(seed, wrap)
         modes = [{"screening": mode, "rearrange_period": 5} for mode in ("macro", "hybrid", "ticket", "written")]
         others = ({}, {"queue_size": 1, "scheduler": "chain"}, {"switch_seed": seed}, {"screening": "off"})
-        for options in (*others, modes[(seed + batch_size) % 4]):
+        modes += [{"forced_every": 1}]
+        for options in (*others, modes[(seed + batch_size) % 5]):
             assert check_together(cases, {3: 2, 5: 4}, batch_size=batch_size, **options) == "agreed"
 
 

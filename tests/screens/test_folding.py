@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import minidsms
 from minidsms.query import Query
 from minidsms.screens import level
+from minidsms.streamon.forcing import ForcedSwitching
 
 
 def rules(db: minidsms.Connection, n: int, columns: str = "k, v") -> list[Query]:
@@ -113,6 +115,11 @@ def test_explain_shows_the_operators_that_the_screen_stands_for(db: minidsms.Con
     assert "Select v = 2" in shown and "Screen 9 filters over 1 columns, order v" in shown
     analyzed = queries[2].explain(analyze=True)
     assert "screened by v" in analyzed and "out 1;" in analyzed
+    drawn = json.loads(queries[2].explain(analyze=True, format="json"))
+    by_name = {operator["name"]: operator for operator in drawn["operators"]}
+    assert by_name["Select"]["inputs"] == [by_name["Screen"]["id"]]
+    assert by_name["Screen"]["inputs"] == [by_name["Stream"]["id"]] and len(by_name["Screen"]["queries"]) == 9
+    assert ">Screen</text>" in queries[2].explain(format="svg")
     assert is_folded(queries[2])
 
 
@@ -134,7 +141,10 @@ def test_queries_that_come_and_go_answer_as_with_screens_off(seed: int, monkeypa
     rng = Random(seed)
     if seed % 2:
         monkeypatch.setattr(level, "MANY", 3)
-    both = [minidsms.connect(screening=s) for s in ("auto", "off")]
+    mode = ("auto", "macro", "hybrid", "ticket", "written", "auto")[seed]
+    both = [minidsms.connect(screening=mode, rearrange_period=2), minidsms.connect(screening="off")]
+    if seed in (0, 2, 5):
+        both[0].streamon.forcing = ForcedSwitching(1, seed)
     for each in both:
         each.execute("CREATE STREAM S (k INTEGER, v INTEGER, t TEXT, x FLOAT)")
     running: dict[int, list[Query]] = {}

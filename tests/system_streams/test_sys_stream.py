@@ -273,3 +273,19 @@ def test_an_operator_that_serves_several_queries_is_told_once(db: minidsms.Conne
     assert len(entities) == len(set(entities))
     assert [name for name in entities if "Select" in name and not name.startswith(q.name)] == ["a.2 Select"]
     assert sum(name.startswith("b.") for name in entities) == 1
+
+
+def test_a_screen_tells_its_filters_and_what_they_drop(db: minidsms.Connection, clock: Clock) -> None:
+    for i in range(9):
+        db.query(f"SELECT ISTREAM(k) FROM S WHERE v = {i}")
+    system = db.query("SELECT * FROM SysStream")
+    db.push("S", [(1, 3), (2, 100), (3, 4), (4, 200)], ts=1)
+    clock.now += 1000
+    db.push("S", [(1, 300)], ts=2)
+    rows = told(system)
+    of_screen = {
+        name: value for (kind, entity, name), value in rows.items() if (kind, entity) == ("screen", "q1.1 Stream")
+    }
+    assert of_screen["filters"] == of_screen["queries"] == (9, None) and of_screen["elements_out"] == (2, None)
+    assert of_screen["columns_a_row"] == (None, 1.0) and of_screen["dropped"] == (None, 0.6)
+    assert rows["adaptation", "q1.1 Stream: screening", "changes"] == (0, None)
