@@ -54,6 +54,9 @@ class Admission:
         limited = any(query.settings.memory_limit is not None for query in self._db.queries.values())
         self._account.limit = settings["memory_limit"]
         self._db.allowance.limit(settings["memory_limit"], settings.timeout_s)
+        if settings["answer_limit"] is not None:
+            for query in self._db.queries.values():
+                query.stand_alone()  # a screen does not count what waits for each
         self._account.has_limited_queries = limited
         self.is_open = not self.is_shedding and not limited and settings["memory_limit"] is None
 

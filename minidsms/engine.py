@@ -516,6 +516,8 @@ class Group:
                     if network.folding is not None and network.folding.screen is screen:
                         self.unfold(network)
         self.screens.arrange(self.operators)
+        for screen in self.screens:
+            screen.failures, screen.allowance = self._failed, self.allowance
 
     def _sleeps(self, until: int) -> bool:
         """No operator has anything to do up to that instant, as long as no element comes."""
@@ -544,10 +546,16 @@ class Group:
         self.screens.woken.rest()
         self.progress = self._until
         if self._failed:
-            failed = {id(op) for op in self._failed}
+            failed = {id(op): op.failure for op in self._failed}
+            # A screen that has failed hands nothing on: neither to those folded into it nor to filters behind it.
+            for screen in [op for op in self._failed if isinstance(op, Screen)]:
+                failed |= {id(select): screen.failure for select in screen.selects}
             self._failed.clear()
             for network in [n for n in self.networks if n.failure is None]:
-                failures = [op.failure for op in network.operators if id(op) in failed and op.failure is not None]
+                found = [failed.get(id(op)) for op in network.operators]
+                if network.folding is not None and network.folding.screen is not None:
+                    found.append(failed.get(id(network.folding.screen)))
+                failures = [failure for failure in found if failure is not None]
                 if failures:
                     self._fail(network, min(failures, key=lambda f: f.ts))
             self._stop_at_failures()

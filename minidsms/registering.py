@@ -99,7 +99,7 @@ def network_of(db: Connection, query: Query, root: Stop, leading: RunningOperato
 
 def family_of(db: Connection, logical: LogicalPlan) -> tuple[FamilyPlan, Constant] | None:
     """The plan of a query in its family, and what is its own; None where it has a plan of its own."""
-    if not db.groups.is_sharing or db.settings["screening"] == "off":
+    if not db.groups.is_sharing or db.settings["screening"] == "off" or db.settings["answer_limit"] is not None:
         return None
 
     def moment(stream: str) -> tuple[int, bytes]:
@@ -113,7 +113,9 @@ def family_of(db: Connection, logical: LogicalPlan) -> tuple[FamilyPlan, Constan
 
 
 def tail_of(db: Connection, query: Query, logical: LogicalPlan, family: FamilyPlan | None) -> Tail | None:
-    """What a screen needs to know to run a query; None where it cannot."""
+    """What a screen needs to know to run a query; None where it cannot, or each query must be told of its answers."""
+    if db.settings["answer_limit"] is not None:
+        return None
     found = filter_and_columns(logical.root if family is None else family.root)
     if found is None:
         return None
@@ -133,7 +135,7 @@ def create_written(db: Connection, text: str) -> Query | None:
 
 def register_written(db: Connection, text: str, name: str | None) -> Query | None:
     """Register a query of a kind that a template knows, where a screen runs such queries; None of any other."""
-    kind = kind_of(text)
+    kind = kind_of(text) if db.settings["answer_limit"] is None else None
     template = None if kind is None else db.templates.find(kind)
     if kind is None or template is None:
         return None

@@ -154,3 +154,50 @@ def test_answer_limit_counts_what_waits_only() -> None:
 def test_statement_timeout_is_a_length_of_time(value: str) -> None:
     with pytest.raises(CqlError, match=r"statement_timeout|length of time|unit"):
         connection().execute(f"SET statement_timeout = {value}")
+
+
+def rules(db: minidsms.Connection, n: int) -> list[minidsms.Query]:
+    """So many queries that a screen would run, each with a filter of its own that all rows pass."""
+    return [db.query(f"SELECT ISTREAM(a) FROM S WHERE k > {-1 - i}") for i in range(n)]
+
+
+def fill(db: minidsms.Connection, n: int, ts: int) -> None:
+    db.push("S", {"k": np.zeros(n, np.int64), "a": np.arange(n), "t": ["x"] * n}, ts=ts)
+
+
+def test_queries_run_by_a_screen_keep_to_memory_limit_and_others_go_on() -> None:
+    db = connection(memory_limit=LIMIT)
+    queries, other = rules(db, 400), db.query("SELECT x FROM Other")
+    fill(db, 10, ts=1)
+    db.advance(1)
+    assert all(query.network.folding is not None and query.network.folding.is_folded for query in queries)
+    fill(db, 8000, ts=5)
+    db.advance(6)
+    assert {query.state for query in queries} == {"failed"}
+    with pytest.raises(QueryError, match=r"Screen was stopped: .* more than the memory_limit of 4,000,000"):
+        while queries[7].fetch():
+            pass
+    assert [change.row for change in queries[8].fetch()][:10] == [(i,) for i in range(10)]
+    for query in queries:
+        query.close()
+    assert db.nbytes < LIMIT
+    assert is_alive(db, other)
+    again = rules(db, 9)
+    fill(db, 3, ts=10**7)
+    assert [[change.row for change in query.fetch()] for query in again] == [[(0,), (1,), (2,)]] * 9
+
+
+def test_answer_limit_holds_for_queries_that_a_screen_would_run() -> None:
+    db = connection()
+    queries = rules(db, 9)
+    fill(db, 4, ts=1)
+    db.execute("SET answer_limit = 10")
+    queries += rules(db, 3)
+    for ts in range(2, 6):
+        fill(db, 4, ts=ts)
+        queries[3].fetch()
+    assert [query.state for query in queries].count("failed") == 11
+    assert queries[3].state == "running"
+    with pytest.raises(QueryError, match="answer_limit"):
+        while queries[0].fetch():
+            pass

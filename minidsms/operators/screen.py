@@ -34,6 +34,8 @@ FEWEST = 8
 """Filters over one operator below which each looks for itself."""
 SCREEN_COLUMNS = ("screen", "filters", "queries folded", "columns", "order", "arrows", "columns a row", "bytes")
 """Of SHOW SCREENS."""
+_PAIRS = 1 << 22
+"""Pairs of a row and a filter that are looked for at once, at most, where a call may not take all it likes."""
 
 
 class Woken:
@@ -194,6 +196,7 @@ class Screen(Operator):
         while start < len(batch):
             room = self.sequence.limit(min(len(batch) - start, self._room(batch)))
             part = batch.slice(start, start + room)
+            self._latest = int(part.ts[0])
             self._hand_out(part)
             start += len(part)
             yield part
@@ -203,6 +206,8 @@ class Screen(Operator):
         room = len(batch)
         for queue in self.outputs:
             room = min(room, queue.bound, queue.byte_limit // batch.row_nbytes)
+        if not self.allowance.is_open:
+            room = min(room, _PAIRS // max(1, self.filters))
         return max(1, room)
 
     def _hand_out(self, batch: Batch) -> None:
@@ -215,6 +220,7 @@ class Screen(Operator):
         if not found.count:
             return
         self.counters.elements_out += found.count
+        self.claim(found.count * found.rows.itemsize + len(batch) * batch.row_nbytes)
         members, firsts, counts, rows = _by_member(found, len(self._members))
         slots = self._slots[members]
         if self._of_select:
@@ -253,10 +259,10 @@ class Screen(Operator):
 
     def _complete(self) -> None:
         """Filters that are immediate need not know the time: nothing behind them does."""
-        self.progress = self._until
+        self.progress = self._until if self.failure is None else min(self._until, self.failure.ts - 1)
         if not self.is_immediate:
             for queue in self.outputs:
-                queue.progress = max(queue.progress, self._until)
+                queue.progress = max(queue.progress, self.progress)
 
     def adaptations(self) -> tuple[Loop[Any], ...]:
         """See `minidsms.streamon.loop.Adaptive`."""

@@ -37,11 +37,12 @@ class Screens:
 
     def of(self, producer: Operator) -> Screen | None:
         """The screen over an operator."""
-        return self._of_producer.get(id(producer))
+        screen = self._of_producer.get(id(producer))
+        return None if screen is None or screen.failure is not None else screen
 
     def made(self, producer: Operator) -> Screen:
         """The screen over an operator, a new one if there is none."""
-        screen = self._of_producer.get(id(producer))
+        screen = self.of(producer)
         if screen is None:
             assert self._screening is not None
             screen = self._of_producer[id(producer)] = Screen(producer, self._screening, self.woken)
@@ -57,7 +58,7 @@ class Screens:
 
     def _is_enough(self, producer: int, selects: int) -> bool:
         screen = self._of_producer.get(producer)
-        return selects + (0 if screen is None else screen.folded) >= FEWEST
+        return selects + (0 if screen is None or screen.failure is not None else screen.folded) >= FEWEST
 
     def pays(self, screen: Screen, operators: Sequence[Operator]) -> bool:
         """There are filters enough for a screen, and there may be screens."""
@@ -73,8 +74,8 @@ class Screens:
         self._take_away(operators)
         known = {id(operator): operator for operator in operators}
         for key in wanted:
-            self.made(known[key])
-        for key in [k for k, s in self._of_producer.items() if k not in known or (k not in wanted and not s.folded)]:
+            self.made(known[key])  # in place of one that has failed
+        for key in [k for k, s in self._of_producer.items() if k not in known or (k not in wanted and not s.folded) or s.failure]:
             del self._of_producer[key]
         for key, screen in self._of_producer.items():
             screen.keep(wanted.get(key, ()))
