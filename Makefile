@@ -7,12 +7,13 @@ SOAK ?= --cases 20000
 MALFORMED ?= --cases 20000
 SWITCHES ?= --switches 50000
 REDUCTIONS ?= --cases 300
+SLOPES ?= --seconds 600 --connections 10000 --registrations 100000
 CRASHES ?= --cases 1000
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test alone check soak soak-spark house switches reductions crashes matrix bench bench-peers tables clean
+.PHONY: help env demo test alone check soak slopes soak-spark house switches reductions crashes matrix bench bench-peers tables clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -20,6 +21,7 @@ help:
 	@echo "make alone   every test file in a process of its own, in a random order (ALONE='tests/streamon --seed 7')"
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..), and failing files, sockets and clocks"
+	@echo "make slopes  how memory grows under steady streams, by kind of state, and by connections and queries that come and go (SLOPES='--seconds 20')"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
 	@echo "make crashes  random queries in a folder, on a disk that crashes again and again (CRASHES='--cases N --seed S')"
@@ -65,6 +67,9 @@ soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
 	@$(BIN)/python -X faulthandler -m minidsms.testing.malformed_arrow $(MALFORMED)
 	@$(BIN)/python -X faulthandler -m minidsms.testing.fault_cases
+
+slopes: env
+	@$(BIN)/python -m minidsms.testing.slopes $(SLOPES)
 
 switches: env
 	@$(BIN)/python -m minidsms.testing.switched_joins $(SWITCHES)

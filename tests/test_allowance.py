@@ -52,6 +52,8 @@ def is_alive(db: minidsms.Connection, query: minidsms.Query) -> bool:
         "SELECT ISTREAM(S.a, T.b) FROM S [RANGE 9], T [RANGE 9] WHERE S.a < T.b",
         "SELECT ISTREAM(S.t || T.t) FROM S, T WHERE S.k = T.k",
         "SELECT ISTREAM(LPAD(t, 5000, t)) FROM S",
+        "SELECT a, " + ", ".join(f"SUM(k + {i})" for i in range(200)) + " FROM S GROUP BY a",
+        "SELECT a, " + ", ".join(f"MAX(DISTINCT t || '{i}')" for i in range(60)) + " FROM S GROUP BY a",
     ],
 )
 def test_a_query_whose_answer_at_an_instant_passes_memory_limit_fails_alone(cql: str) -> None:

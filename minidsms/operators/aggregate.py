@@ -7,7 +7,7 @@ not put out again. docs/semantics R3, R4; Babu 2005, table 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -190,13 +190,13 @@ class GroupStates:
         held += 0 if self.table is None else self.table.nbytes
         return held + (0 if self.arrivals is None else self.arrivals.nbytes)
 
-    def slices(self, keys: Sequence[int]) -> GroupSlices | None:
+    def slices(self, keys: Sequence[int], claim: Callable[[int], None]) -> GroupSlices | None:
         """The short way of a slice, where all states stand in the records. keys: the columns groups are found by."""
         if not self.is_plain:
             return None
         from minidsms.synopses.group_slices import GroupSlices
 
-        return GroupSlices(self.table, self.arrivals, self.records, keys, [arg for arg, _ in self.weights])
+        return GroupSlices(self.table, self.arrivals, self.records, keys, [arg for arg, _ in self.weights], claim)
 
     def acquire(self, batch: Batch, keys: Sequence[int], sign: Int8Array) -> Int64Array:
         """The group of each element.  keys: the columns it is found by.  sign: the batch's signs, written out."""
@@ -306,8 +306,8 @@ class Aggregate(Operator):
             j for j in range(len(calls)) if groups.user[j] is not None or groups.accumulators[j] is not None
         ]
         self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
-        self._slices = groups.slices(self._keys)
-        self._workspace = Workspace(len(calls), 0 if table is None else table.width)
+        self._slices = groups.slices(self._keys, self.claim)
+        self._workspace = Workspace(len(calls), 0 if table is None else table.width, self.claim)
 
     # -------------------------------------------------------------------------------------------------- the work
 
@@ -343,6 +343,7 @@ class Aggregate(Operator):
         m = changes.size
         result = None
         if m:
+            self.claim(m * len(slices.words) * slices.words.itemsize)
             columns = self._columns(slices.words[:, :m].copy(), slices.status[:, :m], slices.has_nulls)
             result = Batch(slices.ts[:m].copy(), slices.sign[:m].copy(), columns, is_own=True)
         if self.failure is None:
@@ -397,6 +398,7 @@ class Aggregate(Operator):
         m = changes.size
         result = None
         if m:
+            self.claim(m * len(out.out_words) * out.out_words.itemsize)
             columns = self._columns(out.out_words[:, :m].copy(), out.out_status[:, :m])
             result = Batch(out.out_ts[:m].copy(), out.out_sign[:m].copy(), columns, is_own=True)
         if self.failure is None:

@@ -153,7 +153,7 @@ class KMonJoin(Operator):
             all_keys = all(sides[s ^ 1, UNIQUE] for s in self.down)
             self.rows.figures[root, LEAVES_AT_ONCE] = all_keys and not any(sides[s, UNIQUE] for s in own)
         self._steps: Int64Array = np.array(pipelines(n, edges), np.int64).reshape(n, n - 1)
-        self.results = KeptResults(len(self.outputs_of), self.rows.heaps)
+        self.results = KeptResults(self.schema, self.rows.heaps)
         self.reduction: StateReduction | None = None
         if reduces:
             watching = None
@@ -374,7 +374,7 @@ class KMonJoin(Operator):
             self.deletions, self.reduction.keeps_full = KEPT, False
         elif len(roots) > 1 and self.deletions == KEPT and not self.trusts_keys:
             self.reduction.bring_back()
-            self.results = KeptResults(len(self.outputs_of), self.rows.heaps)
+            self.results = KeptResults(self.schema, self.rows.heaps)
             self.deletions, self.reduction.keeps_full = PROBED, True
 
     def _keep_results(self, root: int) -> None:

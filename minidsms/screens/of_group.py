@@ -75,7 +75,9 @@ class Screens:
         known = {id(operator): operator for operator in operators}
         for key in wanted:
             self.made(known[key])  # in place of one that has failed
-        for key in [k for k, s in self._of_producer.items() if k not in known or (k not in wanted and not s.folded) or s.failure]:
+        for key in [
+            k for k, s in self._of_producer.items() if k not in known or (k not in wanted and not s.folded) or s.failure
+        ]:
             del self._of_producer[key]
         for key, screen in self._of_producer.items():
             screen.keep(wanted.get(key, ()))

@@ -8,7 +8,7 @@ Invariant: the answers are those of the steps, whose kernels these are.  `kernel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from minidsms.kernels import grouped_slice as kernels
 from minidsms.kernels import grouping
 from minidsms.kernels.arrays import normal
 from minidsms.synopses.group_records import Changes, GroupRecords
-from minidsms.synopses.group_state import contiguous_words
+from minidsms.synopses.group_state import ROOM_BYTES, contiguous_words, take_freely
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.stream_store import StreamStore
 
@@ -31,7 +31,7 @@ _NO_TABLE = np.zeros(0, np.int32), np.zeros((1, 0), np.int64), _NO_NUMBERS, _NO_
 class GroupSlices:
     """table, arrivals, records: of the groups; without a table there is one group, without arrivals what leaves is
     looked up.  keys: the input columns of the table's rows.  arguments: those of the aggregates, in the order in which
-    the records' calls number them.
+    the records' calls number them.  claim: told of the bytes that are about to be taken for more room.
 
     words: the rows put out, (key words + results, room): the first `Changes.size` of each.  status: 0 where a result is
     NULL.
@@ -39,8 +39,9 @@ class GroupSlices:
 
     def __init__(
         self, table: KeyTable | None, arrivals: ArrivalRing | None, records: GroupRecords, keys: Sequence[int],
-        arguments: Sequence[int],
+        arguments: Sequence[int], claim: Callable[[int], None] = take_freely,
     ) -> None:  # fmt: skip
+        self._claim = claim
         self._table = table
         self._arrivals = arrivals
         self._records = records
@@ -83,6 +84,8 @@ class GroupSlices:
         """
         n = len(batch.ts)
         if n > self._room or n * 64 < self._room > 64 * _LEAST_ROOM:
+            if n > self._room:
+                self._claim(ROOM_BYTES * n * (len(self._wanted) + self._width + 2 * self._records.count))
             self._reserve(max(n, _LEAST_ROOM))
         table, arrivals, records, state = self._table, self._arrivals, self._records, self._state
         ts, sign = normal(batch.ts), self._plus[:n] if batch.sign is None else normal(batch.sign)
@@ -103,6 +106,7 @@ class GroupSlices:
                 records.grow_nodes()
             else:
                 assert table is not None
+                self._claim(table.nbytes + records.nbytes)
                 table.grow()
                 records.resize(table.capacity)
         at = state.tolist()

@@ -7,7 +7,7 @@ Babu 2005, section 2.2.1 (aggregation synopses); docs/design, point 11.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,15 +36,25 @@ class Run:
     status: Int8Array
 
 
+ROOM_BYTES = 18
+"""Of a result per element: the answer itself, or the old and the new one put out, each with its status."""
+
+
+def take_freely(nbytes: int) -> None:
+    """A claim that nobody refuses."""
+
+
 class Workspace:
     """Arrays that a batch's work needs and the next batch's may use again: fresh memory costs more than the work
     itself.
 
-    results, status: answers, (n, k).  The rest is the output of `grouping.put_out`, 2 n rows: a row of out_words per
+    claim: told of the bytes that are about to be taken for more room; it may raise (`Operator.claim`).  results,
+    status: answers, (n, k).  The rest is the output of `grouping.put_out`, 2 n rows: a row of out_words per
     key word, then one per result.
     """
 
-    def __init__(self, k: int, key_width: int = 0) -> None:
+    def __init__(self, k: int, key_width: int = 0, claim: Callable[[int], None] = take_freely) -> None:
+        self._claim = claim
         self._k = k
         self._width = key_width + k
         self._reserve(0)
@@ -64,6 +74,8 @@ class Workspace:
         """A run over the batch; the one before is over."""
         n = len(ids)
         if n > self._room or n * 64 < self._room:
+            if n > self._room:
+                self._claim(ROOM_BYTES * n * (self._width + self._k))
             self._reserve(n)
         results, status = self.results[:n], self.status[:n]
         return Run(batch, ts, sign, ids, results, results.view(np.float64), status)

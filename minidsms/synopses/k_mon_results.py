@@ -9,11 +9,12 @@ Invariant: a place is free when no heap holds it; a result stands in every heap 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Int64Array
+from minidsms.elements import Int64Array, Schema, Type
 from minidsms.kernels.k_mon_join import IS_ALIVE, REFERENCES, RESULT
 from minidsms.kernels.k_mon_keys import ResultArrays
 
@@ -21,10 +22,13 @@ _LEAST_CAPACITY = 64
 
 
 class KeptResults:
-    """width: words of a result, without the mask of NULLs, which is kept too.  heaps: how many clocks there are."""
+    """schema: of a result, a word per column, behind which the mask of NULLs stands.  heaps: how many clocks there
+    are.
+    """
 
-    def __init__(self, width: int, heaps: int) -> None:
-        self._width = width
+    def __init__(self, schema: Schema, heaps: int) -> None:
+        self._width = len(schema)
+        self._texts = [i for i, type_ in enumerate(schema.types) if type_ is Type.TEXT]
         self.sizes: Int64Array = np.zeros(heaps, np.int64)
         self.rows, self.keys, self.places = self._allocated(_LEAST_CAPACITY)
         self.free: Int64Array = np.arange(_LEAST_CAPACITY - 1, -1, -1, dtype=np.int64)
@@ -57,6 +61,11 @@ class KeptResults:
         """The results that hold, (m, width + 1)."""
         held = (self.rows[:, REFERENCES] > 0) & (self.rows[:, IS_ALIVE] != 0)
         return self.rows[held, RESULT:]
+
+    def live_codes(self) -> Iterable[Int64Array]:
+        """The codes of TEXT values held: also of rows that stand in no window any more."""
+        held = self.words()
+        yield from (held[:, i] for i in self._texts)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The state."""

@@ -308,3 +308,24 @@ def test_constraints_are_not_used_while_plans_may_not_change(db: Connection) -> 
         db.push("T", (n, "x"), ts=n // 50)
         db.push("S", (n, 1), ts=n // 50)
     assert join.describe().figures["spilled"] > 1000
+
+
+@pytest.mark.parametrize("show", ["P.t, F.t", "ISTREAM(P.t, F.t)"])
+def test_texts_of_results_outlive_the_rows_that_made_them_and_sweeps_of_the_dictionary(show: str) -> None:
+    answers = []
+    for reduction in ("off", "k-mon"):
+        with minidsms.connect(state_reduction=reduction) as db:
+            db.execute("CREATE STREAM P (k INTEGER, t TEXT); CREATE STREAM F (k INTEGER, t TEXT) KEY (k)")
+            query = db.query(f"SELECT {show} FROM P [RANGE 60] AS P, F [RANGE 80] AS F WHERE P.k = F.k")
+            got = []
+            for i in range(300):
+                db.push("F", (i, f"flow {i}"), ts=2 * i)
+                db.push("P", [(i - 3, f"packet {i}"), (i - i % 9, f"late {i}")], ts=2 * i)
+                if i % 7 == 0:
+                    db.memory.reclaim()
+                    got += sorted(query.fetch())
+            db.advance(1000)
+            answers.append(got + sorted(query.fetch()))
+            if reduction == "k-mon":
+                assert "KMonJoin" in query.explain()
+    assert answers[0] and answers[0] == answers[1]
