@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minidsms
+from minidsms.streamon import loop
 from minidsms.streamon.join_ordering import adaptive_orders
 from minidsms.streamon.join_ordering.executor import OrderExecutor
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
@@ -62,9 +63,8 @@ def test_a_profile_that_took_long_is_waited_out_even_where_a_window_of_profiles_
 ) -> None:
     looks = count(0, 1_000_000)
     # Each profile seems to take a millisecond, and joining five.
-    monkeypatch.setattr(
-        adaptive_orders, "BUDGET", replace(adaptive_orders.BUDGET, promised=1.0, clock=lambda: next(looks))
-    )
+    monkeypatch.setattr(adaptive_orders, "BUDGET", replace(adaptive_orders.BUDGET, promised=1.0))
+    monkeypatch.setattr(loop, "thread_ns", lambda: next(looks))
     monkeypatch.setattr(OrderExecutor, "spent", lambda self: (5e6, self._meter.elements))
     with minidsms.connect() as db:
         for name in "RST":
