@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from minidsms.joins.join import Join
 from minidsms.joins.plan import JoinPlan
 from minidsms.joins.spec import JoinSpec
 from minidsms.kernels.join_layout import CHECK, CHECKS_END, HASHED, PROBED
-from tests.joins.test_by_pipelines import S, every_column, inputs_of, mixed, twin
+from tests.joins.test_by_pipelines import S, arriving, entering, every_column, inputs_of, mixed, staying, twin
 from tests.operators.harness import feed, queue
 
 TRIANGLE: list[Equality] = [((0, 0), (1, 0)), ((1, 1), (2, 1)), ((2, 2), (0, 2))]
@@ -64,10 +65,10 @@ class Indexing(Join):
         return self
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        orders = self.random_plan(self.rng).orders
-        able = self.graph.patterns(orders)
+        plan = self.random_plan(self.rng)
+        able = self.graph.patterns(plan.orders)
         index = tuple(tuple(key for key in keys if self.rng.random() < 0.6) for keys in able)
-        self.switch(JoinPlan(orders, index=index if any(index) else ()))
+        self.switch(replace(plan, index=index if any(index) else ()))
         self.taken += any(index)
         return super().process(batches, until)
 
@@ -88,6 +89,24 @@ def test_patterns_linked_and_dropped_at_every_slice_do_not_show(name: str, fifo:
             assert feed(op, items, cuts) == expected
             taken += op.taken
     assert taken or name in ("implied", "written")
+
+
+@pytest.mark.parametrize("name", ["triangle", "complete", "implied"])
+@pytest.mark.parametrize("is_entering", [False, True])
+def test_patterns_do_not_show_where_istream_reads_the_join(name: str, is_entering: bool) -> None:
+    equalities = GRAPHS[name]
+    n = inputs_of(equalities)
+    columns = [(0, 1), (n - 1, 2)]
+    schema = Schema(tuple(S[c] for _, c in columns))
+    for seed, gap in ((1, 1), (2, 3)):
+        streams, ranges = arriving(n, seed + 800, gap), [3, None, 2, 5][:n]
+        relations = [staying(items, range_) for items, range_ in zip(streams, ranges)]
+        expected = entering(twin(relations, equalities, columns))
+        for cuts in (range(1, 60), range(1, 60, 7)):
+            spec = JoinSpec(equalities, columns, schema, [0, 1], ranges if is_entering else None)
+            op = Indexing([queue(S) for _ in range(n)], spec).begin(seed)
+            answer = feed(op, streams if is_entering else relations, cuts, append_only=is_entering)
+            assert entering(answer) == expected
 
 
 def test_a_step_with_a_pattern_inspects_hardly_more_than_what_joins() -> None:
