@@ -17,7 +17,7 @@ import numpy as np
 from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, Orders
-from minidsms.kernels.entering_join import CROWDED, PLACED_WORDS, Scratch, join_entering, place_steps
+from minidsms.kernels.entering_join import AHEAD, AHEAD_ROWS, CROWDED, PLACED_WORDS, Scratch, join_entering, place_steps
 from minidsms.kernels.join_layout import DONE, NEEDED, SIZE, STATUS
 from minidsms.kernels.mjoin import mjoin
 from minidsms.kernels.pair_join import pair_join
@@ -85,4 +85,5 @@ class ByPipelines:
 
 def _scratch(n: int, capacity: int) -> Scratch:
     firsts = np.empty((n, n - 1, capacity), np.int64)
-    return Scratch(np.empty((n, capacity), np.int64), firsts, np.zeros((2, n), np.int64))
+    ahead = np.zeros((AHEAD_ROWS, n - 1, AHEAD), np.int64)
+    return Scratch(np.empty((n, capacity), np.int64), firsts, np.zeros((2, n), np.int64), ahead)

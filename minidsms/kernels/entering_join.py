@@ -84,12 +84,20 @@ _ENOUGH = 64
 
 class Scratch(NamedTuple):
     """Of a block. alive: (n, c) slots for c elements of an input.  firsts: (n, n - 1, c), the first slot that a step
-    finds for each.  gone: (2, n), see `_leaves`.
+    finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see `_look_ahead`.
     """
 
     alive: Int64Table
     firsts: Int64Cube
     gone: Int64Table
+    ahead: Int64Cube
+
+
+AHEAD = 64
+"""Rows of a step that are looked at together, before they are gone on with one by one."""
+AHEAD_SLOT, AHEAD_FOUND, AHEAD_TAG, AHEAD_COUNTS, AHEAD_ROWS = range(5)
+"""Of `ahead`, by step: rows for which the next step finds something, the first that it finds, the tags it asks for; and
+how many of the rows have been gone on with, of how many."""
 
 
 @kernel("void(int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[::1])")
@@ -270,6 +278,79 @@ def _leaves(  # type: ignore[no-untyped-def]
 
 
 @helper(typed=True)
+def _look_ahead(
+    p: int,
+    depth: int,
+    i: int,
+    s: int,
+    instant: int,
+    windows: Windows,
+    scratch: Scratch,
+    placed: Int64s,
+    checks: Int64Table,
+    run: JoinRun,
+) -> int:
+    """Fill `ahead` with rows of the step at placed[p] from slot s on for which the step behind it, whose tag is hashed
+    of several inputs, finds something; returns the slot to go on at.
+
+    All tags first, then all heads: the next row does not wait for what the last one finds. 100 values a column and
+    windows of 8,192 rows, four inputs: 24 us an element instead of 41.
+    """
+    inputs, nodes, heads, instants = windows.inputs, windows.nodes, windows.heads, windows.instants
+    walks, state, ahead = run.walks, run.state, scratch.ahead
+    step, behind = placed[p : p + PLACED_WORDS], placed[p + PLACED_WORDS : p + 2 * PLACED_WORDS]
+    j, j2, tag = step[TARGET], behind[TARGET], walks[TAG, depth]
+    base, mask, low = step[TARGET_NODES], step[TARGET_MASK], inputs[j, LO]
+    came, length, before = step[TARGET_INSTANTS], uint64(step[TARGET_LENGTH]), instant + int64(j < i)
+    check, checks_end = step[CHECK], step[CHECKS_END]
+    inspected, count = 0, 0
+    while s >= low and count < AHEAD:
+        k = uint64(base + 2 * (s & mask))
+        inspected += 1
+        following = nodes[k + uint64(1)]
+        if nodes[k] == tag:
+            ts = instants[uint64(came + (s & mask))]
+            if ts < before:
+                if uint64(instant) - uint64(ts) >= length:
+                    s = int64(-1)
+                    break
+                walks[CHOSEN, j] = s
+                if check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end):
+                    ahead[AHEAD_SLOT, depth, count] = s
+                    count += 1
+        s = following
+    base2, mask2, low2 = behind[TARGET_NODES], behind[TARGET_MASK], inputs[j2, LO]
+    came2, length2, before2 = behind[TARGET_INSTANTS], uint64(behind[TARGET_LENGTH]), instant + int64(j2 < i)
+    buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
+    check = behind[CHECK]
+    hashed = check + behind[HASHED]
+    for a in range(count):
+        walks[CHOSEN, j] = ahead[AHEAD_SLOT, depth, a]
+        ahead[AHEAD_TAG, depth, a] = hashed_tag(windows, checks, walks[CHOSEN], 0, check, hashed)
+    for a in range(count):
+        ahead[AHEAD_FOUND, depth, a] = heads[uint64(buckets + bucket(ahead[AHEAD_TAG, depth, a], shift))]
+    kept = 0
+    for a in range(count):
+        tag, r = ahead[AHEAD_TAG, depth, a], ahead[AHEAD_FOUND, depth, a]
+        while r >= low2:
+            k = uint64(base2 + 2 * (r & mask2))
+            inspected += 1
+            if nodes[k] == tag:
+                ts = instants[uint64(came2 + (r & mask2))]
+                if ts < before2:
+                    if uint64(instant) - uint64(ts) >= length2:
+                        r = int64(-1)
+                    break
+            r = nodes[k + uint64(1)]
+        ahead[AHEAD_SLOT, depth, kept], ahead[AHEAD_FOUND, depth, kept] = ahead[AHEAD_SLOT, depth, a], r
+        if r >= low2:
+            kept += 1
+    ahead[AHEAD_COUNTS, depth, 0], ahead[AHEAD_COUNTS, depth, 1] = 0, kept
+    state[INSPECTED] += inspected
+    return int64(s)
+
+
+@helper(typed=True)
 def _generate(
     windows: Windows, scratch: Scratch, placed: Int64s, checks: Int64Table, run: JoinRun, output: Output, found: int
 ) -> int:
@@ -281,7 +362,7 @@ def _generate(
     instants, inputs, keys, nodes, heads = windows.instants, windows.inputs, windows.keys, windows.nodes, windows.heads
     walks, state = run.walks, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
-    alive, firsts, gone = scratch.alive, scratch.firsts, scratch.gone
+    alive, firsts, gone, ahead = scratch.alive, scratch.firsts, scratch.gone, scratch.ahead
     n = len(inputs)
     last, limit = n - 2, len(out_ts)
     first = middle = found
@@ -336,7 +417,7 @@ def _generate(
         # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
         walks[CHOSEN, i] = slot
         begin = uint64(i * (n - 1) * PLACED_WORDS)
-        depth, is_chosen = -1, True
+        depth, is_chosen, known = -1, True, int64(-1)
         while True:
             if is_chosen:
                 position = depth + 1
@@ -355,6 +436,8 @@ def _generate(
                         low = inputs[j, LO]
                         if position == 0 and placed[p + uint64(HASHED)] == 0 and not cancels:
                             s = firsts[i, d, slot - inputs[i, HI]]
+                        elif known >= 0 and d == position:
+                            s = known
                         else:
                             base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
                             came, length = (
@@ -385,6 +468,7 @@ def _generate(
                 if is_chosen:
                     depth += 1
                     walks[FOLLOWING, uint64(depth)] = walks[FOUND, uint64(depth)]
+                    ahead[AHEAD_COUNTS, depth, 0] = ahead[AHEAD_COUNTS, depth, 1] = 0
                 elif depth < 0:
                     break
             # The next row of the step.
@@ -396,8 +480,20 @@ def _generate(
             if cancels and j > i and length + uint64(1) > length:
                 length += uint64(1)
             tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
-            is_chosen = False
-            while s >= low:
+            is_chosen, known = False, int64(-1)
+            q = p + uint64(PLACED_WORDS)
+            looks_ahead = depth < last and not cancels
+            if looks_ahead:
+                looks_ahead = placed[q + uint64(HASHED)] > 0 and placed[q + uint64(ASKED)] == depth + 1
+            if looks_ahead:
+                while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= low:
+                    s = _look_ahead(int64(p), depth, i, s, instant, windows, scratch, placed, checks, run)
+                a = ahead[AHEAD_COUNTS, depth, 0]
+                is_chosen = a < ahead[AHEAD_COUNTS, depth, 1]
+                if is_chosen:
+                    ahead[AHEAD_COUNTS, depth, 0] = a + 1
+                    walks[CHOSEN, j], known = ahead[AHEAD_SLOT, depth, a], ahead[AHEAD_FOUND, depth, a]
+            while s >= low and not looks_ahead:
                 k = uint64(base + 2 * (s & mask))
                 inspected += 1
                 if nodes[k] == tag:
