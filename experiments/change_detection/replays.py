@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.change_detection.streams import SHARE, Changing
+from experiments.change_detection.streams import SHARE, Stream
 from minidsms.elements import BoolArray
 from minidsms.streamon.change_detection.detectors import NAMES, detectors
 from minidsms.streamon.change_detection.monitored import Monitored
@@ -52,7 +52,7 @@ class Replay:
 
 def contestants(filters: int) -> dict[str, Callable[[], OrderingAlgorithm]]:
     """A-Greedy with each window that the number of filters lets one wait for, and with each detector."""
-    most = {4: 106_652, 64: 3000, 256: 250}[filters]
+    most = {64: 3000, 256: 250}.get(filters, 106_652)
     found: dict[str, Callable[[], OrderingAlgorithm]] = {
         f"window {w:,}": partial(AGreedy, filters, window=w) for w in WINDOWS if w <= most
     }
@@ -66,16 +66,16 @@ def contestants(filters: int) -> dict[str, Callable[[], OrderingAlgorithm]]:
     return found
 
 
-def replay(stream: Changing, make: Callable[[], OrderingAlgorithm]) -> Replay:
+def replay(stream: Stream, make: Callable[[], OrderingAlgorithm]) -> Replay:
     """Run one over the stream."""
     drops, best = stream.drops()
     algorithm = make()
     costs = np.ones(stream.filters)
-    each = stream.period // SHARE
     result = Replay(0, 0.0, 0.0, 0.0, [], None)
     evaluated_by: dict[tuple[int, Order], float] = {}
-    for phase, order in enumerate(best):
-        part = drops[phase * each : (phase + 1) * each]
+    ends = np.cumsum(stream.phases).tolist()
+    for phase, (order, end) in enumerate(zip(best, ends)):
+        part = drops[end - stream.phases[phase] : end]
         settled = part[len(part) // 2 :]
         found = None
         for start in range(0, len(part), BULK):
@@ -94,7 +94,7 @@ def replay(stream: Changing, make: Callable[[], OrderingAlgorithm]) -> Replay:
                 result.monitoring_s += time.process_time() - began
                 result.reoptimized += changed is not None
         if phase:
-            result.delays.append(stream.period if found is None else found)
+            result.delays.append(len(part) * SHARE if found is None else found)
     if isinstance(algorithm, Monitored):
         result.told = algorithm.changes
     return result

@@ -36,6 +36,11 @@ class Changing:
     returns: bool = False
     seed: int = 0
 
+    @property
+    def phases(self) -> tuple[int, ...]:
+        """Profiled tuples of each condition."""
+        return (self.period // SHARE,) * (self.changes + 1)
+
     def drops(self) -> tuple[BoolArray, tuple[Order, ...]]:
         """(m, n) what the filters do with the profiled tuples, those that all let pass included; and the best order of
         each condition.
@@ -56,6 +61,50 @@ class Changing:
             part[:fading][is_old] = before[-fading:][is_old] if fading else part[:0]
             parts.append(part)
         return np.concatenate(parts), tuple(_best(kind[:KNOWN]) for kind in kinds)
+
+
+@dataclass(frozen=True)
+class Packets:
+    """What packets of a network may do to the predicates of a rule: calm for long and short, and then one predicate
+    drops more or less, at once or, every other time, fading from old to new over up to a third of the time it stays.
+
+    filters: 4, 5 or 6.  tuples: altogether, about.
+    """
+
+    filters: int
+    tuples: int = 6_000_000
+    seed: int = 0
+
+    @property
+    def phases(self) -> tuple[int, ...]:
+        """Profiled tuples of each condition: from 20K tuples to a million and more, most of them short."""
+        rng = np.random.default_rng(self.seed)
+        lengths: list[int] = []
+        while sum(lengths) * SHARE < self.tuples:
+            lengths.append(int(np.exp(rng.uniform(np.log(20_000), np.log(2_000_000)))) // SHARE)
+        return tuple(lengths)
+
+    def drops(self) -> tuple[BoolArray, tuple[Order, ...]]:
+        """As `Changing.drops`. Every second filter looks, for half of the tuples, at what the one before it does."""
+        rng = np.random.default_rng(self.seed + 1)
+        n = self.filters
+        rates = rng.uniform(0.05, 0.95, n)
+        parts, orders = [], []
+        for number, length in enumerate(self.phases):
+            before = rates.copy()
+            rates[rng.integers(n)] = rng.choice([rng.uniform(0, 0.3), rng.uniform(0.7, 1.0)])
+            drawn = rng.random((max(length, KNOWN), n))
+            is_alike = rng.random(len(drawn)) < 0.5
+            for j in range(1, n, 2):
+                drawn[is_alike, j] = drawn[is_alike, j - 1]
+            fading = length // 3 if number and number % 2 else 0
+            is_old = rng.random(length) > (np.arange(length) + 1) / max(fading, 1)
+            parts.append(np.where(is_old[:, None], drawn[:length] < before, drawn[:length] < rates))
+            orders.append(_best(drawn[:KNOWN] < rates))
+        return np.concatenate(parts), tuple(orders)
+
+
+Stream = Changing | Packets
 
 
 def _best(drops: BoolArray) -> Order:

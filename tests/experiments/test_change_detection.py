@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.change_detection import detection, engine
 from experiments.change_detection.replays import contestants, replay
-from experiments.change_detection.streams import Changing
+from experiments.change_detection.streams import SHARE, Changing, Packets
 
 
 def test_a_larger_change_is_told_sooner() -> None:
@@ -26,3 +26,12 @@ def test_the_oracle_gives_the_same_answer() -> None:
     runs = [engine.run(stream, engine.CONDITIONS["hashed"], oracle=oracle) for oracle in (True, False)]
     assert runs[0].answer == runs[1].answer
     assert runs[0].decisions == 3, "an order for each phase"
+
+
+def test_packets_change_one_predicate_at_a_time_and_are_as_many_as_asked_for() -> None:
+    stream = Packets(5, tuples=1_000_000, seed=2)
+    drops, best = stream.drops()
+    assert drops.shape == (sum(stream.phases), 5) and len(best) == len(stream.phases)
+    assert len(drops) * SHARE >= stream.tuples
+    found = replay(stream, contestants(5)["A-Greedy* / cusum"])
+    assert len(found.delays) == len(best) - 1 and 0.9 < found.total_s / found.oracle_s < 1.3

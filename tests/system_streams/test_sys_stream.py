@@ -289,3 +289,25 @@ def test_a_screen_tells_its_filters_and_what_they_drop(db: minidsms.Connection, 
     assert of_screen["filters"] == of_screen["queries"] == (9, None) and of_screen["elements_out"] == (2, None)
     assert of_screen["columns_a_row"] == (None, 1.0) and of_screen["dropped"] == (None, 0.6)
     assert rows["adaptation", "q1.1 Stream: screening", "changes"] == (0, None)
+
+
+def test_an_adaptive_operator_tells_how_often_conditions_and_its_plan_have_changed(clock: Clock) -> None:
+    n = 30_000
+    with minidsms.connect(clock=clock, cost_model="fixed", profile_rate=1.0) as db:
+        db.execute("CREATE STREAM T (a INTEGER, b INTEGER)")
+        db.query("SELECT a FROM T WHERE b = 0 AND a = 0", name="f")
+        q = db.query("SELECT * FROM SysStream")
+        for turn in range(2):
+            for start in range(0, n, 1000):
+                drops = [1] * 9 + [0]
+                columns = {"ab"[turn]: drops * 100, "ba"[turn]: [1 - x for x in drops] * 100}
+                db.push("T", columns, ts=list(range(turn * n + start, turn * n + start + 1000)))
+        clock.now += 1000
+        db.advance(2 * n)
+        rows = told(q)
+        decisions = len(db.queries["f"].decisions())
+    (place,) = {name for kind, name, _ in rows if kind == "adaptation"}
+    assert place.startswith("f.") and place.endswith("Select: filter ordering")
+    assert decisions == 2
+    assert rows["adaptation", place, "decisions"] == (decisions, None)
+    assert (rows["adaptation", place, "changes"][0] or 0) >= 1

@@ -16,6 +16,7 @@ from minidsms.joins.join import Join
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import MOST_SEARCHED
 from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
+from minidsms.streamon.change_detection.usual import Tolerance
 from minidsms.streamon.join_trees.executor import TreeExecutor
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
@@ -31,10 +32,10 @@ FIRST_NS = (0, 0, 0, 700_000, 900_000, 2_500_000, 10_000_000)
 """What the first look takes, about, by the number of inputs."""
 INTERVAL = 10_000
 """Elements between two looks (I of Babu 2005, section 5.5.5)."""
-CHANGE = 0.5
-"""A share of itself by which the work for an element differs where trees are looked at again at once."""
-NEW_SAVING = 0.1
-"""A share of the pipelines' cost by which what caches save differs when it is news."""
+WORK = Tolerance(relative=0.5)
+"""Of the work for an element: where it differs by more, trees are looked at again at once."""
+SAVING = Tolerance(absolute=0.1)
+"""Of what caches save of the pipelines' cost: more is news."""
 LONGEST = 16
 """Intervals between two looks while nothing changes."""
 
@@ -104,7 +105,7 @@ class AdaptiveTrees:
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
         """See `Adapting.notice`."""
         # Work changes by chance, too: after a look in vain it must have been usual for a while.
-        works_else = work_changed_by > CHANGE and 4 * sum(self.entered) >= self._interval
+        works_else = work_changed_by > WORK.relative and 4 * sum(self.entered) >= self._interval
         if (shares_have_shifted or works_else) and self._can_adapt and self.executor.measures_time:
             # What was before tells nothing of what is now; costs under the present plan have to be seen first.
             self._since = list(self._watch.arrived)
@@ -119,7 +120,7 @@ class AdaptiveTrees:
         elements = sum(self.entered)
         if self.reoptimizer.is_on_trial:
             return elements >= ENOUGH
-        if self._has_looked and abs(self._saved_by_caches() - self._known_saving) > NEW_SAVING:
+        if self._has_looked and SAVING.change(self._known_saving, self._saved_by_caches()):
             self._has_news = True
         if not self._has_looked:
             return elements >= self.adaptation.budget.worth_tuples and self._is_promising()
