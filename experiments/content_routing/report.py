@@ -103,7 +103,7 @@ def calls(seeds: int) -> str:
 
 
 ROUNDS = 3
-LONG = 1_000_000
+LONG, LONGER = 1_000_000, 3_000_000
 
 
 def _ratios(found: dict[str, Compared], modes: Sequence[str]) -> str:
@@ -119,7 +119,15 @@ def clock(seeds: int) -> str:
     """The same by the clock: rates over A-Greedy's, and evaluations of filters per tuple."""
     modes = ("A-Greedy", "auto", "Content-Learns", "SBR")
     found = {f"6 filters, A = {a:g}": compared(skewed(6, a, LONG), 5, ROUNDS, modes) for a in (0.05, 0.25, 0.5, 0.95)}
-    sections = [PAGES.section("Figures 3 and 4 by the clock", _ratios(found, modes))]
+    longer = {
+        f"6 filters, A = {a:g}, three million": compared(skewed(6, a, LONGER), 5, ROUNDS, ("A-Greedy", "auto"))
+        for a in (0.05, 0.25)
+    }
+    longer["6 filters without classes, three million"] = compared(
+        without_classes(6, LONGER), 5, ROUNDS, ("A-Greedy", "auto")
+    )
+    both = _ratios(found, modes) + "\n" + _ratios(longer, ("A-Greedy", "auto"))
+    sections = [PAGES.section("Figures 3 and 4 by the clock", both)]
     costs: dict[str, Compared] = {}
     for sines in (0, 1, 3, 8):
         label = f"{sines} sines" if sines else "comparisons"

@@ -84,6 +84,7 @@ def test_everybody_is_told_when_inputs_bring_other_shares() -> None:
     assert one.notices == []
     pass_by(watch, join, 2 * TICK // PART, first=PART // 8)
     assert one.notices == [(True, 0.0)]
+    assert one.adaptation.changes == 1
 
 
 def test_everybody_is_told_when_an_element_makes_other_work() -> None:

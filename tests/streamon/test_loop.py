@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import count
 from random import Random
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from minidsms.settings import Settings
+from minidsms.streamon import loop as loop_module
 from minidsms.streamon.forcing import ForcedSwitching
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.loop import ENOUGH, Budget, Loop
@@ -173,10 +174,11 @@ def budgeted(budget: Budget, cost_model: str = "measured") -> tuple[Gears, Loop[
     return gears, Loop("gears", "Gearbox", gears, gears, gears, StreaMon(Settings(cost_model=cost_model)), budget)
 
 
-def ticking() -> Callable[[], int]:
-    """A clock that says 7 more each time."""
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock says 7 more each time."""
     ticks = count(0, 7)
-    return lambda: next(ticks)
+    monkeypatch.setattr(loop_module, "thread_ns", lambda: next(ticks))
 
 
 def test_adapting_is_worth_it_after_enough_tuples_or_enough_time() -> None:
@@ -189,8 +191,8 @@ def test_adapting_is_worth_it_after_enough_tuples_or_enough_time() -> None:
     assert budgeted(Budget(worth_tuples=100), "fixed")[1].is_worth_it()
 
 
-def test_deciding_takes_its_share_and_more_where_it_is_urgent_or_promises_more() -> None:
-    gears, loop = budgeted(Budget(share=0.01, urgent=0.04, promised=0.1, clock=ticking()))
+def test_deciding_takes_its_share_and_more_where_it_is_urgent_or_promises_more(ticking: None) -> None:
+    gears, loop = budgeted(Budget(share=0.01, urgent=0.04, promised=0.1))
     gears.run(100)
     assert loop.is_affordable() and loop.waits() == 0
     with loop.deciding():
@@ -202,8 +204,8 @@ def test_deciding_takes_its_share_and_more_where_it_is_urgent_or_promises_more()
     assert loop.is_promising(100.0, 10.0) and not loop.is_promising(99.0, 10.0)
 
 
-def test_credit_is_granted_when_conditions_change_but_not_without_end() -> None:
-    gears, loop = budgeted(Budget(share=0.01, urgent=0.1, credit_ns=4, clock=ticking()))
+def test_credit_is_granted_when_conditions_change_but_not_without_end(ticking: None) -> None:
+    gears, loop = budgeted(Budget(share=0.01, urgent=0.1, credit_ns=4))
     with loop.deciding():
         pass
     assert not loop.is_affordable()
@@ -213,8 +215,8 @@ def test_credit_is_granted_when_conditions_change_but_not_without_end() -> None:
     assert loop.is_affordable() and loop.grant()
 
 
-def test_where_steps_are_counted_nothing_waits_for_time() -> None:
-    _, loop = budgeted(Budget(clock=ticking()), "fixed")
+def test_where_steps_are_counted_nothing_waits_for_time(ticking: None) -> None:
+    _, loop = budgeted(Budget(), "fixed")
     with loop.deciding():
         pass
     assert loop.is_affordable() and loop.waits() == 0 and loop.is_promising(0.0, 1.0)
