@@ -105,8 +105,8 @@ class Connection(Archiving, ReadsSources):
         self.allowance = Allowance(self.memory)
         self.dictionary = TextDictionary(self.allowance)
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
-        self.templates = Templates(self.catalog)
         self.families = Families()
+        self.templates = Templates(self.catalog, self.families)
         self.catalog.limits = self.settings.limits
         self.queries: dict[str, Query] = {}
         self.outward: dict[str, Query] = {}

@@ -74,9 +74,9 @@ class Groups:
         """The groups that read a stream or relation, by lower-case name."""
         return self._of_input.get(name, ())
 
-    def reading_alone(self, stream: str) -> Sequence[Group]:
-        """The groups of queries over one stream whose elements pass at once."""
-        return self._of_key.get((frozenset([stream]), True), ())
+    def reading_alone(self, stream: str, is_immediate: bool) -> Sequence[Group]:
+        """The groups of queries over one stream. is_immediate: whose elements pass at once."""
+        return self._of_key.get((frozenset([stream]), is_immediate), ())
 
     def for_plan(self, root: Stop, inputs: Inputs, frontier: int, with_history: bool) -> Group:
         """The group that a plan is to join: one over the same inputs, closed as far, or a new one.

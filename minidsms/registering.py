@@ -8,17 +8,19 @@ docs/sharing.md.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from minidsms.cql.binder import bind
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
-from minidsms.elements import MIN_INSTANT
+from minidsms.elements import MIN_INSTANT, Int64Array
 from minidsms.engine import Group, Network
 from minidsms.expressions import Context
-from minidsms.operators.constants import Constant
+from minidsms.operators.constants import Constant, Constants
+from minidsms.operators.operator import Operator
 from minidsms.operators.stream_source import StreamSource
-from minidsms.plan.constants import FamilyPlan
+from minidsms.plan.constants import FamilyPlan, FamilyShape
 from minidsms.plan.explain import Plan, instant_text
 from minidsms.plan.logical import Stop
 from minidsms.plan.physical import Inputs, PhysicalPlanner
@@ -28,6 +30,7 @@ from minidsms.plan.sharing import RunningOperators, operators_behind
 from minidsms.plan.tails import filter_and_columns
 from minidsms.plan.templates import Template, kind_of
 from minidsms.query import Query
+from minidsms.screens.box import Box, Values
 from minidsms.screens.tail import Tail
 
 if TYPE_CHECKING:
@@ -61,13 +64,16 @@ class Planned:
 
 
 class Written:
-    """A query of which only the text is kept. began: the greatest closed instant before it."""
+    """A query of which only the text is kept. began: the greatest closed instant before it.  member: where it is one
+    of a family, which, and its number there.
+    """
 
-    __slots__ = ("_db", "_query", "began")
+    __slots__ = ("_db", "_member", "_query", "began")
 
-    def __init__(self, db: Connection, query: Query, began: int) -> None:
+    def __init__(self, db: Connection, query: Query, began: int, member: tuple[FamilyShape, int] | None = None) -> None:
         self._db = db
         self._query = query
+        self._member = member
         self.began = began
 
     @property
@@ -81,11 +87,18 @@ class Written:
         began = ""
         if self.began > MIN_INSTANT:
             began = f"Began after instant {instant_text(self.began)}, from empty"
-        return Plan(print_query(found.expanded), plan(found.node, self._query.text), None, began)
+        logical = plan(found.node, self._query.text)
+        family = self._family(logical)
+        return Plan(print_query(found.expanded), logical if family is None else family.of(logical), None, began)
+
+    def _family(self, logical: LogicalPlan) -> FamilyPlan | None:
+        return None if self._member is None else self._member[0].plan(logical.root, self._member[1])
 
     def network(self, leading: RunningOperators) -> Network:
         """Its operators behind those that lead to the screen."""
-        return network_of(self._db, self._query, self.plan().logical.root, leading)
+        logical = self.plan().logical
+        family = self._family(logical)
+        return network_of(self._db, self._query, logical.root if family is None else family.root, leading)
 
 
 def network_of(db: Connection, query: Query, root: Stop, leading: RunningOperators) -> Network:
@@ -101,15 +114,10 @@ def family_of(db: Connection, logical: LogicalPlan) -> tuple[FamilyPlan, Constan
     """The plan of a query in its family, and what is its own; None where it has a plan of its own."""
     if not db.groups.is_sharing or db.settings["screening"] == "off" or db.settings["answer_limit"] is not None:
         return None
-
-    def moment(stream: str) -> tuple[int, bytes]:
-        store, _, earlier = db.stream_store(stream)
-        return store.head, earlier.tobytes()
-
-    family = db.families.find(logical.root, moment)
+    family = db.families.find(logical.root, lambda stream: _moment(db, stream))
     if family is None:
         return None
-    return family, Constant(family.number, family.box, {s: moment(s)[0] for s in family.streams})
+    return family, Constant(family.number, family.box, {s: _moment(db, s)[0] for s in family.streams})
 
 
 def tail_of(db: Connection, query: Query, logical: LogicalPlan, family: FamilyPlan | None) -> Tail | None:
@@ -139,30 +147,71 @@ def register_written(db: Connection, text: str, name: str | None) -> Query | Non
     template = None if kind is None else db.templates.find(kind)
     if kind is None or template is None:
         return None
+    box = template.box(kind.values)
+    if box is None or not box.is_all:
+        return None
     frontier = db.frontier([template.stream], [])
     found = _screen(db, template, frontier)
-    box = template.box(kind.values)
-    if found is None or box is None or not box.is_all:
+    if found is None:
+        return None
+    constant = _constant(db, template, box)
+    if template.family is not None and constant is None:
         return None
     db.check_registration([template.stream], False)
     group, screen, leading = found
-    query = Query(db, name or db.next_name(), text.strip(), "stream", template.schema, None, db.codec(template.schema))
-    tail = Tail(box, template.columns, Written(db, query, frontier), db.memory.grow)
-    network = Network((), None, group.streams, (), True, tail=tail)
+    schema = template.schema
+    query = Query(db, name or db.next_name(), text.strip(), template.kind, schema, None, db.codec(schema))
+    member = None
+    if template.family is not None and constant is not None:
+        member = template.family, constant.number
+        box = Box.of({template.family.own: Values(((constant.number, constant.number + 1),))})
+    tail = Tail(box, template.columns, Written(db, query, frontier, member), db.memory.grow)
+    network = Network((), None, group.streams, (), group.is_immediate, tail=tail, constant=constant)
     network.fold(screen, leading)
     query.attach(network, None)
     db.adopt(query, network, group)
     return query
 
 
+def _constant(db: Connection, template: Template, box: Box) -> Constant | None:
+    """What a query of a family has of its own; None where it does not share."""
+    if template.family is None:
+        return None
+    moment = _moment(db, template.stream)
+    number = db.families.member(template.family.number, box, moment)
+    return None if number is None else Constant(number, box, {template.stream: moment[0]})
+
+
+def _moment(db: Connection, stream: str) -> tuple[int, bytes]:
+    """What has come of a stream: the arrival number of what is to come, and what waits before the store."""
+    store, _, earlier = db.stream_store(stream)
+    return store.head, earlier.tobytes()
+
+
 def _screen(db: Connection, template: Template, frontier: int) -> tuple[Group, Screen, list] | None:  # type: ignore[type-arg]
-    """The group that such a query would join now, the screen over its stream, and the operators that lead to it."""
-    for group in db.groups.reading_alone(template.stream):
+    """The group that such a query would join now, the screen that would run it, and the operators that lead to it."""
+    _, _, earlier = db.stream_store(template.stream)
+    for group in db.groups.reading_alone(template.stream, template.family is None):
         if group.progress != frontier or group.is_apart or not group.operators or not group.running.is_sharing:
             continue
+        if template.family is not None:
+            group.fold()
+            for screen in group.screens if group.screens.is_on else ():
+                leading = operators_behind(screen.producer)
+                if _runs(leading, template.family.number, earlier):
+                    return group, screen, leading
+            continue
         for operator in group.sources:
-            if isinstance(operator, StreamSource) and operator.is_as_new(db.stream_store(template.stream)[2]):
-                screen = group.screen_over(operator)
-                if screen is not None:
-                    return group, screen, operators_behind(operator)
+            if isinstance(operator, StreamSource) and operator.is_as_new(earlier):
+                over = group.screen_over(operator)
+                if over is not None:
+                    return group, over, operators_behind(operator)
     return None
+
+
+def _runs(leading: Sequence[Operator], family: int, earlier: Int64Array) -> bool:
+    """These operators are a family's, and good for one more query."""
+    joined = [op for op in leading if isinstance(op, Constants)]
+    sources = [op for op in leading if isinstance(op, StreamSource)]
+    is_good = bool(joined) and joined[0].family == family and not joined[0].is_worn and not joined[0].is_alone
+    return is_good and all(source.own is None and source.waits_for(earlier) for source in sources)

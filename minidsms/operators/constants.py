@@ -56,13 +56,14 @@ class ByQuery(Protocol):
 
 
 class Constants(Operator):
-    """stream: whose rows come in."""
+    """stream: whose rows come in.  family: the number of the queries' family."""
 
     name = "Constants"
     acts_on_time = False
 
-    def __init__(self, input: Queue, stream: str, schema: Schema, dictionary: TextDictionary) -> None:
+    def __init__(self, input: Queue, stream: str, family: int, schema: Schema, dictionary: TextDictionary) -> None:
         super().__init__((input,), schema)
+        self.family = family
         self._stream = stream.lower()
         self._dictionary = dictionary
         self._boxes = Boxes(input.schema.types)
@@ -72,6 +73,8 @@ class Constants(Operator):
         self._after = np.zeros(64, np.int64)
         self._latest = 0
         self._gone = 0
+        self.is_alone = False
+        """It has been copied for one query."""
         self._pairs_a_row = 1.0
 
     def admit(self, constant: Constant) -> None:
@@ -102,6 +105,7 @@ class Constants(Operator):
         self._boxes, self._constants = Boxes(self.inputs[0].schema.types), {}
         self.admit(constant)
         self._readers.clear()
+        self.is_alone = True
 
     @property
     def is_worn(self) -> bool:

@@ -14,22 +14,25 @@ Invariant: a query of a family answers as its own plan does.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Field, Node, SetKind, StreamKind, Type, WindowKind
 from minidsms.cql.functions import can_fail
-from minidsms.cql.scalar import renumbered
+from minidsms.cql.scalar import columns_used, renumbered
 from minidsms.elements import Schema
 from minidsms.plan.logical import Constants, FirstArrival, MultiJoin, Netted, Openings, OwnRows, Stop, nodes
 from minidsms.plan.planner import LogicalPlan
 from minidsms.plan.reading import is_immediate
 from minidsms.plan.screening import box_of
+from minidsms.plan.tails import filter_and_columns
 from minidsms.screens.box import Box
 
 FEWEST = 8
 """Different conditions of a signature of which the last is the first to share: the others have plans of their own."""
+_REMEMBERED = 1000
 _NUMBER = Field("query", Type.INTEGER)
 _MARK = bound.Literal(Type.INTEGER, 1)
 _WHOLE = (Type.INTEGER, Type.INTERVAL)
@@ -85,35 +88,86 @@ class FamilyPlan:
         return dataclasses.replace(logical, notes=(*logical.notes, *self.notes))
 
 
+@dataclass(frozen=True)
+class FamilyShape:
+    """What the plans of a family that keeps its queries apart have in common. number: the family's.  target: the place
+    of the filter among those over streams.  columns: of what the screen reads, those shown.  own: that of the number.
+    """
+
+    number: int
+    target: int
+    columns: tuple[int, ...]
+    own: int
+
+    def plan(self, root: Stop, number: int) -> FamilyPlan:
+        """The plan of the query of this number, from its own plan."""
+        return _family_plan(root, _targets(root)[self.target], self.number, number)
+
+
 class Families:
-    """Those of a connection, by signature."""
+    """Those of a connection, by signature: the last _REMEMBERED that queries were registered of."""
 
     def __init__(self) -> None:
         self._by_signature: dict[Hashable, _Family | None] = {}
+        self._numbers = itertools.count()
 
     def find(self, root: Stop, moment: Callable[[str], Hashable]) -> FamilyPlan | None:
         """The plan of one more query in its family; None where there is none, or too few are like it.
 
         moment: of a stream (lower case), what of it has come.
         """
-        streams = tuple(dict.fromkeys(n.name.lower() for n in nodes(root) if isinstance(n, bound.BaseStream)))
         for target in _targets(root):
             box = box_of(target.condition)
-            if box is None or not box.is_all:
-                continue
-            signature = _signature(root, target)
-            if signature not in self._by_signature:
-                number = len(self._by_signature)
-                is_shared = _Carrying(target, number).plan(root, 0) is not None
-                self._by_signature[signature] = _Family(number) if is_shared else None
-            family = self._by_signature[signature]
-            own = None if family is None else family.member(box, tuple(map(moment, streams)))
-            if family is not None and own is not None:
-                shared = _Carrying(target, family.number).plan(root, own)
-                assert shared is not None
-                note = f"One plan for all queries that differ in a filter; here it is {target.text()[len('Filter ') :]}"
-                return FamilyPlan(shared, own, box, streams, (note,))
+            if box is not None and box.is_all:
+                family = self._family(root, target)
+                number = None if family is None else family.member(box, tuple(map(moment, _streams(root))))
+                if family is not None and number is not None:
+                    return _family_plan(root, target, family.number, number)
         return None
+
+    def shape(self, root: Stop) -> tuple[bound.Filter, FamilyShape] | None:
+        """The filter in which the queries of a plan's family differ, and what they have in common; None where there is
+        no family yet, or one that comes later may need a state of its own.
+        """
+        for place, target in enumerate(_targets(root)):
+            family = self._family(root, target)
+            if family is not None and len(family.met) == FEWEST:
+                shared = _Carrying(target, family.number).plan(root, 0)
+                found = None if shared is None else filter_and_columns(shared)
+                if shared is None or found is None or not keeps_apart(shared):
+                    return None
+                (own,) = columns_used(found[0].condition)
+                return target, FamilyShape(family.number, place, found[1], own)
+        return None
+
+    def member(self, family: int, box: Box, moment: Hashable) -> int | None:
+        """The number of one more query of a family, by the family's; None where it has a plan of its own."""
+        known = next((f for f in self._by_signature.values() if f is not None and f.number == family), None)
+        return None if known is None else known.member(box, (moment,))
+
+    def _family(self, root: Stop, target: bound.Filter) -> _Family | None:
+        """That of a plan, if it can be shared."""
+        signature = _signature(root, target)
+        if signature in self._by_signature:
+            family = self._by_signature.pop(signature)
+        else:
+            number = next(self._numbers)
+            family = None if _Carrying(target, number).plan(root, 0) is None else _Family(number)
+        self._by_signature[signature] = family
+        if len(self._by_signature) > _REMEMBERED:
+            del self._by_signature[next(iter(self._by_signature))]
+        return family
+
+
+def _family_plan(root: Stop, target: bound.Filter, family: int, number: int) -> FamilyPlan:
+    box, shared = box_of(target.condition), _Carrying(target, family).plan(root, number)
+    assert box is not None and shared is not None
+    note = f"One plan for all queries that differ in a filter; here it is {target.text()[len('Filter ') :]}"
+    return FamilyPlan(shared, number, box, _streams(root), (note,))
+
+
+def _streams(root: Stop) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(n.name.lower() for n in nodes(root) if isinstance(n, bound.BaseStream)))
 
 
 def keeps_apart(root: Node) -> bool:

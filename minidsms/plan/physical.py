@@ -316,7 +316,7 @@ class PhysicalPlanner:
             case Constants():
                 assert isinstance(node.input, bound.BaseStream)
                 return constants.Constants(
-                    self._queue(node.input), node.input.name, node.schema, self._context.dictionary
+                    self._queue(node.input), node.input.name, node.family, node.schema, self._context.dictionary
                 )
             case Openings():
                 names = [source.name for source in node.sources if isinstance(source, bound.BaseStream)]

@@ -24,6 +24,7 @@ from minidsms.cql.bound import Expr
 from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import parse_query
 from minidsms.elements import Schema
+from minidsms.plan.constants import FEWEST, Families, FamilyShape
 from minidsms.plan.logical import replace_children
 from minidsms.plan.planner import plan
 from minidsms.plan.screening import box_of
@@ -33,7 +34,9 @@ from minidsms.screens.box import Box
 if TYPE_CHECKING:
     from minidsms.cql.catalog import Catalog
 
-_LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.])")
+_LITERAL = re.compile(
+    r"\[[^\]]*\]|'(?:[^']|'')*'|(?<![\w.])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.])"
+)
 _UNREADABLE = re.compile(r'["`#]|--|\x00')
 _MOST = 2**53
 """Whole numbers up to here are the same as FLOATs."""
@@ -41,6 +44,9 @@ _LONGEST = 4096
 """Characters of a text that is compared with others."""
 _REMEMBERED = 4096
 """Kinds of texts that are remembered: those that were met last."""
+
+_SECOND, _LATER = 2, 2 + FEWEST
+"""Queries of a kind with which its template is tried: at once, and when there may be a family."""
 
 Value = int | float | str
 T = TypeVar("T")
@@ -65,6 +71,8 @@ def kind_of(text: str) -> Kind | None:
     values: list[Value] = []
 
     def lifted(match: re.Match[str]) -> str:
+        if match.group()[0] == "[":
+            return match.group()  # what a window says is no constant of a filter
         value = _value(match.group())
         values.append(value)
         return f"\x00{type(value).__name__} "
@@ -82,16 +90,19 @@ def _value(lexeme: str) -> Value:
 
 @dataclasses.dataclass(frozen=True)
 class Template:
-    """stream: the one read.  schema: of the answer.  columns: of the stream that are shown.
+    """stream: the one read.  kind, schema: of the answer.  columns: of the stream that are shown.
 
     condition: the filter's, with marked values.  places: of each marked value the literal that it is, and its sign.
+    family: where the queries keep state, their family (`plan.constants`).
     """
 
     stream: str
+    kind: str
     schema: Schema
     columns: tuple[int, ...]
     condition: Expr
     places: dict[Value, tuple[int, int]]
+    family: FamilyShape | None = None
 
     def box(self, values: Sequence[Value]) -> Box | None:
         """The box of a query with these literals."""
@@ -112,7 +123,7 @@ class Template:
         return box_of(filled(self.condition))
 
 
-def template_of(kind: Kind, catalog: Catalog) -> Template | None:
+def template_of(kind: Kind, catalog: Catalog, families: Families) -> Template | None:
     """The template for texts of a kind; None where their constants decide about more than a box."""
     marks = [_mark(i, value) for i, value in enumerate(kind.values)]
     rest = iter(marks)
@@ -125,14 +136,19 @@ def template_of(kind: Kind, catalog: Catalog) -> Template | None:
     except CqlError:
         return None
     found = filter_and_columns(root)
-    if found is None or not isinstance(found[0].input, bound.BaseStream):
+    shared = families.shape(root) if found is None else None
+    if found is None and shared is None:
         return None
-    stream = catalog.streams[found[0].input.name.lower()]
-    box = box_of(found[0].condition)
-    places = _places(found[0].condition, marks)
+    target, columns = found if shared is None else (shared[0], shared[1].columns)  # type: ignore[misc]
+    if not isinstance(target.input, bound.BaseStream):
+        return None
+    stream = catalog.streams[target.input.name.lower()]
+    box = box_of(target.condition)
+    places = _places(target.condition, marks)
     if stream.is_system or box is None or not box.is_all or places is None:
         return None
-    return Template(stream.name.lower(), node.schema, found[1], found[0].condition, places)
+    family = None if shared is None else shared[1]
+    return Template(stream.name.lower(), node.kind, node.schema, columns, target.condition, places, family)
 
 
 def _mark(number: int, value: Value) -> Value:
@@ -168,23 +184,25 @@ class Templates:
     Invariant: as many kinds are known as _REMEMBERED, at most, however many are met.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, families: Families) -> None:
         self._catalog = catalog
+        self._families = families
         self._known: dict[str, Template | None] = {}
-        self._met: dict[str, None] = {}
+        self._met: dict[str, int] = {}
 
     def find(self, kind: Kind) -> Template | None:
         """The template of a kind that was met before; the first of a kind is planned."""
         shape = kind.shape
         if shape in self._known:
             _remember(self._known, shape, self._known.pop(shape))
-        elif shape in self._met:
-            del self._met[shape]
-            _remember(self._known, shape, template_of(kind, self._catalog))
+            return self._known[shape]
+        met = self._met.pop(shape, 0) + 1
+        template = template_of(kind, self._catalog, self._families) if met in (_SECOND, _LATER) else None
+        if template is not None or met == _LATER:
+            _remember(self._known, shape, template)
         else:
-            _remember(self._met, shape, None)
-            return None
-        return self._known[shape]
+            _remember(self._met, shape, met)
+        return template
 
     def forget(self) -> None:
         """Names may mean something else from now on."""

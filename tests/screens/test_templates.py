@@ -19,6 +19,9 @@ TEXTS = (
     "SELECT ISTREAM(k) FROM S WHERE w > '1970-01-01 00:00:0{0}'",
     "SELECT ISTREAM(k, {0}) FROM S WHERE v = {1}",
     "SELECT k FROM S [RANGE {0}] WHERE v = {1}",
+    "SELECT COUNT(*), AVG(x) FROM S [RANGE 9] WHERE v = {0} AND k > {1}",
+    "SELECT t, MAX(v) FROM S [RANGE 5] WHERE x >= {0} OR x < -{1} GROUP BY t",
+    "SELECT COUNT(*) FROM S [RANGE 9] WHERE v = {0} HAVING COUNT(*) > {1}",
     "SELECT ISTREAM(k) FROM S -- remark {0}\nWHERE v = {1}",
     "SELECT ISTREAM(k) FROM S WHERE v = 9223372036854775807 AND k <> {0}",
     "SELECT ISTREAM(k) FROM S WHERE k = {0} AND v = {0} AND v = {1}",
@@ -47,6 +50,26 @@ def test_a_query_of_a_known_kind_is_what_its_text_says(text: str) -> None:
         assert made.fetch() == planned.fetch()
         assert made.expanded == planned.expanded and made.schema == planned.schema and made.text == planned.text
         assert made.explain().partition("Physical")[0] == planned.explain().partition("Physical")[0]
+
+
+def test_a_query_of_a_family_is_not_planned_once_there_is_a_template() -> None:
+    db = minidsms.connect()
+    db.execute(DECLARED)
+    text = "SELECT k, COUNT(*) FROM S [RANGE 60] WHERE v = {} GROUP BY k"
+    queries = [db.query(text.format(i)) for i in range(30)]
+    assert [is_by_template(query) for query in queries].count(True) > 10
+    db.push("S", [(1, 29, 0.0, "a", 0), (2, 29, 0.0, "a", 0)], ts=1)
+    late = db.query(text.format(29))
+    assert is_by_template(late) and "Began after instant 0, from empty" in late.explain()
+    db.push("S", [(1, 29, 0.0, "a", 0)], ts=2)
+    db.advance(2)
+    assert sorted(queries[29].snapshot()) == [(1, 2), (2, 1)] and late.snapshot() == [(1, 1)]
+    assert "here it is v = 29" in late.explain() and "Constants of" in late.explain()
+    late.pause()
+    db.push("S", [(3, 29, 0.0, "a", 0)], ts=3)
+    late.resume()
+    db.advance(3)
+    assert sorted(late.snapshot()) == [(1, 1), (3, 1)]
 
 
 def test_the_ninth_rule_of_a_kind_is_not_planned_any_more() -> None:
