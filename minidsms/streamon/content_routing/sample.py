@@ -75,8 +75,7 @@ class Sample:
         if reading is Reading.RANGE:
             if distinct < 3:
                 return None
-            places = np.arange(1, buckets - 1) * len(ordered) // (buckets - 1)
-            return Classifier(column, name, reading, buckets, tuple(np.unique(ordered[places]).astype(float).tolist()))
+            return Classifier(column, name, reading, buckets, _bounds(ordered, buckets))
         if self.attributes.is_text(column) and distinct > _MOST_TEXTS * len(words):
             return None
         return Classifier(column, name, reading, buckets)
@@ -87,6 +86,16 @@ class Sample:
         if words is None:
             return np.zeros(0, np.uint8)
         return self.attributes.buckets(classifier, words[::step], None if valid.all() else valid[::step])
+
+
+def _bounds(ordered: Any, buckets: int) -> tuple[float, ...]:
+    """Between ranges of about as many of the values each, which are in order. They lie halfway between neighbouring
+    values: of a few values, the grid that ranges are looked up in tells each from the next.
+    """
+    below = np.unique(ordered[np.arange(1, buckets - 1) * len(ordered) // (buckets - 1)])
+    next_ones = np.searchsorted(ordered, below, side="right")
+    below, next_ones = below[next_ones < len(ordered)], next_ones[next_ones < len(ordered)]
+    return tuple((below.astype(float) / 2 + ordered[next_ones].astype(float) / 2).tolist())
 
 
 def _is_monotone(words: Any, ordered: Any) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.classifiers import READINGS, Classifier, Reading
+from minidsms.streamon.content_routing.sample import Sample
 
 DAY_MS = 86_400_000
 
@@ -56,6 +58,23 @@ def test_ranges_lie_between_bounds() -> None:
     assert buckets(Type.FLOAT, halves, many)[-9:] == [1, 1, 1, 1, 2, 2, 2, 2, 2]
     far = Classifier(0, "x", Reading.RANGE, 4, (-1e308, 1e308))
     assert set(buckets(Type.FLOAT, far, column)) <= {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    "values", [[3, 10, 17, 24, 31, 38], [0, 1, 2], [-1, 0, 1000], list(range(40)), [2**40, 2**40 + 1, 2**41]]
+)
+def test_ranges_of_a_few_values_are_those_of_the_sample_in_chunks_of_any_size(values: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    column = Column(rng.permutation(np.tile(values, 20_000 // len(values))))
+    attributes = Attributes(Schema.of(("x", Type.INTEGER)), TextDictionary(), 1_000_000)
+    sample = Sample(1, attributes, 1000)
+    sample.take(Frame(lambda _: Column(column.values[:1000]), 1000), np.zeros((1000, 1), np.bool_))
+    classifier = sample.classifier(0, Reading.RANGE, 24)
+    assert classifier is not None
+    found = attributes.cells(classifier, Frame(lambda _: column, len(column)))
+    assert found[:1000].tolist() == sample.buckets(classifier).tolist()
+    if len(values) <= 6 and max(values) - min(values) < 2**20:
+        assert len(set(found.tolist())) == len(values), "each its own"
 
 
 def test_times_are_read_as_hours_and_weekdays() -> None:

@@ -11,7 +11,7 @@ from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.reoptimizer import FIRST_BAN, FIRST_NS, RoutedReoptimizer
 from minidsms.streamon.content_routing.routes import Routes
 from minidsms.streamon.content_routing.sample import Sample
-from minidsms.streamon.content_routing.trial import CHUNKS
+from minidsms.streamon.content_routing.trial import CHUNKS, TRIED, WORSE, RouteTrial
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 from minidsms.streamon.pipelined_filters.reoptimizer import OrderReoptimizer
@@ -81,7 +81,7 @@ def test_routes_that_cost_more_by_the_clock_are_given_up_and_left_alone() -> Non
     proposal = routing.propose()
     assert proposal is not None and isinstance(proposal.plan, Routes)
     routing.adopt(proposal.plan)
-    assert clock.pass_chunks(routing, 400.0, CHUNKS), "the clock says that they cost more"
+    assert clock.pass_chunks(routing, 400.0, TRIED), "the clock says that they cost more"
     given_up = routing.propose()
     assert given_up is not None and given_up.plan == (0, 1, 2, 3)
     assert "cost more than they save" in given_up.reason
@@ -104,3 +104,19 @@ def test_routes_that_save_by_the_clock_stay() -> None:
     routing.adopt(proposal.plan)
     clock.pass_chunks(routing, 120.0, 4)
     assert routing.propose() is None
+
+
+def test_a_processor_that_others_slow_for_a_while_condemns_no_routes() -> None:
+    trial = RouteTrial()
+    for cost in [100.0] * CHUNKS:
+        assert not trial.has_failed(cost)
+    trial.begin()
+    assert not any([trial.has_failed(cost) for cost in [160.0] * (TRIED - 1) + [80.0] + [160.0] * TRIED])
+
+
+def test_routes_fail_by_dearer_chunks_in_turn_and_only_once() -> None:
+    trial = RouteTrial()
+    assert not trial.has_failed(100.0)
+    trial.begin()
+    dearer = 100.0 * (1 + WORSE) + 1
+    assert [trial.has_failed(dearer) for _ in range(TRIED + 3)] == [False] * (TRIED - 1) + [True] + [False] * 3
