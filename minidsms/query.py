@@ -198,6 +198,10 @@ class Query:
             self._last_sink = (sink, "written")
             _log.info("query %s: %s rows written to %s", self.name, f"{sink.rows:,}", sink.path)
 
+    def release_sink(self) -> None:
+        """Leave the sink as it is to somebody else."""
+        self._sink = None
+
     def discard_sink(self) -> None:
         """Give the sink up: its file is left as it was."""
         sink, self._sink = self._sink, None

@@ -30,6 +30,7 @@ from minidsms.durability.entry import Fields, Rows, decoded, encoded
 from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, create
 from minidsms.durability.journal import Journal
 from minidsms.durability.log import Log
+from minidsms.durability.meaning import about
 from minidsms.durability.retention import Retention
 from minidsms.durability.segments import entries
 from minidsms.elements import Batch
@@ -42,7 +43,7 @@ def write_checkpoint(db: DurableConnection, log_folder: str) -> str:
     """Write a checkpoint beside the log, and prove it; its log's folder. The engine is at rest. Error where it cannot
     be written.
     """
-    from minidsms.durability.connection import DurableConnection
+    from minidsms.durability.twin import Twin
 
     place = os.path.join(db.folder, CHECKPOINT)
     whole: set[str] = set()
@@ -56,7 +57,7 @@ def write_checkpoint(db: DurableConnection, log_folder: str) -> str:
                 log.append(*payload)
         finally:
             log.close()
-        with contextlib.closing(DurableConnection(place)) as twin:
+        with contextlib.closing(Twin(place)) as twin:
             different = {key for key in db.queries if not _is_same(db, twin, key)}
             _check_inputs(db, twin)
         if not different:
@@ -112,7 +113,7 @@ class _Shortened:
         is_left = False  # a push waits to be processed
         for number, fields, rows, payload in self._read():
             match fields:
-                case {"kind": "taken" | "done" | "state" | "input"}:
+                case {"kind": "taken" | "written" | "done" | "state" | "input"}:
                     continue
                 case _ if number in self._gone:
                     continue
@@ -221,14 +222,14 @@ class _Shortened:
 
     def _entries_gone(self) -> set[int]:
         """The entries about queries, inputs and views which are there no more, from their creation to their end."""
-        about: dict[tuple[str, str], list[int]] = defaultdict(list)
+        of: dict[tuple[str, str], list[int]] = defaultdict(list)
         gone: set[int] = set()
         for number, fields, _, _ in self._read():
-            what, ends = _about(fields)
+            what, ends = about(fields)
             if what is not None:
-                about[what].append(number)
+                of[what].append(number)
                 if ends and not (what[0] == "view" and what[1] in self._named):
-                    gone.update(about.pop(what))
+                    gone.update(of.pop(what))
         return gone
 
     def _ends(self) -> Iterator[tuple[bytes | memoryview, ...]]:
@@ -245,25 +246,6 @@ class _Shortened:
             rows = Rows(query.schema, self._db.dictionary, True)
             fields = {"kind": "state", "query": query.name, "results": query.results}
             yield encoded(fields), rows.encoded(batch.ts, batch.signs, columns)
-
-
-def _about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
-    """((kind, name) of what an entry is about, whether it ends it), or (None, False)."""
-    match fields:
-        case {"kind": "query", "name": str(name)}:
-            return ("query", name.lower()), False
-        case {"kind": "call", "query": str(name), "method": method}:
-            return ("query", name.lower()), method == "close"
-        case {"kind": "push" | "passed", "to": str(name)} | {"kind": "advance", "stream": str(name)}:
-            return ("input", name.lower()), False
-        case {"kind": "statement", "cql": str(text)}:
-            match parse(text):
-                case [syntax.CreateQuery(name=name)] | [syntax.AlterQuery(name=name)]:
-                    return ("query", name.lower()), False
-                case [syntax.CreateStream(name=name)] | [syntax.CreateRelation(name=name)]:
-                    return ("input", name.lower()), False
-                case [syntax.CreateView(name=name)]:
-                    return ("view", name.lower()), False
-                case [syntax.Drop(kind=kind, name=name)]:
-                    return ("input" if kind in ("stream", "relation") else kind, name.lower()), True
-    return None, False
+            mark = self._db.files.marks.get(query.name.lower())
+            if mark is not None:
+                yield (encoded({"kind": "written", "query": query.name, **vars(mark)}),)

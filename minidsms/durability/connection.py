@@ -26,6 +26,7 @@ from minidsms.durability.entry import encoded
 from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, save, tidy
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept import check_setting, check_statement, is_file, not_kept
+from minidsms.durability.kept_files import KeptFiles
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
 from minidsms.durability.places import place_of
@@ -54,6 +55,7 @@ class DurableConnection(Connection):
         self.folder = os.path.abspath(folder)
         self.log: Log | None = None
         self._depth = 0
+        self.files = KeptFiles()
         self._noted: dict[str, int] = {}
         """By query: the position that is in the log."""
         self._copying = threading.RLock()
@@ -75,6 +77,7 @@ class DurableConnection(Connection):
             super().__init__(clock=clock, allowed_paths=given.get("allowed_paths", ()), **found.settings)
             self._recover(given)
         except BaseException:
+            self.files.leave()
             if self.log is not None:
                 self.log.abandon()
             self._lock.release()
@@ -92,6 +95,7 @@ class DurableConnection(Connection):
         if dropped is not None:
             log.retract_last(dropped)
         self._go_on_in(log)
+        self._go_on_with_files()
         if given.get("safe") == "on":
             self.set("safe", "on")
         for name, value in given.items():
@@ -116,9 +120,12 @@ class DurableConnection(Connection):
         if self.log is None or self._depth or self._is_ending:
             yield
             return
+        self._mark(is_forced=True)  # what ends with this entry is marked before it
         number = self.log.append(encoded({"kind": kind, **fields}))
         self._depth += 1
         try:
+            if self.files.are_open:
+                self.log.sync()  # a file takes its place only when it is known for good that its query ends
             yield
         except BaseException:
             self.log.retract(number)
@@ -176,6 +183,7 @@ class DurableConnection(Connection):
         with self._copying, self.lock:
             self._check()
             self.process()
+            self._mark(is_forced=True)
             assert self.log is not None
             self.log.sync()
             name = log_after(self.metadata.log)
@@ -310,10 +318,15 @@ class DurableConnection(Connection):
             self.log.commit()
         try:
             super()._drain()
+        except BaseException:
+            # A file that has missed something is cut off at its mark when the folder is opened again.
+            self._is_astray = any(query.sink is None and query in self.files for query in self.outward.values())
+            raise
         finally:
             for query in self.outward.values():
-                if query.sink is not None:
+                if query.sink is not None and query not in self.files and not self._is_astray:
                     self.note_taken(query, query.position)
+        self._mark(is_forced=False)
 
     # -------------------------------------------------------------------------------------------- what is not kept
 
@@ -336,14 +349,38 @@ class DurableConnection(Connection):
         super().check_registration(streams, with_history)
 
     def add_sink(self, query: Query, sink: Sink) -> None:
-        if is_file(sink):
-            raise not_kept("sinks in files")
-        super().add_sink(query, sink)
-        self.note_taken(query, query.position)
+        if not is_file(sink):
+            super().add_sink(query, sink)
+            self.note_taken(query, query.position)
+        elif not self.files.can_keep(sink) or not (self._depth or self.files.is_reading):
+            raise not_kept("sinks of this kind")
+        elif self.files.prepare(query, sink):
+            try:
+                super().add_sink(query, sink)
+            except BaseException:
+                self.files.forget(query.name.lower())
+                raise
+
+    def _go_on_with_files(self) -> None:
+        """Let the queries with INTO write behind the marks of their files."""
+        for query, sink in self.files.go_on(self):
+            super().add_sink(query, sink)
+
+    def _mark(self, is_forced: bool) -> None:
+        """Note in the log how far files are on disk, where that is due or asked for."""
+        if self.log is None:
+            return
+        try:
+            for query, mark in self.files.new_marks(is_forced):
+                self.log.append(encoded({"kind": "written", "query": query.name, **vars(mark)}))
+        except OSError as error:
+            self._is_astray = True
+            raise Error(f"a file of answers could not be synced: {error.strerror or error}") from None
 
     def forget(self, query: Query) -> None:
         super().forget(query)
         self._noted.pop(query.name, None)
+        self.files.forget(query.name.lower())
 
     def query_each(self, template: str, table: str, name: str | None = None) -> NoReturn:
         raise not_kept("the queries of a table")
@@ -363,6 +400,7 @@ class DurableConnection(Connection):
     # ------------------------------------------------------------------------------------------------------- ends
 
     def abandon(self) -> None:
+        self.files.leave()
         super().abandon()
         if self.log is not None:
             self.log.abandon()
@@ -373,7 +411,12 @@ class DurableConnection(Connection):
         with self.lock:
             if self._closed:
                 return
-            self._is_ending = True
+            try:
+                if not self._is_astray and not self._is_ending:
+                    self._mark(is_forced=True)
+            finally:
+                self._is_ending = True
+                self.files.leave()
             try:
                 super().close()
             finally:

@@ -10,6 +10,7 @@ The header's "kind" is one of
     advance     ts, stream           a heartbeat; stream: null for all
     process, finish                  `Connection.process`; streams without a source have ended
     taken       query, until         answers before this position of the query's need not be kept
+    written     query, until, ..     answers before this position are in the query's file, and it is so long
     passed      to, ts, n            n elements came, up to the instant ts, which matter to nobody any more
     input       name, counters, ..   at the end of a checkpoint: what an input has counted, its greatest instant
     state       query, results       at the end of a checkpoint: answers so far, and those that wait

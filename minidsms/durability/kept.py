@@ -16,7 +16,7 @@ _WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
 _NO_FOLDER = "connect() without a folder"
 _WAYS = {
     "sources": "read the source in a connection without a folder, or push what it brings and go on at db.position(..)",
-    "sinks in files": "fetch the answers with their position, q.fetch(ack=..), and write them where they are to go",
+    "sinks of this kind": "CREATE QUERY .. INTO a file of CSV or JSON, or fetch the answers by their position",
     "archives": "archive in a connection without a folder",
     "the queries of a table": "register the queries one by one, or query_each in a connection without a folder",
     "queries WITH HISTORY": "register the query before what it is to see comes",
@@ -59,7 +59,7 @@ def check_statement(statement: syntax.Statement, text: str) -> None:
             what = "sources" if statement.source is not None else "archives" if statement.archive is not None else None
         case syntax.CreateQuery():
             has_archive = statement.archive is not None or statement.backfill is not None
-            what = "sinks in files" if statement.into is not None else "archives" if has_archive else None
+            what = "archives" if has_archive else None
             what = "queries WITH HISTORY" if what is None and statement.with_history else what
         case _:
             return

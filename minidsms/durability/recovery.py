@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from minidsms.cql.errors import Error, shown
 from minidsms.cql.parser import parse
 from minidsms.durability.entry import Fields, Rows, decoded
+from minidsms.durability.kept_file import Mark
+from minidsms.durability.meaning import about
 from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
@@ -25,17 +27,26 @@ if TYPE_CHECKING:
 
 def replay(db: DurableConnection, log_folder: str) -> int | None:
     """Carry out what the log says; the number of its last entry where that is to be removed, else None."""
-    failed: tuple[Found, Fields, Error] | None = None
+    held: tuple[Found, Fields, memoryview] | None = None
     for found in entries(log_folder):
-        where = f"{found.segment.path!r}, entry {found.number}"
-        fields, rows = decoded(found.payload, where)
-        if failed is not None:
-            raise Error(f"{where_of(failed[0])}: {_named(failed[1])} cannot be carried out again: {failed[2]}")
-        try:
-            _carry_out(db, fields, rows, where)
-        except Error as error:
-            failed = found, fields, error
-    return None if failed is None else failed[0].number
+        fields, rows = decoded(found.payload, where_of(found))
+        if held is not None:
+            try:
+                _carry_out(db, held[1], held[2], where_of(held[0]))
+            except Error as error:
+                raise Error(f"{where_of(held[0])}: {_named(held[1])} cannot be carried out again: {error}") from None
+        held = found, fields, rows
+    if held is None:
+        return None
+    found, fields, rows = held
+    what, ends = about(fields)
+    if ends and what is not None and what[0] == "query" and db.files.is_unpublished(what[1]):
+        return found.number
+    try:
+        _carry_out(db, fields, rows, where_of(found))
+    except Error:
+        return found.number
+    return None
 
 
 def where_of(found: Found) -> str:
@@ -83,6 +94,10 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 query = db.queries[name.lower()]
                 waiting = Rows(query.schema, db.dictionary, True).elements(rows, db.tick_ns)
                 query.restore(results, waiting)
+            case {"kind": "written", "query": str(name), **mark}:
+                made = Mark(**{key: value for key, value in mark.items() if key not in ("kind", "query")})
+                db.files.marks[name.lower()] = made
+                db.queries[name.lower()].acknowledge(made.until)
             case {"kind": "process"}:
                 db.process()
             case {"kind": "finish"}:

@@ -92,6 +92,17 @@ class LineSink:
         self._behind: Behind | None = None
 
     @property
+    def makes_output(self) -> Callable[[str], Output]:
+        """What opens the output."""
+        return self._make_output
+
+    def go_on(self, output: Output, rows: int, nbytes: int) -> None:
+        """Write to this when it is opened, behind what it holds already."""
+        self._make_output = lambda path: output
+        self._header = self._header and nbytes == 0
+        self.rows, self._bytes = rows, nbytes
+
+    @property
     def bytes(self) -> int:
         """Bytes written."""
         if self._behind is not None:

@@ -13,15 +13,17 @@ be those of the run that never stopped: at every instant the same rows as often 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from minidsms.connection import Connection, connect
 from minidsms.cql.errors import CqlError, QueryError
+from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
 from minidsms.testing.crashes import Crash, Disk, crashing
 from minidsms.testing.feeds import Advance, Push, Step
@@ -46,6 +48,7 @@ class Call:
 
     text: str = ""
     query: str = ""
+    path: str = ""
     step: Step | None = None
     function: str = ""
 
@@ -53,6 +56,10 @@ class Call:
         """Make it."""
         if self.function:
             create(db, self.function)
+        elif self.path and self.query:
+            db.execute(f"CREATE QUERY {self.query} AS {self.text} INTO '{self.path}' FORMAT csv")
+        elif self.path:
+            db.execute(self.text)
         elif self.query:
             db.query(self.text, self.query)
         elif isinstance(self.step, Advance):
@@ -67,15 +74,15 @@ class Call:
             db.execute(self.text)
 
 
-def calls_of(cases: Sequence[Case]) -> list[Call]:
-    """The calls of cases that share their declarations and their feed."""
+def calls_of(cases: Sequence[Case], paths: Mapping[int, str]) -> list[Call]:
+    """The calls of cases that share their declarations and their feed. paths: the files that some queries write."""
     used = " ".join([*cases[0].declarations, *[case.query for case in cases]])
     calls = [Call(function=name) for name in (*USER_FUNCTIONS, *USER_AGGREGATES) if name in used]
     calls += [Call(text=text) for text in cases[0].declarations]
     for i, step in enumerate(cases[0].feed):
-        calls += [Call(c.query, query=f"answer{n}") for n, c in enumerate(cases) if c.registered == i]
+        calls += [Call(c.query, f"answer{n}", paths.get(n, "")) for n, c in enumerate(cases) if c.registered == i]
         calls.append(Call(step=step))
-    return calls
+    return calls + [Call(f"DROP QUERY answer{n}", path=path) for n, path in paths.items()]
 
 
 def without_crash(calls: Sequence[Call], names: Sequence[str]) -> dict[str, Kept]:
@@ -122,7 +129,7 @@ class Client:
         rng = self.rng
         distance = rng.choice((10, 40, 150, 400))
         for attempt in range(100):
-            disk = Disk(self.folder, 0 if attempt == 99 else rng.randint(1, distance), rng)
+            disk = Disk(os.path.dirname(self.folder), 0 if attempt == 99 else rng.randint(1, distance), rng)
             done = False
             with crashing(disk):
                 self._go_on()
@@ -180,6 +187,8 @@ class Client:
     def _is_there(self, db: Connection, call: Call) -> bool:
         if call.function:
             return call.function in db.catalog.functions or call.function in db.catalog.aggregates
+        if call.path:
+            return os.path.exists(call.path) or (bool(call.query) and call.query in db.queries)
         if call.query:
             return call.query in db.queries
         words = call.text.split()
@@ -199,21 +208,27 @@ def check(seed: int) -> int:
     """Run the case of a seed; how many crashes it went through. AssertionError where an answer differs."""
     rng = Random(seed)
     cases = random_company(seed, OPTIONS)
-    names = [f"answer{n}" for n in range(len(cases))]
-    calls = calls_of(cases)
-    try:
-        expected = without_crash(calls, names)
-    except CqlError:
-        return 0
+    in_files = [n for n in range(len(cases)) if rng.random() < 0.3]
+    names = [f"answer{n}" for n in range(len(cases)) if n not in in_files]
     durability, loses = rng.choice(("sync", "sync", "batch", "os")), rng.random() < 0.7
     with tempfile.TemporaryDirectory() as folder:
-        client = Client(calls, names, folder + "/db", durability, loses, rng)
+        wanted, found = ({n: f"{folder}/{which}{n}.csv" for n in in_files} for which in ("wanted", "found"))
+        try:
+            expected = without_crash(calls_of(cases, wanted), names)
+        except CqlError:
+            return 0
+        client = Client(calls_of(cases, found), names, folder + "/db", durability, loses, rng)
+        story = f"seed {seed}, {durability}, {'machine' if loses else 'process'}"
+        mark_s, kept_files.MARK_S = kept_files.MARK_S, rng.choice((0.0, 1e9))  # the clock must not decide what happens
         try:
             client.run()
         except BaseException as error:
-            error.add_note(f"seed {seed}, {durability}, {'machine' if loses else 'process'}")
+            error.add_note(story)
             raise
-    story = f"seed {seed}, {durability}, {'machine' if loses else 'process'}, {client.crashes} crashes"
+        finally:
+            kept_files.MARK_S = mark_s
+        for n in in_files:
+            assert _lines(found[n]) == _lines(wanted[n]), f"{story}: file of query {n} differs\n{cases[n]}"
     for name in names:
         ours, theirs = client.kept[name], expected[name]
         assert ours.failed_at == theirs.failed_at, f"{story}: {name} failed at {ours.failed_at}, not {theirs.failed_at}"
@@ -221,6 +236,14 @@ def check(seed: int) -> int:
         instants = [change[0] for change in ours.changes]
         assert instants == sorted(instants), f"{story}: {name} is out of order"
     return client.crashes
+
+
+def _lines(path: str) -> tuple[list[int], Counter[str]]:
+    """(the instants of a file's lines in their order, the lines)."""
+    with open(path, encoding="utf-8", newline="\n") as file:
+        lines = file.read().split("\n")
+    assert lines.pop() == ""
+    return [int(line.split(",")[0]) for line in lines[1:]], Counter(lines)
 
 
 def main() -> None:

@@ -182,7 +182,7 @@ def in_a_function() -> Callable[[int], int]:
     [
         lambda db: db.execute("CREATE STREAM T (a INTEGER) FROM 'x.csv'"),
         lambda db: db.execute("CREATE STREAM T (a INTEGER) ARCHIVE 'x'"),
-        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S INTO 'x.csv'"),
+        lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S INTO 'x.parquet'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S ARCHIVE 'x'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S BACKFILL FROM 'x'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S [RANGE 5] WITH HISTORY"),

@@ -1,0 +1,31 @@
+"""What an entry of the log is about: a query, an input or a view, and whether it ends it."""
+
+from __future__ import annotations
+
+from minidsms.cql import syntax
+from minidsms.cql.parser import parse
+from minidsms.durability.entry import Fields
+
+
+def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
+    """((kind, name) of what an entry is about, whether it ends it), or (None, False)."""
+    match fields:
+        case {"kind": "query", "name": str(name)}:
+            return ("query", name.lower()), False
+        case {"kind": "written" | "taken", "query": str(name)}:
+            return ("query", name.lower()), False
+        case {"kind": "call", "query": str(name), "method": method}:
+            return ("query", name.lower()), method == "close"
+        case {"kind": "push" | "passed", "to": str(name)} | {"kind": "advance", "stream": str(name)}:
+            return ("input", name.lower()), False
+        case {"kind": "statement", "cql": str(text)}:
+            match parse(text):
+                case [syntax.CreateQuery(name=name)] | [syntax.AlterQuery(name=name)]:
+                    return ("query", name.lower()), False
+                case [syntax.CreateStream(name=name)] | [syntax.CreateRelation(name=name)]:
+                    return ("input", name.lower()), False
+                case [syntax.CreateView(name=name)]:
+                    return ("view", name.lower()), False
+                case [syntax.Drop(kind=kind, name=name)]:
+                    return ("input" if kind in ("stream", "relation") else kind, name.lower()), True
+    return None, False
