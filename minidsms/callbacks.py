@@ -8,9 +8,10 @@ call that brought the change, after everything has been told and taken.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -64,6 +65,16 @@ class Callbacks:
                 self._turn.release()
         if failed is not None:
             raise failed
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody is told anything meanwhile, and what has been taken has been told; then what waits is. Not for a
+        callback.
+        """
+        with self._turn:
+            yield
+        if self._due:
+            self.tell()
 
     def _tell_all(self, failed: Exception | None) -> Exception | None:
         """Tell those that are told of many queries at once."""

@@ -178,11 +178,15 @@ class DurableConnection(Connection):
     def checkpoint(self) -> None:
         """Leave out of the log what matters to no query any more, so that the folder is small and opens soon.
 
-        Takes as long as opening the folder will. Error where it cannot be made; then nothing has changed.
+        Takes as long as opening the folder will. Error where it cannot be made; then nothing has changed. Not for a
+        callback.
         """
-        with self._copying, self.lock:
+        if self._callbacks.are_calling():
+            raise Error("a callback cannot make a checkpoint\nhelp: make it when the call that it was told by is done")
+        with self._callbacks.held(), self._copying, self.lock:
             self._check()
-            self.process()
+            self.settle()
+            self._append(kind="process")
             self._mark(is_forced=True)
             assert self.log is not None
             self.log.sync()

@@ -119,3 +119,58 @@ def test_a_callback_may_close_its_query(folder: str) -> None:
         db.push("S", (2,), ts=1)
     with minidsms.connect(folder) as db:
         assert not db.queries
+
+
+def test_a_checkpoint_waits_until_what_was_taken_has_been_told(folder: str) -> None:
+    """Another thread makes one while a callback is at work; the callback never ends, and is told again."""
+    import threading
+
+    db = opened(folder)
+    is_telling, may_end = threading.Event(), threading.Event()
+
+    def slow(k: int) -> None:
+        is_telling.set()
+        may_end.wait(30)
+
+    by_callback(db, slow)
+    pushing = threading.Thread(target=db.push, args=("S", (2,)), kwargs={"ts": 1})
+    pushing.start()
+    assert is_telling.wait(30)
+    making = threading.Thread(target=db.checkpoint)
+    making.start()
+    db.push("S", (3,), ts=2)
+    assert making.is_alive()
+    may_end.set()
+    pushing.join()
+    making.join()
+    assert db.queries["q"].position == 2
+    db.close()
+    with opened(folder) as db:
+        assert db.queries["q"].fetch() == []
+
+
+def test_a_callback_cannot_make_a_checkpoint(folder: str) -> None:
+    with opened(folder) as db:
+        by_callback(db, lambda k: db.checkpoint())
+        with pytest.raises(minidsms.Error, match="a callback cannot"):
+            db.push("S", (2,), ts=1)
+
+
+def test_no_checkpoint_forgets_what_a_callback_was_not_told(folder: str) -> None:
+    class Killed(BaseException):
+        pass
+
+    def fail(k: int) -> None:
+        raise Killed
+
+    db = opened(folder)
+    by_callback(db, fail)
+    with pytest.raises(Killed):
+        db.push("S", [(2,), (3,)], ts=[1, 2])
+    with pytest.raises(minidsms.Error, match="open the folder again"):
+        db.checkpoint()
+    assert db.log is not None
+    db.log.stop()
+    db.abandon()
+    with opened(folder) as db:
+        assert [c.row for c in db.queries["q"].fetch()] == [(2,), (3,)]
