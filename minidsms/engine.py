@@ -333,7 +333,7 @@ class Group:
 
     def fold(self) -> None:
         """Let screens run the queries that only show columns of filtered rows, where there are enough filters."""
-        if not self.running.is_sharing or self.is_apart or not self._unfolded:
+        if not self.running.is_sharing or self.is_apart or not self._unfolded or not self.screens.folds:
             return
         by_producer: dict[int, list[Network]] = {}
         for network in self._unfolded:
@@ -350,7 +350,7 @@ class Group:
         """The screen over an operator of which nothing has to be planned to fold one more query into it."""
         if self.screens.of(producer) is None:
             self.fold()
-        return self.screens.of(producer) if self.screens.is_on else None
+        return self.screens.of(producer) if self.screens.folds else None
 
     def _fold_into(self, networks: Sequence[Network]) -> None:
         """Fold queries over one operator."""
@@ -511,7 +511,7 @@ class Group:
         """Let screens take what they are to run, and give back what they are not. The engine is at rest."""
         self.fold()
         for screen in list(self.screens):
-            if not self.screens.pays(screen, self.operators):
+            if not self.screens.folds or not self.screens.pays(screen, self.operators):
                 for network in self.networks:
                     if network.folding is not None and network.folding.screen is screen:
                         self.unfold(network)

@@ -112,7 +112,8 @@ def network_of(db: Connection, query: Query, root: Stop, leading: RunningOperato
 
 def family_of(db: Connection, logical: LogicalPlan) -> tuple[FamilyPlan, Constant] | None:
     """The plan of a query in its family, and what is its own; None where it has a plan of its own."""
-    if not db.groups.is_sharing or db.settings["screening"] == "off" or db.settings["answer_limit"] is not None:
+    screening, is_limited = db.settings["screening"], db.settings["answer_limit"] is not None
+    if not db.groups.is_sharing or screening in ("off", "column") or is_limited:
         return None
     family = db.families.find(logical.root, lambda stream: _moment(db, stream))
     if family is None:
@@ -196,7 +197,7 @@ def _screen(db: Connection, template: Template, frontier: int) -> tuple[Group, S
             continue
         if template.family is not None:
             group.fold()
-            for screen in group.screens if group.screens.is_on else ():
+            for screen in group.screens if group.screens.folds else ():
                 leading = operators_behind(screen.producer)
                 if _runs(leading, template.family.number, earlier):
                     return group, screen, leading

@@ -289,7 +289,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "screening",
             "auto",
-            _one_of("auto", "off", "written", "macro", "hybrid", "ticket"),
+            _one_of("auto", "off", "column", "written", "macro", "hybrid", "ticket"),
             "whether many filters over one stream are looked up together, and in which order of columns",
         ),
         Setting("rearrange_period", 10_000, _at_least(1), "lambda: rows of a screen between two looks at its sequence"),

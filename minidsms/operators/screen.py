@@ -100,6 +100,7 @@ class Screen(Operator):
         self.sequence = AdaptiveSequence(screening, f"Screen over {producer.describe().detail}", producer.schema.names)
         self._given: list[Queue] = []
         self._grow: Any = None
+        self._is_by_column = screening.is_by_column
 
     # ---------------------------------------------------------------------------------------------------- members
 
@@ -151,15 +152,23 @@ class Screen(Operator):
 
     def keep(self, selects: Sequence[Select]) -> None:
         """Let it be these filters that are operators; those that were and are not go."""
+        if self._is_by_column is not self._screening.is_by_column:
+            self._is_by_column = self._screening.is_by_column
+            for key in list(self._of_select):
+                self._remove(self._of_select.pop(key))
         wanted = {id(select): select for select in selects}
         for key in [k for k in self._of_select if k not in wanted]:
             self._remove(self._of_select.pop(key))
         for key, select in wanted.items():
             if key not in self._of_select:
-                assert select.box is not None
-                self._of_select[key] = self._added(select.box, -1, select)
+                self._of_select[key] = self._added(self.box_of(select), -1, select)
         self.outputs = [select.inputs[0] for select in selects]
         self._given = []
+
+    def box_of(self, select: Select) -> Box:
+        """What it looks at for a filter."""
+        assert select.box is not None
+        return select.box.of_one_column() if self._is_by_column else select.box
 
     def settle(self) -> None:
         """Build the tables of what has come. The engine is at rest."""

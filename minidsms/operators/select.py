@@ -40,6 +40,7 @@ class Select(Operator):
         super().__init__((input,), input.schema)
         self.box = box
         self.screen: Screen | None = None
+        self._looked_at: Box | None = None
         self._condition = condition
         self._explain = explain
         self._detail = detail
@@ -63,11 +64,11 @@ class Select(Operator):
     @property
     def is_screened(self) -> bool:
         """A screen says all that the condition says."""
-        return self.screen is not None and self.box is not None and self.box.is_all
+        return self.screen is not None and self._looked_at is not None and self._looked_at.is_all
 
-    def stand_behind(self, screen: Screen | None) -> None:
-        """Be given only rows of the box from now on; None: all again."""
-        self.screen = screen
+    def stand_behind(self, screen: Screen | None, box: Box | None = None) -> None:
+        """Be given only rows of this box, its own or more, from now on; None: all again."""
+        self.screen, self._looked_at = screen, box
 
     def adaptations(self) -> tuple[Loop[Any], ...]:
         """See `minidsms.streamon.loop.Adaptive`."""
@@ -77,7 +78,7 @@ class Select(Operator):
         counters = self.counters
         selectivity = counters.elements_out / counters.elements_in if counters.elements_in else None
         parts = self._condition.describe()
-        if self.screen is not None and self.box is not None:
-            names = ", ".join(self.schema[c].name for c, _ in self.box.columns)
+        if self.screen is not None and self._looked_at is not None:
+            names = ", ".join(self.schema[c].name for c, _ in self._looked_at.columns)
             parts = (f"screened by {names}", *(() if self.is_screened else parts))
         return Description(self.name, self._detail, {"selectivity": selectivity}, parts)

@@ -114,6 +114,11 @@ class Box:
         """A box of these columns; those of which nothing is asked are left out."""
         return cls(tuple(sorted((c, v) for c, v in columns.items() if not v.is_everything)), is_all)
 
+    def of_one_column(self) -> Box:
+        """What it asks of the column that is bounded on most sides."""
+        column = min(self.columns, key=lambda asked: sum(cut is None for run in asked[1].runs for cut in run))
+        return Box((column,), self.is_all and len(self.columns) == 1)
+
 
 def float_key(value: float) -> int:
     """A number that orders floats as their values do; -0.0 is 0.0.

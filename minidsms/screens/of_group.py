@@ -35,6 +35,11 @@ class Screens:
         """There may be screens."""
         return self._screening is not None and self._screening.is_on
 
+    @property
+    def folds(self) -> bool:
+        """Screens may run queries."""
+        return self._screening is not None and self._screening.is_on and not self._screening.is_by_column
+
     def of(self, producer: Operator) -> Screen | None:
         """The screen over an operator."""
         screen = self._of_producer.get(id(producer))
@@ -105,7 +110,7 @@ class Screens:
         producer.outputs = [*(q for q in producer.outputs if id(q) not in behind), screen.inputs[0]]
         screen.inputs[0].progress = screen.progress = producer.progress
         for select in screen.selects:
-            select.stand_behind(screen)
+            select.stand_behind(screen, screen.box_of(select))
 
     def _find_turns(self, operators: Sequence[Operator]) -> None:
         self.woken.behind = {}

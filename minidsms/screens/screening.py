@@ -21,3 +21,8 @@ class Screening:
     def is_on(self) -> bool:
         """Filters may be put behind screens."""
         return bool(self.settings["screening"] != "off")
+
+    @property
+    def is_by_column(self) -> bool:
+        """A screen looks at one column of each filter, and runs no query itself."""
+        return bool(self.settings["screening"] == "column")

@@ -22,5 +22,5 @@ def standing_for(folding: Folding, network: Network) -> Network:
             continue
         operator.counters.elements_in = operator.counters.elements_out = folding.results
         if isinstance(operator, Select):
-            operator.stand_behind(folding.screen)
+            operator.stand_behind(folding.screen, operator.box)
     return shown

@@ -51,8 +51,8 @@ def test_screened_filters_answer_as_defined(wrap: str, batch_size: int) -> None:
         cases = company(seed, wrap)
         modes = [{"screening": mode, "rearrange_period": 5} for mode in ("macro", "hybrid", "ticket", "written")]
         others = ({}, {"queue_size": 1, "scheduler": "chain"}, {"switch_seed": seed}, {"screening": "off"})
-        modes += [{"forced_every": 1}]
-        for options in (*others, modes[(seed + batch_size) % 5]):
+        modes += [{"forced_every": 1}, {"screening": "column"}]
+        for options in (*others, modes[(seed + batch_size) % 6]):
             assert check_together(cases, {3: 2, 5: 4}, batch_size=batch_size, **options) == "agreed"
 
 
@@ -137,3 +137,18 @@ def test_screens_keep_to_the_bounds_of_queues_under_every_scheduler(scheduler: s
     db.push("S", [(j, j) for j in range(10)], ts=list(range(60, 70)))
     assert [len(q.fetch()) for q in queries] == [6 * (9 - i) for i in range(10)]
     assert all(queue.peak <= 5 for q in queries for op in q.network.operators for queue in op.inputs)
+
+
+def test_a_screen_by_column_leaves_the_other_columns_to_the_filters() -> None:
+    db = minidsms.connect(screening="column")
+    db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+    queries = [db.query(f"SELECT ISTREAM(k, v) FROM S WHERE k > 1 AND v = {i}") for i in range(10)]
+    for mode, found in (("column", 2), ("written", 1), ("column", 2)):
+        db.execute(f"SET screening = {mode}")
+        db.push("S", [(1, 3), (2, 3), (2, 99)], ts=1)
+        (screen,) = db.screens
+        out = screen.counters.elements_out
+        db.push("S", [(1, 3), (2, 3), (2, 99)], ts=1)
+        assert screen.counters.elements_out - out == found
+    assert [c.row for c in queries[3].fetch()] == [(2, 3)] * 6
+    assert "screened by v" in queries[3].explain(analyze=True)

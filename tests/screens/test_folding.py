@@ -126,14 +126,13 @@ def test_explain_shows_the_operators_that_the_screen_stands_for(db: minidsms.Con
 def test_folding_follows_the_settings(db: minidsms.Connection) -> None:
     queries = rules(db, 9)
     folded = []
-    for ts, text in enumerate(
-        ["", "SET screening = off", "SET screening = auto", "SET sharing = off", "SET sharing = on"]
-    ):
-        db.execute(text or "SHOW QUERIES")
+    changes = ["screening = auto", "screening = off", "screening = auto", "sharing = off", "sharing = on"]
+    for ts, change in enumerate([*changes, "screening = column", "screening = macro"]):
+        db.execute(f"SET {change}")
         db.push("S", [(ts, 2, "a", 0.5)], ts=ts)
         folded.append(is_folded(queries[2]))
-    assert folded == [True, False, True, False, True]
-    assert [c.row[0] for c in queries[2].fetch()] == [0, 1, 2, 3, 4]
+    assert folded == [True, False, True, False, True, False, True]
+    assert [c.row[0] for c in queries[2].fetch()] == [0, 1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -141,7 +140,7 @@ def test_queries_that_come_and_go_answer_as_with_screens_off(seed: int, monkeypa
     rng = Random(seed)
     if seed % 2:
         monkeypatch.setattr(level, "MANY", 3)
-    mode = ("auto", "macro", "hybrid", "ticket", "written", "auto")[seed]
+    mode = ("auto", "macro", "hybrid", "ticket", "written", "column")[seed]
     both = [minidsms.connect(screening=mode, rearrange_period=2), minidsms.connect(screening="off")]
     if seed in (0, 2, 5):
         both[0].streamon.forcing = ForcedSwitching(1, seed)
