@@ -17,7 +17,7 @@ Invariant: what is held, and the results that hold, decide every answer to come.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -92,48 +92,77 @@ class _Arrival:
     leaving: BoolArray | None = None
 
 
-class KMonJoin(Operator):
-    """The rows of all inputs side by side where every equality holds.
+@dataclass(frozen=True, eq=False)
+class KMonSpec:
+    """What a join of windows is asked for, and which rows it may let go.
 
-    inputs: streams, and `windows` says how long their rows stay; of a relation, its changes.  edges: a tree over them.
-    outputs_of: the (input, column) of each output column; schema: theirs.
+    edges: a tree over the inputs.  windows: how long rows of each stay; of a relation, its changes.
+    columns: the (input, column) of each output column; schema: theirs.
     passes: of each input, a BOOLEAN column that is TRUE for the rows that pass its filter, which is none of the
     answer's; None: all pass. A window that counts rows counts the others, too.
-    reduces: k-Mon; else SWJ.  is_lossy: see `SET k_mon`.  names: of the inputs, in words.
+    for_istream: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
+    unique: where ISTREAM shows a declared key of each root, so that its rows are never equal: the columns of these,
+    by input.
+    reduces: k-Mon; else SWJ.  is_lossy, trusts_keys: see `SET k_mon`.  names: of the inputs, in words.
+    """
+
+    edges: Sequence[Edge]
+    windows: Sequence[Window]
+    columns: Sequence[tuple[int, int]]
+    schema: Schema
+    passes: Sequence[int | None] | None = None
+    for_istream: bool = False
+    unique: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    reduces: bool = True
+    is_lossy: bool = False
+    trusts_keys: bool = False
+    names: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """Whom a reduced join asks and tells.
+
     sources, monitors: by what names constraints speak of the inputs, and who watches them; without, keys alone are
     used.  may_adapt: asked whenever constraints are to be used.  texts: to name rows that violate a key.  tell: told of
     the instant and the rows when one is violated.  warn: told what goes wrong beside the answer.
+    forced, collects_always: for tests: rows that are not needed go after every slice, and k of every constraint is
+    drawn at random.
     """
+
+    sources: Sequence[Source] | None = None
+    monitors: Monitors | None = None
+    may_adapt: Callable[[], bool] | None = None
+    texts: TextDictionary | None = None
+    tell: Callable[[KMonJoin, int, str], None] | None = None
+    warn: Callable[[str], None] | None = None
+    forced: Random | None = None
+    collects_always: bool = False
+
+
+ALONE = Surroundings()
+
+
+class KMonJoin(Operator):
+    """The rows of all inputs, streams or relations, side by side where every equality holds."""
 
     name = "KMonJoin"
 
-    def __init__(
-        self, inputs: Sequence[Queue], edges: Sequence[Edge], windows: Sequence[Window],
-        outputs_of: Sequence[tuple[int, int]], schema: Schema, passes: Sequence[int | None] | None = None,
-        for_istream: bool = False, unique: Mapping[int, tuple[int, ...]] | None = None, reduces: bool = True,
-        is_lossy: bool = False, trusts_keys: bool = False, names: Sequence[str] | None = None,
-        sources: Sequence[Source] | None = None, monitors: Monitors | None = None,
-        may_adapt: Callable[[], bool] | None = None, texts: TextDictionary | None = None,
-        tell: Callable[[KMonJoin, int, str], None] | None = None, warn: Callable[[str], None] | None = None,
-        forced: Random | None = None, collects_always: bool = False,
-    ) -> None:  # fmt: skip
-        """for_istream: the consumer is ISTREAM, so that deletions are wanted only where something is inserted.
-
-        unique: where ISTREAM shows a declared key of each root, so that its rows are never equal: the columns of these,
-        by input.  forced, collects_always: for tests: rows that are not needed go after every slice, and k of every
-        constraint is drawn at random.
-        """
-        super().__init__(inputs, schema)
+    def __init__(self, inputs: Sequence[Queue], spec: KMonSpec, around: Surroundings = ALONE) -> None:
+        edges, windows, reduces, is_lossy = spec.edges, spec.windows, spec.reduces, spec.is_lossy
+        monitors, sources, forced = around.monitors, around.sources, around.forced
+        super().__init__(inputs, spec.schema)
         n = len(inputs)
         self.edges, self.windows = tuple(edges), tuple(windows)
-        self.outputs_of = tuple(outputs_of)
-        self.passes = tuple(passes) if passes is not None else (None,) * n
-        self.for_istream = for_istream
-        self.unique = dict(unique or {}) if for_istream and reduces else {}
-        self.texts, self.tell, self.warn = texts, tell, warn
-        self.trusts_keys = trusts_keys or is_lossy
-        self.reduces, self.is_lossy, self.collects_always = reduces, is_lossy, collects_always or forced is not None
-        self.names = tuple(names) if names is not None else tuple(f"input {i}" for i in range(n))
+        self.outputs_of = tuple(spec.columns)
+        self.passes = tuple(spec.passes) if spec.passes is not None else (None,) * n
+        self.for_istream = spec.for_istream
+        self.unique = dict(spec.unique) if spec.for_istream and reduces else {}
+        self.texts, self.tell, self.warn = around.texts, around.tell, around.warn
+        self.trusts_keys = spec.trusts_keys or is_lossy
+        self.reduces, self.is_lossy = reduces, is_lossy
+        self.collects_always = around.collects_always or forced is not None
+        self.names = tuple(spec.names) if spec.names is not None else tuple(f"input {i}" for i in range(n))
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
         schemas = [q.schema for q in inputs]
         self.rows = KMonRows(schemas, edges, windows, needed, reduces, reduces and monitors is not None)
@@ -167,7 +196,7 @@ class KMonJoin(Operator):
             self.reduction = StateReduction(
                 self.rows, edges, keeps_full, watching, self.trusts_keys, is_lossy, relied_on
             )
-            self.reduction.may_adapt = may_adapt
+            self.reduction.may_adapt = around.may_adapt
             if not is_lossy:
                 self.reduction.forced = forced
         self._follows_keys = (
@@ -339,9 +368,9 @@ class KMonJoin(Operator):
         masks = out[:found, -1]
         has_nulls = bool(masks.any())
         columns = []
-        for c, field in enumerate(self.schema):
+        for c, each in enumerate(self.schema):
             valid = (masks >> c) & 1 == 0 if has_nulls else None
-            columns.append(Column.from_words(out[:found, c].copy(), valid, field.type))
+            columns.append(Column.from_words(out[:found, c].copy(), valid, each.type))
         signs = sign[:found]
         return Batch(ts[:found].copy(), signs.copy() if (signs < 0).any() else None, columns)
 

@@ -15,14 +15,13 @@ from minidsms.streamon.stream_monitor import StreaMon
 
 def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon, texts: TextDictionary) -> Operator:
     """The operator of a join that keeps rows of its own. texts: to name rows that violate a key."""
-    from minidsms.operators.k_mon_join import KMonJoin, windows_of
+    from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings, windows_of
     from minidsms.streamon.k_mon.watching import Source
 
     assert node.specs is not None
     forcing, names = streamon.forcing, input_names(node.names)
     operator = f"KMonJoin {', '.join(names)}"
-    return KMonJoin(
-        queues,
+    spec = KMonSpec(
         node.edges,
         windows_of(node.specs),
         node.columns,
@@ -34,6 +33,8 @@ def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon,
         is_lossy=node.trust == "lossy",
         trusts_keys=node.trust == "trusting",
         names=names,
+    )
+    around = Surroundings(
         sources=[Source(*source) for source in node.sources],
         monitors=streamon.constraints if streamon.is_adaptive else None,
         may_adapt=lambda: streamon.is_adaptive,
@@ -42,3 +43,4 @@ def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon,
         warn=streamon.warn,
         forced=None if forcing is None else Random(forcing.seed),
     )
+    return KMonJoin(queues, spec, around)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from minidsms.elements import Schema, Type
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import RANGE, ROWS, UNBOUNDED
 from minidsms.operators import k_mon_join
-from minidsms.operators.k_mon_join import KMonJoin
+from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.k_mon.watching import Source
 from minidsms.synopses import k_mon_spill_index
@@ -119,7 +120,9 @@ def operator(edges: Sequence[Edge], windows: Sequence[Window], filters: Sequence
     columns = columns_of(edges)
     schema = Schema(tuple(S[c] for _, c in columns))
     passes = [3 if f else None for f in filters]
-    return KMonJoin([queue(S) for _ in range(n)], edges, windows[:n], columns, schema, passes, **options)
+    of_spec = {f.name: options.pop(f.name) for f in fields(KMonSpec) if f.name in options}
+    spec = KMonSpec(edges, windows[:n], columns, schema, passes, **of_spec)
+    return KMonJoin([queue(S) for _ in range(n)], spec, Surroundings(**options))
 
 
 def entering(answer: Netted) -> Netted:

@@ -14,7 +14,7 @@ from minidsms.elements import Batch, Column, Int64Array, Schema, Type
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import ROWS, UNBOUNDED
 from minidsms.kernels.k_mon_reduction import NO, UNKNOWN, YES
-from minidsms.operators.k_mon_join import KMonJoin
+from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings
 from minidsms.queues import Queue
 from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
 from minidsms.streamon.k_mon.watching import Source
@@ -84,10 +84,9 @@ class Example:
             Source(f"s{i + 1}", (name[0].lower(), name[1].lower(), "pass")) for i, name in enumerate(self._names)
         ]
         schema = Schema(tuple(schemas[i][c] for i, c in shown))
-        self.join = KMonJoin(
-            [Queue(s, 1000) for s in schemas], self._edges, windows, shown, schema, passes, for_istream=for_istream,
-            is_lossy=is_lossy, sources=sources, monitors=Holding(ks or {}), collects_always=True,
-        )  # fmt: skip
+        spec = KMonSpec(self._edges, windows, shown, schema, passes, for_istream=for_istream, is_lossy=is_lossy)
+        around = Surroundings(sources=sources, monitors=Holding(ks or {}), collects_always=True)
+        self.join = KMonJoin([Queue(s, 1000) for s in schemas], spec, around)
         self._now = 0
 
     def push(self, stream: int, *row: int) -> list[tuple[int, ...]]:
