@@ -86,4 +86,5 @@ class ByPipelines:
 def _scratch(n: int, capacity: int) -> Scratch:
     firsts = np.empty((n, n - 1, capacity), np.int64)
     ahead = np.zeros((AHEAD_ROWS, n - 1, AHEAD), np.int64)
-    return Scratch(np.empty((n, capacity), np.int64), firsts, np.zeros((2, n), np.int64), ahead)
+    begun = np.zeros(1, np.int64)
+    return Scratch(np.empty((n, capacity), np.int64), firsts, np.zeros((2, n), np.int64), ahead, begun)

@@ -84,13 +84,15 @@ _ENOUGH = 64
 
 class Scratch(NamedTuple):
     """Of a block. alive: (n, c) slots for c elements of an input.  firsts: (n, n - 1, c), the first slot that a step
-    finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see `_look_ahead`.
+    finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see `_look_ahead`.  begun: (1,), not 0 where
+    output generation has stopped at an instant that did not fit, from which on it is to go on.
     """
 
     alive: Int64Table
     firsts: Int64Cube
     gone: Int64Table
     ahead: Int64Cube
+    begun: Int64s
 
 
 AHEAD = 64
@@ -356,8 +358,8 @@ def _generate(
 ) -> int:
     """Output generation of what drop probing left, by instants; returns how many tuples stand in `out`.
 
-    Where `out` is full, state[STATUS] is FULL and state[INSTANT] the instant that does not fit, of which nothing stands
-    in it.
+    Where `out` is full, state[STATUS] is FULL; of the instant that does not fit nothing stands in it, and the next call
+    begins there.
     """
     instants, inputs, keys, nodes, heads = windows.instants, windows.inputs, windows.keys, windows.nodes, windows.heads
     walks, state = run.walks, run.state
@@ -530,6 +532,14 @@ def _generate(
                     break
         if state[STATUS] == FULL:
             found = first
+            for j in range(n):
+                if cancels:
+                    gone[1, j] = gone[0, j]
+                while inputs[j, SURVIVOR] > 0:
+                    at = alive[j, inputs[j, SURVIVOR] - 1] & inputs[j, MASK]
+                    if instants[uint64(inputs[j, MARKS] + at)] != instant:
+                        break
+                    inputs[j, SURVIVOR] -= 1
             break
     state[INSTANT] = instant
     state[INSPECTED] += inspected
@@ -565,8 +575,9 @@ def join_entering(
     """Join the elements that wait, block by block; returns how many tuples stand in `out`.
 
     state[STATUS] is FULL where the next instant does not fit; call again with `out` empty, and larger where nothing was
-    returned. It is CROWDED where the scratch arrays have no room for an instant: alive (n, c), firsts (n, n - 1, c) for
-    c elements of an input.  gone: (2, n), scratch.  Other arguments as of `mjoin`.
+    returned: the block goes on at that instant, and is not probed anew. It is CROWDED where the scratch arrays have no
+    room for an instant: alive (n, c), firsts (n, n - 1, c) for c elements of an input.  gone: (2, n), scratch.  Other
+    arguments as of `mjoin`.
     O(elements + tuples + slots inspected).
     """
     instants, inputs = windows.instants, windows.inputs
@@ -579,37 +590,39 @@ def join_entering(
     while state[STATUS] == DONE:
         end = _block_end(instants, inputs, min(state[SIZE], capacity))
         total = int64(0)
-        for j in range(n):
-            inputs[j, SURVIVOR] = _first_from(instants, inputs, j, end)
-            waiting = inputs[j, SURVIVOR] - inputs[j, HI]
-            total += waiting
-            if waiting > capacity:
-                state[STATUS], state[NEEDED] = CROWDED, waiting
-        if total == 0 or state[STATUS] == CROWDED:
-            break
-        least = int64(MAX_INSTANT)
-        for j in range(n):
-            if inputs[j, SURVIVOR] > inputs[j, HI]:
-                least = min(least, instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])])
-            link_slots(windows, j, inputs[j, LINKED], inputs[j, SURVIVOR])
-            inputs[j, LINKED] = max(inputs[j, LINKED], inputs[j, SURVIVOR])
-        for j in range(n):
-            gone[1, j] = inputs[j, LO]
-        _leaves(instants, inputs, gone, least)
-        state[PASSED] = 0
-        for j in range(n):
-            # What leaves at the first instant itself may still be probed, to cancel.
-            inputs[j, LO] = gone[1, j] = gone[0, j]
-        for j in range(n):
-            inputs[j, SURVIVORS] = _survivors(j, inputs[j, SURVIVOR], windows, alive[j], firsts[j], placed, state)
-            inputs[j, SURVIVOR] = 0
+        if scratch.begun[0] == 0:
+            for j in range(n):
+                inputs[j, SURVIVOR] = _first_from(instants, inputs, j, end)
+                waiting = inputs[j, SURVIVOR] - inputs[j, HI]
+                total += waiting
+                if waiting > capacity:
+                    state[STATUS], state[NEEDED] = CROWDED, waiting
+            if total == 0 or state[STATUS] == CROWDED:
+                break
+            least = int64(MAX_INSTANT)
+            for j in range(n):
+                if inputs[j, SURVIVOR] > inputs[j, HI]:
+                    least = min(least, instants[inputs[j, MARKS] + (inputs[j, HI] & inputs[j, MASK])])
+                link_slots(windows, j, inputs[j, LINKED], inputs[j, SURVIVOR])
+                inputs[j, LINKED] = max(inputs[j, LINKED], inputs[j, SURVIVOR])
+            for j in range(n):
+                gone[1, j] = inputs[j, LO]
+            _leaves(instants, inputs, gone, least)
+            state[PASSED] = 0
+            for j in range(n):
+                # What leaves at the first instant itself may still be probed, to cancel.
+                inputs[j, LO] = gone[1, j] = gone[0, j]
+            for j in range(n):
+                inputs[j, SURVIVORS] = _survivors(j, inputs[j, SURVIVOR], windows, alive[j], firsts[j], placed, state)
+                inputs[j, SURVIVOR] = 0
         found = _generate(windows, scratch, placed, checks, run, output, found)
+        scratch.begun[0] = int64(1) if state[STATUS] == FULL else int64(0)
         if state[STATUS] == FULL:
-            end = state[INSTANT]
+            break
         for j in range(n):
             inputs[j, HI] = _first_from(instants, inputs, j, end)
         # A block as large as pays: rows passed over because they come later are the price of linking them first.
-        if state[PASSED] > total:
+        if total > 0 and state[PASSED] > total:
             state[SIZE] = max(_LEAST_BLOCK, state[SIZE] // 2)
         elif state[PASSED] * 4 < total:
             state[SIZE] = min(capacity, state[SIZE] * 2)
