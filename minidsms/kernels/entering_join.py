@@ -84,8 +84,8 @@ _ENOUGH = 64
 
 class Scratch(NamedTuple):
     """Of a block. alive: (n, c) slots for c elements of an input.  firsts: (n, n - 1, c), the first slot that a step
-    finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see `_look_ahead`.  begun: (1,), not 0 where
-    output generation has stopped at an instant that did not fit, from which on it is to go on.
+    finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see `_look_ahead`.  begun: (1,), not 0
+    where output generation has stopped at an instant that did not fit, from which on it is to go on.
     """
 
     alive: Int64Table
