@@ -1,7 +1,7 @@
 """Joining two windows, instant by instant, where every deletion is put out: `kernels.mjoin` for one step.
 
 The elements of a run are taken in one loop whose figures stay in registers, which the loop over pipelines of any length
-cannot do: a stream of rows that last an instant joined with a relation takes 13 ns an element so, and 55 in `mjoin`.
+cannot do: rows that last an instant, joined with a relation, take 8 ns an element so, and 30 in `mjoin`.
 
 Invariant: as of `kernels.mjoin`; the two leave the same windows and put out the same pairs.
 """
