@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test alone check soak slopes soak-spark house switches reductions crashes matrix bench bench-peers tables clean
+.PHONY: help env demo test alone check soak interrupts slopes soak-spark house switches reductions crashes matrix bench bench-peers tables clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -22,6 +22,7 @@ help:
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..), and failing files, sockets and clocks"
 	@echo "make slopes  how memory grows under steady streams, by kind of state, and by connections and queries that come and go (SLOPES='--seconds 20')"
+	@echo "make interrupts  an interrupt before every line of every public call (INTERRUPTS='--case push --every')"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
 	@echo "make crashes  random queries in a folder, on a disk that crashes again and again (CRASHES='--cases N --seed S')"
@@ -70,6 +71,9 @@ soak: env
 
 slopes: env
 	@$(BIN)/python -m minidsms.testing.slopes $(SLOPES)
+
+interrupts: env
+	@$(BIN)/python -m minidsms.testing.interrupted_calls $(INTERRUPTS)
 
 switches: env
 	@$(BIN)/python -m minidsms.testing.switched_joins $(SWITCHES)

@@ -35,17 +35,20 @@ class Allowance:
         self._began = 0
         self._timeout_s: float | None = None
         self._deadline = _NEVER
+        self._is_at_work = False
+        self._is_interrupted = False
         self.is_open = True
 
     def limit(self, memory_limit: int | None, timeout_s: float | None) -> None:
         """Take other limits: bytes, and seconds of a call."""
         self._most = None if memory_limit is None else memory_limit + memory_limit // _BEYOND
         self._timeout_s = timeout_s
-        self._deadline = _NEVER
-        self.is_open = self._most is None and timeout_s is None
+        self.end()
 
     def begin(self) -> None:
         """A call begins, or goes on after a query has failed for want of time: the others have theirs."""
+        self.end()
+        self._is_at_work = True
         if self._timeout_s is not None:
             self._deadline = monotonic() + self._timeout_s
         if self._most is not None and self._account is not None:
@@ -53,10 +56,19 @@ class Allowance:
 
     def end(self) -> None:
         """The call is done."""
+        self._is_at_work = self._is_interrupted = False
         self._deadline = _NEVER
+        self.is_open = self._most is None and self._timeout_s is None
+
+    def expire(self) -> None:
+        """The user has interrupted the call twice: what is at work has no more time."""
+        if self._is_at_work:
+            self._is_interrupted, self.is_open = True, False
 
     def check_time(self) -> None:
         """TimeLimitError where the call has taken too long."""
+        if self._is_interrupted:
+            raise TimeLimitError("interrupted")
         if self._deadline != _NEVER and monotonic() > self._deadline:
             raise TimeLimitError(
                 f"it has taken longer than the statement_timeout of {self._timeout_s:g} seconds; bound its windows, "

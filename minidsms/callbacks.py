@@ -14,7 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minidsms.interrupts import held, let_through, passing
+
 if TYPE_CHECKING:
+    from minidsms.interrupts import EngineLock
     from minidsms.news import News
     from minidsms.query import Query
 
@@ -25,7 +28,7 @@ class Callbacks:
     lock: the engine's.  queries: gives those that may have something to tell.  news: for callbacks of many queries.
     """
 
-    def __init__(self, lock: threading.RLock, queries: Callable[[], Sequence[Query]], news: News) -> None:
+    def __init__(self, lock: EngineLock, queries: Callable[[], Sequence[Query]], news: News) -> None:
         self._lock = lock
         self._news = news
         self._queries = queries
@@ -48,6 +51,10 @@ class Callbacks:
 
     def tell(self) -> None:
         """Tell what waits. Whoever finds another thread or a callback at it leaves the word that there is more."""
+        with held:
+            self._tell()
+
+    def _tell(self) -> None:
         self._due = True
         failed: Exception | None = None
         while self._due and self._turn.acquire(blocking=False):
@@ -57,6 +64,7 @@ class Callbacks:
                     failed = self._tell_one(query, failed)
                 failed = self._tell_all(failed)
                 while self._deferred:
+                    let_through()
                     try:
                         self._deferred.popleft()()
                     except Exception as error:
@@ -80,17 +88,10 @@ class Callbacks:
         """Tell those that are told of many queries at once."""
         if not self._news.is_wanted:
             return failed
+        let_through()
         with self._lock:
             told = self._news.take()
-        self._thread = threading.get_ident()
-        try:
-            for fn, news in told:
-                try:
-                    fn(news)
-                except Exception as error:
-                    failed = failed or error
-        finally:
-            self._thread = None
+        failed = self._call(told, failed)
         for query in {query for _, news in told for query, _ in news}:
             query.note_told()
         return failed
@@ -99,16 +100,26 @@ class Callbacks:
         with self._lock:
             # Under the lock: another thread may deliver, or reclaim the texts of what has been taken.
             query.take_for_callbacks()
-        self._thread = threading.get_ident()
-        try:
-            while query.untold:
-                change = query.untold.popleft()
-                for fn in query.callbacks():
-                    try:
-                        fn(change)
-                    except Exception as error:
-                        failed = failed or error
-        finally:
-            self._thread = None
+        while query.untold:
+            let_through()
+            change = query.untold.popleft()
+            failed = self._call([(fn, change) for fn in query.callbacks()], failed)
         query.note_told()
+        return failed
+
+    def _call(self, calls: Sequence[tuple[Callable[[Any], Any], Any]], failed: Exception | None) -> Exception | None:
+        """Call the functions, each with what it is told. What interrupts one takes nothing from the others either."""
+        interrupt: BaseException | None = None
+        self._thread = threading.get_ident()
+        for fn, told in calls:
+            try:
+                with passing:
+                    fn(told)
+            except Exception as error:
+                failed = failed or error
+            except BaseException as error:
+                interrupt = interrupt or error
+        self._thread = None
+        if interrupt is not None:
+            raise interrupt
         return failed

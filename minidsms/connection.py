@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from minidsms.groups import Groups
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.interrupts import EngineLock, breakable
 from minidsms.memory import MemoryAccount
 from minidsms.news import News
 from minidsms.plan.constants import Families
@@ -100,9 +100,9 @@ class Connection(Archiving, ReadsSources):
         self.memory = MemoryAccount(self)
         self.behind = Behind()
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
-        self.lock = threading.RLock()
+        self.lock = EngineLock()
         super().__init__()
-        self.allowance = Allowance(self.memory)
+        self.allowance = self.lock.working = Allowance(self.memory)
         self.dictionary = TextDictionary(self.allowance)
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
         self.families = Families()
@@ -199,8 +199,11 @@ class Connection(Archiving, ReadsSources):
             if name is None or name.lower() not in self.queries:
                 query = register_written(self, text, name)
                 if query is not None:
+                    self.lock.undo_if_interrupted(query.close)
                     return query
-            return statements.register_text(self, text, name)
+            query = statements.register_text(self, text, name)
+            self.lock.undo_if_interrupted(query.close)
+            return query
 
     def query_each(self, template: str, table: str, name: str | None = None) -> QueryEach:
         """Register one query per row of a relation with a KEY, and follow its changes.
@@ -223,6 +226,7 @@ class Connection(Archiving, ReadsSources):
             self._check()
             each = QueryEach(self, template, table, name)
             self._each.append(each)
+            self.lock.undo_if_interrupted(each.close)
             return each
 
     def on_change(
@@ -233,10 +237,11 @@ class Connection(Archiving, ReadsSources):
         wants: which queries; None: all. Those with callbacks or a sink of their own are left to these, and what fn is
         told is not fetched again. Usable as a decorator.
         """
-        self._check()
         if not callable(fn):
             raise Error(f"on_change takes a function of a list, not {type(fn).__name__}")
-        self.news.want(fn, wants or (lambda query: True))
+        with self.lock:
+            self._check()
+            self.news.want(fn, wants or (lambda query: True))
         return fn
 
     def offload(
@@ -456,7 +461,8 @@ class Connection(Archiving, ReadsSources):
                 if other.sink is not None and is_file and os.path.realpath(other.sink.path) == place:
                     raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
             try:
-                sink.open(query.schema, self.codec(query.schema))
+                with breakable:
+                    sink.open(query.schema, self.codec(query.schema))
                 if query.sink is not None:
                     query.close_sink()
             except BaseException:
@@ -711,7 +717,7 @@ class Connection(Archiving, ReadsSources):
 
     def abandon(self) -> None:
         """In a child of fork(): the connection is its parent's. Here it is closed, and nothing of it touched."""
-        self.lock = threading.RLock()
+        self.lock = EngineLock()
         self._closed, self._is_inherited = True, True
         self.archiver = None
         for query in self.queries.values():

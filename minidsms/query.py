@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import MIN_INSTANT, Batch, Schema
+from minidsms.interrupts import breakable
 from minidsms.plan.plan_graph import readers_among
 from minidsms.present_rows import PresentRows
 from minidsms.query_settings import QuerySettings
@@ -24,8 +25,6 @@ from minidsms.streamon.plan_log import Decision
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
-    import threading
-
     import pandas as pd
     import polars as pl
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.cql.bound import Node
     from minidsms.engine import Network
+    from minidsms.interrupts import EngineLock
     from minidsms.notebook.html import PlanView
     from minidsms.notebook.live_view import LiveView
     from minidsms.operators.contents import PresentContents
@@ -182,8 +182,9 @@ class Query:
         self.take_for_callbacks()
         self._pending = []
         try:
-            for batch in pending:
-                self._sink.write(batch)
+            with breakable:
+                for batch in pending:
+                    self._sink.write(batch)
         except BaseException:
             self.discard_sink()
             raise
@@ -194,7 +195,12 @@ class Query:
         sink, self._sink = self._sink, None
         if sink is not None:
             self._last_sink = (sink, "failed")
-            sink.close()
+            try:
+                with breakable:
+                    sink.close()
+            except KeyboardInterrupt:
+                sink.discard()
+                raise
             self._last_sink = (sink, "written")
             _log.info("query %s: %s rows written to %s", self.name, f"{sink.rows:,}", sink.path)
 
@@ -295,6 +301,15 @@ class Query:
         for batch in pending:
             changes.extend(self._changes(batch))
         return changes
+
+    def _giving_back(self) -> Callable[[], None]:
+        """What lets wait again what waits now. The caller holds the lock."""
+        waiting = [*self._collect()]
+
+        def give_back() -> None:
+            self._pending = waiting
+
+        return give_back
 
     def _changes(self, batch: Batch) -> Iterable[Change]:
         signs = [1] * len(batch) if batch.sign is None else batch.sign.tolist()
@@ -490,7 +505,6 @@ class Query:
 
         Usable as a decorator.
         """
-        self._check()
         if not callable(fn):
             raise Error(f"on_change takes a function of one change, not {type(fn).__name__}")
         self._connection.add_outward(self)
@@ -675,7 +689,7 @@ class Query:
         return query_html(self)
 
     @property
-    def lock(self) -> threading.RLock:
+    def lock(self) -> EngineLock:
         """The connection's: what is read while it is held belongs together."""
         return self._connection.lock
 

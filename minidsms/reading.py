@@ -42,12 +42,15 @@ class SourceList:
 
     def remove(self, target: StreamInput | RelationInput) -> None:
         """Close and forget the sources of an input that is dropped."""
-        for source, its in self.sources:
-            if its is target:
-                source.close()
-        self.sources = [(s, t) for s, t in self.sources if t is not target]
+        for source in self.of(target):
+            self.take_back(source)
+
+    def take_back(self, source: Source | LiveSource) -> None:
+        """Close and forget a source."""
+        source.close()
+        self.sources = [(s, t) for s, t in self.sources if s is not source]
         if self._driver is not None:
-            self._driver.remove(target)
+            self._driver.remove(source)
 
     def of(self, target: StreamInput | RelationInput) -> list[Source | LiveSource]:
         """The sources of an input."""
@@ -160,6 +163,7 @@ class ReadsSources:
                 db.safety.check_place(os.fspath(source))
             opened = open_anything(source, format, target, options)
             db.reading.add(opened, target)
+            db.lock.undo_if_interrupted(lambda: db.reading.take_back(opened))
             return opened
 
     @property

@@ -145,7 +145,16 @@ class QueryEach:
     def fetch(self) -> list[tuple[Key, Change]]:
         """(key, change) of all queries since the last fetch, query by query in the order of their rows."""
         with self._db.lock:
-            found, self._left = self._left, []
+            left = self._left
+            undo = [query._giving_back() for query in self._queries.values() if query.is_waiting]
+
+            def give_back() -> None:
+                self._left = left
+                for give in undo:
+                    give()
+
+            self._db.lock.undo_if_interrupted(give_back)
+            found, self._left = [*left], []
             for key, query in self._queries.items():
                 if query.is_waiting:
                     found += [(key, change) for change in query.take()]

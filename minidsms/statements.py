@@ -21,6 +21,7 @@ from minidsms.cql.session import tables_named
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
 from minidsms.history import HistoryGate
+from minidsms.interrupts import let_through
 from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
@@ -66,6 +67,7 @@ def execute(db: Connection, text: str) -> Any:
     """Carry out every statement of the text; the last one's result."""
     result: Any = None
     for statement in parse(text):
+        let_through()
         with _deep_enough(text):
             result = carry_out(db, statement, text)
     return result

@@ -1,10 +1,17 @@
-"""An interrupt while a query is started, dropped or closed leaves the connection whole: nothing is half registered, no
-store is held by a query that is gone, and everything can be dropped and made anew.
+"""Interrupts: a call has happened wholly or not at all, and nothing is half registered or held by what is gone.
+
+SIGINT waits while a call is at work (`minidsms.interrupts`): a sample of the lines of all public calls is interrupted
+here, `make interrupts` takes the others. A line may also fail for want of memory: where queries are wired to the engine
+and taken from it, that leaves nothing behind either.
 """
 
 from __future__ import annotations
 
+import linecache
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -13,18 +20,16 @@ import pytest
 
 import minidsms
 from minidsms import connection, engine, groups
+from minidsms.interrupts import EngineLock
+from minidsms.testing.interrupted_calls import CASES, run_case
 
 FUNCTIONS = {"start", "forget", "remove", "_drop", "_leave", "_end", "_forget", "add", "_add", "_use"}
 FILES = {connection.__file__, engine.__file__, groups.__file__}
-"""Where queries are wired to the engine and taken from it: the lines that are interrupted."""
+"""Where queries are wired to the engine and taken from it: the lines that fail."""
 
 
-class Interrupt(KeyboardInterrupt):
-    """The one that is injected."""
-
-
-def interrupted_at(line: int, call: Callable[[], object]) -> bool:
-    """Make the call, interrupted before the given one of the lines above; whether there were so many."""
+def failed_at(line: int, call: Callable[[], object]) -> bool:
+    """Make the call, with an exception before the given one of the lines above; whether there were so many."""
     lines = 0
 
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
@@ -32,17 +37,19 @@ def interrupted_at(line: int, call: Callable[[], object]) -> bool:
         if event == "call":
             code = frame.f_code
             return trace if code.co_filename in FILES and code.co_name in FUNCTIONS else None
-        if event == "line":
+        # At the line of a `with` its lock is let go, and at a `try` nothing happens: neither can fail.
+        source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        if event == "line" and not source.startswith(("with ", "try:")):
             lines += 1
             if lines == line:
-                raise Interrupt
+                raise MemoryError
         return trace
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
         call()
-    except Interrupt:
+    except MemoryError:
         pass
     finally:
         sys.settrace(before)
@@ -85,13 +92,13 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_an_interrupt_at_any_line_that_wires_a_query_leaves_the_connection_whole(
+def test_a_failure_at_any_line_that_wires_a_query_leaves_the_connection_whole(
     call: Callable[[minidsms.Connection], object],
 ) -> None:
     line = 1
     while True:
         db = running()
-        was_there = interrupted_at(line, lambda db=db: call(db))  # type: ignore[misc]
+        was_there = failed_at(line, lambda db=db: call(db))  # type: ignore[misc]
         check_whole(db)
         if not was_there:
             break
@@ -99,10 +106,128 @@ def test_an_interrupt_at_any_line_that_wires_a_query_leaves_the_connection_whole
     assert line > 10
 
 
-def test_a_connection_whose_close_is_interrupted_can_be_closed() -> None:
+@pytest.mark.parametrize("name", CASES)
+def test_a_call_that_is_interrupted_has_happened_wholly_or_not_at_all(name: str) -> None:
+    done, raised = run_case(name, stride=9)
+    assert done > 2
+    assert raised > 0
+
+
+@pytest.mark.parametrize("name", ["push to user functions", "push to callbacks", "run", "CREATE QUERY INTO", "close"])
+def test_two_interrupts_at_once_leave_the_others_as_they_are(name: str) -> None:
+    run_case(name, stride=9, times=2)
+
+
+def interrupts(n: int) -> None:
+    for _ in range(n):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_waits_for_the_end_of_a_push_and_the_queries_go_on() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER)")
+    db.create_function("once", lambda k: interrupts(k == 1) or k, ["INTEGER"], "INTEGER")
+    query = db.query("SELECT once(k) FROM S")
+    with pytest.raises(KeyboardInterrupt):
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+    db.push("S", (3,), ts=3)
+    db.advance(3)
+    assert [change.row for change in query.fetch()] == [(1,), (2,), (3,)]
+
+
+def test_a_second_interrupt_leaves_a_function_of_the_program_and_its_queries_fail() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER); CREATE STREAM T (k INTEGER)")
+    db.create_function("twice", lambda k: interrupts(2 * (k == 1)) or k, ["INTEGER"], "INTEGER")
+    query, other = db.query("SELECT twice(k) FROM S"), db.query("SELECT k FROM T")
+    with pytest.raises(KeyboardInterrupt):
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+    assert query.state == "failed"
+    assert "interrupted" in str(query.failure)
+    db.push("T", (3,), ts=3)
+    db.advance(3)
+    assert [change.row for change in other.fetch()] == [(3,)]
+
+
+def test_a_second_interrupt_ends_the_query_at_work_and_no_other() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER)")
+
+    queries = [db.query(f"SELECT k, COUNT(*) FROM S [RANGE {n}] GROUP BY k") for n in (5, 6)]
+    run = queries[0].network.operators[1].run
+    queries[0].network.operators[1].run = lambda budget: interrupts(2) or run(budget)  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+    assert sorted(query.state for query in queries) == ["failed", "running"]
+    db.push("S", (3,), ts=3)
+    db.advance(3)
+    assert len(next(query for query in queries if query.state == "running").fetch()) == 3
+
+
+def test_a_callback_is_interrupted_at_once_and_the_next_change_is_told_later() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER)")
+    query, told = db.query("SELECT k FROM S"), []
+
+    @query.on_change
+    def tell(change: minidsms.Change) -> None:
+        interrupts(change.row == (1,))
+        told.append(change.row)
+
+    with pytest.raises(KeyboardInterrupt):
+        db.push("S", [(1,), (2,)], ts=[1, 2])
+    assert told == []
+    db.push("S", (3,), ts=3)
+    db.advance(3)
+    assert told == [(2,), (3,)]
+
+
+def test_who_waits_for_the_lock_can_be_interrupted() -> None:
+    lock, has_it, over = EngineLock(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            has_it.set()
+            over.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    has_it.wait()
+    main = threading.main_thread().ident
+    assert main is not None
+    threading.Thread(target=lambda: (time.sleep(0.05), signal.pthread_kill(main, signal.SIGINT))).start()
+    with pytest.raises(KeyboardInterrupt), lock:
+        raise AssertionError("the lock is another's")
+    over.set()
+    holder.join()
+    with lock:
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_handler_is_the_programs_and_gets_every_interrupt() -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        lock, inner = EngineLock(), EngineLock()
+        with lock:
+            with inner:
+                interrupts(1)
+            interrupts(1)
+            assert seen == []
+        assert seen == [signal.SIGINT] * 2
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with lock:
+            interrupts(1)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_connection_whose_close_has_failed_can_be_closed() -> None:
     for line in range(1, 40, 3):
         db = running()
-        interrupted_at(line, db.close)
+        failed_at(line, db.close)
         db.close()
         with pytest.raises(minidsms.Error, match="closed"):
             db.push("S", (1,), ts=1)

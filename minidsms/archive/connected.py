@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.cql.errors import Error
+from minidsms.interrupts import EngineLock, held, let_through
 from minidsms.settings import interval_ticks
 
 if TYPE_CHECKING:
@@ -23,16 +24,19 @@ if TYPE_CHECKING:
     from minidsms.inputs.stream_input import StreamInput
     from minidsms.query import Query
 
+_LOOK_S = 0.1
+"""Who waits for the end of a replay looks so often whether there was an interrupt."""
+
 
 class Archiving:
     """What `Connection` can do with archives."""
 
-    lock: threading.RLock
+    lock: EngineLock
     archiver: Archiver | None = None
     replaying: Replaying | None = None
 
     def __init__(self) -> None:
-        self._replay_ended = threading.Condition(self.lock)
+        self._replay_ended = threading.Condition(self.lock.inner)
 
     def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
         """Write what a stream, relation or query brings from now on into a folder of archives; None: no longer.
@@ -61,7 +65,8 @@ class Archiving:
         """Return when all that has been pushed before is in the archives, on disk. Error where it cannot be written."""
         cast("Connection", self).check_process()
         if self.archiver is not None:
-            self.archiver.flush()
+            with held:
+                self.archiver.flush()
 
     def replay(
         self,
@@ -117,7 +122,8 @@ class Archiving:
         while self.replaying is not None and (name is None or name in self.replaying.names):
             if self.replaying.thread == threading.get_ident():
                 raise Error(f"{name or 'a stream'} is being replayed; push and advance when the replay has ended")
-            self._replay_ended.wait()
+            self._replay_ended.wait(_LOOK_S)
+            let_through()
 
     def end_replay(self) -> None:
         """Let the pushes that wait go on. Called with the lock."""

@@ -26,6 +26,7 @@ from minidsms.cql.errors import Error, quoted
 from minidsms.elements import MAX_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.interrupts import held, let_through
 from minidsms.sources.driver import SourceDriver
 from minidsms.sources.driver_entry import Entry
 
@@ -128,18 +129,22 @@ class Replay:
 
     def run(self) -> int:
         """Replay to the end (or until told to stop); how many rows were pushed."""
-        self._begin()
-        try:
-            ends = [_settled(archive, self._options.follow) for archive, _ in self._pairs]
-            self._drive(
-                [Span(self._first(target), self._options.to, 0, end) for (_, target), end in zip(self._pairs, ends)]
-            )
-            self._progress(1.0)
-            if self._options.follow:
-                self._follow(ends)
-        finally:
-            self._end()
+        with held:
+            self._begin()
+            try:
+                self._replay()
+            finally:
+                self._end()
         return self.rows
+
+    def _replay(self) -> None:
+        ends = [_settled(archive, self._options.follow) for archive, _ in self._pairs]
+        self._drive(
+            [Span(self._first(target), self._options.to, 0, end) for (_, target), end in zip(self._pairs, ends)]
+        )
+        self._progress(1.0)
+        if self._options.follow:
+            self._follow(ends)
 
     def _first(self, target: StreamInput | RelationInput) -> int | None:
         """A relation is replayed from its beginning, so that it has its rows."""
@@ -188,18 +193,21 @@ class Replay:
         pace = self._pace([source for source, _ in sources])
         before = self._taken()
         until = None
-        while not self._stop():
-            if self._options.speed is not None:
-                until = next(pace)
-            if db.drive(driver, until):
-                self._progress(driver.fraction)
-            elif driver.has_ended:
-                break
-            else:
-                # The next elements' time has not come, or a stream is paused.
-                self._sleep(_SLICE_S)
-        for source, _ in sources:
-            source.close()
+        try:
+            while not self._stop():
+                let_through()
+                if self._options.speed is not None:
+                    until = next(pace)
+                if db.drive(driver, until):
+                    self._progress(driver.fraction)
+                elif driver.has_ended:
+                    break
+                else:
+                    # The next elements' time has not come, or a stream is paused.
+                    self._sleep(_SLICE_S)
+        finally:
+            for source, _ in sources:
+                source.close()
         self.rows += self._taken() - before
 
     def _taken(self) -> int:
@@ -227,6 +235,7 @@ class Replay:
     def _follow(self, ends: list[int]) -> None:
         """Read what the archives' writers add, until told to stop."""
         while not self._stop():
+            let_through()
             # Read once: what is closed by then is in files by then.
             told = [read_progress(archive.folder) for archive, _ in self._pairs]
             grown = [end if progress is None else progress.arrivals for end, progress in zip(ends, told)]

@@ -23,6 +23,7 @@ from minidsms.cql.errors import Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Int64Array, Type
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, finish, full
+from minidsms.interrupts import breakable
 
 
 class WrongResult(Error):
@@ -68,7 +69,8 @@ def _call_plain(definition: FunctionDef, args: Sequence[Value], n: int) -> Value
     if any(a.valid is not None or a.failed is not None for a in args) or Type.TEXT in definition.arg_types:
         return None
     try:
-        returned = definition.function(*(_own(a.values, n) for a in args))
+        with breakable:
+            returned = definition.function(*(_own(a.values, n) for a in args))
     except Exception:
         return None
     if type(returned) is not np.ndarray or returned.shape != (n,) or returned.dtype != definition.type.dtype:
@@ -141,7 +143,9 @@ class _State:
 
     def call_scalar(self, operands: list[Any], row: int) -> None:
         try:
-            self._store(self.definition.function(*operands), row)
+            with breakable:
+                result = self.definition.function(*operands)
+            self._store(result, row)
         except Exception:
             self.failed[row] = True
 
@@ -157,7 +161,9 @@ class _State:
         while pending:
             part = pending.pop()
             try:
-                self._store_all(self.definition.function(*(a[part] for a in arrays)), part)
+                with breakable:
+                    returned = self.definition.function(*(a[part] for a in arrays))
+                self._store_all(returned, part)
             except Exception:
                 if len(part) == 1:
                     self.failed[part[0]] = True

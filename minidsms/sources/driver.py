@@ -54,9 +54,9 @@ class SourceDriver:
         if isinstance(source, LiveSource):
             source.start(self._bell.set)
 
-    def remove(self, target: StreamInput | RelationInput) -> None:
-        """Forget the sources of an input that has been dropped."""
-        self._entries = [e for e in self._entries if e.target is not target]
+    def remove(self, source: Source | LiveSource) -> None:
+        """Forget a source that has been closed."""
+        self._entries = [e for e in self._entries if e.source is not source]
 
     @property
     def fraction(self) -> float:

@@ -16,6 +16,7 @@ from minidsms.cql.errors import DataError
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.interrupts import breakable
 from minidsms.sources.source import TS_COLUMN, Heartbeat, LiveSource, Source
 
 _LEAST_ROWS = 64
@@ -114,6 +115,10 @@ class Entry:
 
     # --------------------------------------------------------------------------------------------------- reading
 
+    def _interrupted(self) -> Iterator[Any]:
+        raise DataError(f"{self.source.path!r}: reading was interrupted, and what follows is not known")
+        yield
+
     def fill(self) -> bool:
         """Make a block wait, or end the input. True for a heartbeat: it is to be answered before anything follows."""
         while self.batch is None and not self.ended and not self.is_paused:
@@ -121,7 +126,12 @@ class Entry:
                 batch = self.source.poll()
                 is_over = batch is None and self.source.has_ended
             else:
-                batch = next(self._batches, None)
+                try:
+                    with breakable:
+                        batch = next(self._batches, None)
+                except KeyboardInterrupt:
+                    self._batches = self._interrupted()
+                    raise
                 is_over = batch is None
             self.first_line = self.source.first_line
             self._tell_rejected()

@@ -16,6 +16,7 @@ import numpy as np
 from minidsms.cql.catalog import AggregateDef
 from minidsms.elements import AnyArray, Column, Int64Array, Type
 from minidsms.expressions.failures import told
+from minidsms.interrupts import breakable
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.synopses.group_state import Run
 
@@ -57,17 +58,18 @@ class UserStates:
         ts, ids, signs = run.ts.tolist(), run.ids.tolist(), run.sign.tolist()
         n = len(ts)
         failed = None
-        for i in range(n):
-            last[ids[i]] = i
-            try:
-                self._move(ids[i], signs[i], rows[i])
-                if i + 1 == n or ts[i + 1] != ts[i]:
-                    instant = [(at, self._answer(group)) for group, at in last.items()]
-                    answers += [(at, answer) for at, answer in instant if answer is not None]
-                    last.clear()
-            except Exception as error:
-                failed = (ts[i], f"{self._definition.name}: {told(error)}")
-                break
+        with breakable:
+            for i in range(n):
+                last[ids[i]] = i
+                try:
+                    self._move(ids[i], signs[i], rows[i])
+                    if i + 1 == n or ts[i + 1] != ts[i]:
+                        instant = [(at, self._answer(group)) for group, at in last.items()]
+                        answers += [(at, answer) for at, answer in instant if answer is not None]
+                        last.clear()
+                except Exception as error:
+                    failed = (ts[i], f"{self._definition.name}: {told(error)}")
+                    break
         if answers:
             at = np.array([position for position, _ in answers], np.int64)
             run.results[at, j] = self._column([answer for _, answer in answers]).words()

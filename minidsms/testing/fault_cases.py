@@ -435,12 +435,12 @@ def run_case(name: str, at: int, lasting: bool, jump_s: float | None = None) -> 
     """One run of a case with its n-th operation failing. AssertionError where anything is not as it must be."""
     case = CASES[name]
     folder = tempfile.mkdtemp(prefix="minidsms-faults-")
-    before, threads = _open_files(), set(threading.enumerate())
+    before, threads = open_files(), set(threading.enumerate())
     try:
         with injected(Faults(at, lasting, jump_s)) as faults:
             case(Run(folder, faults))
         _wait(lambda: not _threads(threads), lambda: f"threads are left: {_threads(threads)}")
-        _wait(lambda: not _open_files() - before, lambda: f"files are left open: {_open_files() - before}")
+        _wait(lambda: not open_files() - before, lambda: f"files are left open: {open_files() - before}")
         return faults
     except Exception as error:
         how = "from then on" if lasting else "once"
@@ -485,7 +485,7 @@ def _threads(before: set[threading.Thread]) -> list[str]:
     return [t.name for t in threading.enumerate() if t.name.startswith("minidsms") and t not in before]
 
 
-def _open_files() -> set[str]:
+def open_files() -> set[str]:
     """What is open, as far as the system tells: numbers with the names of files."""
     found = set()
     with contextlib.suppress(OSError):

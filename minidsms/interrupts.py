@@ -1,0 +1,231 @@
+"""Interrupts wait while a call is at work.
+
+Python runs the handler of a signal in the main thread between two of its instructions, and `KeyboardInterrupt` comes
+out of wherever that is. So the lock of the engine keeps off not only other threads: while the main thread holds it,
+SIGINT is counted, and the program's own handler is called once the lock has been let go, or before that where the call
+may end (`let_through`). Callbacks are interrupted at once (`passing`). A second interrupt ends what takes long: the
+query at work fails as if its time were over, and what the engine waits for, functions of the program, sources and
+sinks, is left (`breakable`).
+
+Invariant: within `held`, which an `EngineLock` is too, and outside of `passing` and `breakable`, no interrupt comes
+out. docs/processes.md.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+# What is behind `signal`, which makes enumerations of numbers: that would take longer than a push.
+from _signal import getsignal as _handler  # type: ignore[import-not-found]
+from _signal import signal as _handle
+from collections.abc import Callable
+from threading import get_ident
+from types import FrameType
+from typing import Any, Protocol
+
+_INTERRUPT = int(signal.SIGINT)
+_LOOK_S = 0.05
+"""Who waits for the lock looks so often whether there was an interrupt."""
+
+
+class Working(Protocol):
+    """What is at work under a lock, and can be told to end soon."""
+
+    def expire(self) -> None:
+        """Take no more time. Called by a handler, between any two instructions."""
+
+
+_HOLDING, _BREAKABLE, _PASSING = range(3)
+"""Which interrupts come out of a section: none; the second; all that come while a function of the program runs."""
+
+
+class _Held:
+    """The interrupts that wait: of the main thread, which alone runs handlers.
+
+    depth: sections it is in, and modes of those around them.  count: interrupts since.  before: the program's handler.
+    working: what a second one ends.
+    """
+
+    __slots__ = ("before", "count", "depth", "main", "mode", "modes", "note", "working")
+
+    def __init__(self) -> None:
+        self.main = threading.main_thread().ident
+        self.depth = self.count = 0
+        self.mode = _HOLDING
+        self.modes: dict[int, int] = {}
+        self.before: Any = None
+        self.working: Working | None = None
+        self.note = self._note  # one object, to be known again
+
+    def enter(self) -> None:
+        """Keep interrupts off from now on, where Python handles them."""
+        if self.depth:
+            self.modes[self.depth], self.mode = self.mode, _HOLDING
+        else:
+            before = _handler(_INTERRUPT)
+            if callable(before) and before is not self.note:
+                self.count, self.before = 0, before
+                _handle(_INTERRUPT, self.note)
+        self.depth += 1
+
+    def leave(self) -> None:
+        """Let them come as before, and at the end those that have waited."""
+        self.depth -= 1
+        if self.depth:
+            self.mode = self.modes[self.depth]
+            if self.mode == _PASSING:
+                self.let_through()
+            return
+        if callable(self.before):
+            now = _handle(_INTERRUPT, self.before)
+            if now is not self.note:  # the program has taken another one meanwhile
+                _handle(_INTERRUPT, now)
+        self.let_through()
+
+    @property
+    def is_due(self) -> bool:
+        """What waits comes out with the end of this section."""
+        return self.count > 0 and (self.depth == 1 or self.modes[self.depth - 1] == _PASSING)
+
+    def let_through(self) -> None:
+        """Hand what waits to the program's handler, which usually raises."""
+        if self.count:
+            count, self.count = self.count, 0
+            for _ in range(count):
+                self.before(_INTERRUPT, None)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        mode = self.mode
+        if (mode == _BREAKABLE and self.count > 1) or (mode == _PASSING and not _is_ours(frame)):
+            # What is left of the section when this has raised is the engine's.
+            self.mode = _HOLDING
+            self.let_through()
+            self.mode = mode
+        elif self.count > 1 and self.working is not None:
+            self.working.expire()
+
+    def forked(self) -> None:
+        """In a child, whose only thread is now the main one."""
+        if self.main != get_ident():
+            self.main = get_ident()
+            if self.depth:
+                self.depth, self.count = 1, 0
+                self.leave()
+
+
+def _is_ours(frame: FrameType | None) -> bool:
+    """It is the engine that has been interrupted, and not what it has called."""
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith("minidsms.")
+
+
+_held = _Held()
+os.register_at_fork(after_in_child=_held.forked)
+
+
+class _Section:
+    """A part of a call in which interrupts wait."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        if get_ident() == _held.main:
+            _held.enter()
+
+    def __exit__(self, *exc: object) -> None:
+        if get_ident() == _held.main:
+            _held.leave()
+
+
+class _Within:
+    """A part of such a section in which they come out after all."""
+
+    __slots__ = ("_mode",)
+
+    def __init__(self, mode: int) -> None:
+        self._mode = mode
+
+    def __enter__(self) -> None:
+        if _held.depth and get_ident() == _held.main:
+            _held.mode = self._mode
+
+    def __exit__(self, *exc: object) -> None:
+        if get_ident() == _held.main:
+            _held.mode = _HOLDING
+
+
+held = _Section()
+passing = _Within(_PASSING)
+"""Callbacks, which are not the engine's."""
+breakable = _Within(_BREAKABLE)
+"""What may take as long as it likes, and does not change the engine: functions of the program, sources, sinks."""
+
+
+def are_held() -> bool:
+    """No interrupt comes out here, in the main thread."""
+    return _held.depth > 0 and _held.mode == _HOLDING
+
+
+def let_through() -> None:
+    """Let an interrupt that waits come here, where a call may end."""
+    if _held.count and get_ident() == _held.main:
+        _held.let_through()
+
+
+class EngineLock:
+    """A lock that its thread may take again, and that keeps interrupts off while it is held.
+
+    inner: the lock itself, for conditions.  working: what a second interrupt ends.
+    """
+
+    __slots__ = ("_undo", "inner", "working")
+
+    def __init__(self) -> None:
+        self.inner = threading.RLock()
+        self.working: Working | None = None
+        self._undo: Callable[[], object] | None = None
+
+    def __enter__(self) -> None:
+        """An interrupt ends the wait for it."""
+        if get_ident() == _held.main:
+            _held.enter()
+            if not self.inner.acquire(False):
+                self._wait()
+            _held.working = self.working
+        else:
+            self.inner.acquire()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if get_ident() != _held.main:
+            self._undo = None
+            self.inner.release()
+            return
+        if self._undo is not None:
+            undo, self._undo = self._undo, None
+            if kind is None and _held.is_due:
+                undo()
+        self.inner.release()
+        _held.leave()
+
+    def acquire(self) -> bool:
+        """As of any lock."""
+        self.__enter__()
+        return True
+
+    def release(self) -> None:
+        """As of any lock."""
+        self.__exit__(None, None, None)
+
+    def _wait(self) -> None:
+        while not self.inner.acquire(timeout=_LOOK_S):
+            if _held.count:
+                _held.leave()
+                _held.enter()  # where the program's handler has not raised
+
+    def undo_if_interrupted(self, undo: Callable[[], object]) -> None:
+        """Where an interrupt would come instead of what the call gives back: undo it, still under the lock. Called with
+        the lock; forgotten as the `with` that the call stands in ends.
+        """
+        self._undo = undo
