@@ -47,13 +47,13 @@ class CqlError(Error):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        parts = [f"error: {_printable(self.reason, MOST_SHOWN // 2)}"]
+        parts = [f"error: {_part(self.reason, MOST_SHOWN // 2)}"]
         if self.caret:
             parts.append(self.caret)
         elif self.note:
-            parts.append(f"  {_printable(self.note)}")
+            parts.append(f"  {_part(self.note)}")
         if self.hint:
-            parts.append(f"help: {_printable(self.hint, MOST_SHOWN // 2)}")
+            parts.append(f"help: {_part(self.hint, MOST_SHOWN // 2)}")
         return "\n".join(parts)
 
 
@@ -85,6 +85,11 @@ def _printable(text: str, most: int = MOST_SHOWN) -> str:
     return "".join(c if c.isprintable() or c == "\n" else " " if c == "\t" else f"\\x{ord(c):02x}" for c in text)
 
 
+def _part(text: str, most: int = MOST_SHOWN) -> str:
+    """A reason, a note or a hint: on one line, whatever names stand in it, but for a hint behind a reason."""
+    return "\nhelp: ".join(_printable(part, most).replace("\n", "\\n") for part in text.split("\nhelp: "))
+
+
 def _show_line(line: int, source: str, column: int, width: int, note: str) -> str:
     """The source line with ^^^ under the place; long lines are cut to a window around it."""
     shown = "".join(c if c.isprintable() else " " for c in source)
@@ -93,7 +98,7 @@ def _show_line(line: int, source: str, column: int, width: int, note: str) -> st
     column -= start
     width = max(1, min(width, len(shown) - column))
     number = str(line)
-    marker = " " * column + "^" * width + (f" {_printable(note)}" if note else "")
+    marker = " " * column + "^" * width + (f" {_part(note)}" if note else "")
     return f"  {number} | {shown}\n  {' ' * len(number)} | {marker}"
 
 

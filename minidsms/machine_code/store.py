@@ -127,15 +127,15 @@ def _of_user() -> Path | None:
 
 
 def _usable(folder: Path) -> Path | None:
-    """The folder, made if need be, where this user may write and nobody else but the administrator."""
+    """The folder, made if need be, where it is this user's and nobody else may write."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
     except OSError:
         return None
     others = stat.S_IWGRP | stat.S_IWOTH
-    if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & others):
-        return None  # the administrator's is everybody's
+    if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & others):
+        return None
     return folder if os.access(folder, os.W_OK) else None
 
 

@@ -457,3 +457,12 @@ def test_a_conversion_is_only_proposed_where_there_is_one() -> None:
     with pytest.raises(CqlError) as caught:
         db.query("SELECT ISTREAM(v) FROM B [NOW] WHERE b = v")
     assert caught.value.hint == "convert one of them: CAST(b AS INTEGER)"
+
+
+@pytest.mark.parametrize("cql", ["SELECT `a\nhelp` FROM S", "DROP STREAM `a\nhelp`", "SELECT `a\nhelp`(k) FROM S"])
+def test_a_name_of_several_lines_is_shown_on_one(cql: str) -> None:
+    db = connect()
+    db.execute("CREATE STREAM S (k INTEGER)")
+    with pytest.raises(CqlError) as caught:
+        db.execute(cql)
+    assert str(caught.value).split("\n")[0].endswith('"a\\nhelp"')

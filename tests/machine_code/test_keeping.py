@@ -240,7 +240,7 @@ def _processes_with(mark: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("owner, is_used", [(1001, True), (0, True), (1002, False)], ids=["mine", "root's", "other's"])
+@pytest.mark.parametrize("owner, is_used", [(1001, True), (0, False), (1002, False)], ids=["mine", "root's", "other's"])
 def test_a_folder_of_somebody_else_is_not_used(
     owner: int, is_used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
