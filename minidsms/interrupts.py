@@ -84,11 +84,6 @@ class _Held:
                 _handle(_INTERRUPT, now)
         self.let_through()
 
-    @property
-    def is_due(self) -> bool:
-        """What waits comes out with the end of this section."""
-        return self.count > 0 and (self.depth == 1 or self.modes[self.depth - 1] == _PASSING)
-
     def let_through(self) -> None:
         """Hand what waits to the program's handler, which usually raises."""
         if self.count:
@@ -202,12 +197,17 @@ class EngineLock:
             self._undo = None
             self.inner.release()
             return
-        if self._undo is not None:
-            undo, self._undo = self._undo, None
-            if kind is None and _held.is_due:
-                undo()
+        undo, self._undo = self._undo, None
         self.inner.release()
-        _held.leave()
+        if undo is None or kind is not None:
+            _held.leave()
+            return
+        try:
+            _held.leave()
+        except BaseException:
+            with self:
+                undo()
+            raise
 
     def acquire(self) -> bool:
         """As of any lock."""
@@ -225,7 +225,7 @@ class EngineLock:
                 _held.enter()  # where the program's handler has not raised
 
     def undo_if_interrupted(self, undo: Callable[[], object]) -> None:
-        """Where an interrupt would come instead of what the call gives back: undo it, still under the lock. Called with
-        the lock; forgotten as the `with` that the call stands in ends.
+        """Where an interrupt comes in place of what the call gives back: undo it, under the lock again. Called with the
+        lock; forgotten as the `with` that the call stands in ends.
         """
         self._undo = undo

@@ -171,7 +171,13 @@ class Query:
         """Let the answers, those waiting first, go to an open sink."""
         self._sink, self._last_sink = sink, (sink, "writing")
         self._connection.outward[self.name.lower()] = self
-        self.drain()
+        give_back = self.giving_back()
+        try:
+            self.drain()
+        except BaseException:
+            if not self._callbacks:  # which have it among what they are to be told
+                give_back()
+            raise
 
     def drain(self) -> None:
         """Hand what waits to the sink. Raises Error where it cannot be written; then the sink is given up."""
@@ -302,12 +308,12 @@ class Query:
             changes.extend(self._changes(batch))
         return changes
 
-    def _giving_back(self) -> Callable[[], None]:
+    def giving_back(self) -> Callable[[], None]:
         """What lets wait again what waits now. The caller holds the lock."""
         waiting = [*self._collect()]
 
         def give_back() -> None:
-            self._pending = waiting
+            self._pending = [*waiting, *self._pending]
 
         return give_back
 
@@ -382,6 +388,7 @@ class Query:
         if ack is not None:
             return self._collect()
         self._connection.note_taken(self, self.results)
+        self._connection.lock.undo_if_interrupted(self.giving_back())
         pending, self._pending = self._collect(), []
         return pending
 

@@ -145,16 +145,8 @@ class QueryEach:
     def fetch(self) -> list[tuple[Key, Change]]:
         """(key, change) of all queries since the last fetch, query by query in the order of their rows."""
         with self._db.lock:
-            left = self._left
-            undo = [query._giving_back() for query in self._queries.values() if query.is_waiting]
-
-            def give_back() -> None:
-                self._left = left
-                for give in undo:
-                    give()
-
-            self._db.lock.undo_if_interrupted(give_back)
-            found, self._left = [*left], []
+            self._db.lock.undo_if_interrupted(self._giving_back())
+            found, self._left = [*self._left], []
             for key, query in self._queries.items():
                 if query.is_waiting:
                     found += [(key, change) for change in query.take()]
@@ -165,6 +157,7 @@ class QueryEach:
         with self._db.lock:
             names = [self._codec.schema.names[i] for i in self._key]
             tables: list[pa.Table] = []
+            undo = self._giving_back()
             for key, query in self._queries.items():
                 if query.is_waiting or not tables:
                     table = query.fetch_arrow()
@@ -173,7 +166,20 @@ class QueryEach:
                         label = name if name not in table.column_names else f"key_{name}"
                         table = table.add_column(0, label, pa.array([value] * len(table)))
                     tables.append(table)
+            self._db.lock.undo_if_interrupted(undo)
             return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+
+    def _giving_back(self) -> Callable[[], None]:
+        """What lets wait again what waits now. The caller holds the lock."""
+        left = self._left
+        of_queries = [query.giving_back() for query in self._queries.values() if query.is_waiting]
+
+        def give_back() -> None:
+            self._left = [*left, *self._left]
+            for give in of_queries:
+                give()
+
+        return give_back
 
     def on_change(self, fn: Callable[[list[tuple[Key, Change]]], Any]) -> Callable[..., Any]:
         """Call fn once a step with (key, change) of all that is new, outside the engine's lock. Usable as a decorator.

@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable
 from typing import IO
 
+from minidsms.interrupts import held
+
 
 def temporary_name(name: str) -> str:
     """Where a file of this name is written before it is whole."""
@@ -59,8 +61,9 @@ def write_bytes(path: str, data: bytes) -> None:
 
 def sync_folder(folder: str) -> None:
     """Make the names in a folder last."""
-    handle = os.open(folder or ".", os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with held:
+        handle = os.open(folder or ".", os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

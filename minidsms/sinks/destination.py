@@ -15,6 +15,7 @@ from typing import IO, Any, cast
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
 from minidsms.forking import cut_off, register
+from minidsms.interrupts import held
 from minidsms.sinks.unfinished import begin, remove_abandoned
 
 
@@ -30,10 +31,12 @@ class Destination:
         self._temporary = ""
         try:
             if self._is_direct:
+                # A pipe waits for who reads it.
                 file = cast("IO[bytes]", open(path, "wb"))  # noqa: SIM115
             else:
-                self.notes.extend(remove_abandoned(os.path.dirname(self._target)))
-                self._temporary, file = begin(self._target)
+                with held:
+                    self.notes.extend(remove_abandoned(os.path.dirname(self._target)))
+                    self._temporary, file = begin(self._target)
         except (OSError, ValueError) as error:
             raise cannot_write(path, error) from None
         self.file: IO[bytes] = file
@@ -54,7 +57,11 @@ class Destination:
             raise cannot_write(self.path, error) from None
 
     def publish(self) -> None:
-        """Put the file in its place."""
+        """Put the file in its place. What can be waited for there is the disk only."""
+        with held:
+            self._publish()
+
+    def _publish(self) -> None:
         try:
             self.file.flush()
             if not self._is_direct:
