@@ -395,11 +395,17 @@ def _check_nothing_left(world: World) -> None:
 def _check_free(world: World) -> None:
     """Another thread gets the lock, and interrupts come again."""
     free: list[bool] = []
-    other = threading.Thread(target=lambda: free.append(world.db.lock.inner.acquire(timeout=5)))
+    lock = world.db.lock.inner
+
+    def take() -> None:
+        free.append(lock.acquire(timeout=5))
+        if free[0]:
+            lock.release()
+
+    other = threading.Thread(target=take)
     other.start()
     other.join()
     assert free == [True], "the engine's lock is held"
-    world.db.lock = type(world.db.lock)()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the handler is not the program's"
 
 
