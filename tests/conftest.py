@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from random import Random
 
 import pytest
@@ -15,6 +17,11 @@ settings.load_profile("minidsms")
 
 # Tests have all processors busy already; what one worker compiles the others find.
 os.environ.setdefault("MINIDSMS_COMPILE_AHEAD", "0")
+
+
+# A shell lets what runs behind it, and all that this starts, ignore interrupts; some tests are about them.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
