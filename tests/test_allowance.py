@@ -203,3 +203,19 @@ def test_answer_limit_holds_for_queries_that_a_screen_would_run() -> None:
     with pytest.raises(QueryError, match="answer_limit"):
         while queries[0].fetch():
             pass
+
+
+def test_a_query_whose_state_finds_no_memory_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER)")
+    query, other = db.query("SELECT k, COUNT(*) FROM S [RANGE 5] GROUP BY k"), db.query("SELECT k FROM S [RANGE 5]")
+    aggregate = next(op for op in query.network.operators if op.name == "Aggregate")
+
+    def no_memory(batches: object, until: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(aggregate, "process", no_memory)
+    db.push("S", [(1,), (2,)], ts=[1, 2])
+    db.advance(2)
+    assert query.failure == (1, "Aggregate was stopped: the system has no memory left")
+    assert [change.row for change in other.fetch()] == [(1,), (2,)]

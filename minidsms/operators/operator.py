@@ -228,9 +228,9 @@ class Operator:
                 else:
                     batches.append(None)
             self._until = until
-            if not self.allowance.is_open:
+            is_first = self.progress == MIN_INSTANT
+            if is_first or not self.allowance.is_open:
                 # Before its first element nothing can have happened.
-                is_first = self.progress == MIN_INSTANT
                 firsts = (int(batch.ts[0]) for batch in batches if batch is not None)
                 self._latest = min(firsts, default=MIN_INSTANT) if is_first else MIN_INSTANT
             if not consumed and not self.acts_on_time:
@@ -241,7 +241,7 @@ class Operator:
                 start = perf_counter_ns() - COMPILED.wall_ns
             try:
                 self._emission = iter(self.process(batches, until))
-            except (MemoryLimitError, TimeLimitError) as error:
+            except (MemoryLimitError, TimeLimitError, MemoryError) as error:
                 self._run_out(error)
         elif untimed:
             start = perf_counter_ns() - COMPILED.wall_ns
@@ -250,7 +250,7 @@ class Operator:
                 self._emit(self._emission)
                 if not self.allowance.is_open and not self.is_entrance:
                     self.allowance.check_time()
-            except (MemoryLimitError, TimeLimitError) as error:
+            except (MemoryLimitError, TimeLimitError, MemoryError) as error:
                 self._run_out(error)
         if start:
             stands_for_others = not untimed and consumed < SMALL and not self.times_every_run
@@ -301,12 +301,15 @@ class Operator:
         if not self.allowance.is_open:
             self.allowance.take(nbytes)
 
-    def _run_out(self, error: Error) -> None:
-        """The call may take no more: no answer from the first instant on that has not been put out whole."""
+    def _run_out(self, error: Error | MemoryError) -> None:
+        """The call may take no more, or the system has none: no answer from the first instant on that has not been put
+        out whole.
+        """
         self._emission = self._held = None
         if isinstance(error, TimeLimitError):
             self.allowance.begin()
-        self.fail(max(self.progress + 1, self._latest), f"{self.name} was stopped: {error}")
+        reason = "the system has no memory left" if isinstance(error, MemoryError) else str(error)
+        self.fail(max(self.progress + 1, self._latest), f"{self.name} was stopped: {reason}")
         self._complete()
 
     def _put_fitting(self, batch: Batch) -> Batch:
