@@ -42,7 +42,7 @@ KINDS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("SELECT R.v, S.v, T.v FROM R [RANGE 400], S [RANGE 400], T [RANGE 400] WHERE R.k = S.k AND S.k = T.k",),
     ),
     "caches": (
-        {"caching": "global", "cache_interval": 1000},
+        {"caching": "global", "cache_interval": 1000, "cache_memory": 2**20},
         ("SELECT R.v, S.v, T.v FROM R [RANGE 400], S [RANGE 400], T [RANGE 400] WHERE R.k = S.k AND S.k = T.k",),
     ),
     "k-Mon": (
