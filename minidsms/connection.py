@@ -89,8 +89,19 @@ def connect(folder: str | os.PathLike[str] | None = None, **options: Any) -> Con
     return DurableConnection(os.fspath(folder), **options)
 
 
+PUBLIC = (
+    "advance archive backup checkpoint close create_aggregate create_function execute feed flush offload on_change "
+    "pause position process push queries query query_each replay resume run set settings sql stop warnings"
+)
+"""What `dir` shows of a connection."""
+
+
 class Connection(Archiving, ReadsSources):
     """See `connect`. A context manager: leaving it closes the connection and its queries."""
+
+    def __dir__(self) -> list[str]:
+        """What docs/python-api.md lists; the rest is the engine's."""
+        return PUBLIC.split()
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
         if clock is not None and not callable(clock):

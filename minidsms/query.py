@@ -52,11 +52,23 @@ class Change(NamedTuple):
     row: tuple[Any, ...]
 
 
+PUBLIC = (
+    "arrow close decisions df expanded explain failure fetch fetch_arrow into kind live name nbytes newest "
+    "on_change pause pin_plan pl plan position resume schema set settings snapshot state stats text unpin_plan "
+    "written"
+)
+"""What `dir` shows of a query."""
+
+
 class Query:
     """A continuous query. Made by `Connection.query` or `CREATE QUERY`; runs until `close`.
 
     Answers are kept until fetched, unless `on_change` takes them.
     """
+
+    def __dir__(self) -> list[str]:
+        """What docs/python-api.md lists; the rest is the engine's."""
+        return PUBLIC.split()
 
     def __init__(
         self,

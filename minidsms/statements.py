@@ -403,7 +403,10 @@ def _show(db: Connection, what: str) -> Table:
     if what == "relations":
         return Table(("relation", "columns"), tuple((r.name, str(r.schema)) for r in catalog.relations.values()))
     if what == "views":
-        return Table(("view", "query"), tuple((v.name, " ".join(v.text.split())) for v in catalog.views.values()))
+        return Table(
+            ("view", "query"),
+            tuple((v.name, " ".join(v.text[slice(*v.query.span)].split())) for v in catalog.views.values()),
+        )
     if what == "queries":
         queries = tuple(
             (q.name, q.kind, q.state, str(q.settings), " ".join(q.text.split())) for q in db.queries.values()
