@@ -40,14 +40,12 @@ def expected(reports: int) -> tuple[set[tuple[int, int, int]], int]:
     for row in rows:
         # The window at instant b, a whole minute, holds what came after b - 60,000 and up to b.
         by_minute[-(-row.at // 60_000)][row.dir, row.xpos // 5280].append(row.speed)
-    last = rows[-1].at
     jams: dict[int, set[tuple[int, int]]] = {}
     for minute, segments in by_minute.items():
         jams[minute] = {s for s, speeds in segments.items() if sum(speeds) < 40 * len(speeds) or min(speeds) == 0}
     begun = {
         (minute * 60_000, *segment)
         for minute, jammed in jams.items()
-        if minute * 60_000 <= last
         for segment in jammed - jams.get(minute - 1, set())
     }
     caught = sum(row.speed > 60 and (row.dir, row.xpos // 5280) in jams.get(row.at // 60_000, ()) for row in rows)

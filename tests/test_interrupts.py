@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -26,6 +26,14 @@ from minidsms.testing.interrupted_calls import CASES, run_case
 FUNCTIONS = {"start", "forget", "remove", "_drop", "_leave", "_end", "_forget", "add", "_add", "_use"}
 FILES = {connection.__file__, engine.__file__, groups.__file__}
 """Where queries are wired to the engine and taken from it: the lines that fail."""
+
+
+@pytest.fixture(autouse=True)
+def interrupts_raise() -> Iterator[None]:
+    """Python's own handler, whatever other tests have installed: Spark's driver does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def failed_at(line: int, call: Callable[[], object]) -> bool:

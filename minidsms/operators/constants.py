@@ -71,7 +71,7 @@ class Constants(Operator):
         self._readers: Counter[int] = Counter()
         self._numbers = np.zeros(64, np.int64)
         self._after = np.zeros(64, np.int64)
-        self._latest = 0
+        self._seen_by_all = 0
         self._gone = 0
         self.is_alone = False
         """It has been copied for one query."""
@@ -89,7 +89,7 @@ class Constants(Operator):
             self._after = np.concatenate([self._after, np.zeros_like(self._after)])
         self._numbers[place] = constant.number
         self._after[place] = constant.after[self._stream]
-        self._latest = max(self._latest, constant.after[self._stream])
+        self._seen_by_all = max(self._seen_by_all, constant.after[self._stream])
 
     def dismiss(self, number: int) -> None:
         """See `ByQuery`."""
@@ -132,7 +132,7 @@ class Constants(Operator):
             order = np.argsort(rows, kind="stable")
             rows, places = rows[order], places[order]
         assert part.seq is not None
-        if part.seq[0] < self._latest:
+        if part.seq[0] < self._seen_by_all:
             sees = part.seq[rows] >= self._after[places]
             rows, places = rows[sees], places[sees]
         columns = [*part.columns_at(range(part.width), rows), Column(self._numbers[places])]

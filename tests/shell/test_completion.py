@@ -82,8 +82,8 @@ def test_declarations_have_types_clauses_and_their_own_columns(names: Names) -> 
 def test_settings_their_values_and_names_of_what_is_there(names: Names) -> None:
     assert offered(names, "SET sch") == ["scheduler"]
     assert "chain" in offered(names, "SET scheduler = ")
-    assert offered(names, "DROP QUERY ") == ["slow"]
-    assert offered(names, "DROP RELATION ") == ["Roads"]
+    assert offered(names, "DROP QUERY ") == ["slow", "IF"]
+    assert offered(names, "DROP RELATION ") == ["Roads", "IF"]
     assert offered(names, "EXPLAIN s") == ["slow", "select"]
     assert "SETTINGS" in offered(names, "SHOW ")
     assert offered(names, "SHOW CONS") == ["CONSTRAINTS"]
