@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -18,6 +19,10 @@ settings.load_profile("minidsms")
 # Tests have all processors busy already; what one worker compiles the others find.
 os.environ.setdefault("MINIDSMS_COMPILE_AHEAD", "0")
 
+
+# Spark's workers import what tests define, wherever this process stood when Spark was started.
+_ROOT = str(Path(__file__).parent.parent)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_ROOT, os.environ.get("PYTHONPATH")]))
 
 # A shell lets what runs behind it, and all that this starts, ignore interrupts; some tests are about them.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
