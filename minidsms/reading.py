@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.arguments import name_of
 from minidsms.cql.errors import Error
-from minidsms.elements import MIN_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
+from minidsms.operators.range_window import RangeWindow
 from minidsms.plan.ending import end_of
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
+    from minidsms.engine import Group, Network
     from minidsms.sources.driver import SourceDriver
     from minidsms.sources.source import LiveSource, Source
 
@@ -197,25 +198,34 @@ def end_windows(db: Connection) -> bool:
     came (docs/semantics T4); whether there was any.
     """
     ends: dict[int, int] = {}
-    queries = [q for q in db.queries.values() if q.network.folding is None and q.failure is None and q.inputs_ended]
-    for query in queries:
-        network = query.network
-        assert network.group is not None
-        greatest = max((s.greatest_ts for s in network.streams if s.greatest_ts is not None), default=MIN_INSTANT)
-        end = MIN_INSTANT if greatest == MIN_INSTANT else end_of(query.logical, greatest)
-        ends[id(network)] = end if end > max(greatest, network.group.ends_at) else MIN_INSTANT
-    later = [q.network for q in queries if ends[id(q.network)] > MIN_INSTANT]
+    later: list[Network] = []
+    for query in db.queries.values():
+        network, group = query.network, query.network.group
+        if group is None or not _slides(group) or query.failure is not None or not query.inputs_ended:
+            continue
+        greatest = max((s.greatest_ts for s in network.streams if s.greatest_ts is not None), default=None)
+        if greatest is not None:
+            end = end_of(query.logical, greatest)
+            if end > max(greatest, group.ends_at):
+                ends[id(network)] = end
+                later.append(network)
+    groups = {id(network.group): network.group for network in later}
+    alike = {key for key, group in groups.items() if group and len({ends.get(id(n)) for n in group.networks}) == 1}
     for network in later:
-        end = ends[id(network)]
-        assert network.group is not None
-        if any(ends.get(id(other), MIN_INSTANT) != end for other in network.group.networks):
+        if id(network.group) not in alike:
             try:
                 db.groups.part(network)
             except Error as error:
                 db.warnings.append(f"the last window with SLIDE is not shown: {error}")
                 continue
-        network.group.ends_at = end
+        assert network.group is not None
+        network.group.ends_at = ends[id(network)]
     return bool(later)
+
+
+def _slides(group: Group) -> bool:
+    """A window in it is a RANGE with SLIDE."""
+    return any(isinstance(operator, RangeWindow) and operator.slide is not None for operator in group.operators)
 
 
 def _connection(part: ReadsSources) -> Connection:

@@ -81,3 +81,13 @@ def test_a_join_with_a_stream_that_nobody_feeds_ends_with_the_run_of_a_script(pa
     assert query.fetch() == []
     db.finish_unfed()
     assert [change.ts for change in query.fetch()] == [10, 20, 30]
+
+
+@pytest.mark.parametrize("beside", [[], [PLAIN, TUMBLING]])
+def test_a_family_of_queries_ends_as_its_queries_do(tmp_path: Path, beside: list[str]) -> None:
+    path = tmp_path / "family.csv"
+    path.write_text("v,at\n" + "".join(f"{at % 12},{at}\n" for at in range(1, 24)))
+    family = [f"SELECT v, COUNT(*) FROM S [RANGE 10 SLIDE 10] WHERE v = {c} GROUP BY v" for c in range(12)]
+    found = from_file(path, *family, *beside, sharing="on")
+    assert found == from_file(path, *family, *beside, sharing="off")
+    assert found[3][-1] == Change(30, -1, (3, 1))
