@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from minidsms.aggregates import AGGREGATES
 from minidsms.altering import alter_query, alter_stream
 from minidsms.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
-from minidsms.cql.functions import AGGREGATES, CALLED
+from minidsms.cql.functions import CALLED
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
 from minidsms.cql.session import tables_named
@@ -426,8 +427,8 @@ def _functions(catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
         yield f.name, ", ".join(map(str, f.arg_types)), str(f.type), "your function"
     for a in catalog.aggregates.values():
         yield a.name, ", ".join(map(str, a.arg_types)), str(a.type), "your aggregate"
-    for name, meaning in sorted(AGGREGATES.items()):
-        yield name.upper(), "", "", f"{meaning} (aggregate)"
+    for name, aggregate in sorted(AGGREGATES.items()):
+        yield name.upper(), aggregate.takes, "", f"{aggregate.summary} (aggregate)"
     for name, row in sorted(CALLED.items()):
         signature = row.resolve([Type.NULL] * row.least)
         is_fixed = signature is not None and "values of one" not in row.takes and "number" not in row.takes

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from minidsms.aggregates import AGGREGATES, SYNONYMS
 from minidsms.cql import bound, syntax
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError
-from minidsms.cql.functions import AGGREGATES
 from minidsms.cql.scalar import rewrite
 from minidsms.cql.session import Session, parts
 
@@ -69,7 +69,7 @@ class Groups:
 def is_aggregate(name: str, catalog: Catalog) -> bool:
     """Whether a function of this name aggregates. A user's scalar function hides a built-in aggregate of its name."""
     key = name.lower()
-    return key in catalog.aggregates or (key in AGGREGATES and key not in catalog.functions)
+    return key in catalog.aggregates or (SYNONYMS.get(key, key) in AGGREGATES and key not in catalog.functions)
 
 
 def has_aggregates(expr: syntax.Syntax, catalog: Catalog) -> bool:

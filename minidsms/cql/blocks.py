@@ -136,13 +136,13 @@ class BlockBinder:
 
     def _check_arrival(self, groups: Groups, from_node: bound.Node) -> None:
         for call in groups.aggregates:
-            by_arrival = call.function in ("first", "last") and not call.user
-            if by_arrival and not isinstance(from_node, bound.Window):
+            if call.is_by_arrival and not isinstance(from_node, bound.Window):
+                instead = "MIN and MAX work" if call.settings is None else "with ORDER BY inside it works"
                 raise self.session.error(
                     f"{call.function.upper()} needs the arrival order of one windowed stream",
                     call.span,
                     "",
-                    "FROM must be a single stream with its window; MIN and MAX work on any relation",
+                    f"FROM must be a single stream with its window; {instead} on any relation",
                 )
 
     # ----------------------------------------------------------------------------------------------- select list

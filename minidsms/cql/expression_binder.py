@@ -9,22 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from minidsms.aggregates import AGGREGATES
+from minidsms.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
 from minidsms.cql import bound, syntax
+from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.aggregates import Groups, is_aggregate
 from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_times
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
-from minidsms.cql.functions import (
-    AGGREGATES,
-    CALLED,
-    FUNCTIONS,
-    INT64_MAX,
-    INT64_MIN,
-    SYNONYMS,
-    aggregate_type,
-    can_cast,
-    common_type,
-)
+from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
 from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session
@@ -378,8 +371,9 @@ class ExpressionBinder:
         key = expr.function.lower()
         if is_aggregate(key, self.session.catalog):
             return self._aggregate(expr, key)
-        if expr.distinct:
-            raise self.session.error(f"{expr.function} is no aggregate and takes no DISTINCT", expr.span)
+        for word, is_there in (("DISTINCT", expr.distinct), ("ORDER BY", expr.order), ("NULLS", expr.nulls)):
+            if is_there:
+                raise self.session.error(f"{expr.function} is no aggregate and takes no {word}", expr.span)
         user = self.session.catalog.functions.get(key)
         if user is not None:
             args = [self.bind(arg) for arg in expr.args]
@@ -494,48 +488,23 @@ class ExpressionBinder:
         inside = replace(self.context, clause=f"the aggregate {expr.function}", groups=None, correlated=False)
         binder = ExpressionBinder(self.session, inside, self.bind_relation)
         binder._depth = self._depth
+        order = [binder.bind(sort.expr) for sort in expr.order]
         stars = [a for a in expr.args if isinstance(a, syntax.Star)]
-        if stars and (key != "count" or len(expr.args) != 1 or expr.distinct):
+        if stars and (key != "count" or len(expr.args) != 1 or expr.distinct or order):
             raise self.session.error("* is counted with COUNT(*) only", stars[0].span)
         user = self.session.catalog.aggregates.get(key)
         args = [] if stars else [binder.bind(arg) for arg in expr.args]
         name = expr.function.lower()
         if user is not None:
-            if expr.distinct:
-                raise self.session.error("a user aggregate takes no DISTINCT", expr.span)
+            if expr.distinct or order or expr.nulls:
+                raise self.session.error("a user aggregate takes arguments only", expr.span, "no DISTINCT, no order")
             converted = self._user_args(user.name, user.arg_types, args, expr)
             call = bound.AggregateCall(key, None, user.type, user=True, args=converted, span=expr.span)
             return groups.add(call, name)
-        return groups.add(self._built_in_aggregate(expr, key, args, bool(stars)), name)
-
-    def _built_in_aggregate(
-        self, expr: syntax.Call, key: str, args: Sequence[bound.Expr], star: bool
-    ) -> bound.AggregateCall:
-        if star:
-            return bound.AggregateCall("count", None, Type.INTEGER, span=expr.span)
-        if len(args) != 1:
-            hint = {"min": "the least of several values is LEAST", "max": "the greatest of several values is GREATEST"}
-            raise self.session.error(
-                f"{expr.function} takes one argument, not {len(args)}", expr.span, "", hint.get(key, "") if args else ""
-            )
-        arg = args[0]
-        if expr.distinct and key not in ("count", "sum", "avg", "min", "max"):
-            raise self.session.error(f"{expr.function} takes no DISTINCT", expr.span)
-        type_ = aggregate_type(key, arg.type)
-        if type_ is None:
-            raise self.session.error(
-                f"{expr.function} does not take {arg.type}",
-                arg.span,
-                f"this is {arg.type}",
-                f"convert it: CAST({self.session.snippet(arg.span)} AS FLOAT)"
-                if can_cast(arg.type, Type.FLOAT)
-                else "",
-            )
-        if arg.type is Type.NULL:
-            arg = coerce(self.session, arg, Type.INTEGER)
-        # MIN and MAX do not see repetitions, so that their DISTINCT is no difference.
-        distinct = expr.distinct and key in ("count", "sum", "avg")
-        return bound.AggregateCall(key, arg, type_, distinct, span=expr.span)
+        if stars:
+            return groups.add(bound.AggregateCall("count", None, Type.INTEGER, span=expr.span), name)
+        calls = AggregateCallBinder(self.session, expr, AGGREGATE_SYNONYMS.get(key, key))
+        return groups.add(calls.bind(args, order), name)
 
     # ----------------------------------------------------------------------------------------------- subqueries
 

@@ -18,6 +18,7 @@ from typing import Any
 from lark import Token
 from lark.visitors import Transformer
 
+from minidsms.aggregates import AGGREGATES, SYNONYMS
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.syntax import Span
@@ -27,8 +28,6 @@ Part = Any
 """A token, a node, a list of either, or None."""
 
 MAX_INTEGER = 2**63 - 1
-_IGNORE_NULLS = ("count", "sum", "avg", "min", "max", "variance", "stddev")
-"""The aggregates that pass over NULLs, so that FILTER may stand behind them."""
 _DURATION = re.compile(r"([+-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COUNT = re.compile(r"[0-9]+")
 _TEXT = re.compile(r"'[^']*+(?:''[^']*+)*+'")
@@ -227,18 +226,44 @@ class ExpressionBuilder(Transformer[Token, Part]):
         span, name = span_of(parts), str(parts[0])
         if len(parts) == 4:
             return syntax.Call(name, (syntax.Star(span=part_span(parts[2])),), span=span)
-        return syntax.Call(name, parts[3] or (), parts[2] is not None, span=span)
+        _, _, distinct, args, inside, _, within, _, _, behind, _, nulls, _ = parts
+        if inside is not None and within is not None:
+            raise self.fail("ORDER BY stands inside the parentheses or behind WITHIN GROUP, not both", within)
+        said = "" if nulls is None else nulls.lower()
+        order = inside or behind or ()
+        return syntax.Call(name, args or (), distinct is not None, order, within is not None, said, span=span)
+
+    def order_by(self, parts: list[Part]) -> tuple[syntax.SortKey, ...]:
+        return tuple(parts[2::2])
+
+    def sort_key(self, parts: list[Part]) -> syntax.SortKey:
+        expr, direction, nulls, place = parts
+        is_first = None if nulls is None else place.type == "FIRST"
+        descending = direction is not None and direction.type == "DESC"
+        return syntax.SortKey(expr, descending, is_first, span=span_of(parts))
 
     def filtered(self, parts: list[Part]) -> syntax.Call:
         """An aggregate of the rows that fulfil a condition: of a value that is NULL in the others."""
-        call, condition, span = parts[0], parts[4], span_of(parts)
-        if call.function.lower() not in _IGNORE_NULLS or len(call.args) != 1:
-            of = ", ".join(name.upper() for name in _IGNORE_NULLS)
-            raise self.fail("FILTER stands behind an aggregate that passes over NULLs", call, f"these are {of}")
+        call: syntax.Call = parts[0]
+        condition, span = parts[4], span_of(parts)
+        key = call.function.lower()
+        aggregate = AGGREGATES.get(SYNONYMS.get(key, key))
+        if aggregate is None or not (call.args or call.within):
+            raise self.fail("FILTER stands behind an aggregate", call)
+        if not aggregate.passes_nulls and call.nulls != "ignore":
+            raise self.fail(
+                "FILTER stands behind an aggregate that passes over NULLs", call, "", "IGNORE NULLS makes it one"
+            )
+
+        def chosen(value: syntax.Expr) -> syntax.Case:
+            return syntax.Case(None, ((condition, value),), None, span=span)
+
+        if call.within:
+            order = tuple(dataclasses.replace(key, expr=chosen(key.expr)) for key in call.order)
+            return dataclasses.replace(call, order=order, span=span)
         counts_rows = isinstance(call.args[0], syntax.Star)
         value = syntax.Literal(1, span=call.span) if counts_rows else call.args[0]
-        chosen = syntax.Case(None, ((condition, value),), None, span=span)
-        return syntax.Call(call.function, (chosen,), call.distinct, span=span)
+        return dataclasses.replace(call, args=(chosen(value), *call.args[1:]), span=span)
 
     def case(self, parts: list[Part]) -> syntax.Case:
         whens = tuple((p[1], p[3]) for p in parts if isinstance(p, list))

@@ -18,7 +18,9 @@ _HINTS = {
     **dict.fromkeys(("getdate", "localtimestamp", "proctime"), _NO_CLOCK),
     **dict.fromkeys(("ifnull", "nvl", "isnull"), _COALESCE),
     **dict.fromkeys(("tumble", "hop", "session", "tumbling", "hopping"), _SLIDING),
-    **dict.fromkeys(("median", "percentile_cont", "mode", "string_agg", "array_agg", "group_concat"), _USER_AGGREGATE),
+    **dict.fromkeys(("array_agg", "collect_list", "collect_set"), _USER_AGGREGATE),
+    **dict.fromkeys(("earliest_by_offset", "first_value"), "write FIRST(x), or FIRST(x) IGNORE NULLS"),
+    **dict.fromkeys(("latest_by_offset", "last_value"), "write LAST(x), or LAST(x) IGNORE NULLS"),
     **dict.fromkeys(("if", "iif", "decode"), _CASE),
     **dict.fromkeys(("convert", "to_number", "to_date", "try_cast"), _CAST),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},
@@ -29,13 +31,8 @@ _HINTS = {
     "rank": "CQL has no ranks; the last n rows of each key are S [PARTITION BY key ROWS n]",
     "lag": "the last rows of each key are S [PARTITION BY key ROWS n]; FIRST and LAST go by arrival",
     "lead": "the last rows of each key are S [PARTITION BY key ROWS n]; FIRST and LAST go by arrival",
-    "var_samp": "write VARIANCE(x)",
-    "var": "write VARIANCE(x)",
-    "stddev_samp": "write STDDEV(x)",
     "stdev": "write STDDEV(x)",
-    "mean": "write AVG(x)",
     "average": "write AVG(x)",
-    "any_value": "write MIN(x)",
 }
 
 

@@ -278,34 +278,6 @@ SYNONYMS = {
 }
 """Other spellings of the same functions; the bound tree only knows the first one."""
 
-AGGREGATES = {
-    "count": "rows, or values that are not NULL",
-    "sum": "the sum",
-    "avg": "the mean",
-    "min": "the least",
-    "max": "the greatest",
-    "variance": "the variance of a sample",
-    "stddev": "the standard deviation of a sample",
-    "first": "the value of the row that arrived first",
-    "last": "the value of the row that arrived last",
-}
-"""The built-in aggregates, and what each gives of a group."""
-
-
-def aggregate_type(function: str, arg: Type | None) -> Type | None:
-    """The result type of a built-in aggregate (arg None: COUNT(*)), or None where it does not take the type."""
-    if function == "count":
-        return Type.INTEGER
-    if arg is None:
-        return None
-    if arg is Type.NULL:
-        arg = Type.INTEGER
-    if function in ("min", "max", "first", "last"):
-        return arg
-    if function == "sum":
-        return arg if arg in (Type.INTEGER, Type.FLOAT, Type.INTERVAL) else None
-    return Type.FLOAT if arg in (Type.INTEGER, Type.FLOAT) else None
-
 
 # ------------------------------------------------------------------------------------------------------- failure
 

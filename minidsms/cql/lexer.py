@@ -70,6 +70,7 @@ _BEFORE_TEXT = frozenset({"INTERVAL", "TIMESTAMP", "ESCAPE"})
 _JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
 _NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
 
+_ORDER_WORDS = frozenset({"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT"})
 _TIME_ZONE = ("AT", "TIME", "ZONE")
 _ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL"})
 _BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT"})
@@ -300,6 +301,7 @@ def _find_keywords(tokens: list[Token]) -> None:
             context.depth += 1
             context.in_options = i > 0 and tokens[i - 1].type == "WITH"
         elif token.type == "RPAR":
+            context.ordered.discard(context.depth)
             context.depth -= 1
             context.in_options = False
         elif token.type == "LSQB":
@@ -317,6 +319,7 @@ class _Context:
         self.depth = 0
         self.in_window = False
         self.in_options = False
+        self.ordered: set[int] = set()  # the depths of parentheses in which an ORDER BY has begun
         self.kind_at = 3 if words[:3] == ["CREATE", "OR", "REPLACE"] else 1
         kind = self._word(self.kind_at)
         self.declares = words[0] in ("CREATE", "REGISTER") and kind in ("STREAM", "RELATION")
@@ -435,9 +438,34 @@ class _Context:
             return before == "WITH"
         return after == "TEXT" if word == "ARCHIVE" else True
 
+    def _orders(self, i: int, word: str) -> bool:
+        """Whether the word belongs to an ORDER BY, or to what stands behind an aggregate's parentheses."""
+        before, after = self._type(i - 1), self._type(i + 1)
+        match word:
+            case "ORDER":
+                if self._word(i + 1) != "BY":
+                    return False
+                self.ordered.add(self.depth)
+                return True
+            case "WITHIN":
+                return before == "RPAR" and self._word(i + 1) == "GROUP" and self._type(i + 2) == "LPAR"
+            case "IGNORE" | "RESPECT":
+                return before == "RPAR" and self._word(i + 1) == "NULLS"
+            case "FIRST" | "LAST":
+                return before == "NULLS"
+            case "NULLS" if before in ("IGNORE", "RESPECT"):
+                return True
+        if self.depth not in self.ordered or before in ("BY", "COMMA"):
+            return False
+        if word == "NULLS":
+            return self._word(i + 1) in ("FIRST", "LAST")
+        return after in ("COMMA", "RPAR", "") or self._word(i + 1) == "NULLS"
+
     def _in_query(self, i: int, word: str) -> str:
         before, after = self._type(i - 1), self._type(i + 1)
-        if word in RESERVED or (word == "BY" and before == "GROUP"):
+        if word in RESERVED or (word == "BY" and before in ("GROUP", "ORDER")):
+            return word
+        if word in _ORDER_WORDS and self._orders(i, word):
             return word
         if word in STREAM_OPERATORS:
             return "STREAM_OPERATOR" if after == "LPAR" else "IDENT"

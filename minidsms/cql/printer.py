@@ -257,9 +257,9 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
         case syntax.Logical(op=op, operands=operands):
             level = _OR if op == "or" else _AND
             return f" {op.upper()} ".join(_at(o, level + 1, indent) for o in operands), level
-        case syntax.Call(function=function, args=args, distinct=distinct):
+        case syntax.Call(args=args):
             inner = ", ".join(print_expression(a, indent) for a in args)
-            return f"{print_name(function)}({'DISTINCT ' if distinct else ''}{inner})", _PRIMARY
+            return _printed_call(expr, inner, indent), _PRIMARY
         case syntax.Case():
             return _case(expr, indent), _PRIMARY
         case syntax.Cast(operand=operand, type=type_):
@@ -304,6 +304,20 @@ def _predicate(expr: syntax.Expr, indent: str) -> str:
 
 def _not(negated: bool) -> str:
     return "NOT " if negated else ""
+
+
+def _printed_call(call: syntax.Call, args: str, indent: str) -> str:
+    order = f"ORDER BY {', '.join(_sort_key(key, indent) for key in call.order)}" if call.order else ""
+    behind = f" WITHIN GROUP ({order})" if call.within else ""
+    inside = f" {order}" if order and not call.within else ""
+    nulls = f" {call.nulls.upper()} NULLS" if call.nulls else ""
+    distinct = "DISTINCT " if call.distinct else ""
+    return f"{print_name(call.function)}({distinct}{args}{inside}){behind}{nulls}"
+
+
+def _sort_key(key: syntax.SortKey, indent: str) -> str:
+    nulls = "" if key.nulls_first is None else f" NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+    return f"{print_expression(key.expr, indent)}{' DESC' if key.descending else ''}{nulls}"
 
 
 def _case(case: syntax.Case, indent: str) -> str:

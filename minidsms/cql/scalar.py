@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from minidsms.elements import Type
 
 if TYPE_CHECKING:
+    from minidsms.aggregates.aggregate import Settings
     from minidsms.cql.node import Node
 
 R = TypeVar("R")
@@ -136,10 +137,11 @@ class Quantified(Expr):
 
 @dataclass(frozen=True)
 class AggregateCall(Part):
-    """One aggregate of a group. arg is None for COUNT(*).
+    """One aggregate of a group.
 
-    function: count, sum, avg, min, max, variance, stddev, first, last, or the name of a user aggregate (user True; then
-    `args` holds all its arguments).
+    function: what a kernel keeps (count, sum, avg, min, max, variance, stddev, first, last), of `arg`, None for
+    COUNT(*); or what a state of Python values keeps, of `args`: a user aggregate (user True), or one of the table, with
+    its settings.  ignores_nulls: FIRST and LAST pass over NULLs.
     """
 
     function: str
@@ -148,7 +150,21 @@ class AggregateCall(Part):
     distinct: bool = False
     user: bool = False
     args: tuple[Expr, ...] = ()
+    settings: Settings | None = None
+    ignores_nulls: bool = False
     span: tuple[int, int] = field(compare=False, default=(0, 0), kw_only=True)
+
+    @property
+    def has_objects(self) -> bool:
+        """Its state is of Python values."""
+        return self.user or self.settings is not None
+
+    @property
+    def is_by_arrival(self) -> bool:
+        """The order of arrival matters to it."""
+        if self.settings is not None:
+            return self.settings.by_arrival
+        return self.function in ("first", "last") and not self.user
 
 
 # ------------------------------------------------------------------------------------------------------- traversal

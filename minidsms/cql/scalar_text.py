@@ -5,6 +5,7 @@ Invariant: parentheses stand where, and only where, the text would otherwise gro
 
 from __future__ import annotations
 
+from minidsms.aggregates.aggregate import SortKey
 from minidsms.cql import scalar
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _PREFIX, _ATOM = range(1, 9)
@@ -33,9 +34,21 @@ def print_expression(expr: scalar.Expr) -> str:
 
 
 def print_aggregate(call: scalar.AggregateCall) -> str:
-    """`SUM(DISTINCT v)`, `COUNT(*)`."""
-    arg = "*" if call.arg is None else print_expression(call.arg)
-    return f"{call.function.upper()}({'DISTINCT ' if call.distinct else ''}{arg})"
+    """`SUM(DISTINCT v)`, `COUNT(*)`, `STRING_AGG(t, '-' ORDER BY v DESC)`."""
+    inside = "*" if call.arg is None and not call.has_objects else _list(call.args)
+    inside = inside if call.arg is None else print_expression(call.arg)
+    behind = " IGNORE NULLS" if call.ignores_nulls else ""
+    if call.settings is not None:
+        values, sorted_by = call.args[: call.settings.values], call.args[call.settings.values :]
+        keys = call.settings.keys
+        inside = ", ".join([*map(print_expression, values), *(_literal(p)[0] for p in call.settings.parameters)])
+        by = [f"{print_expression(e)}{_direction(k)}" for e, k in zip(sorted_by or values, keys)]
+        inside += f" ORDER BY {', '.join(by)}" if by else ""
+    return f"{call.function.upper()}({'DISTINCT ' if call.distinct else ''}{inside}){behind}"
+
+
+def _direction(key: SortKey) -> str:
+    return f"{' DESC' if key.descending else ''}{' NULLS FIRST' if key.nulls_first else ''}"
 
 
 def _print(expr: scalar.Expr) -> tuple[str, int]:

@@ -186,11 +186,27 @@ class Quantified(Expr):
 
 @dataclass(frozen=True)
 class Call(Expr):
-    """function([DISTINCT] args): scalar, aggregate or user's; the name as written. COUNT(*) has args (Star(),)."""
+    """function([DISTINCT] args [ORDER BY order]): scalar, aggregate or user's; the name as written.
+
+    COUNT(*) has args (Star(),).  within: the order stands in WITHIN GROUP.  nulls: "ignore" or "respect" where NULLS
+    says so behind it.
+    """
 
     function: str
     args: tuple[Expr, ...]
     distinct: bool = False
+    order: tuple[SortKey, ...] = ()
+    within: bool = False
+    nulls: str = ""
+
+
+@dataclass(frozen=True)
+class SortKey(Syntax):
+    """One expression of ORDER BY. nulls_first: None where the text does not say."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool | None = None
 
 
 @dataclass(frozen=True)

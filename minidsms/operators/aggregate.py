@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from minidsms.cql.catalog import AggregateDef
 from minidsms.elements import (
     MAX_INSTANT,
     MIN_INSTANT,
@@ -34,7 +33,7 @@ from minidsms.queues import Queue
 from minidsms.synopses.group_records import Call, GroupRecords
 from minidsms.synopses.group_state import DistinctValues, Run, Workspace, contiguous_words
 from minidsms.synopses.key_table import ArrivalRing, KeyTable, words_width
-from minidsms.synopses.user_states import Texts, UserStates
+from minidsms.synopses.object_states import ObjectAggregate, ObjectStates, Texts
 
 if TYPE_CHECKING:
     from minidsms.synopses.exact_sums import FloatSumState, VariationState
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from minidsms.synopses.ordered_values import OrderedValues
 
     Accumulator = FloatSumState | VariationState | OrderedValues
-    State = Accumulator | DistinctValues | UserStates | GroupRecords
+    State = Accumulator | DistinctValues | ObjectStates | GroupRecords
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,8 @@ class AggregateSpec:
     """One aggregate over the operator's input columns.
 
     function: as in `bound.AggregateCall`.  arg: an input column, None for COUNT(*).  label: its text, for failures
-    and EXPLAIN. user: the definition of a user aggregate, whose arguments are the input columns `args`.
+    and EXPLAIN.  objects: what keeps its states where those are objects, of the input columns `args`.  ignores_nulls:
+    of FIRST and LAST.
     """
 
     function: str
@@ -59,8 +59,9 @@ class AggregateSpec:
     arg_type: Type = Type.NULL
     distinct: bool = False
     label: str = ""
-    user: AggregateDef | None = None
+    objects: ObjectAggregate | None = None
     args: tuple[int, ...] = ()
+    ignores_nulls: bool = False
 
     def __str__(self) -> str:
         inside = "*" if self.arg is None else f"{'DISTINCT ' if self.distinct else ''}#{self.arg}"
@@ -72,7 +73,7 @@ _SAME_IF_DISTINCT = ("min", "max", "first", "last")
 
 def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
     """How the records keep an aggregate; EXTERNAL where a state of its own does."""
-    if spec.user is not None:
+    if spec.objects is not None:
         return grouping.EXTERNAL
     if spec.arg is None:
         return grouping.STAR
@@ -108,7 +109,8 @@ def accumulator(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, texts:
             from minidsms.synopses.ordered_values import OrderedValues
 
             ranks = None if texts is None else texts.ranks
-            return OrderedValues(spec.arg_type, largest, by_arrival, is_fifo, ranks, is_fifo and is_append_only)
+            grows = is_fifo and is_append_only
+            return OrderedValues(spec.arg_type, largest, by_arrival, is_fifo, ranks, grows, spec.ignores_nulls)
     raise AssertionError(f"no aggregate {spec.function!r}")
 
 
@@ -136,10 +138,10 @@ class GroupStates:
         self.is_plain = grouping.EXTERNAL not in kinds and not any(is_distinct(c) for c in calls)
         """All states stand in the records."""
         self.accumulators: list[Accumulator | None] = [
-            accumulator(c, is_fifo, is_append_only, texts) if kind == grouping.EXTERNAL and c.user is None else None
+            accumulator(c, is_fifo, is_append_only, texts) if kind == grouping.EXTERNAL and c.objects is None else None
             for c, kind in zip(calls, kinds)
         ]
-        self.user = [None if c.user is None else UserStates(c.user, texts) for c in calls]
+        self.objects = [None if c.objects is None else ObjectStates(c.objects, texts, is_fifo) for c in calls]
         self.slots: list[int] = []
         self._slot_of: dict[int, int] = {}
         self.weights: list[tuple[int, bool]] = []
@@ -181,7 +183,7 @@ class GroupStates:
         yield "group", self.records
         yield from ((f"state{j}", state) for j, state in enumerate(self.accumulators) if state is not None)
         yield from ((f"distinct{arg}", values) for arg, values in self.distinct.items())
-        yield from ((f"user{j}", user) for j, user in enumerate(self.user) if user is not None)
+        yield from ((f"objects{j}", states) for j, states in enumerate(self.objects) if states is not None)
 
     @property
     def nbytes(self) -> int:
@@ -303,7 +305,7 @@ class Aggregate(Operator):
         table, groups = self.groups.table, self.groups
         # The aggregates whose states stand outside the records.
         self._outside = [
-            j for j in range(len(calls)) if groups.user[j] is not None or groups.accumulators[j] is not None
+            j for j in range(len(calls)) if groups.objects[j] is not None or groups.accumulators[j] is not None
         ]
         self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
         self._slices = groups.slices(self._keys, self.claim)
@@ -371,9 +373,9 @@ class Aggregate(Operator):
             column = run.batch.column(arg)
             distinct[arg] = values.weigh(run, _weight(run.sign, column), column)
         for j in self._outside:
-            call, user, state = self._calls[j], groups.user[j], groups.accumulators[j]
-            if user is not None:
-                failed = user.advance(run, [run.batch.column(i) for i in call.args], j)
+            call, objects, state = self._calls[j], groups.objects[j], groups.accumulators[j]
+            if objects is not None:
+                failed = objects.advance(run, [run.batch.column(i) for i in call.args], j)
                 if failed is not None:
                     self.fail(*failed)
             else:

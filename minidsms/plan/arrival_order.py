@@ -25,7 +25,7 @@ def counting_windows(root: Node) -> set[int]:
         pending.extend(query for expr in node.expressions for query in bound.subqueries(expr))
         if isinstance(node, bound.Window) and node.spec.kind in (WindowKind.ROWS, WindowKind.PARTITION):
             found.add(id(node))
-        elif isinstance(node, bound.Aggregate) and any(c.function in ("first", "last") for c in node.aggregates):
+        elif isinstance(node, bound.Aggregate) and any(c.is_by_arrival for c in node.aggregates):
             below = node.input
             while isinstance(below, bound.Filter):
                 below = below.input

@@ -330,7 +330,7 @@ class _Carrying:
             return _Carried(node, {i: i for i in range(len(node.schema))})
         for call in node.aggregates:
             can_overflow = call.function == "sum" and call.arg is not None and call.arg.type in _WHOLE
-            if call.user or can_overflow or call.function in ("first", "last"):
+            if call.has_objects or can_overflow or call.is_by_arrival:
                 raise _NotShared
         if node.start is not None:
             return self._global_aggregate(node, below)

@@ -233,9 +233,9 @@ class _Memory:
 def _is_users(value: Any, name: str) -> bool:
     if name != "_states":
         return False
-    from minidsms.synopses.user_states import UserStates  # loads kernels, which whoever has such states has loaded
+    from minidsms.synopses.object_states import ObjectStates  # loads kernels, which whoever has such states has loaded
 
-    return isinstance(value, UserStates)
+    return isinstance(value, ObjectStates)
 
 
 def _attributes(value: Any) -> dict[str, Any]:

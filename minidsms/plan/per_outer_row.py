@@ -109,7 +109,7 @@ class PerOuterRow:
 
     def _grouped(self, node: bound.Aggregate) -> Node:
         """The node's keys, the outer row, the aggregates."""
-        by_arrival = next((c for c in node.aggregates if c.function in ("first", "last") and not c.user), None)
+        by_arrival = next((c for c in node.aggregates if c.is_by_arrival), None)
         if by_arrival is not None:
             raise CqlError(
                 f"{by_arrival.function.upper()} is not supported in a subquery that compares with an outer column so",

@@ -7,12 +7,16 @@ readers has one queue to each. Operator modules are imported when first needed, 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from minidsms.aggregates import AGGREGATES
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
 from minidsms.cql.catalog import Catalog
+from minidsms.cql.scalar_text import print_aggregate
 from minidsms.elements import Batch, Int64Array, Schema
 from minidsms.engine import InputProgress, Network, close_operator
 from minidsms.expressions import (
@@ -70,6 +74,9 @@ from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
+
+if TYPE_CHECKING:
+    from minidsms.synopses.object_states import ObjectAggregate
 
 
 @dataclass(frozen=True)
@@ -550,6 +557,7 @@ class PhysicalPlanner:
             arg = None if call.arg is None else place(call.arg)
             args = tuple(place(a) for a in call.args)
             label = f"{call.function.upper()}({'*' if call.arg is None else print_expression(call.arg)})"
+            label = print_aggregate(call) if call.has_objects else label
             specs.append(
                 AggregateSpec(
                     function=call.function,
@@ -558,8 +566,9 @@ class PhysicalPlanner:
                     arg_type=bound.Type.NULL if call.arg is None else call.arg.type,
                     result_type=call.type,
                     label=label,
-                    user=self._catalog.aggregates[call.function.lower()] if call.user else None,
+                    objects=self._objects(call, node.input.is_append_only) if call.has_objects else None,
                     args=args,
+                    ignores_nulls=call.ignores_nulls,
                 )
             )
         names = [f"column{i + 1}" for i in range(len(exprs))]
@@ -574,6 +583,28 @@ class PhysicalPlanner:
             start=None if node.start is None else self._queue(node.start),
             texts=self._context.dictionary,
             schema=node.schema,
+        )
+
+    def _objects(self, call: bound.AggregateCall, is_append_only: bool) -> ObjectAggregate:
+        """What keeps the states of an aggregate whose states are objects."""
+        from minidsms.synopses.object_states import ROW_BYTES, ObjectAggregate
+
+        types = tuple(a.type for a in call.args)
+        if call.settings is None:
+            user = self._catalog.aggregates[call.function.lower()]
+            return ObjectAggregate(user.name, user.factory, user.arg_types, user.type, len(user.arg_types))
+        settings = dataclasses.replace(call.settings, is_append_only=is_append_only)
+        state = AGGREGATES[call.function].state
+        assert state is not None, "what a kernel keeps has no settings"
+        return ObjectAggregate(
+            call.function,
+            functools.partial(state, settings),
+            types,
+            call.type,
+            settings.values,
+            call.distinct,
+            settings.by_arrival,
+            ROW_BYTES,
         )
 
     def _set_operation(self, node: bound.SetOperation) -> Operator:

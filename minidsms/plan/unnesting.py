@@ -125,7 +125,7 @@ class _Builder:
 
     def _aggregate(self, node: bound.Aggregate) -> Node:
         args = node.expressions
-        by_arrival = any(call.function in ("first", "last") and not call.user for call in node.aggregates)
+        by_arrival = any(call.is_by_arrival for call in node.aggregates)
         below = self._with_arrival(node.input, args) if by_arrival else None
         source, exprs = self.looked_up(self.build(node.input) if below is None else below, args)
         if below is not None:

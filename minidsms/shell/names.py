@@ -58,7 +58,8 @@ class Names:
 
     def functions(self) -> list[tuple[str, str]]:
         """(name, what it is) of functions and aggregates."""
-        from minidsms.cql.functions import AGGREGATES, CALLED
+        from minidsms.aggregates import AGGREGATES
+        from minidsms.cql.functions import CALLED
 
         catalog = self._session.db.catalog
         named = {name.upper(): "function" for name in CALLED} | {name.upper(): "aggregate" for name in AGGREGATES}

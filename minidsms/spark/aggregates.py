@@ -26,12 +26,18 @@ if TYPE_CHECKING:
 _ROWS = "_rows"
 
 
+def beyond_columns(node: bound.Aggregate) -> str | None:
+    """The aggregate that no Spark column computes, in words; None where all can be said."""
+    call = next((call for call in node.aggregates if call.has_objects), None)
+    return None if call is None else f"the {'user ' * call.user}aggregate {call.function}"
+
+
 def aggregate(world: World, relation: Intervals, node: bound.Aggregate, start: Intervals | None) -> Intervals:
     """A row per group. start: of an aggregate over all, the instant its one row begins at."""
     calls = node.aggregates
-    user = next((call for call in calls if call.user), None)
-    if user is not None:
-        raise NotExpressibleError(f"the user aggregate {user.function}")
+    refused = beyond_columns(node)
+    if refused is not None:
+        raise NotExpressibleError(refused)
     keys = [world.expressions.compute(key) for key in node.keys]
     args = [None if call.arg is None else world.expressions.compute(call.arg) for call in calls]
     world.failed(relation, [*keys, *(a for a in args if a is not None)])

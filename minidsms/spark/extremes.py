@@ -48,6 +48,7 @@ def extreme(call: bound.AggregateCall, arg: Column) -> Extreme:
             return Extreme(arg, F.max, F.max, lambda s: s, GREATEST)
         case "first" | "last":
             placed = F.struct(F.col(ORDER).alias("at"), arg.alias("value"))
+            placed = F.when(arg.isNotNull(), placed) if call.ignores_nulls else placed
             fold = LEAST if call.function == "first" else GREATEST
             return Extreme(placed, fold.of_rows, fold.of_rows, lambda s: s["value"], fold)
     number = arg.cast("double")
@@ -147,4 +148,4 @@ def _above(world: World, segments: DataFrame, levels: int) -> DataFrame:
 
 def is_extreme(call: bound.AggregateCall) -> bool:
     """Whether the aggregate belongs here."""
-    return not call.user and call.function in ("min", "max", "first", "last", "variance", "stddev")
+    return not call.has_objects and call.function in ("min", "max", "first", "last", "variance", "stddev")

@@ -23,6 +23,7 @@ from minidsms.elements import Schema
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import Stop, nodes
 from minidsms.settings import UNIT_NS
+from minidsms.spark.aggregates import beyond_columns
 from minidsms.spark.compiler import Compiled, Compiler, base_relation, logical_plan
 from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.expressions import Expressions
@@ -103,9 +104,9 @@ def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:
     """What of the plan no Spark column means exactly; None where all can be said."""
     for node in nodes(root):
         if isinstance(node, bound.Aggregate):
-            user = next((call for call in node.aggregates if call.user), None)
-            if user is not None:
-                return f"the user aggregate {user.function}"
+            refused = beyond_columns(node)
+            if refused is not None:
+                return refused
         try:
             for expr in node.expressions:
                 expressions.compute(expr)

@@ -26,7 +26,7 @@ class OrderedValues(GroupArrays):
 
     largest: MAX and LAST.  by_arrival: FIRST and LAST.  ranks: of TEXT codes, in the order of their texts; may be
     renumbered as the dictionary grows.  is_fifo: deletions come in the order of insertions.  is_append_only: and there
-    are none.
+    are none.  ignores_nulls: of FIRST and LAST; MIN and MAX always do.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class OrderedValues(GroupArrays):
         is_fifo: bool,
         ranks: Callable[[Int64Array], Int64Array] | None,
         is_append_only: bool = False,
+        ignores_nulls: bool = False,
     ) -> None:
         super().__init__(places=(4, np.int64))
         self._type = arg_type
@@ -44,6 +45,7 @@ class OrderedValues(GroupArrays):
         self._by_arrival = by_arrival
         self._is_fifo = is_fifo
         self._is_append_only = is_append_only
+        self._ignores_nulls = ignores_nulls
         self._ranks = ranks
         self._is_ranked = arg_type is Type.TEXT and not by_arrival
         self._rank_of: Int64Array = np.zeros(1, np.int64)
@@ -60,7 +62,7 @@ class OrderedValues(GroupArrays):
         return super().nbytes + self._nodes.nbytes + self._rank_of.nbytes
 
     def advance(self, run: Run, weight: Int8Array, column: Column, j: int) -> None:
-        """Take a batch in; answers go to column j of the run. weight is not read: NULL is a value to FIRST."""
+        """Take a batch in; answers go to column j of the run. weight: the signs, 0 where the value is NULL."""
         words = contiguous_words(column)
         valid = np.ones(len(words), np.int8) if column.valid is None else column.valid.astype(np.int8)
         keys = self._keys(run, words)
@@ -68,7 +70,8 @@ class OrderedValues(GroupArrays):
             self._rank(words[valid != 0])
         n = len(words)
         done = 0
-        elements = kernels.Valued(run.ids, run.sign, valid, keys, words)
+        # NULL is a value to FIRST and LAST, unless they are told to pass over it.
+        elements = kernels.Valued(run.ids, weight if self._ignores_nulls else run.sign, valid, keys, words)
         by = kernels.OrderedBy(self._rank_of, self._is_ranked, self._largest, self._by_arrival)
         while True:
             places: Any = self.tables["places"]

@@ -18,6 +18,7 @@ from typing import Any
 from minidsms.cql import bound
 from minidsms.cql.bound import JoinKind, SetKind, StreamKind, WindowKind
 from minidsms.elements import MIN_INSTANT
+from minidsms.testing.definition_aggregates import OF_ROWS
 from minidsms.testing.definition_expressions import (
     Failed,
     Result,
@@ -257,9 +258,14 @@ class Definition:
         return [key + tuple(self._aggregated(c, rows, scope) for c in calls) for key, rows in groups.items()]
 
     def _aggregated(self, call: bound.AggregateCall, members: list[Row], scope: Scope) -> Value:
-        args = call.args if call.user else () if call.arg is None else (call.arg,)
+        args = call.args if call.has_objects else () if call.arg is None else (call.arg,)
         given = [tuple(evaluate(a, row, scope) for a in args) for row in members]
+        if call.settings is not None:
+            given = [values for values in given if None not in values[: call.settings.values]]
+            given = list(dict.fromkeys(given)) if call.distinct else given
+            return normal(OF_ROWS[call.function](given, call.settings)) if given else None
         if call.function in ("first", "last"):
+            given = [values for values in given if values != (None,)] if call.ignores_nulls else given
             return given[0 if call.function == "first" else -1][0] if given else None
         given = [values for values in given if None not in values]
         if call.user:

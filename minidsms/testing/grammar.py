@@ -12,7 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from minidsms.aggregates import AGGREGATES
+from minidsms.aggregates.aggregate import Aggregate, Ordering
 from minidsms.elements import Type
+
+ROUNDED = ("variance", "stddev", "stddev_pop", "corr")
+"""Aggregates whose results may differ in the last place, so that nothing may be decided by them."""
 
 INTEGER, FLOAT, TEXT, BOOLEAN = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
 TIMESTAMP, INTERVAL = Type.TIMESTAMP, Type.INTERVAL
@@ -188,12 +193,16 @@ class Grammar:
         if fitting and self.chance(0.6):
             return self.rng.choice(fitting)
         if type_ is BOOLEAN:
+            if not self.options.portable and self.chance(0.3):
+                return self.of_table(type_, columns, one_stream, spread)
             return self.comparison(INTEGER, self.aggregate(INTEGER, columns, one_stream, False), "1")
         aggregate = self.aggregate(type_, columns, one_stream, spread)
         return f"{aggregate} + 1" if type_ is INTEGER and self.chance(0.15) else aggregate
 
     def aggregate(self, type_: Type, columns: list[Column], one_stream: bool, spread: bool) -> str:
         """An aggregate whose result has the type (INTEGER, FLOAT or TEXT)."""
+        if not self.options.portable and self.chance(0.15):
+            return self.of_table(type_, columns, one_stream, spread)
         arg = self.expression(type_, columns, 0)
         if one_stream and self.chance(0.2):
             return f"{self.pick('FIRST', 'LAST')}({arg})"
@@ -210,6 +219,44 @@ class Grammar:
             choices = [f"SUM({arg})", f"MIN({arg})", f"AVG({arg})", f"AVG({number})", f"AVG(DISTINCT {number})"]
             return self.rng.choice(choices + [f"VARIANCE({number})", f"STDDEV({arg})"] * spread)
         return f"{self.pick('MIN', 'MAX', *['SUM'] * (type_ is INTERVAL))}({arg})"
+
+    def of_table(self, type_: Type, columns: list[Column], one_stream: bool, spread: bool) -> str:
+        """An aggregate of the table whose result has the type."""
+        called = []
+        for row in AGGREGATES.values():
+            if (not row.passes_nulls and not one_stream) or (row.name in ROUNDED and not spread):
+                continue
+            for args in ([type_] * 2, [type_, INTEGER], [INTEGER] * 2, [BOOLEAN] * 2):
+                signature = row.resolve(args[: row.values])
+                if signature is not None and signature.result is type_:
+                    called.append((row, signature.args))
+        row, types = self.rng.choice(called)
+        return self.call_of(row, types, columns, one_stream)
+
+    def call_of(self, row: Aggregate, types: Sequence[Type], columns: list[Column], one_stream: bool) -> str:
+        """A call of the aggregate over arguments of these types."""
+        args = [self.expression(t, columns, 0) for t in types]
+        share = self.pick("0", "0.1", "0.5", "0.75", "1")
+        name, condition = row.name.upper(), f" FILTER (WHERE {self.predicate(columns, 0, 0)})"
+        behind = condition if row.passes_nulls and self.chance(0.2) else ""
+        distinct = "DISTINCT " if row.distinct and self.chance(0.25) else ""
+        if row.ordering is Ordering.WITHIN and (row.literals or self.chance(0.5)):
+            order = f"ORDER BY {args[0]}{self.pick('', ' ASC', ' DESC')}"
+            return f"{name}({share if row.literals else ''}) WITHIN GROUP ({order}){behind}"
+        if row.ordering is Ordering.INSIDE:
+            keys = self.sort_keys(columns) if not distinct and (not one_stream or self.chance(0.7)) else ""
+            return f"{name}({distinct}{args[0]}, '-'{keys}){behind}"
+        written = ", ".join([*args, *[share] * len(row.literals)])
+        nulls = self.pick("", " IGNORE NULLS", " RESPECT NULLS") if not row.passes_nulls else ""
+        return f"{name}({distinct}{written}){nulls}{behind}"
+
+    def sort_keys(self, columns: list[Column]) -> str:
+        """ORDER BY, of one or two expressions."""
+        keys = [
+            f"{self.expression(self.type(), columns, 0)}{self.pick('', ' DESC')}{self.pick('', '', ' NULLS FIRST')}"
+            for _ in range(self.rng.randint(1, 2))
+        ]
+        return f" ORDER BY {', '.join(keys)}"
 
     # ------------------------------------------------------------------------------------------------------- FROM
 

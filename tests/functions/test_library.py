@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import minidsms
+from minidsms.aggregates import AGGREGATES
 from minidsms.cql import scalar
-from minidsms.cql.functions import AGGREGATES, CALLED, SYNONYMS, can_fail
+from minidsms.cql.functions import CALLED, SYNONYMS, can_fail
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Type
 from minidsms.expressions.compiler import Context, compile_expression

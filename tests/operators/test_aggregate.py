@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minidsms.cql.catalog import AggregateDef
 from minidsms.elements import Column, Schema, Type
 from minidsms.operators.aggregate import Aggregate, AggregateSpec
 from minidsms.operators.operator import Operator
+from minidsms.synopses.object_states import ObjectAggregate
 from tests.operators.harness import (
     Element,
     Row,
@@ -68,7 +68,7 @@ class Longest:
         return max(self.values) - min(self.values)
 
 
-SPREAD = AggregateDef("spread", Longest, (INT, TEXT), INT)
+SPREAD = ObjectAggregate("spread", Longest, (INT, TEXT), INT, values=2)
 
 
 def spec(function: str, arg: int | None = None, distinct: bool = False) -> AggregateSpec:
@@ -82,7 +82,7 @@ def spec(function: str, arg: int | None = None, distinct: bool = False) -> Aggre
 
 def twin(call: AggregateSpec, rows: list[Row]) -> Any:
     """What the aggregate is, from the group's rows in arrival order."""
-    if call.user is not None:
+    if call.objects is not None:
         values: list[Any] = [row[call.args[0]] for row in rows if row[call.args[0]] is not None and row[1] is not None]
         return max(values) - min(values) if values else None
     if call.arg is None:
@@ -193,7 +193,7 @@ ALL = [
     *(spec(f, i, distinct=True) for f in ("count", "sum", "avg") for i in (2, 3)),
     spec("count", 1, distinct=True),
     spec("min", 3, distinct=True),
-    AggregateSpec("spread", None, INT, user=SPREAD, args=(5, 1), label="SPREAD(d, t)"),
+    AggregateSpec("spread", None, INT, objects=SPREAD, args=(5, 1), label="SPREAD(d, t)"),
 ]
 
 
@@ -320,8 +320,8 @@ class Fussy(Longest):
 
 
 def test_a_user_aggregate_that_raises_ends_the_answer_at_that_instant() -> None:
-    fussy = AggregateDef("fussy", Fussy, (INT, TEXT), INT)
-    calls = [spec("count"), AggregateSpec("fussy", None, INT, user=fussy, args=(5, 1))]
+    fussy = ObjectAggregate("fussy", Fussy, (INT, TEXT), INT, values=2)
+    calls = [spec("count"), AggregateSpec("fussy", None, INT, objects=fussy, args=(5, 1))]
     items: list[Element] = [(ts, 1, (1, 1, None, None, None, d), ts) for ts, d in ((1, 3), (2, 10), (3, 41), (4, 1))]
     operator = Aggregate(queue(SCHEMA), [0], calls, texts=Texts())
     assert run_in_order(operator, [items]) == [
@@ -334,7 +334,7 @@ def test_a_user_aggregate_that_raises_ends_the_answer_at_that_instant() -> None:
 
 @pytest.mark.parametrize("fifo", [True, False])
 def test_ever_new_groups_run_in_flat_memory(fifo: bool) -> None:
-    calls = [c for c in ALL if c.user is None]
+    calls = [c for c in ALL if c.objects is None]
     operator = Aggregate(queue(SCHEMA), [0], calls, input_fifo=fifo, texts=Texts())
     sizes = []
     for part in range(12):
@@ -347,7 +347,7 @@ def test_ever_new_groups_run_in_flat_memory(fifo: bool) -> None:
 
 
 def test_memory_comes_back_when_most_groups_have_gone() -> None:
-    operator = Aggregate(queue(SCHEMA), [0], [c for c in ALL if c.user is None], input_fifo=False, texts=Texts())
+    operator = Aggregate(queue(SCHEMA), [0], [c for c in ALL if c.objects is None], input_fifo=False, texts=Texts())
     rows: list[Row] = [(i + 1, 1 + i % 7, i, i / 2, True, 1) for i in range(6000)]
     born: list[Element] = [(1, 1, row, i) for i, row in enumerate(rows)]
     gone: list[Element] = [(ts + 2, -1, row, ts) for ts, row in enumerate(rows[:5900])]
@@ -365,7 +365,7 @@ def test_memory_comes_back_when_most_groups_have_gone() -> None:
 
 @pytest.mark.parametrize("fifo", [True, False])
 def test_state_goes_out_as_arrays_and_comes_back(fifo: bool) -> None:
-    calls = [c for c in ALL if c.user is None]
+    calls = [c for c in ALL if c.objects is None]
     rows = some_rows(8, 90, keys=12)
     items = random_window(rows, 8, size=25) if fifo else random_relation(rows, 8, life=30)
     middle = items[len(items) // 2][0]

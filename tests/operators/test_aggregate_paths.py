@@ -9,7 +9,7 @@ from minidsms.operators.aggregate import Aggregate
 from tests.operators.harness import Element, batch, contents, elements, feed, netted, queue, random_cuts, random_window
 from tests.operators.test_aggregate import ALL, SCHEMA, Texts, check, expected_states, run_in_order, some_rows, spec
 
-CALLS = [c for c in ALL if c.user is None]
+CALLS = [c for c in ALL if c.objects is None]
 
 
 @pytest.mark.parametrize("seed", range(4))

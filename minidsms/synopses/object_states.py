@@ -1,6 +1,7 @@
-"""The states of a user aggregate: one Python object per group, with add, remove and result.
+"""States that are Python objects, one per group, with add, remove and result: user aggregates, and those of the table
+that no kernel keeps.
 
-Invariant: an object exists for every group that has a row without NULL arguments, and has seen exactly the rows
+Invariant: an object exists for every group that has a row whose values are not NULL, and has seen exactly the rows
 present come. An exception of its methods, or a result that is not of the declared type, ends the query at that
 instant (docs/semantics R4).
 """
@@ -8,12 +9,14 @@ instant (docs/semantics R4).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from minidsms.cql.catalog import AggregateDef
+from minidsms.aggregates.aggregate import State
 from minidsms.elements import AnyArray, Column, Int64Array, Type
 from minidsms.expressions.failures import told
 from minidsms.interrupts import breakable
@@ -31,15 +34,69 @@ class Texts(Protocol):
     def decode(self, column: Column) -> list[str | None]: ...
 
 
-class UserStates:
-    """The state objects of one user aggregate by group, with the number of rows each has seen."""
+ROW_BYTES = 100
+"""About what a state of the table takes for a row: a tuple of values and its place in an order."""
 
-    nbytes = 0
 
-    def __init__(self, definition: AggregateDef, texts: Texts | None) -> None:
+@dataclass(frozen=True)
+class ObjectAggregate:
+    """An aggregate whose states are objects.
+
+    values: a row counts where the first `values` of its arguments are not NULL.  distinct: equal rows count once.
+    by_arrival: the last thing a state is given of a row is its arrival number.  row_nbytes: what a state keeps of a
+    row, as far as it is known.
+    """
+
+    name: str
+    factory: Callable[[], State]
+    arg_types: tuple[Type, ...]
+    type: Type
+    values: int
+    distinct: bool = False
+    by_arrival: bool = False
+    row_nbytes: int = 0
+
+
+class DistinctRows:
+    """A state that is given equal rows once."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._counts: Counter[tuple[Any, ...]] = Counter()
+
+    def add(self, *row: Any) -> None:
+        self._counts[row] += 1
+        if self._counts[row] == 1:
+            self._state.add(*row)
+
+    def remove(self, *row: Any) -> None:
+        self._counts[row] -= 1
+        if not self._counts[row]:
+            del self._counts[row]
+            self._state.remove(*row)
+
+    def result(self) -> Any:
+        return self._state.result()
+
+
+class ObjectStates:
+    """The state objects of one aggregate by group, with the number of rows each has seen.
+
+    is_fifo: deletions come in the order of insertions, so that arrivals can be numbered here.
+    """
+
+    def __init__(self, definition: ObjectAggregate, texts: Texts | None, is_fifo: bool = False) -> None:
         self._definition = definition
         self._texts = texts
         self._states: dict[int, list[Any]] = {}
+        self._is_fifo = is_fifo
+        self._rows = 0
+        self._come = self._gone = 0
+
+    @property
+    def nbytes(self) -> int:
+        """About what the rows kept take; of a user's objects nothing is known."""
+        return self._rows * self._definition.row_nbytes
 
     def __len__(self) -> int:
         return len(self._states)
@@ -52,6 +109,8 @@ class UserStates:
         run.results[:, j] = 0
         run.status[:, j] = NULL
         values = [self._python_values(c, t) for c, t in zip(columns, self._definition.arg_types)]
+        if self._definition.by_arrival:
+            values.append(self._arrivals(run))
         rows = list(zip(*values)) if values else [()] * len(run.ids)
         answers: list[tuple[int, Any]] = []
         last: dict[int, int] = {}
@@ -77,18 +136,31 @@ class UserStates:
         return failed
 
     def _move(self, group: int, sign: int, row: tuple[Any, ...]) -> None:
-        if sign == 0 or None in row:
+        if sign == 0 or None in row[: self._definition.values]:
             return
         entry = self._states.get(group)
         if entry is None:
-            entry = self._states[group] = [self._definition.factory(), 0]
+            made = self._definition.factory()
+            entry = self._states[group] = [DistinctRows(made) if self._definition.distinct else made, 0]
         entry[1] += sign
+        self._rows += sign
         if entry[1] == 0:
             del self._states[group]
         elif sign > 0:
             entry[0].add(*row)
         else:
             entry[0].remove(*row)
+
+    def _arrivals(self, run: Run) -> list[int]:
+        """The arrival numbers of a batch's rows."""
+        if run.batch.seq is not None:
+            numbers: list[int] = run.batch.seq.tolist()
+            return numbers
+        assert self._is_fifo, "the order of arrival needs arrival numbers unless deletions are FIFO"
+        come, gone = np.cumsum(run.sign > 0), np.cumsum(run.sign < 0)
+        numbers = np.where(run.sign > 0, self._come + come, self._gone + gone).tolist()
+        self._come, self._gone = self._come + int(come[-1]), self._gone + int(gone[-1])
+        return numbers
 
     def _answer(self, group: int) -> Any:
         """The group's result, of the declared type; None for NULL."""

@@ -1,0 +1,31 @@
+"""The built-in aggregates: a row of a table each, a file for each family.
+
+A row says what an aggregate takes and gives, how its state is kept, and what the documentation tells of it; the binder,
+the operator, SHOW FUNCTIONS, completion and the tests read the same row. `minidsms.testing` has definitions of its own.
+"""
+
+from __future__ import annotations
+
+from minidsms.aggregates import collected, kept, moments, ordered
+from minidsms.aggregates.aggregate import Aggregate
+
+AGGREGATES: dict[str, Aggregate] = {
+    a.name: a for a in (*kept.FUNCTIONS, *ordered.FUNCTIONS, *moments.FUNCTIONS, *collected.FUNCTIONS)
+}
+"""Every built-in aggregate by its lower-case name."""
+
+SYNONYMS = {
+    "every": "bool_and",
+    "logical_and": "bool_and",
+    "logical_or": "bool_or",
+    "min_by": "arg_min",
+    "max_by": "arg_max",
+    "quantile": "quantile_disc",
+    "var_samp": "variance",
+    "var": "variance",
+    "stddev_samp": "stddev",
+    "mean": "avg",
+    "group_concat": "string_agg",
+    "listagg": "string_agg",
+}
+"""Other spellings of the same aggregates; the bound tree only knows the first one."""

@@ -1,0 +1,90 @@
+"""Aggregates that the kernels keep, and those that are others by another name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from minidsms.aggregates.aggregate import Aggregate
+from minidsms.elements import Type
+from minidsms.functions.function import Signature
+
+_ADDED = (Type.INTEGER, Type.FLOAT, Type.INTERVAL)
+_NUMBERS = (Type.INTEGER, Type.FLOAT)
+
+
+def _known(types: Sequence[Type]) -> Type:
+    return Type.INTEGER if types[0] is Type.NULL else types[0]
+
+
+def _counted(types: Sequence[Type]) -> Signature:
+    return Signature((_known(types),), Type.INTEGER)
+
+
+def _any(types: Sequence[Type]) -> Signature:
+    return Signature((_known(types),), _known(types))
+
+
+def _sum(types: Sequence[Type]) -> Signature | None:
+    return _any(types) if _known(types) in _ADDED else None
+
+
+def _mean(types: Sequence[Type]) -> Signature | None:
+    return Signature((_known(types),), Type.FLOAT) if _known(types) in _NUMBERS else None
+
+
+def _truth(types: Sequence[Type]) -> Signature | None:
+    return Signature((Type.BOOLEAN,), Type.BOOLEAN) if types[0] in (Type.BOOLEAN, Type.NULL) else None
+
+
+def _truths_counted(types: Sequence[Type]) -> Signature | None:
+    return Signature((Type.BOOLEAN,), Type.INTEGER) if _truth(types) else None
+
+
+def _pairs_counted(types: Sequence[Type]) -> Signature:
+    return Signature(tuple(_known([t]) for t in types), Type.INTEGER)
+
+
+def _pairs_averaged(types: Sequence[Type]) -> Signature | None:
+    known = _pairs_counted(types).args
+    return Signature(known, Type.FLOAT) if all(t in _NUMBERS for t in known) else None
+
+
+def _row(
+    name: str, resolve: Callable[[Sequence[Type]], Signature | None], takes: str, summary: str,
+    example: tuple[str, str], kept_as: str = "", distinct: bool = False, passes_nulls: bool = True,
+) -> Aggregate:  # fmt: skip
+    return Aggregate(
+        name, 1, 1, resolve, takes, summary, example,
+        kept_as=kept_as or name, distinct=distinct, passes_nulls=passes_nulls,
+    )  # fmt: skip
+
+
+FUNCTIONS = (
+    _row("count", _counted, "anything, or *", "rows, or values that are not NULL", ("COUNT(v)", "3"), distinct=True),
+    _row("sum", _sum, "INTEGER, FLOAT or INTERVAL", "the sum", ("SUM(v)", "5"), distinct=True),
+    _row("avg", _mean, "INTEGER or FLOAT", "the mean", ("AVG(w)", "27.5"), distinct=True),
+    _row("min", _any, "any type", "the least", ("MIN(v)", "1")),
+    _row("max", _any, "any type", "the greatest", ("MAX(t)", "'c'")),
+    _row("variance", _mean, "INTEGER or FLOAT", "the variance of a sample", ("VARIANCE(w)", "225.0")),
+    _row("stddev", _mean, "INTEGER or FLOAT", "the standard deviation of a sample", ("STDDEV(w)", "15.0")),
+    _row(
+        "first", _any, "any type", "the value of the first row to arrive; with IGNORE NULLS, of the first that has one",
+        ("FIRST(w)", "10"), passes_nulls=False,
+    ),
+    _row(
+        "last", _any, "any type", "the value of the last row to arrive; with IGNORE NULLS, of the last that has one",
+        ("LAST(v) IGNORE NULLS", "2"), passes_nulls=False,
+    ),
+    _row("bool_and", _truth, "BOOLEAN", "whether all are true", ("BOOL_AND(b)", "false"), "min"),
+    _row("bool_or", _truth, "BOOLEAN", "whether one is true", ("BOOL_OR(b)", "true"), "max"),
+    _row("count_if", _truths_counted, "BOOLEAN", "rows where it is true", ("COUNT_IF(b)", "2"), "count"),
+    *(
+        Aggregate(name, 2, 2, resolve, "two numbers, y and x", summary, (f"{name.upper()}(w, v)", value), kept_as=kept)
+        for name, resolve, summary, value, kept in (
+            ("regr_count", _pairs_counted, "rows where neither is NULL", "3", "count"),
+            ("regr_avgy", _pairs_averaged, "the mean of y, of rows where neither is NULL", "23.333333333333332", "avg"),
+            ("regr_avgx", _pairs_averaged, "the mean of x, of rows where neither is NULL", "1.6666666666666667", "avg"),
+        )
+    ),
+    _row("any_value", _any, "any type", "one of the values: the least", ("ANY_VALUE(t)", "'a'"), "min"),
+)  # fmt: skip

@@ -1,0 +1,162 @@
+"""Covariance, correlation and the line of least squares, exact whatever came and left before.
+
+Invariant: the sums are whole multiples of a power of two, so nothing is lost when rows leave; a result is that of the
+exact sums, rounded once (CORR, STDDEV_POP: to within one unit of the last place).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from minidsms.aggregates.aggregate import Aggregate, Settings
+from minidsms.elements import Type
+from minidsms.functions.function import Signature
+
+_FLOAT = Type.FLOAT
+_MORE = 128
+"""Binary places of a square root: more than a FLOAT has, however many rows there are."""
+
+
+class Moments:
+    """Sums of pairs (y, x): of both, their squares and their products, in units of 2 ** -places and its square. A
+    single value is the pair of it with itself.
+
+    infinite: how many of the pairs have an infinity, of which nothing here is defined.
+    """
+
+    def __init__(self, of: Callable[[Moments], float | None]) -> None:
+        self._of = of
+        self.places = 0
+        self.n = self.infinite = 0
+        self.y = self.x = self.yy = self.xx = self.xy = 0
+
+    def add(self, y: float, x: float | None = None) -> None:
+        self._move(y, y if x is None else x, 1)
+
+    def remove(self, y: float, x: float | None = None) -> None:
+        self._move(y, y if x is None else x, -1)
+
+    def _move(self, y: float, x: float, step: int) -> None:
+        self.n += step
+        if math.isinf(y) or math.isinf(x):
+            self.infinite += step
+            return
+        (a, a_unit), (b, b_unit) = y.as_integer_ratio(), x.as_integer_ratio()
+        needed = max(a_unit, b_unit).bit_length() - 1
+        if needed > self.places:
+            self._refine(needed - self.places)
+        a <<= self.places - a_unit.bit_length() + 1
+        b <<= self.places - b_unit.bit_length() + 1
+        self.y += step * a
+        self.x += step * b
+        self.yy += step * a * a
+        self.xx += step * b * b
+        self.xy += step * a * b
+
+    def _refine(self, by: int) -> None:
+        self.places += by
+        self.y <<= by
+        self.x <<= by
+        self.yy <<= 2 * by
+        self.xx <<= 2 * by
+        self.xy <<= 2 * by
+
+    def result(self) -> float | None:
+        return None if self.infinite else self._of(self)
+
+    # n times the sums of squared distances from the means, and of their products.
+
+    @property
+    def syy(self) -> int:
+        return self.n * self.yy - self.y * self.y
+
+    @property
+    def sxx(self) -> int:
+        return self.n * self.xx - self.x * self.x
+
+    @property
+    def sxy(self) -> int:
+        return self.n * self.xy - self.x * self.y
+
+    def square(self, value: int, divisor: int) -> float:
+        """value / divisor, where value is in units of 2 ** -places squared."""
+        return _ratio(value, divisor << 2 * self.places)
+
+    def single(self, value: int, divisor: int) -> float:
+        """value / divisor, where value is in units of 2 ** -places."""
+        return _ratio(value, divisor << self.places)
+
+
+def _ratio(value: int, divisor: int) -> float:
+    """The quotient, rounded once; infinite where it is too large for a FLOAT."""
+    try:
+        return value / divisor
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _deviation(m: Moments) -> float:
+    root = math.isqrt((m.sxx << 2 * _MORE) // (m.n * m.n))
+    return _ratio(root, 1 << (_MORE + m.places))
+
+
+def _correlation(m: Moments) -> float | None:
+    spread = m.sxx * m.syy
+    return None if spread == 0 else _ratio(m.sxy << _MORE, math.isqrt(spread << 2 * _MORE))
+
+
+def _fit(m: Moments) -> float | None:
+    if m.sxx == 0:
+        return None
+    return 1.0 if m.syy == 0 else _ratio(m.sxy * m.sxy, m.sxx * m.syy)
+
+
+def _intercept(m: Moments) -> float | None:
+    return None if m.sxx == 0 else m.single(m.y * m.sxx - m.sxy * m.x, m.n * m.sxx)
+
+
+_RESULTS: dict[str, tuple[Callable[[Moments], float | None], str, str]] = {
+    "covar_pop": (lambda m: m.square(m.sxy, m.n * m.n), "the covariance", "4.444444444444445"),
+    "covar_samp": (
+        lambda m: None if m.n < 2 else m.square(m.sxy, m.n * (m.n - 1)), "the covariance of a sample",
+        "6.666666666666667",
+    ),
+    "corr": (_correlation, "the correlation", "0.7559289460184545"),
+    "regr_slope": (lambda m: None if m.sxx == 0 else _ratio(m.sxy, m.sxx), "the slope of the line", "20.0"),
+    "regr_intercept": (_intercept, "where the line meets x = 0", "-10.0"),
+    "regr_r2": (_fit, "the part of the variation of y that the line explains", "0.5714285714285714"),
+    "regr_sxx": (lambda m: m.square(m.sxx, m.n), "the sum of the squares of x less its mean", "0.6666666666666666"),
+    "regr_syy": (lambda m: m.square(m.syy, m.n), "the sum of the squares of y less its mean", "466.6666666666667"),
+    "regr_sxy": (lambda m: m.square(m.sxy, m.n), "the sum of the products of both", "13.333333333333334"),
+}  # fmt: skip
+"""Of pairs (y, x): the result, what it is, and what it is of the rows of the documentation."""
+
+
+def _numbers(types: Sequence[Type]) -> Signature | None:
+    if any(t not in (Type.INTEGER, Type.FLOAT, Type.NULL) for t in types):
+        return None
+    return Signature(tuple(Type.INTEGER if t is Type.NULL else t for t in types), Type.FLOAT)
+
+
+def _state(of: Callable[[Moments], float | None]) -> Callable[[Settings], Moments]:
+    return lambda settings: Moments(of)
+
+
+FUNCTIONS = (
+    Aggregate(
+        "var_pop", 1, 1, _numbers, "INTEGER or FLOAT", "the variance of a population", ("VAR_POP(w)", "168.75"),
+        _state(lambda m: m.square(m.sxx, m.n * m.n)), distinct=True,
+    ),
+    Aggregate(
+        "stddev_pop", 1, 1, _numbers, "INTEGER or FLOAT", "the standard deviation of a population",
+        ("STDDEV_POP(w)", "12.99038105676658"), _state(_deviation), distinct=True,
+    ),
+    *(
+        Aggregate(
+            name, 2, 2, _numbers, "two numbers, y and x", f"{summary}; of rows where neither is NULL",
+            (f"{name.upper()}(w, v)", value), _state(of),
+        )
+        for name, (of, summary, value) in _RESULTS.items()
+    ),
+)  # fmt: skip

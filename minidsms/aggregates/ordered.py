@@ -1,0 +1,198 @@
+"""Aggregates of a group's values in their order: percentiles, the most frequent value, the row of the least value.
+
+A change takes O(log n) of n values. Positions and percentages are exact: a percentage is the decimal that was written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from sortedcontainers import SortedList
+
+from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings, State
+from minidsms.elements import Type
+from minidsms.functions.function import Signature
+
+_NUMBERS = (Type.INTEGER, Type.FLOAT)
+_HALF = Fraction(1, 2)
+
+
+def _fraction(value: Any) -> str | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return None if is_number and 0 <= value <= 1 else "a percentage is a number from 0 to 1"
+
+
+def _exact(value: float) -> Fraction:
+    return Fraction(Decimal(repr(value)))
+
+
+class _Values:
+    """The values, in order."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._values: SortedList[Any] = SortedList()
+        self._share = _exact(settings.parameters[0]) if settings.parameters else _HALF
+        if settings.keys and settings.keys[0].descending:
+            self._share, self._is_descending = 1 - self._share, True
+        else:
+            self._is_descending = False
+
+    def add(self, value: Any) -> None:
+        self._values.add(value)
+
+    def remove(self, value: Any) -> None:
+        self._values.remove(value)
+
+
+class Interpolated(_Values):
+    """The value at a share of the way from the least to the greatest, on a line between its neighbours."""
+
+    def result(self) -> float | None:
+        at = self._share * (len(self._values) - 1)
+        below = math.floor(at)
+        low, part = self._values[below], at - below
+        high = self._values[below + 1] if part else low
+        return between(low, high, part)
+
+
+class Chosen(_Values):
+    """The first value that at least a share of the values do not follow in the order."""
+
+    def result(self) -> Any:
+        n = len(self._values)
+        if self._is_descending:
+            return self._values[min(n - 1, math.floor(self._share * n))]
+        return self._values[max(0, math.ceil(self._share * n) - 1)]
+
+
+def between(low: float, high: float, part: Fraction) -> float | None:
+    """low + part * (high - low), rounded once; None where that is nothing."""
+    if low == high or not part:
+        return float(low)
+    if math.isinf(low) or math.isinf(high):
+        return None if math.isinf(low) and math.isinf(high) else float(low if math.isinf(low) else high)
+    exact = Fraction(low) + part * (Fraction(high) - Fraction(low))
+    return exact.numerator / exact.denominator
+
+
+class MostFrequent:
+    """The value that most rows have; of several, the first in the order."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._counts: Counter[Any] = Counter()
+        self._ranked: SortedList[Any] = SortedList()
+        self._takes_last = bool(settings.keys) and settings.keys[0].descending
+
+    def _move(self, value: Any, step: int) -> None:
+        count = self._counts[value]
+        if count:
+            self._ranked.remove((count, value))
+        if count + step:
+            self._counts[value] = count + step
+            self._ranked.add((count + step, value))
+        else:
+            del self._counts[value]
+
+    def add(self, value: Any) -> None:
+        self._move(value, 1)
+
+    def remove(self, value: Any) -> None:
+        self._move(value, -1)
+
+    def result(self) -> Any:
+        count, value = self._ranked[-1]
+        return value if self._takes_last else self._ranked[self._ranked.bisect_left((count,))][1]
+
+
+class Extreme:
+    """The first argument in the row whose second is least, or greatest; of several, its own least or greatest.
+
+    Where rows only come, the row alone is kept.
+    """
+
+    def __init__(self, settings: Settings, largest: bool) -> None:
+        self._rows: SortedList[Any] = SortedList()
+        self._place = -1 if largest else 0
+        self._keeps_one = settings.is_append_only
+
+    def add(self, value: Any, by: Any) -> None:
+        self._rows.add((by, value))
+        if self._keeps_one and len(self._rows) > 1:
+            del self._rows[-1 - self._place]
+
+    def remove(self, value: Any, by: Any) -> None:
+        self._rows.remove((by, value))
+
+    def result(self) -> Any:
+        return self._rows[self._place][1]
+
+
+def _least(settings: Settings) -> State:
+    return Extreme(settings, largest=False)
+
+
+def _greatest(settings: Settings) -> State:
+    return Extreme(settings, largest=True)
+
+
+def _number(types: Sequence[Type]) -> Signature | None:
+    (type_,) = types
+    if type_ not in (*_NUMBERS, Type.NULL):
+        return None
+    return Signature((Type.INTEGER if type_ is Type.NULL else type_,), Type.FLOAT)
+
+
+def _same(types: Sequence[Type]) -> Signature | None:
+    """The first argument's type, whatever the others'."""
+    known = tuple(Type.INTEGER if t is Type.NULL else t for t in types)
+    return Signature(known, known[0])
+
+
+FUNCTIONS = (
+    Aggregate(
+        "median", 1, 1, _number, "INTEGER or FLOAT", "the middle value, or the mean of the two in the middle",
+        ("MEDIAN(v)", "2.0"), Interpolated, distinct=True,
+    ),
+    Aggregate(
+        "quantile_cont", 2, 2, _number, "INTEGER or FLOAT, and a share from 0 to 1",
+        "the value at this share of the way from the least to the greatest, between two values on a line",
+        ("QUANTILE_CONT(w, 0.25)", "17.5"), Interpolated, literals={1: _fraction}, distinct=True,
+    ),
+    Aggregate(
+        "quantile_disc", 2, 2, _same, "any type, and a share from 0 to 1",
+        "the least value that at least this share of the values do not exceed",
+        ("QUANTILE_DISC(w, 0.25)", "10"), Chosen, literals={1: _fraction}, distinct=True,
+    ),
+    Aggregate(
+        "percentile_cont", 1, 1, _number, "a share from 0 to 1; INTEGER or FLOAT in WITHIN GROUP (ORDER BY ..)",
+        "as QUANTILE_CONT; from the greatest with DESC",
+        ("PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY w)", "17.5"), Interpolated,
+        literals={0: _fraction}, ordering=Ordering.WITHIN,
+    ),
+    Aggregate(
+        "percentile_disc", 1, 1, _same, "a share from 0 to 1; any type in WITHIN GROUP (ORDER BY ..)",
+        "as QUANTILE_DISC; from the greatest with DESC",
+        ("PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY w DESC)", "40"), Chosen,
+        literals={0: _fraction}, ordering=Ordering.WITHIN,
+    ),
+    Aggregate(
+        "mode", 0, 1, _same, "any type, or nothing and WITHIN GROUP (ORDER BY ..)",
+        "the value that most rows have; of several, the least", ("MODE(t)", "'b'"), MostFrequent,
+        ordering=Ordering.WITHIN,
+    ),
+    Aggregate(
+        "arg_min", 2, 2, _same, "two values of any type",
+        "the first argument in the row where the second is least; of several, its least",
+        ("ARG_MIN(t, w)", "'a'"), _least,
+    ),
+    Aggregate(
+        "arg_max", 2, 2, _same, "two values of any type",
+        "the first argument in the row where the second is greatest; of several, its greatest",
+        ("ARG_MAX(t, w)", "'c'"), _greatest,
+    ),
+)  # fmt: skip

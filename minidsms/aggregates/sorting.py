@@ -1,0 +1,40 @@
+"""Sort keys of values that may be NULL, upwards and downwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import total_ordering
+from typing import Any
+
+from minidsms.aggregates.aggregate import SortKey
+
+
+@total_ordering
+class Descending:
+    """A value that stands before those it is greater than."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Descending) and bool(self.value == other.value)
+
+    def __lt__(self, other: Descending) -> bool:
+        return bool(other.value < self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def sort_key(values: Sequence[Any], keys: Sequence[SortKey]) -> tuple[Any, ...]:
+    """What sorts rows by these values.
+
+    >>> sort_key((3, None), (SortKey(), SortKey(nulls_first=True))) < sort_key((3, 1), (SortKey(), SortKey()))
+    True
+    """
+    return tuple(
+        (0 if key.nulls_first else 2,) if value is None else (1, Descending(value) if key.descending else value)
+        for value, key in zip(values, keys)
+    )

@@ -1,0 +1,128 @@
+"""The aggregates of a group's rows, by definition: lists, fractions and sorting, with nothing kept from before.
+
+Every function takes the rows whose values are not NULL, at least one, in the order of their arrival.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cmp_to_key
+from typing import Any
+
+from minidsms.aggregates.aggregate import Settings
+
+Rows = Sequence[tuple[Any, ...]]
+
+
+def _share(settings: Settings) -> Fraction:
+    return Fraction(str(settings.parameters[0])) if settings.parameters else Fraction(1, 2)
+
+
+def _in_order(rows: Rows, settings: Settings) -> list[Any]:
+    return sorted((row[0] for row in rows), reverse=bool(settings.keys) and settings.keys[0].descending)
+
+
+def _on_a_line(rows: Rows, settings: Settings) -> float | None:
+    values = _in_order(rows, settings)
+    at = _share(settings) * (len(values) - 1)
+    before, after = values[math.floor(at)], values[math.ceil(at)]
+    if before == after:
+        return float(before)
+    if math.isinf(before) and math.isinf(after):
+        return None
+    if math.isinf(before) or math.isinf(after):
+        return float(before if math.isinf(before) else after)
+    rest = at - math.floor(at)
+    return float(Fraction(before) * (1 - rest) + Fraction(after) * rest)
+
+
+def _chosen(rows: Rows, settings: Settings) -> Any:
+    values = _in_order(rows, settings)
+    return next(v for i, v in enumerate(values, 1) if Fraction(i, len(values)) >= _share(settings))
+
+
+def _most_frequent(rows: Rows, settings: Settings) -> Any:
+    values = _in_order(rows, settings)
+    return max(values, key=values.count)  # the first of several
+
+
+def _compared(settings: Settings) -> Callable[[Sequence[Any], Sequence[Any]], int]:
+    def compare(a: Sequence[Any], b: Sequence[Any]) -> int:
+        for key, x, y in zip(settings.keys, a[settings.values :], b[settings.values :]):
+            if x is None or y is None:
+                if (x is None) != (y is None):
+                    return -1 if (x is None) == key.nulls_first else 1
+            elif x != y:
+                return -1 if (x < y) != key.descending else 1
+        return int(a[0] > b[0]) - int(a[0] < b[0])
+
+    return compare
+
+
+def _joined(rows: Rows, settings: Settings) -> str:
+    ordered = sorted(rows, key=cmp_to_key(_compared(settings))) if settings.keys else rows
+    return str(settings.parameters[0]).join(row[0] for row in ordered)
+
+
+def _about(values: Sequence[Fraction], others: Sequence[Fraction]) -> Fraction:
+    """The sum of the products of the distances from the means."""
+    mean, other = sum(values) / Fraction(len(values)), sum(others) / Fraction(len(others))
+    return sum(((a - mean) * (b - other) for a, b in zip(values, others)), Fraction(0))
+
+
+def _real(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _root(value: Fraction) -> float:
+    with localcontext(prec=60, Emax=10**6, Emin=-(10**6)):
+        return float((Decimal(value.numerator) / Decimal(value.denominator)).sqrt())
+
+
+def _of_pairs(function: Callable[..., Any]) -> Callable[[Rows, Settings], Any]:
+    """function: of n, the distances of y and of x, their products, and both means."""
+
+    def compute(rows: Rows, settings: Settings) -> Any:
+        if any(math.isinf(value) for row in rows for value in row):
+            return None
+        y, x = [Fraction(row[0]) for row in rows], [Fraction(row[-1]) for row in rows]
+        n = Fraction(len(rows))
+        found = function(n, _about(y, y), _about(x, x), _about(y, x), sum(y) / n, sum(x) / n)
+        return _real(found) if isinstance(found, Fraction) else found
+
+    return compute
+
+
+def _correlation(n: Fraction, yy: Fraction, xx: Fraction, yx: Fraction, y: Fraction, x: Fraction) -> float | None:
+    return None if not xx or not yy else math.copysign(_root(yx * yx / (xx * yy)), yx)
+
+
+OF_ROWS: dict[str, Callable[[Rows, Settings], Any]] = {
+    "median": _on_a_line,
+    "quantile_cont": _on_a_line,
+    "percentile_cont": _on_a_line,
+    "quantile_disc": _chosen,
+    "percentile_disc": _chosen,
+    "mode": _most_frequent,
+    "arg_min": lambda rows, settings: min(rows, key=lambda row: (row[1], row[0]))[0],
+    "arg_max": lambda rows, settings: max(rows, key=lambda row: (row[1], row[0]))[0],
+    "string_agg": _joined,
+    "var_pop": _of_pairs(lambda n, yy, xx, yx, y, x: xx / n),
+    "stddev_pop": _of_pairs(lambda n, yy, xx, yx, y, x: _root(xx / n)),
+    "covar_pop": _of_pairs(lambda n, yy, xx, yx, y, x: yx / n),
+    "covar_samp": _of_pairs(lambda n, yy, xx, yx, y, x: yx / (n - 1) if n > 1 else None),
+    "corr": _of_pairs(_correlation),
+    "regr_slope": _of_pairs(lambda n, yy, xx, yx, y, x: yx / xx if xx else None),
+    "regr_intercept": _of_pairs(lambda n, yy, xx, yx, y, x: y - yx / xx * x if xx else None),
+    "regr_r2": _of_pairs(lambda n, yy, xx, yx, y, x: (yx * yx / (xx * yy) if yy else 1.0) if xx else None),
+    "regr_sxx": _of_pairs(lambda n, yy, xx, yx, y, x: xx),
+    "regr_syy": _of_pairs(lambda n, yy, xx, yx, y, x: yy),
+    "regr_sxy": _of_pairs(lambda n, yy, xx, yx, y, x: yx),
+}
+"""Of the rows of a group: values, then sort keys."""

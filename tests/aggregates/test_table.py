@@ -1,0 +1,253 @@
+"""Every row of the table of aggregates: its example, the definition under deletions, and DuckDB where it has it."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import minidsms
+from minidsms.aggregates import AGGREGATES, SYNONYMS
+from minidsms.aggregates.aggregate import Settings
+from minidsms.aggregates.moments import Moments
+from minidsms.cql.functions import CALLED
+from minidsms.elements import Type
+from minidsms.testing.compare import check
+from minidsms.testing.definition import AGGREGATES as DEFINED
+from minidsms.testing.definition_aggregates import OF_ROWS
+from minidsms.testing.feeds import random_feed
+from minidsms.testing.generators import Case, declaration
+from minidsms.testing.grammar import STREAMS, Column, Grammar
+
+ROWS = [(1, 10, "a", True), (2, 20, "b", False), (2, 40, "b", True), (None, 40, "c", None)]
+"""The rows of the examples, as docs/aggregates.md shows them: v, w, t, b."""
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+@pytest.mark.parametrize("name", sorted(AGGREGATES))
+def test_the_example_of_an_aggregate_comes_out_as_written(name: str) -> None:
+    call, value = AGGREGATES[name].example
+    assert name.upper() in call and AGGREGATES[name].summary
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, w INTEGER, t TEXT, b BOOLEAN)")
+        query = db.query(f"SELECT {call} FROM S [RANGE 10]")
+        db.push("S", ROWS, ts=[1, 1, 1, 1])
+        db.advance(20)
+        first, *_, last = query.fetch()
+        assert _shown(first.row[0]) == value
+        assert last.row[0] == (0 if "count" in name else None), "all rows have left"
+
+
+def test_every_aggregate_has_its_definition() -> None:
+    kept = {a.kept_as for a in AGGREGATES.values() if a.state is None}
+    assert kept == set(DEFINED) | {"count", "first", "last"}
+    assert {a.name for a in AGGREGATES.values() if a.state is not None} == set(OF_ROWS)
+    assert not set(AGGREGATES) & set(CALLED) and set(SYNONYMS.values()) <= set(AGGREGATES)
+
+
+def _case(name: str, seed: int) -> Case:
+    rng = random.Random(f"{name} {seed}")
+    grammar, row = Grammar(rng), AGGREGATES[name]
+    source = rng.choice(("Sa [RANGE 4]", "Sa [ROWS 5]", "Sa [RANGE 5 SLIDE 2]", "Sa [PARTITION BY k ROWS 2]", "Sa"))
+    one_stream = not row.passes_nulls or rng.random() < 0.7
+    columns = [Column(f"s.{column}", type_) for column, type_ in STREAMS["Sa"]]
+    if not one_stream:
+        source, columns = "Rel AS r, Sa [RANGE 5]", [*columns, Column("r.a", Type.INTEGER), Column("r.t", Type.TEXT)]
+    signatures = [
+        s for types in ([Type.INTEGER] * 2, [Type.FLOAT] * 2, [Type.TEXT, Type.FLOAT], [Type.BOOLEAN] * 2)
+        for s in [row.resolve(types[: row.values])] if s is not None
+    ]  # fmt: skip
+    calls = [grammar.call_of(row, rng.choice(signatures).args, columns, one_stream) for _ in range(2)]
+    by = rng.choice((" GROUP BY s.k", "", " GROUP BY s.k"))
+    named = f"{source} AS s" if one_stream or "Rel" in source else source
+    query = f"SELECT {', '.join(f'{c} AS c{i}' for i, c in enumerate(calls))} FROM {named}{by}"
+    names = ["Sa", "Rel"] if "Rel" in source else ["Sa"]
+    return Case(tuple(map(declaration, names)), query, random_feed(rng, names, 20))
+
+
+@pytest.mark.parametrize(
+    "name", sorted(a.name for a in AGGREGATES.values() if a.state is not None or a.kept_as != a.name)
+)
+def test_an_aggregate_is_that_of_the_rows_present(name: str) -> None:
+    for seed in range(6):
+        check(_case(name, seed), batch_size=random.Random(seed).choice((1, 2, 7, 1000)))
+
+
+@pytest.mark.parametrize("name", ["first", "last"])
+def test_first_and_last_pass_over_nulls_when_told_so(name: str) -> None:
+    for seed in range(12):
+        check(_case(name, seed), batch_size=random.Random(seed).choice((1, 2, 7, 1000)))
+
+
+# ------------------------------------------------------------------------------------------------------------ DuckDB
+
+IN_DUCKDB = (
+    "BOOL_AND(b)", "BOOL_OR(b)", "COUNT_IF(b)", "MEDIAN(i)", "MEDIAN(f)", "QUANTILE_CONT(f, 0.3)",
+    "QUANTILE_DISC(i, 0.3)", "QUANTILE_DISC(t, 0.75)", "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY f DESC)",
+    "PERCENTILE_DISC(0.2) WITHIN GROUP (ORDER BY i)", "VAR_POP(f)", "STDDEV_POP(f)", "COVAR_POP(f, g)",
+    "COVAR_SAMP(f, g)", "CORR(f, g)", "REGR_SLOPE(f, g)", "REGR_INTERCEPT(f, g)", "REGR_R2(f, g)", "REGR_SXX(f, g)",
+    "REGR_SYY(f, g)", "REGR_SXY(f, g)", "REGR_COUNT(f, g)", "REGR_AVGX(f, g)", "REGR_AVGY(f, g)",
+    "STRING_AGG(t, '-' ORDER BY i, t)", "STRING_AGG(t, '-' ORDER BY f DESC NULLS FIRST, t)",
+    "STRING_AGG(DISTINCT t, '+' ORDER BY t DESC)", "ARG_MIN(t, n)", "ARG_MAX(f, n)",
+)  # fmt: skip
+"""Aggregates that DuckDB has, too, in calls where both settle ties alike: n is never twice the same."""
+
+
+@pytest.mark.parametrize("call", IN_DUCKDB)
+def test_an_aggregate_gives_what_duckdb_gives(call: str) -> None:
+    with duckdb.connect() as duck, minidsms.connect() as db:
+        duck.execute("CREATE TABLE S (n BIGINT, k BIGINT, i BIGINT, f DOUBLE, g DOUBLE, t VARCHAR, b BOOLEAN)")
+        db.execute("CREATE STREAM S (n INTEGER, k INTEGER, i INTEGER, f FLOAT, g FLOAT, t TEXT, b BOOLEAN)")
+        rng = random.Random(call)
+        floats = [-2.5, 0.0, 0.125, 3.0, 1e6, None] + [1e12, -1e-3] * ("REGR" not in call and "CORR" not in call)
+
+        def row(n: int) -> tuple[Any, ...]:
+            i = rng.choice((*range(-3, 6), 2**40, None))
+            t = rng.choice(("a", "B", "é", "", "zz", None))
+            return n, rng.randint(0, 3), i, rng.choice(floats), rng.choice(floats), t, rng.choice((True, False, None))
+
+        rows = [row(n) for n in rng.sample(range(200), 60)]
+        query = db.query(f"SELECT k, {call} FROM S [RANGE 40] GROUP BY k")
+        db.push("S", rows, ts=list(range(60)))
+        db.advance(59)
+        duck.executemany("INSERT INTO S VALUES (?, ?, ?, ?, ?, ?, ?)", rows[20:])
+        want = duck.execute(f"SELECT k, {call} FROM S GROUP BY k ORDER BY k").fetchall()
+        got = sorted(query.snapshot())
+        assert [k for k, _ in got] == [k for k, _ in want]
+        for (_, one), (_, other) in zip(got, want):
+            other = None if isinstance(other, float) and math.isnan(other) else other
+            if isinstance(one, float) and other is not None:
+                assert math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9), (call, one, other)
+            else:
+                assert one == other, call
+
+
+# --------------------------------------------------------------------------------------------------- what is exact
+
+
+def test_sums_of_pairs_leave_no_trace() -> None:
+    rng = random.Random(3)
+    state = Moments(lambda m: m.square(m.sxy, m.n * m.n))
+    state.add(1.5, 2.5)
+    state.add(0.1, 0.3)
+    before = state.result()
+    pairs = [(rng.choice((1e300, 5e-324, -1e-9, math.inf, 2**62)), rng.uniform(-1, 1)) for _ in range(300)]
+    for y, x in pairs:
+        state.add(y, x)
+    assert state.result() is None, "an infinity has no covariance"
+    for y, x in rng.sample(pairs, len(pairs)):
+        state.remove(y, x)
+    assert state.result() == before == float((Fraction(1.5) - Fraction(0.1)) * (Fraction(2.5) - Fraction(0.3)) / 4)
+
+
+@pytest.mark.parametrize(("share", "place"), [("0.1", 1), ("0.7", 7), ("1", 10), ("0", 1), ("0.55", 6)])
+def test_a_percentage_is_the_decimal_that_was_written(share: str, place: int) -> None:
+    state = AGGREGATES["quantile_disc"].state
+    assert state is not None
+    values = state(Settings(parameters=(float(share),)))
+    for value in range(1, 11):
+        values.add(value)
+    assert values.result() == place
+
+
+# --------------------------------------------------------------------------------------------------------- how it reads
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("MEDIAN(t)", "MEDIAN does not take TEXT"),
+        ("QUANTILE_CONT(v, 2)", "a percentage is a number from 0 to 1"),
+        ("QUANTILE_CONT(v, w)", "argument 2 of QUANTILE_CONT must be a literal"),
+        ("PERCENTILE_CONT(0.5)", "PERCENTILE_CONT takes one value WITHIN GROUP"),
+        ("PERCENTILE_CONT(0.5 ORDER BY v)", "takes no ORDER BY inside"),
+        ("SUM(v ORDER BY w)", "SUM takes no ORDER BY inside"),
+        ("SUM(v) WITHIN GROUP (ORDER BY w)", "SUM takes no WITHIN GROUP"),
+        ("STRING_AGG(DISTINCT t, '-' ORDER BY v)", "the order can only be that of the values"),
+        ("STRING_AGG(v)", "STRING_AGG does not take INTEGER"),
+        ("CORR(v)", "CORR takes 2 arguments, not 1"),
+        ("MODE(v) WITHIN GROUP (ORDER BY v)", "MODE takes no WITHIN GROUP"),
+        ("ARG_MIN(DISTINCT v, w)", "ARG_MIN takes no DISTINCT"),
+        ("SUM(v) RESPECT NULLS", "SUM passes over NULLs"),
+        ("FIRST(v) FILTER (WHERE b)", "FILTER stands behind an aggregate that passes over NULLs"),
+        ("LENGTH(t ORDER BY v)", "LENGTH is no aggregate and takes no ORDER BY"),
+    ],
+)
+def test_a_wrong_call_is_told_when_the_query_is_read(call: str, told: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, w INTEGER, t TEXT, b BOOLEAN)")
+        with pytest.raises(minidsms.CqlError, match=re.escape(told)):
+            db.query(f"SELECT {call} FROM S [RANGE 5]")
+
+
+def test_words_of_an_order_are_names_elsewhere() -> None:
+    with minidsms.connect() as db:
+        db.execute(
+            "CREATE STREAM S (order INTEGER, asc INTEGER, desc INTEGER, nulls INTEGER, within INTEGER, ignore TEXT)"
+        )
+        query = db.query(
+            "SELECT RSTREAM(STRING_AGG(ignore ORDER BY desc DESC NULLS FIRST, asc), MAX(order) AS asc, MIN(nulls) desc,"
+            " SUM(within) ignore) FROM S [RANGE 5]"
+        )
+        db.push("S", [(1, 2, 3, 4, 5, "a"), (1, 2, 4, 4, 5, "b")], ts=[1, 1])
+        db.advance(1)
+        assert [c.row for c in query.fetch()] == [("b,a", 1, 4, 10)]
+
+
+def test_a_join_needs_an_order_for_texts_put_together() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, t TEXT)")
+        joined = "FROM S [RANGE 5] AS a, S [RANGE 5] AS b WHERE a.k = b.k"
+        with pytest.raises(minidsms.CqlError, match="needs the arrival order of one windowed stream"):
+            db.query(f"SELECT STRING_AGG(a.t) {joined}")
+        db.query(f"SELECT STRING_AGG(a.t ORDER BY b.k) {joined}")
+
+
+def test_explain_shows_the_call_as_written() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, t TEXT)")
+        text = "SELECT STRING_AGG(t, '-' ORDER BY v DESC), QUANTILE_DISC(v, 0.5) FROM S [RANGE 5]"
+        plan = str(db.execute(f"EXPLAIN {text}"))
+        assert "STRING_AGG(t, '-' ORDER BY v DESC)" in plan and "QUANTILE_DISC(v, 0.5)" in plan
+
+
+def test_where_rows_only_come_arg_min_keeps_one() -> None:
+    state = AGGREGATES["arg_min"].state
+    assert state is not None
+    rows: Any = state(Settings(is_append_only=True))
+    for value in (5, 3, 9, 3, 4):
+        rows.add(f"of {value}", value)
+    assert rows.result() == "of 3" and len(rows._rows) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------ the page
+
+PAGE = Path(__file__).parents[2] / "docs" / "aggregates.md"
+BEGIN, END = "<!-- aggregates -->\n", "<!-- end of aggregates -->"
+
+
+def _table() -> str:
+    lines = ["| | of | gives | |\n|---|---|---|---|\n"]
+    for row in AGGREGATES.values():
+        call, value = row.example
+        lines.append(f"| `{call}` | {row.takes} | `{value}` | {row.summary} |\n")
+    spellings = ", ".join(f"`{a.upper()}` is `{b.upper()}`" for a, b in SYNONYMS.items())
+    return "".join(lines) + f"\nOther spellings: {spellings}.\n"
+
+
+def test_the_page_has_every_aggregate_with_its_example(rewrite: bool) -> None:
+    text = PAGE.read_text()
+    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    if rewrite:
+        PAGE.write_text(text[:start] + _table() + text[end:])
+        return
+    assert text[start:end] == _table(), "pytest --rewrite writes the page's table again"
