@@ -239,6 +239,46 @@ def many(n: int) -> dict[str, float]:
     return {"register, s": registered, "push, ms": ms, "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
+FAMILIES = {
+    "COUNT(*)": (1000, "SELECT COUNT(*) FROM S [RANGE 60] WHERE k = {0}"),
+    "ISTREAM(COUNT(*))": (1000, "SELECT ISTREAM(COUNT(*)) FROM S [RANGE 60] WHERE k = {0}"),
+    "join": (
+        300,
+        "SELECT ISTREAM(S.v, R.w) FROM S [RANGE 10], R [RANGE 10] WHERE S.k = R.k AND S.v >= {0} AND S.v < {1}",
+    ),
+}
+"""Queries that differ in constants: how many, and their text."""
+
+
+def families(pushes: int) -> dict[str, float]:
+    """ms of a push and its answers, and MB of state, as one plan and each with its own (`screening = off`)."""
+    import minidsms
+
+    found: dict[str, float] = {}
+    for name, (n, text) in FAMILIES.items():
+        for how, options in (("one plan", {}), ("each its own", {"screening": "off"})):
+            db = minidsms.connect(**options)
+            db.execute("CREATE STREAM S (k INTEGER, v INTEGER); CREATE STREAM R (k INTEGER, w INTEGER)")
+            queries = [db.query(text.format(i)) for i in range(n)]
+            rng = np.random.default_rng(0)
+            times = []
+            for at in range(pushes):
+                rows = [rng.integers(0, 1000, ROWS) for _ in range(4)]
+                began = time.process_time()
+                if name == "join":
+                    db.push("R", {"k": rows[2][:100], "w": rows[3][:100]}, ts=np.full(100, at))
+                db.push("S", {"k": rows[0], "v": rows[1]}, ts=np.full(ROWS, at))
+                db.advance(at)
+                times.append(1000 * (time.process_time() - began))
+                for query in queries:
+                    query.fetch()
+            found[f"{n:,} of {name}, {how}, ms"] = statistics.median(times[len(times) // 5 :])
+            operators = {id(op): op for query in queries for op in query.network.operators}
+            state = sum(synopsis.nbytes for op in operators.values() for synopsis in op.synopses())
+            found[f"{n:,} of {name}, {how}, MB"] = state / 1e6
+    return found
+
+
 def _elsewhere(folder: str, pushes: int) -> dict[str, float]:
     environment = {**os.environ, "PYTHONPATH": folder, "RULES_MOST": "1000"}
     command = [sys.executable, __file__, "--own", "--pushes", str(pushes)]
@@ -271,6 +311,7 @@ def main() -> None:
         }
     found["own"] = own_scenes(options.pushes)
     found["rivals, ms"] = rivals(max(3, options.pushes // 5))
+    found["families"] = families(max(5, options.pushes // 2))
     if options.many:
         found[f"{options.many} rules of a table"] = many(options.many)
     text = json.dumps(found, indent=1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.filter_sets.workload import QuerySet, Rows
 from minidsms import connect
-from minidsms.kernels.screening import regions_of
+from minidsms.screens.asc import Constructs
 from minidsms.screens.level import Level
 from minidsms.screens.sequence import Sequence
 
@@ -67,6 +67,12 @@ class Run:
         return Cost(level.looked - before[0], level.micro - before[1], spent / len(rows), tuple(trace))
 
 
+def constructs_of(level: Level) -> Constructs:
+    """The bitmaps of a level that has no home lists."""
+    assert isinstance(level.constructs, Constructs)
+    return level.constructs
+
+
 def cost(queries: QuerySet, rows: Rows, strategy: str, **options: Any) -> Cost:
     """Of a strategy."""
     return Run(queries, strategy, **options).cost(rows)
@@ -79,14 +85,12 @@ def extremes(queries: QuerySet, rows: Rows, sample: int = 20_000) -> tuple[Seque
     dynamic programming over sets, where the paper tries every order.
     """
     level = Run(queries, "written").level(rows)
-    constructs = level.constructs
+    constructs = constructs_of(level)
     n = len(constructs.columns)
     chosen = rows[:sample]
     keys = np.ascontiguousarray(chosen[:, constructs.columns].T)
-    at = np.empty_like(keys)
-    columns, direct, edges, bits = constructs.arrays
-    regions_of(keys, np.ones(keys.shape, np.bool_), (columns, direct, edges), at)
-    words = [bits[at[c]] for c in range(n)]
+    at = level.domains.regions_of(keys, np.ones(keys.shape, np.bool_))
+    words = [constructs.bits[at[c]] for c in range(n)]
 
     @cache
     def alive(chosen: frozenset[int]) -> float:
@@ -113,7 +117,7 @@ def extremes(queries: QuerySet, rows: Rows, sample: int = 20_000) -> tuple[Seque
 
 def deviation_of_ones(queries: QuerySet, rows: Rows) -> float:
     """Standard deviation of the share of ones in the bitmaps of regions, mean over columns (table 1)."""
-    constructs = Run(queries, "written").level(rows).constructs
+    constructs = constructs_of(Run(queries, "written").level(rows))
     shares = np.bitwise_count(constructs.bits).sum(axis=1) / len(queries.queries)
-    parts = [shares[a + 1 : b] for a, b in itertools.pairwise(constructs.first.tolist())]
+    parts = [shares[a + 1 : b] for a, b in itertools.pairwise(constructs.domains.first.tolist())]
     return float(np.mean([part.std() for part in parts]))

@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.screens.box import Box
 from minidsms.screens.boxes import Boxes
+from minidsms.screens.screening import Screening
+from minidsms.streamon.loop import Loop
+from minidsms.streamon.screening.adaptive_sequence import AdaptiveSequence
 
 _PAIRS = 1 << 16
 """Rows that a batch put out has, about."""
@@ -61,11 +63,12 @@ class Constants(Operator):
     name = "Constants"
     acts_on_time = False
 
-    def __init__(self, input: Queue, stream: str, family: int, schema: Schema, dictionary: TextDictionary) -> None:
+    def __init__(self, input: Queue, stream: str, family: int, schema: Schema, screening: Screening) -> None:
         super().__init__((input,), schema)
         self.family = family
         self._stream = stream.lower()
-        self._dictionary = dictionary
+        self._dictionary = screening.dictionary
+        self._screening = screening
         self._boxes = Boxes(input.schema.types)
         self._constants: dict[int, tuple[Constant, int]] = {}
         self._readers: Counter[int] = Counter()
@@ -76,6 +79,10 @@ class Constants(Operator):
         self.is_alone = False
         """It has been copied for one query."""
         self._pairs_a_row = 1.0
+        self._sequence = self._new_sequence()
+
+    def _new_sequence(self) -> AdaptiveSequence:
+        return AdaptiveSequence(self._screening, f"Constants over {self._stream}", self.schema.names)
 
     def admit(self, constant: Constant) -> None:
         """See `ByQuery`."""
@@ -105,6 +112,7 @@ class Constants(Operator):
         self._boxes, self._constants = Boxes(self.inputs[0].schema.types), {}
         self.admit(constant)
         self._readers.clear()
+        self._sequence = self._new_sequence()
         self.is_alone = True
 
     @property
@@ -116,19 +124,20 @@ class Constants(Operator):
         (batch,) = batches
         if batch is None:
             return
-        self._boxes.settle()
+        if self._boxes.settle():
+            self._sequence.take(self._boxes.levels[0] if self._boxes.levels else None)
         start = 0
         while start < len(batch):
-            stop = start + max(1, int(_PAIRS / self._pairs_a_row))
-            part = batch.slice(start, min(stop, len(batch)))
+            room = self._sequence.limit(min(len(batch) - start, max(1, int(_PAIRS / self._pairs_a_row))))
+            part = batch.slice(start, start + room)
             start += len(part)
-            found = self._boxes.look_up(part, self._dictionary)
+            found = self._boxes.look_up(part, self._dictionary, self._sequence.passed)
             self._pairs_a_row = max(1.0, found.count / len(part))
             if found.count:
                 yield self._joined(part, found.rows[: found.count].astype(np.int64), found.members[: found.count])
 
     def _joined(self, part: Batch, rows: np.ndarray, places: np.ndarray) -> Batch:
-        if len(self._boxes.levels) > 1:
+        if not self._boxes.finds_by_row:
             order = np.argsort(rows, kind="stable")
             rows, places = rows[order], places[order]
         assert part.seq is not None
@@ -137,6 +146,10 @@ class Constants(Operator):
             rows, places = rows[sees], places[sees]
         columns = [*part.columns_at(range(part.width), rows), Column(self._numbers[places])]
         return Batch(part.ts[rows], None, columns, is_own=True)
+
+    def adaptations(self) -> tuple[Loop[Any], ...]:
+        """See `minidsms.streamon.loop.Adaptive`."""
+        return (self._sequence.adaptation,)
 
     def describe(self) -> Description:
         names = ", ".join(self.schema[c].name for c in sorted(self._boxes.columns))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array
+from minidsms.elements import Batch, Int32Array, Int64Array
 from minidsms.kernels.screening import by_member
 from minidsms.operators.operator import Description, Operator
 from minidsms.operators.select import Select
@@ -24,7 +24,7 @@ from minidsms.queues import Queue
 from minidsms.screens.answers import SharedAnswers, Subscription
 from minidsms.screens.box import Box
 from minidsms.screens.boxes import Boxes
-from minidsms.screens.level import Found, Level
+from minidsms.screens.level import Level
 from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
 from minidsms.streamon.loop import Loop
@@ -97,6 +97,7 @@ class Screen(Operator):
         self._of_box: dict[Box, _Member] = {}
         self._of_select: dict[int, _Member] = {}
         self._slots = np.empty(0, np.int64)
+        self._counts = np.empty(0, np.int64)
         self.sequence = AdaptiveSequence(screening, f"Screen over {producer.describe().detail}", producer.schema.names)
         self._given: list[Queue] = []
         self._grow: Any = None
@@ -177,8 +178,9 @@ class Screen(Operator):
         if not self._boxes.settle():
             return
         first = self.levels[0] if self.levels else None
-        self.sequence.take(None if first is None or first.has_homes else first)
+        self.sequence.take(first)
         self._slots = np.array([-1 if m is None else m.slot for m in self._members], np.int64)
+        self._counts = np.zeros(len(self._members), np.int64)
 
     def _added(self, box: Box, slot: int, select: Select | None) -> _Member:
         member = _Member(self._boxes.add(box), slot, select)
@@ -221,16 +223,15 @@ class Screen(Operator):
 
     def _hand_out(self, batch: Batch) -> None:
         """Give every box its rows."""
-
-        def passed(keys: Int64Array, present: BoolArray) -> None:
-            self.sequence.passed(keys, present, int(batch.ts[0]))
-
-        found = self._boxes.look_up(batch, self._screening.dictionary, passed)
+        found = self._boxes.look_up(batch, self._screening.dictionary, self.sequence.passed)
         if not found.count:
             return
         self.counters.elements_out += found.count
         self.claim(found.count * found.rows.itemsize + len(batch) * batch.row_nbytes)
-        members, firsts, counts, rows = _by_member(found, len(self._members))
+        given: Int64Array = np.empty((3, min(found.count, len(self._members))), np.int64)
+        rows: Int32Array = np.empty(found.count, np.int32)
+        n = by_member(found.rows, found.members, found.count, self._counts, given, rows)
+        members, firsts, counts = given[:, :n]
         slots = self._slots[members]
         if self._of_select:
             for i in np.flatnonzero(slots < 0).tolist():
@@ -283,7 +284,8 @@ class Screen(Operator):
     def describe(self) -> Description:
         detail = f"{self.filters:,} filters over {len(self._boxes.columns)} columns"
         if self.levels:
-            detail += f", order {self.levels[0].sequence_text(self.schema.names)}"
+            first = self.levels[0]
+            detail += f", {first.plan.kind} {first.plan_text(self.schema.names)}"
         return Description(self.name, detail, self.figures())
 
     def figures(self) -> dict[str, Any]:
@@ -295,7 +297,7 @@ class Screen(Operator):
         return {
             "columns_a_row": first.looked / max(1, first.rows),
             "dropped": first.dropped / max(1, first.rows),
-            "arrows": len(first.sequence.arrows),
+            "arrows": len(first.plan.arrows),
             "nbytes": self._boxes.nbytes,
         }
 
@@ -303,23 +305,8 @@ class Screen(Operator):
         """Of SHOW SCREENS."""
         first = self.levels[0] if self.levels else None
         order = "" if first is None else ", ".join(first.order_of(self.schema.names))
-        arrows = 0 if first is None else len(first.sequence.arrows)
+        arrows = 0 if first is None else len(first.plan.arrows)
         looked = None if first is None or not first.rows else round(first.looked / first.rows, 2)
         readers = len(self.answers.subscriptions)
         over = self.producer.describe().detail
         return over, self.filters, readers, len(self._boxes.columns), order, arrows, looked, self._boxes.nbytes
-
-
-def _by_member(found: Found, members: int) -> tuple[Int64Array, Int64Array, Int64Array, Int32Array]:
-    """(members that have rows, where their rows begin, how many they are, the rows)."""
-    n = found.count
-    if 4 * n < members:
-        order = np.argsort(found.members[:n], kind="stable")
-        numbers, firsts, counts = np.unique(found.members[:n][order], return_index=True, return_counts=True)
-        return numbers.astype(np.int64), firsts.astype(np.int64), counts.astype(np.int64), found.rows[:n][order]
-    starts = np.empty(members + 1, np.int64)
-    rows: Int32Array = np.empty(n, np.int32)
-    by_member(found.rows, found.members, n, starts, rows)
-    lengths: Int64Array = np.diff(starts)
-    given: Int64Array = np.flatnonzero(lengths)
-    return given, starts[given], lengths[given], rows

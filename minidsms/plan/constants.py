@@ -109,6 +109,7 @@ class Families:
 
     def __init__(self) -> None:
         self._by_signature: dict[Hashable, _Family | None] = {}
+        self._by_number: dict[int, _Family] = {}
         self._numbers = itertools.count()
 
     def find(self, root: Stop, moment: Callable[[str], Hashable]) -> FamilyPlan | None:
@@ -142,7 +143,7 @@ class Families:
 
     def member(self, family: int, box: Box, moment: Hashable) -> int | None:
         """The number of one more query of a family, by the family's; None where it has a plan of its own."""
-        known = next((f for f in self._by_signature.values() if f is not None and f.number == family), None)
+        known = self._by_number.get(family)
         return None if known is None else known.member(box, (moment,))
 
     def _family(self, root: Stop, target: bound.Filter) -> _Family | None:
@@ -153,9 +154,13 @@ class Families:
         else:
             number = next(self._numbers)
             family = None if _Carrying(target, number).plan(root, 0) is None else _Family(number)
+            if family is not None:
+                self._by_number[number] = family
         self._by_signature[signature] = family
         if len(self._by_signature) > _REMEMBERED:
-            del self._by_signature[next(iter(self._by_signature))]
+            forgotten = self._by_signature.pop(next(iter(self._by_signature)))
+            if forgotten is not None:
+                del self._by_number[forgotten.number]
         return family
 
 

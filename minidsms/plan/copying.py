@@ -30,6 +30,7 @@ from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
 from minidsms.queues import Queue
 from minidsms.screens.box import Box
+from minidsms.screens.screening import Screening
 from minidsms.streamon.forcing import ForcedSwitching
 from minidsms.streamon.k_mon.contracts import SharedByCopies
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
@@ -49,7 +50,8 @@ _OTHERS_OWN = {
 _SAME = (
     int, float, complex, str, bytes, bool, type(None), range, type, enum.Enum, np.generic, np.dtype, FunctionType,
     BuiltinFunctionType, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
-    TextDictionary, RelationStore, ConstraintRegistry, SharedByCopies, Box, StreaMon, Decision, ForcedSwitching,
+    TextDictionary, RelationStore, ConstraintRegistry, SharedByCopies, Box, Screening, StreaMon, Decision,
+    ForcedSwitching,
 )  # fmt: skip
 
 

@@ -67,6 +67,7 @@ from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind
 from minidsms.queues import Queue
+from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
 from minidsms.settings import Settings
 from minidsms.streamon.content_routing.attributes import Attributes
@@ -322,8 +323,9 @@ class PhysicalPlanner:
                 return self._to_stream(node)
             case Constants():
                 assert isinstance(node.input, bound.BaseStream)
+                screening = Screening(self._context.dictionary, self._streamon.settings, self._streamon)
                 return constants.Constants(
-                    self._queue(node.input), node.input.name, node.family, node.schema, self._context.dictionary
+                    self._queue(node.input), node.input.name, node.family, node.schema, screening
                 )
             case Openings():
                 names = [source.name for source in node.sources if isinstance(source, bound.BaseStream)]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Int64Array, Type
+from minidsms.screens.asc import Constructs
 from minidsms.screens.box import Box
 from minidsms.screens.level import Found, Level
 
@@ -86,23 +87,28 @@ class Boxes:
         self,
         batch: Batch,
         dictionary: TextDictionary,
-        passed: Callable[[Int64Array, BoolArray], object] = lambda keys, present: None,
+        passed: Callable[[Int64Array, BoolArray, int], object],
     ) -> Found:
-        """The pairs of a row and a box's number, by level and row; good until the next call.
+        """The pairs of a row and a box's number, those of each box in ascending row; good until the next call.
 
-        passed: is told of the keys of the first level's columns, and which are not NULL.
+        passed: is told of the keys of the first level's columns, which are not NULL, and of the first row's instant.
         """
         self.found.count = 0
         for level in self.levels:
             keys, present = level.run(batch, dictionary, self.found)
             if level is self.levels[0]:
-                passed(keys, present)
+                passed(keys, present, int(batch.ts[0]))
         return self.found
+
+    @property
+    def finds_by_row(self) -> bool:
+        """All pairs are found in ascending row."""
+        return len(self.levels) < 2 and all(isinstance(level.constructs, Constructs) for level in self.levels)
 
     @property
     def columns(self) -> set[int]:
         """The columns that any of them asks."""
-        return {column for level in self.levels for column in level.constructs.columns}
+        return {column for level in self.levels for column in level.domains.columns}
 
     @property
     def nbytes(self) -> int:

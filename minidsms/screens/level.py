@@ -3,7 +3,7 @@
 A screen has few levels, as a log-structured merge tree has: boxes that come later stand in a small level of their own
 until there are enough of them, and those that go are only struck out. So what comes and goes costs what it is.
 
-Invariant: `members` maps a bit of the bitmaps to the number of its member, -1 where it has gone.
+Invariant: `_members` maps a bit of the bitmaps to the number of its member, -1 where it has gone.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import numpy as np
 from minidsms.compile_time import thread_ns
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array, Type
-from minidsms.kernels.screening import FOUND, MICRO, ROW, screen_homes, screen_rows
+from minidsms.kernels.screening import FOUND, HOME, MICRO, ROW, WORDS, screen_homes, screen_rows
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import Box
-from minidsms.screens.sequence import Sequence
+from minidsms.screens.domains import Domains
+from minidsms.screens.homes import HomeLists
+from minidsms.screens.sequence import Homes, Sequence
 
 MANY = 2048
-"""Boxes above which a level has homes: whole bitmaps would not stay in the cache, and no row is dropped early."""
+"""Boxes above which a level has home lists."""
 
 
 class Found:
-    """Pairs (row, member) that kernels write; grows as it must."""
+    """Pairs (row, member) that kernels write, those of a member in ascending row; grows as it must."""
 
     def __init__(self) -> None:
         self.rows: Int32Array = np.empty(1024, np.int32)
@@ -45,39 +47,55 @@ class Level:
     """Some of the boxes of a screen. numbers: the members' numbers in the screen."""
 
     def __init__(self, boxes: Listed[Box], numbers: Listed[int], types: Listed[Type]) -> None:
-        self.has_homes = len(boxes) > MANY
-        self.constructs = Constructs(boxes, types, self.has_homes)
+        began = thread_ns()
+        self.domains = Domains(boxes, types)
+        self.constructs: Constructs | HomeLists
+        self.plan: Sequence | Homes
+        if len(boxes) > MANY:
+            self.constructs = HomeLists(boxes, self.domains)
+            self.plan = self.constructs.homes
+        else:
+            self.constructs = Constructs(boxes, self.domains)
+            self.plan = Sequence(tuple(range(len(self.domains.columns))))
         self.boxes = list(boxes)
-        self.members = np.full(64 * len(self.constructs.everybody), -1, np.int32)
-        self.members[self.constructs.places] = numbers
+        self._numbers = np.array(numbers, np.int32)
         self.gone = 0
-        self.rows = self.micro = self.time_ns = 0
-        self.counts = np.zeros((2, len(self.constructs.columns)), np.int64)
-        self._scratch = (
-            np.zeros(self.constructs.bits.shape[1], np.uint64),
-            np.full(len(self.constructs.columns), -1, np.int64),
-            self.members,
-            self.counts,
-        )
-        self.sequence = Sequence(tuple(range(len(self.constructs.columns))))
-        self._sequence = self.sequence.arrays(len(self.constructs.bits))
+        self.rows = self.micro = self.words = self.time_ns = 0
+        self.counts = np.zeros((2, len(self.domains.columns)), np.int64)
+        self._arrange()
+        self.built_ns = thread_ns() - began
 
-    def follow(self, sequence: Sequence) -> None:
-        """Look at columns in this order from now on."""
-        self.sequence = sequence
-        self._sequence = sequence.arrays(len(self.constructs.bits))
+    def follow(self, plan: Sequence | Homes) -> None:
+        """Look at rows by this plan from now on."""
+        self.plan = plan
+        if isinstance(plan, Homes):
+            assert isinstance(self.constructs, HomeLists)
+            self.constructs.settle(plan)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """What the kernel is given beside the constructs."""
+        constructs = self.constructs
+        if isinstance(self.plan, Sequence):
+            self._sequence = self.plan.arrays(self.domains.size)
+        words = constructs.size // 64
+        self._members = np.full(64 * words, -1, np.int32)
+        self._members[constructs.places] = self._numbers
+        looked_by = np.full(len(self.domains.columns), -1, np.int64)
+        self._scratch = np.zeros(words, np.uint64), looked_by, self._members, self.counts
 
     def order_of(self, names: Listed[str]) -> list[str]:
-        """The columns in the order in which they are looked at. names: the producer's."""
-        return [names[self.constructs.columns[c]] for c in self.sequence.order]
+        """The columns in the order in which they are looked at, or by how many are at home. names: the producer's."""
+        return [names[self.domains.columns[c]] for c in self.plan.order]
 
-    def sequence_text(self, names: Listed[str]) -> str:
-        """The order of the columns. names: the producer's."""
-        return self.sequence.text([names[c] for c in self.constructs.columns])
+    def plan_text(self, names: Listed[str]) -> str:
+        """The plan in words. names: the producer's."""
+        return self.plan.text([names[c] for c in self.domains.columns])
 
     def strike(self, box: int) -> None:
         """The box of that number, as they were given, has gone."""
-        self.members[self.constructs.places[box]] = -1
+        self._numbers[box] = -1
+        self._members[self.constructs.places[box]] = -1
         self.gone += 1
 
     @property
@@ -91,25 +109,42 @@ class Level:
         return int(self.counts[1].sum())
 
     def run(self, batch: Batch, dictionary: TextDictionary, found: Found) -> tuple[Int64Array, BoolArray]:
-        """Add the pairs of a batch to those found; (keys, which are not NULL) as the constructs have them."""
-        keys, present = self.constructs.keys(batch, dictionary)
+        """Add the pairs of a batch to those found; (keys, which are not NULL) as the domains have them."""
+        keys, present = self.domains.keys(batch, dictionary)
         began = thread_ns()
-        state = np.zeros(3, np.int64)
-        state[FOUND] = found.count
-        self._scratch[1][:] = -1
-        found.reserve(4 * len(batch) + len(self.members))
-        while True:
-            pairs = found.rows, found.members
-            if self.has_homes:
-                near = self.constructs.near
-                screen_homes(keys, present, self.constructs.arrays, near, self._scratch, pairs, state)
-            else:
-                screen_rows(keys, present, self.constructs.arrays, self._sequence, self._scratch, pairs, state)
-            found.count = int(state[FOUND])
-            if state[ROW] == len(batch):
-                break
-            found.reserve(max(len(self.members), found.count))
+        if isinstance(self.constructs, HomeLists):
+            self._look_at_homes(self.constructs, self.domains.regions_of(keys, present), found)
+        else:
+            self._look_at_columns(self.constructs, keys, present, found)
         self.rows += len(batch)
-        self.micro += int(state[MICRO])
         self.time_ns += thread_ns() - began
         return keys, present
+
+    def _look_at_columns(self, constructs: Constructs, keys: Int64Array, present: BoolArray, found: Found) -> None:
+        state = np.zeros(5, np.int64)
+        state[FOUND] = found.count
+        self._scratch[1][:] = -1
+        found.reserve(4 * keys.shape[1] + len(self._members))
+        while True:
+            pairs = found.rows, found.members
+            screen_rows(keys, present, constructs.arrays, self._sequence, self._scratch, pairs, state)
+            found.count = int(state[FOUND])
+            if state[ROW] == keys.shape[1]:
+                break
+            found.reserve(max(len(self._members), found.count))
+        self.micro += int(state[MICRO])
+
+    def _look_at_homes(self, lists: HomeLists, regions: Int32Array, found: Found) -> None:
+        groups = lists.groups_of(regions)
+        state = np.zeros(5, np.int64)
+        state[FOUND] = found.count
+        found.reserve(4 * regions.shape[1] + len(self._members))
+        while True:
+            pairs = found.rows, found.members
+            screen_homes(regions, groups, lists.arrays, self._members, pairs, state)
+            found.count = int(state[FOUND])
+            if state[HOME] == len(regions):
+                break
+            found.reserve(max(len(self._members), found.count))
+        self.counts[0] += regions.shape[1]
+        self.words += int(state[WORDS])

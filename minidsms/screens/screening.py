@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minidsms.dictionary import TextDictionary
-from minidsms.settings import Settings
-from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.streamon.stream_monitor import SettingValues, StreaMon
 
 
 @dataclass(frozen=True)
@@ -14,7 +13,7 @@ class Screening:
     """What screens need of a connection."""
 
     dictionary: TextDictionary
-    settings: Settings
+    settings: SettingValues
     streamon: StreaMon
 
     @property

@@ -1,12 +1,14 @@
-"""In which order a screen looks at columns: a plan as a value. Lee and Lee 2012, section 4.
+"""In which order a screen looks at columns: plans as values. Lee and Lee 2012, section 4.
 
-Columns and regions are numbered as in `screens.asc.Constructs`.
+Columns and regions are numbered as in `screens.domains.Domains`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +26,7 @@ class Sequence:
 
     order: tuple[int, ...]
     arrows: tuple[tuple[int, int], ...] = ()
+    kind: ClassVar[str] = "order"
 
     def arrays(self, regions: int) -> tuple[Int64Array, Int32Array]:
         """As the kernel takes it."""
@@ -36,3 +39,29 @@ class Sequence:
     def text(self, names: Listed[str]) -> str:
         """In words."""
         return ", ".join(names[c] for c in self.order) + (f"; {len(self.arrows):,} arrows" if self.arrows else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """By which column each of thousands of boxes stands (`screens.homes`). of: by box, a column that it asks.
+
+    >>> Homes((1, 0, 1)).text(["k", "v"])
+    'v 2, k 1'
+    """
+
+    of: tuple[int, ...]
+    kind: ClassVar[str] = "at home"
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The columns where some box is at home, most of them first."""
+        return tuple(c for c, _ in Counter(self.of).most_common())
+
+    @property
+    def arrows(self) -> tuple[()]:
+        """None: every home is looked at."""
+        return ()
+
+    def text(self, names: Listed[str]) -> str:
+        """In words."""
+        return ", ".join(f"{names[c]} {n:,}" for c, n in Counter(self.of).most_common())

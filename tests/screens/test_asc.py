@@ -17,6 +17,7 @@ from minidsms.plan.screening import box_of
 from minidsms.screens import level
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import float_key
+from minidsms.screens.domains import Domains
 from minidsms.screens.level import Found, Level
 from minidsms.statements import context
 
@@ -118,8 +119,8 @@ def test_what_sets_of_values_cannot_say_stays_with_the_filter(text: str) -> None
 def test_a_region_is_only_where_some_filter_asks_for_it() -> None:
     scene = Scene()
     boxes = [box_of(scene.condition(text)) for text in ("v > 3", "v > 3 AND x < 1.0")]
-    constructs = Constructs(boxes, scene.types)  # type: ignore[arg-type]
-    assert [len(r) for r in constructs.regions] == [3, 3]
+    constructs = Constructs(boxes, Domains(boxes, scene.types))  # type: ignore[arg-type]
+    assert [len(r) for r in constructs.domains.regions] == [3, 3]
     assert constructs.qub[:, 0].tolist() == [0b11, 0b10]
     assert constructs.bits[:, 0].tolist() == [0b00, 0b00, 0b11, 0b01, 0b11, 0b01]
 

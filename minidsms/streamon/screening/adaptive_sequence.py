@@ -5,10 +5,9 @@ from __future__ import annotations
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.screens.level import Level
 from minidsms.screens.screening import Screening
-from minidsms.screens.sequence import Sequence
 from minidsms.streamon.loop import Loop
 from minidsms.streamon.screening.arranging import Window
-from minidsms.streamon.screening.executor import SequenceExecutor
+from minidsms.streamon.screening.executor import ScreenPlan, SequenceExecutor
 from minidsms.streamon.screening.profiler import RegionProfiler
 from minidsms.streamon.screening.reoptimizer import SequenceReoptimizer
 
@@ -20,13 +19,17 @@ class AdaptiveSequence:
     """operator: how the plan log names the screen.  names: the producer's columns."""
 
     def __init__(self, screening: Screening, operator: str, names: tuple[str, ...]) -> None:
-        self._settings = screening.settings
+        self._screening = screening
         self._executor = SequenceExecutor(names)
         self._profiler = RegionProfiler(screening.settings["rearrange_period"])
-        reoptimizer = SequenceReoptimizer(screening.settings, self._executor, self._profiler)
-        self.adaptation: Loop[Sequence] = Loop(
+        reoptimizer = SequenceReoptimizer(screening, self._executor, self._profiler)
+        self.adaptation: Loop[ScreenPlan] = Loop(
             "screening", operator, self._executor, self._profiler, reoptimizer, screening.streamon
         )
+
+    @property
+    def _mode(self) -> str:
+        return str(self._screening.settings["screening"])
 
     @property
     def window(self) -> Window:
@@ -40,17 +43,17 @@ class AdaptiveSequence:
     def limit(self, rows: int) -> int:
         """How many rows may pass before the sequence must be looked at."""
         rows = self.adaptation.limit(rows)
-        return min(rows, TICKETS) if self._settings["screening"] == "ticket" else rows
+        return min(rows, TICKETS) if self._mode == "ticket" else rows
 
     def passed(self, keys: Int64Array, present: BoolArray, instant: int) -> None:
         """Rows have passed the first level."""
         level = self._executor.level
         if level is None:
             return
-        if self.adaptation.is_free and self._settings["screening"] != "written":
+        if self.adaptation.is_free and self._mode != "written":
             self._profiler.observe(level, keys, present)
         self.adaptation.passed(keys.shape[1], instant)
-        if self._settings["screening"] != "auto" or self._is_affordable(level):
+        if self._mode != "auto" or self._is_affordable(level):
             with self.adaptation.deciding():
                 self.adaptation.reconsider(instant)
 

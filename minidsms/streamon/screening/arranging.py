@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import BoolArray, Int32Array, Int64Array
 from minidsms.screens.asc import Constructs
 from minidsms.screens.sequence import Sequence
 
-Window = Int64Array
+Window = Int32Array
 Words = np.ndarray
 """(rows, words) uint64, a bitmap of filters per row."""
 
@@ -190,7 +190,7 @@ class _Walk:
         return column, looked, grb
 
 
-def _share_of(at: Int64Array, values: np.ndarray, of: np.ndarray) -> np.ndarray:
+def _share_of(at: Int32Array, values: np.ndarray, of: np.ndarray) -> np.ndarray:
     """By region the sum of values over what they are shares of."""
     shares: np.ndarray = np.bincount(at, values, len(of)) / np.maximum(of, 1)
     return shares

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from random import Random
 
+from minidsms.screens.homes import HomeLists
 from minidsms.screens.level import Level
-from minidsms.screens.sequence import Sequence
+from minidsms.screens.sequence import Homes, Sequence
+
+ScreenPlan = Sequence | Homes
 
 
 class SequenceExecutor:
-    """names: of the producer's columns. The cost unit is a column looked at, as in the paper."""
+    """names: of the producer's columns. The cost unit is a column looked at, as in the paper; of home lists a word of
+    bitmaps.
+    """
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
@@ -22,9 +27,9 @@ class SequenceExecutor:
             return
         before = self._level
         if before is not None:
-            self._units, self._rows = self._units + before.looked, self._rows + before.rows
-            if level is not None and level.constructs.columns == before.constructs.columns:
-                level.follow(Sequence(before.sequence.order))
+            self._units, self._rows = self._units + _units(before), self._rows + before.rows
+            if level is not None and _are_alike(level, before):
+                level.follow(Sequence(before.plan.order))
         self._level = level
 
     @property
@@ -33,31 +38,48 @@ class SequenceExecutor:
         return self._level
 
     @property
-    def plan(self) -> Sequence:
-        return Sequence(()) if self._level is None else self._level.sequence
+    def plan(self) -> ScreenPlan:
+        return Sequence(()) if self._level is None else self._level.plan
 
-    def switch(self, plan: Sequence) -> None:
+    def switch(self, plan: ScreenPlan) -> None:
         assert self._level is not None
         self._level.follow(plan)
 
     def is_legal(self, plan: object) -> bool:
-        if self._level is None or not isinstance(plan, Sequence):
+        if self._level is None:
             return False
-        columns, regions = len(self._level.constructs.columns), len(self._level.constructs.bits)
+        if isinstance(self._level.constructs, HomeLists):
+            return self._level.constructs.is_legal(plan)
+        if not isinstance(plan, Sequence):
+            return False
+        columns, regions = len(self._level.domains.columns), self._level.domains.size
         arrows = all(0 <= r < regions and 0 <= c < columns for r, c in plan.arrows)
         return sorted(plan.order) == list(range(columns)) and arrows
 
-    def random_plan(self, rng: Random) -> Sequence:
+    def random_plan(self, rng: Random) -> ScreenPlan:
         if self._level is None:
             return Sequence(())
-        columns, regions = len(self._level.constructs.columns), len(self._level.constructs.bits)
+        constructs = self._level.constructs
+        if isinstance(constructs, HomeLists):
+            return Homes(tuple(rng.choice(constructs.columns_of(j)) for j in range(len(self._level.boxes))))
+        columns, regions = len(self._level.domains.columns), self._level.domains.size
         order = rng.sample(range(columns), columns)
         at = rng.sample(range(regions), rng.randrange(regions + 1))
         return Sequence(tuple(order), tuple((r, rng.randrange(columns)) for r in sorted(at)))
 
-    def plan_text(self, plan: Sequence) -> str:
-        return "" if self._level is None else plan.text([self._names[c] for c in self._level.constructs.columns])
+    def plan_text(self, plan: ScreenPlan) -> str:
+        return "" if self._level is None else plan.text([self._names[c] for c in self._level.domains.columns])
 
     def spent(self) -> tuple[float, int]:
         level = self._level
-        return self._units + (0 if level is None else level.looked), self._rows + (0 if level is None else level.rows)
+        return self._units + (0 if level is None else _units(level)), self._rows + (0 if level is None else level.rows)
+
+
+def _units(level: Level) -> int:
+    return level.words if isinstance(level.constructs, HomeLists) else level.looked
+
+
+def _are_alike(level: Level, other: Level) -> bool:
+    """The order of one's columns can be that of the other's."""
+    both = isinstance(level.plan, Sequence) and isinstance(other.plan, Sequence)
+    return both and level.domains.columns == other.domains.columns

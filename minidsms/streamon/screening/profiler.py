@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.kernels.screening import regions_of
+from minidsms.screens.homes import HomeLists
 from minidsms.screens.level import Level
 from minidsms.streamon.screening.arranging import Window
 
@@ -24,7 +24,7 @@ class RegionProfiler:
     def __init__(self, period: int) -> None:
         self._every = max(1, period // ROWS)
         self._level: Level | None = None
-        self._regions = np.zeros((0, 0), np.int64)
+        self._regions = np.zeros((0, 0), np.int32)
         self._rows = 0
         self._skip = 0
 
@@ -33,16 +33,13 @@ class RegionProfiler:
         n = keys.shape[1]
         if level is not self._level:
             self._level, self._rows = level, 0
-            self._regions = np.zeros((len(level.constructs.columns), ROWS), np.int64)
+            self._regions = np.zeros((len(level.domains.columns), ROWS), np.int32)
         first = self._skip
         self._skip = (first - n) % self._every
         chosen = np.arange(first, n, self._every)[-ROWS:]
         if not len(chosen):
             return
-        found = np.empty((len(keys), len(chosen)), np.int64)
-        columns, direct, edges, _ = level.constructs.arrays
-        sampled = np.ascontiguousarray(keys[:, chosen])
-        regions_of(sampled, np.ascontiguousarray(present[:, chosen]), (columns, direct, edges), found)
+        found = level.domains.regions_of(keys[:, chosen], present[:, chosen])
         self._regions[:, (self._rows + np.arange(len(chosen))) % ROWS] = found
         self._rows += len(chosen)
 
@@ -55,4 +52,6 @@ class RegionProfiler:
         level = self._level
         if level is None or not level.rows:
             return {}
+        if isinstance(level.constructs, HomeLists):
+            return {"words_a_row": level.words / level.rows}
         return {"columns_a_row": level.looked / level.rows, "dropped": level.dropped / level.rows}

@@ -10,7 +10,8 @@ import pytest
 
 import minidsms
 from minidsms.operators.screen import Screen
-from minidsms.screens.sequence import Sequence
+from minidsms.screens import level as levels
+from minidsms.screens.sequence import Homes, Sequence
 from minidsms.streamon.screening.arranging import looked_at, macro_sequence
 from minidsms.testing.forced_switching import forced_switching
 
@@ -42,21 +43,21 @@ def push(db: minidsms.Connection, ts: int, n: int, columns: tuple[str, ...] = CO
 @pytest.mark.parametrize("mode", ["auto", "macro", "hybrid"])
 def test_the_column_that_drops_most_rows_comes_first(mode: str) -> None:
     db, queries, screen = watched(screening=mode, cost_model="fixed", rearrange_period=1000)
-    assert screen.levels[0].sequence.order[0] == 0
+    assert screen.levels[0].plan.order[0] == 0
     for ts in range(2, 6):
         push(db, ts, 1000)
-    assert screen.levels[0].sequence.order[0] == COLUMNS.index("d")
+    assert screen.levels[0].plan.order[0] == COLUMNS.index("d")
     decision = queries[7].decisions()[0]
     assert decision.technique == "screening" and decision.old_plan == "a, b, c, d" and decision.query == "q1"
     assert decision.reason.startswith(f"{mode}: dropping ratio") and decision.expected_gain is not None
-    assert f"order {screen.levels[0].sequence_text(COLUMNS)}" in queries[7].explain(analyze=True)
+    assert f"order {screen.levels[0].plan_text(COLUMNS)}" in queries[7].explain(analyze=True)
 
 
 def test_a_sequence_stays_as_written_where_that_is_asked_for() -> None:
     db, queries, screen = watched(screening="written", cost_model="fixed", rearrange_period=100)
     for ts in range(2, 4):
         push(db, ts, 1000)
-    assert screen.levels[0].sequence == Sequence((0, 1, 2, 3)) and not queries[0].decisions()
+    assert screen.levels[0].plan == Sequence((0, 1, 2, 3)) and not queries[0].decisions()
 
 
 def test_a_pinned_sequence_stays_until_it_is_unpinned() -> None:
@@ -68,7 +69,7 @@ def test_a_pinned_sequence_stays_until_it_is_unpinned() -> None:
     db.execute("ALTER QUERY q3 UNPIN PLAN")
     for ts in range(6, 9):
         push(db, ts, 1000)
-    assert queries[0].decisions() and screen.levels[0].sequence.order[0] == 3
+    assert queries[0].decisions() and screen.levels[0].plan.order[0] == 3
 
 
 def test_a_threshold_of_all_arranges_once() -> None:
@@ -86,9 +87,11 @@ def test_tickets_draw_orders_again_and_again() -> None:
     assert screen.levels[0].looked < 2.2 * screen.levels[0].rows
 
 
+@pytest.mark.parametrize("many", [2048, 0])
 @pytest.mark.parametrize("every", [1, 3])
-def test_answers_are_the_same_whatever_sequence_is_forced(every: int) -> None:
+def test_answers_are_the_same_whatever_plan_is_forced(every: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, expected, _ = watched(screening="written")
+    monkeypatch.setattr(levels, "MANY", many)  # 0: every level has home lists
     db, queries, _ = watched()
     with forced_switching(db, every, seed=every):
         for ts in range(2, 5):
@@ -98,6 +101,34 @@ def test_answers_are_the_same_whatever_sequence_is_forced(every: int) -> None:
     assert sum(query.results for query in queries) > 0
     for query, other in zip(queries, expected):
         assert query.fetch() == other.fetch()
+
+
+def test_filters_move_to_the_column_that_admits_fewest_of_the_rows_that_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "MANY", 0)
+    db, queries, screen = watched(cost_model="fixed", rearrange_period=1000)
+    level = screen.levels[0]
+    assert isinstance(level.plan, Homes) and "at home" in queries[7].explain(analyze=True)
+    assert COLUMNS.index("d") not in level.plan.of, "there are three regions of d, of which everybody admits one"
+    for ts in range(2, 8):  # one row in ten lies in it
+        push(db, ts, 1000)
+    assert set(level.plan.of) == {COLUMNS.index("d")}
+    assert "a row meets" in queries[7].decisions()[0].reason
+
+
+def test_the_constants_of_a_family_are_looked_up_in_an_order_that_adapts() -> None:
+    def run(**options: object) -> tuple[list[list[tuple]], minidsms.Connection]:
+        db = minidsms.connect(cost_model="fixed", rearrange_period=1000, **options)
+        db.execute("CREATE STREAM S (a INTEGER, d INTEGER)")
+        asked = [f"SELECT ISTREAM(COUNT(*)) FROM S [RANGE 2] WHERE a >= {i} AND d >= {80 + i}" for i in range(18)]
+        queries = [db.query(text) for text in asked]
+        for ts in range(1, 6):
+            push(db, ts, 1000, ("a", "d"))
+        db.advance(9)
+        return [query.fetch() for query in queries], db
+
+    answers, db = run()
+    assert [d.new_plan for d in db.queries["q9"].decisions() if d.technique == "screening"] == ["d, a"]
+    assert answers == run(screening="off")[0] == run(adaptive="off")[0]
 
 
 def test_the_macro_sequence_is_found_by_definition_and_costs_what_the_kernel_looks_at() -> None:

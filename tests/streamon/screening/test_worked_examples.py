@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from minidsms.connection import connect
-from minidsms.elements import Batch, Column, Int64Array
-from minidsms.kernels.screening import regions_of
+from minidsms.elements import Batch, Column, Int32Array
 from minidsms.plan.screening import box_of
 from minidsms.plan.tails import filter_and_columns
 from minidsms.screens.level import Found, Level
@@ -50,12 +49,9 @@ def rows(*tuples: tuple[int, ...]) -> Batch:
     return Batch(np.zeros(len(tuples), np.int64), None, columns)
 
 
-def window(of: Level, *tuples: tuple[int, ...]) -> Int64Array:
-    keys, present = of.constructs.keys(rows(*tuples), connect().dictionary)
-    columns, direct, edges, _ = of.constructs.arrays
-    found = np.empty_like(keys)
-    regions_of(keys, present, (columns, direct, edges), found)
-    return found
+def window(of: Level, *tuples: tuple[int, ...]) -> Int32Array:
+    keys, present = of.domains.keys(rows(*tuples), connect().dictionary)
+    return of.domains.regions_of(keys, present)
 
 
 def bits(word: int) -> str:
@@ -136,7 +132,7 @@ def test_example_6_arrows_from_the_last_regions() -> None:
 
 def test_example_7_arrows_are_followed_and_the_macro_sequence_where_there_is_none() -> None:
     of = level()
-    last = {c: int(of.constructs.first[c + 1]) - 1 for c in range(4)}
+    last = {c: int(of.domains.first[c + 1]) - 1 for c in range(4)}
     arrows = tuple(sorted({last[A1]: A2, last[A2]: A4, last[A4]: A3}.items()))
     sequence = Sequence((A1, A2, A3, A4), arrows)
     assert looked(of, sequence, T6) == ([A1, A2, A4], 2)
