@@ -1,8 +1,8 @@
 """How far back a plan's state reaches: what must be read again so that a query can go on from an instant.
 
-Only plans whose state is their windows' rows have a horizon: RANGE windows directly over streams, and what is computed
-of them instant by instant. ROWS, PARTITION and UNBOUNDED windows, windows over derived streams, and what counts from
-the first arrival (docs/semantics R3, S2) need the whole past.
+Only plans whose state is their windows' rows have a horizon: RANGE and HOP windows directly over streams, and what is
+computed of them instant by instant. ROWS, PARTITION and UNBOUNDED windows, windows over derived streams, and what
+counts from the first arrival (docs/semantics R3, S2) need the whole past.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def horizon(root: Node) -> int | None:
                 | bound.BaseRelation()
                 | bound.Filter()
                 | bound.Project()
+                | bound.Stamped()
+                | bound.Bounds()
                 | bound.Join()
                 | bound.Distinct()
                 | bound.SetOperation()
@@ -48,13 +50,13 @@ def horizon(root: Node) -> int | None:
             case _:
                 return None
         for spec in specs:
-            if spec.kind is not WindowKind.RANGE or spec.range_ is None:
+            if spec.kind not in (WindowKind.RANGE, WindowKind.HOP) or spec.range_ is None:
                 return None
-            reach = max(reach, spec.range_ + (spec.slide or 0))
+            reach = max(reach, spec.range_ + (spec.slide or 0) + spec.lag)
     return reach + 1
 
 
 def _is_over_stream(node: Node) -> bool:
-    while isinstance(node, bound.Filter | bound.Project):
+    while isinstance(node, bound.Filter | bound.Project | bound.Stamped):
         node = node.inputs[0]
     return isinstance(node, bound.BaseStream)

@@ -15,7 +15,7 @@ from minidsms.cql.aggregates import Groups, has_aggregates
 from minidsms.cql.defaults import event_windows
 from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.scope import Ambiguous, Column, Scope
-from minidsms.cql.session import Piece, Session
+from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import SourceBinder, equate_conjuncts
 from minidsms.elements import Field, Schema
 
@@ -53,7 +53,8 @@ class BlockBinder:
                 "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
             )
         self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
-        sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation)
+        named = {part.name.lower() for part in parts(select) if isinstance(part, syntax.Name)}
+        sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named)
         source, source_trees = sources.bind_all(select.sources)
         scope, from_node = source.scope, source.node
         node = from_node
@@ -136,7 +137,7 @@ class BlockBinder:
 
     def _check_arrival(self, groups: Groups, from_node: bound.Node) -> None:
         for call in groups.aggregates:
-            if call.is_by_arrival and not isinstance(from_node, bound.Window):
+            if call.is_by_arrival and not isinstance(from_node, bound.Window | bound.Bounds):
                 instead = "MIN and MAX work" if call.settings is None else "with ORDER BY inside it works"
                 raise self.session.error(
                     f"{call.function.upper()} needs the arrival order of one windowed stream",

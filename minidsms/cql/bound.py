@@ -122,9 +122,10 @@ class BaseRelation(Node):
 
 
 class WindowKind(enum.Enum):
-    """The windows of docs/semantics W1 to W7."""
+    """The windows of docs/semantics W1 to W7 and W9."""
 
     RANGE = "RANGE"
+    HOP = "HOP"
     ROWS = "ROWS"
     PARTITION = "PARTITION"
     UNBOUNDED = "UNBOUNDED"
@@ -134,8 +135,8 @@ class WindowKind(enum.Enum):
 class WindowSpec:
     """What stands in the brackets, in ticks and rows.
 
-    RANGE: range_ (0 is NOW), slide or None.  ROWS: rows, slide or None.  PARTITION: keys (column positions), rows,
-    range_ or None. UNBOUNDED: nothing.
+    RANGE: range_ (0 is NOW), slide or None.  HOP: range_, slide.  ROWS: rows, slide or None.  PARTITION: keys (column
+    positions), rows, range_ or None. UNBOUNDED: nothing.
     """
 
     kind: WindowKind
@@ -148,10 +149,22 @@ class WindowSpec:
     def is_now(self) -> bool:
         return self.kind is WindowKind.RANGE and self.range_ == 0 and self.slide is None
 
+    @property
+    def step(self) -> int | None:
+        """L, where the window changes at the multiples of L only (W6, W9); None for all other windows."""
+        return self.slide if self.kind in (WindowKind.RANGE, WindowKind.HOP) else None
+
+    @property
+    def lag(self) -> int:
+        """Ticks from an element's instant to the first at which it may be seen: a HOP window ends before its end."""
+        return 1 if self.kind is WindowKind.HOP else 0
+
     def text(self, schema: Schema) -> str:
         """The window as CQL writes it, in ticks, over a stream of this schema."""
         if self.is_now:
             return "NOW"
+        if self.kind is WindowKind.HOP:
+            return f"TUMBLE {self.range_}" if self.range_ == self.slide else f"HOP {self.range_} EVERY {self.slide}"
         if self.kind is WindowKind.UNBOUNDED:
             return "RANGE UNBOUNDED"
         if self.kind is WindowKind.PARTITION:
@@ -197,6 +210,67 @@ class Window(Node):
     def known_keys(self, catalog: Catalog) -> list[Key]:
         own = [frozenset(self.spec.keys)] if self.spec.kind is WindowKind.PARTITION and self.spec.rows == 1 else []
         return [*own, *self.input.known_keys(catalog)]
+
+
+@dataclass(frozen=True, eq=False)
+class Stamped(Node):
+    """The elements of a stream with their instants as a last column (W10)."""
+
+    input: Node
+    kind = "stream"
+    is_fifo = is_append_only = True
+
+    @classmethod
+    def of(cls, stream: Node) -> Stamped:
+        return cls(stream.schema + INSTANT, stream)
+
+    def text(self) -> str:
+        return "Instant as a column"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [mine & every_column(self.input)]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        (source,) = inputs
+        own = len(self.input.schema)
+        if own not in mine:
+            return Narrowed(self.schema, source.node, source.place)
+        return Narrowed(self.schema, Stamped.of(source.node), {**source.place, own: len(source.node.schema)})
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return self.input.known_keys(catalog)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds(Node):
+    """What a window that moves in steps holds, each row with the window's start and end as last columns (W10).
+
+    input: the window, perhaps filtered and projected.  spec: the window's.
+    """
+
+    input: Node
+    spec: WindowSpec
+    is_fifo = True
+
+    @classmethod
+    def of(cls, window: Node, spec: WindowSpec) -> Bounds:
+        return cls(window.schema + BOUNDS, window, spec)
+
+    def text(self) -> str:
+        return "Bounds of the window as columns"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [mine & every_column(self.input)]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        (source,) = inputs
+        own, new = len(self.input.schema), len(source.node.schema)
+        if mine <= every_column(self.input):
+            return Narrowed(self.schema, source.node, source.place)
+        return Narrowed(self.schema, Bounds.of(source.node, self.spec), {**source.place, own: new, own + 1: new + 1})
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return self.input.known_keys(catalog)
 
 
 @dataclass(frozen=True, eq=False)
@@ -468,6 +542,11 @@ class RelationToStream(Node):
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [every_column(self.input), *(set() for _ in self.instants)]
 
+
+INSTANT = Schema.of(("ts", Type.TIMESTAMP))
+"""What a stream's elements have beside their declared columns."""
+BOUNDS = Schema.of(("window_start", Type.TIMESTAMP), ("window_end", Type.TIMESTAMP))
+"""What a window that moves in steps has beside its elements' columns."""
 
 # --------------------------------------------------------------------------------------------------------- building
 

@@ -177,9 +177,9 @@ class ExpressionBinder:
 
     def _unknown_column(self, name: syntax.Name) -> CqlError:
         error = self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
-        if name.qualifier is not None:
-            return error
         hint = foreign_hint(name.name)
+        if name.qualifier is not None:
+            return CqlError(error.reason, self.session.text, name.span, error.note, error.hint or hint)
         if name.name.lower() in self.context.aliases:
             hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
         hint = hint or error.hint or f"a text stands in quotes: '{name.name[:40]}'"

@@ -312,6 +312,12 @@ class ExpressionBuilder(Transformer[Token, Part]):
         slide = None if parts[4] is None else self.count_of(parts[4])
         return syntax.RowsWindow(self.count_of(parts[2]), slide, span=span_of(parts))
 
+    def tumble_window(self, parts: list[Part]) -> syntax.HopWindow:
+        return syntax.HopWindow(parts[2], span=span_of(parts))
+
+    def hop_window(self, parts: list[Part]) -> syntax.HopWindow:
+        return syntax.HopWindow(parts[2], parts[4], span=span_of(parts))
+
     def partition_window(self, parts: list[Part]) -> syntax.PartitionWindow:
         rows = self.count_of(parts[5])
         return syntax.PartitionWindow(parts[3], rows, parts[7], parts[9], span=span_of(parts))

@@ -5,19 +5,33 @@ Invariant: these are hints for errors only; a column or user function of such a 
 
 from __future__ import annotations
 
-_NO_CLOCK = "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current"
+_NO_CLOCK = (
+    "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current, and "
+    "CURRENT_TIMESTAMP is the instant of a row"
+)
+_INSTANT = (
+    "CURRENT_TIMESTAMP is the instant of a stream's element, also called S.ts: FROM must have a stream, or a query "
+    "with ISTREAM, RSTREAM or DSTREAM; a relation's rows have no instant"
+)
+_ROW_TIME = "write CURRENT_TIMESTAMP for the instant of a row"
+_BOUNDS = (
+    "a window that moves in steps has it: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE], [RANGE .. SLIDE ..]"
+)
 _COALESCE = "write COALESCE(a, b)"
-_SLIDING = "the window stands behind the stream: S [RANGE 10 SECONDS SLIDE 10 SECONDS]"
+_HOPPING = "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]"
 _USER_AGGREGATE = "there is no such aggregate; declare one with create_aggregate"
 _CASE = "write CASE WHEN condition THEN a ELSE b END"
 _CAST = "write CAST(x AS type)"
 _OF_STREAM = "it takes the whole select list, in parentheses: SELECT {0}(a, b) FROM .., or {0} (SELECT ..)"
 
 _HINTS = {
-    **dict.fromkeys(("current_time", "current_timestamp", "current_date", "now", "localtime", "sysdate"), _NO_CLOCK),
+    **dict.fromkeys(("current_time", "current_date", "now", "localtime", "sysdate"), _NO_CLOCK),
     **dict.fromkeys(("getdate", "localtimestamp", "proctime"), _NO_CLOCK),
+    **dict.fromkeys(("current_timestamp", "ts"), _INSTANT),
+    **dict.fromkeys(("rowtime", "event_time", "row_time"), _ROW_TIME),
+    **dict.fromkeys(("window_start", "window_end"), _BOUNDS),
     **dict.fromkeys(("ifnull", "nvl", "isnull"), _COALESCE),
-    **dict.fromkeys(("tumble", "hop", "session", "tumbling", "hopping"), _SLIDING),
+    **dict.fromkeys(("tumble", "hop", "session", "tumbling", "hopping"), _HOPPING),
     **dict.fromkeys(("array_agg", "collect_list", "collect_set"), _USER_AGGREGATE),
     **dict.fromkeys(("earliest_by_offset", "first_value"), "write FIRST(x), or FIRST(x) IGNORE NULLS"),
     **dict.fromkeys(("latest_by_offset", "last_value"), "write LAST(x), or LAST(x) IGNORE NULLS"),

@@ -92,6 +92,9 @@ _QUERY_WORDS = frozenset({"INTO", "WITH", "HISTORY", "ARCHIVE", "BACKFILL", "FOR
 
 _EXPLAIN_WORDS = frozenset({"ANALYZE", "FORMAT", "RULES"})
 
+_WINDOW_WORDS = frozenset({"RANGE", "ROWS", "NOW", "UNBOUNDED", "SLIDE", "PARTITION", "BY", "TUMBLE", "HOP", "EVERY"})
+"""Words that are keywords inside brackets."""
+
 _SYMBOLS = {
     "(": "LPAR",
     ")": "RPAR",
@@ -394,9 +397,7 @@ class _Context:
             return "IDENT"
         if word in _UNIT_WORDS and before == "NUMBER":
             return "UNIT"
-        if word in ("RANGE", "ROWS", "NOW", "UNBOUNDED", "SLIDE", "PARTITION", "BY"):
-            return word
-        return "IDENT"
+        return word if word in _WINDOW_WORDS else "IDENT"
 
     def _in_options(self, i: int, word: str) -> str:
         """Inside WITH (..) a name may be any word."""

@@ -195,6 +195,10 @@ def print_window(window: syntax.Window) -> str:
             return f"[{text}]" if slide is None else f"[{text} SLIDE {print_duration(slide)}]"
         case syntax.RowsWindow(rows=rows, slide=rows_slide):
             return f"[ROWS {rows}]" if rows_slide is None else f"[ROWS {rows} SLIDE {rows_slide}]"
+        case syntax.HopWindow(length=length, step=None):
+            return f"[TUMBLE {print_duration(length)}]"
+        case syntax.HopWindow(length=length, step=syntax.Duration() as step):
+            return f"[HOP {print_duration(length)} EVERY {print_duration(step)}]"
         case syntax.PartitionWindow(keys=keys, rows=rows, range=length, slide=slide):
             text = f"PARTITION BY {', '.join(print_expression(k) for k in keys)} ROWS {rows}"
             text += "" if length is None else f" RANGE {print_duration(length)}"

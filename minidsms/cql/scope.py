@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from minidsms.cql import bound
@@ -33,15 +33,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One FROM item. alias: the name it goes by, or "". declared: the name it was declared under, or ""."""
+    """One FROM item. alias: the name it goes by, or "". declared: the name it was declared under, or "".
+
+    implied: what `*` does not show and what gives way to a column of the same name (docs/semantics W10).
+    """
 
     alias: str
     columns: tuple[Column, ...]
     declared: str = ""
+    implied: tuple[Column, ...] = ()
 
     def find(self, name: str) -> Sequence[tuple[str, bound.Expr]]:
         """The columns of that name: alias and place."""
-        return self._named.get(name.lower(), ())
+        return self._named.get(name.lower(), ()) or self.find_implied(name)
+
+    def find_implied(self, name: str) -> Sequence[tuple[str, bound.Expr]]:
+        """The implied column of that name, if there is one."""
+        return [(self.alias, column.expr) for column in self.implied if column.name == name.lower()]
 
     @cached_property
     def _named(self) -> dict[str, list[tuple[str, bound.Expr]]]:
@@ -53,8 +61,10 @@ class Table:
 
     def shifted(self, by: int) -> Table:
         """The table in a row with `by` more columns on its left."""
-        columns = tuple(Column(c.name, shift(c.expr, by)) for c in self.columns)
-        return Table(self.alias, columns, self.declared)
+        columns, implied = (
+            tuple(Column(c.name, shift(c.expr, by)) for c in some) for some in (self.columns, self.implied)
+        )
+        return Table(self.alias, columns, self.declared, implied)
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,13 @@ class Scope:
 
     def renamed(self, alias: str) -> Scope:
         """Everything `*` shows, as one table: `(A JOIN B ..) AS alias`."""
-        return Scope([Table(alias, tuple(column for _, column in self.star()))])
+        implied = self.tables[0].implied if len(self.tables) == 1 else ()
+        return Scope([Table(alias, tuple(column for _, column in self.star()), implied=implied)])
+
+    def implying(self, columns: Iterable[Column]) -> Scope:
+        """The scope of one table that has these columns, too, where they are named."""
+        (table,) = self.tables
+        return Scope([replace(table, implied=tuple(columns))])
 
     # ------------------------------------------------------------------------------------------------ equalities
 
@@ -155,7 +171,9 @@ class Scope:
             table = self.table(qualifier)
             found = table.find(name) if table is not None else ()
         else:
-            found = self._bare().get(name.lower(), ())
+            found = self._bare().get(name.lower(), ()) or [
+                each for table in self.tables for each in table.find_implied(name)
+            ]
         if not found:
             return None
         if len(found) > 1:

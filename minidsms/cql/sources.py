@@ -5,7 +5,7 @@ Invariant: what leaves here is a relation. A stream without a window got [RANGE 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 
 from minidsms.cql import bound, syntax
@@ -19,7 +19,7 @@ from minidsms.cql.scalar import shift
 from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session
 from minidsms.cql.windows import bind_window
-from minidsms.elements import Type
+from minidsms.elements import Schema, Type
 
 KINDS = {
     "inner": JoinKind.INNER,
@@ -40,7 +40,10 @@ class Source:
 
 
 class SourceBinder:
-    """Binds the items of one FROM. `bind_query` binds what stands in parentheses; `outer` is the enclosing query."""
+    """Binds the items of one FROM. `bind_query` binds what stands in parentheses; `outer` is the enclosing query.
+
+    named: the names that the block uses, in lower case; by them windows know which implied columns are wanted (W10).
+    """
 
     def __init__(
         self,
@@ -48,8 +51,10 @@ class SourceBinder:
         outer: Context | None,
         bind_query: Callable[[syntax.Query, Context | None], Piece],
         bind_relation: Callable[[syntax.Query, Context], Piece],
+        named: Set[str] = frozenset(),
     ) -> None:
         self.session = session
+        self.named = named
         self.outer = outer
         self.bind_query = bind_query
         self.bind_relation = bind_relation
@@ -76,12 +81,11 @@ class SourceBinder:
         if source.node.kind == "relation":
             return source
         window = syntax.UnboundedWindow()
-        name = source.scope.tables[0].alias
-        node = bound.Window(source.node.schema, source.node, bound.WindowSpec(WindowKind.UNBOUNDED), name)
-        self._defaulted.append(name or "a subquery")
+        node, scope = self._window(source.node, source.scope, bound.WindowSpec(WindowKind.UNBOUNDED))
+        self._defaulted.append(scope.tables[0].alias or "a subquery")
         match source.tree:
             case syntax.TableRef() | syntax.QueryRef() | syntax.ParenthesisedRef():
-                return Source(node, source.scope, replace(source.tree, window=window))
+                return Source(node, scope, replace(source.tree, window=window))
             case _:
                 raise AssertionError("a join is a relation")
 
@@ -165,8 +169,22 @@ class SourceBinder:
             node, tree = self.session.derived[id(node)], _as_istream(tree, source.node)
         spec = bind_window(self.session, window, source.scope)
         assert isinstance(tree, syntax.TableRef | syntax.QueryRef | syntax.ParenthesisedRef)
-        window_node = bound.Window(node.schema, node, spec, source.scope.tables[0].alias)
-        return Source(window_node, source.scope, replace(tree, window=window))
+        held, scope = self._window(node, source.scope, spec)
+        return Source(held, scope, replace(tree, window=window))
+
+    def _window(self, stream: bound.Node, scope: Scope, spec: bound.WindowSpec) -> tuple[bound.Node, Scope]:
+        """The window over a stream, with its implied columns where the block names them (W10)."""
+        table, implied = scope.tables[0], []
+        if "current_timestamp" in self.named or ("ts" in self.named and not table.find("ts")):
+            instant = _reference(bound.INSTANT, len(stream.schema), 0)
+            implied += [Column("current_timestamp", instant), Column("ts", instant)]
+            stream = bound.Stamped.of(stream)
+        node: bound.Node = bound.Window(stream.schema, stream, spec, table.alias)
+        if spec.step is not None and not self.named.isdisjoint(bound.BOUNDS.names):
+            width = len(node.schema)
+            implied += [Column(f.name, _reference(bound.BOUNDS, width, i)) for i, f in enumerate(bound.BOUNDS)]
+            node = bound.Bounds.of(node, spec)
+        return node, scope.implying(implied)
 
     def _no_stream(self, source: Source, window: syntax.Window, note: str) -> CqlError:
         return self.session.error("a window needs a stream", window.span, note, "leave the window out")
@@ -267,6 +285,11 @@ class SourceBinder:
         if found is None:
             raise scope.unknown(name.name, None, self.session.text, name.span)
         return found
+
+
+def _reference(fields: Schema, width: int, i: int) -> bound.ColumnRef:
+    """The i-th of the fields, which stand behind `width` columns."""
+    return bound.ColumnRef(fields[i].type, width + i, fields[i].name)
 
 
 def named_columns(session: Session, node: bound.Node, columns: tuple[str, ...], span: tuple[int, int]) -> bound.Node:

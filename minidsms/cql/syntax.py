@@ -268,6 +268,14 @@ class RowsWindow(Window):
 
 
 @dataclass(frozen=True)
+class HopWindow(Window):
+    """[HOP length EVERY step], or [TUMBLE length] where step is None."""
+
+    length: Duration
+    step: Duration | None = None
+
+
+@dataclass(frozen=True)
 class PartitionWindow(Window):
     """[PARTITION BY keys ROWS rows [RANGE range] [SLIDE slide]]; a slide is written down for the binder to refuse."""
 

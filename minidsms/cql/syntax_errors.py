@@ -41,7 +41,7 @@ _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
 _BEFORE_A_NAME = frozenset(
     {"AS", "FROM", "JOIN", "SELECT", "DISTINCT", "DOT", "COMMA", "BY", "STREAM", "VIEW", "RELATION"}
 )
-_IN_A_WINDOW = frozenset({"IDENT", "NUMBER", "UNIT", "COMMA", "RANGE", "ROWS", "SLIDE"})
+_IN_A_WINDOW = frozenset({"IDENT", "NUMBER", "UNIT", "COMMA", "RANGE", "ROWS", "SLIDE", "TUMBLE", "HOP", "EVERY"})
 _ORDER = (
     "WHERE",
     "GROUP",
@@ -83,7 +83,10 @@ _FOREIGN = {
 }
 _MAX_REPLAYED = 5000
 """Up to how many tokens are read again to learn what could have stood in a place; behind them the error says less."""
-_WINDOW_FORMS = "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [ROWS 10], [PARTITION BY k ROWS 10] or [NOW]"
+_WINDOW_FORMS = (
+    "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [TUMBLE 1 MINUTE], [HOP 5 MINUTES EVERY 1 MINUTE], [ROWS 10], "
+    "[PARTITION BY k ROWS 10] or [NOW]"
+)
 _LONG_UNITS = frozenset({"WEEK", "WEEKS", "MONTH", "MONTHS", "YEAR", "YEARS"})
 _UNIT_HINT = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
 
@@ -216,7 +219,7 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return f"{operator} takes a select list or a query: SELECT {operator}(a, b) FROM .., or {operator} (SELECT ..)"
     if (word == "DISTINCT" and last_kind == "IDENT") or (kind == "STAR" and last == "DISTINCT"):
         return "DISTINCT stands inside the parentheses and before an expression: COUNT(DISTINCT x)"
-    if last in ("RANGE", "ROWS", "NOW", "PARTITION") and last_kind == "IDENT" and "LSQB" in expected:
+    if last in ("RANGE", "ROWS", "NOW", "PARTITION", "TUMBLE", "HOP") and last_kind == "IDENT" and "LSQB" in expected:
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
@@ -244,6 +247,10 @@ def _window_hint(tokens: list[Token], at: int, window: int, expected: Collection
     first = tokens[window + 1].type if window + 1 < len(tokens) else ""
     if token is not None and token.type == "UNIT" and first == "ROWS":
         return "ROWS counts rows; for a length of time write [RANGE 10 SECONDS]"
+    if first == "HOP" and "EVERY" in expected:
+        return "say how often it moves: [HOP 5 MINUTES EVERY 1 MINUTE]"
+    if first == "TUMBLE" and token is not None and token.type in ("SLIDE", "EVERY"):
+        return "windows that overlap are [HOP 5 MINUTES EVERY 1 MINUTE]"
     if first == "NUMBER":
         return "say what the number counts: [ROWS 10] or [RANGE 10 SECONDS]"
     if token is not None and token.upper() in _LONG_UNITS:

@@ -1,4 +1,4 @@
-"""Windows: from what stands in the brackets to ticks, rows and column positions (docs/semantics W1 to W7, T1).
+"""Windows: from what stands in the brackets to ticks, rows and column positions (docs/semantics W1 to W7, W9, T1).
 
 Invariant: a spec that leaves here is one the engine can run: RANGE >= 0, ROWS, SLIDE >= 1, keys within the stream.
 """
@@ -24,9 +24,12 @@ def bind_window(session: Session, window: syntax.Window, scope: Scope) -> bound.
             length = ticks(session, range_)
             if slide is None:
                 return bound.WindowSpec(WindowKind.RANGE, range_=length)
-            if length < 1:
-                raise session.error("a window that slides must be at least one tick long", range_.span)
-            return bound.WindowSpec(WindowKind.RANGE, range_=length, slide=_slide(session, slide))
+            _positive(session, range_, "a window that slides")
+            return bound.WindowSpec(WindowKind.RANGE, range_=length, slide=_positive(session, slide, "SLIDE"))
+        case syntax.HopWindow(length=size, step=every):
+            length = _positive(session, size, "a window that moves in steps")
+            step_length = length if every is None else _positive(session, every, "EVERY")
+            return bound.WindowSpec(WindowKind.HOP, range_=length, slide=step_length)
         case syntax.RowsWindow(rows=rows, slide=step):
             _at_least_one(session, rows, "ROWS", window)
             if step is not None:
@@ -56,10 +59,10 @@ def ticks(session: Session, duration: syntax.Duration) -> int:
     return length
 
 
-def _slide(session: Session, slide: syntax.Duration) -> int:
-    length = ticks(session, slide)
+def _positive(session: Session, duration: syntax.Duration, what: str) -> int:
+    length = ticks(session, duration)
     if length < 1:
-        raise session.error("SLIDE must be at least one tick", slide.span)
+        raise session.error(f"{what} must be at least one tick", duration.span)
     return length
 
 

@@ -1,13 +1,15 @@
-"""Arrival numbers as a column, for FIRST and LAST above operators that make new rows.
+"""What comes beside an element's columns, as a column: its arrival number, its instant.
 
 A batch carries its elements' arrival numbers beside its columns, and filters and projections pass them on. Joins do
 not: where one stands between a window and FIRST or LAST (a subquery in WHERE), the numbers travel as a column.
+Instants become a column where a query reads them (docs/semantics W10).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from minidsms.cql.bound import INSTANT
 from minidsms.elements import Batch, Column, Field, Schema, Type
 from minidsms.operators.operator import Operator
 from minidsms.queues import Queue
@@ -44,3 +46,19 @@ class RestoreArrival(Operator):
             arrival = batch.column(batch.width - 1).values
             columns = [batch.column(i) for i in range(batch.width - 1)]
             yield Batch(batch.ts, batch.sign, columns, arrival)  # type: ignore[arg-type]
+
+
+class Stamp(Operator):
+    """Appends the instants as a last column."""
+
+    name = "Stamp"
+    is_stateless = True
+    acts_on_time = False
+
+    def __init__(self, input: Queue) -> None:
+        super().__init__((input,), input.schema + INSTANT)
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        (batch,) = batches
+        if batch is not None:
+            yield batch.with_columns([*batch.columns, Column(batch.ts)])

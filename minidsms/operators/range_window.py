@@ -1,14 +1,15 @@
-"""RangeWindow: the elements of the last T ticks, and NOW.
+"""RangeWindow: the elements of the last T ticks, NOW, and windows that hop.
 
 Invariant: after the instant tau the window holds the elements with ts in (tau - T, tau]; with SLIDE L those with ts in
-(b - T, b], b the last multiple of L up to tau. NOW is a range of one tick.
-docs/semantics W1, W2, W6; Babu 2005, section 2.3.1.
+(b - T, b], b the last multiple of L up to tau; in a HOP window those in [b - T, b). NOW is a range of one tick.
+docs/semantics W1, W2, W6, W9; Babu 2005, section 2.3.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.elements import MAX_INSTANT, Batch, Int64Array
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
@@ -22,10 +23,11 @@ def next_boundary(ts: Int64Array, slide: int) -> Int64Array:
 
 
 class RangeWindow(Operator):
-    """range_: T in ticks, 0 is NOW.  slide: L in ticks, or None.  store, copies: see `Stub`.
+    """range_: T in ticks, 0 is NOW.  slide: L in ticks, or None.  store, copies: see `Stub`.  lag: 1 of a HOP window.
 
     An element enters at the first boundary not below its ts and leaves at the first one not below ts + T; without
-    SLIDE every instant is a boundary. An instant past the end of time never comes, so nothing leaves there.
+    SLIDE every instant is a boundary. In a HOP window it does both as if it had come `lag` ticks later. An instant past
+    the end of time never comes, so nothing leaves there.
     """
 
     name = "RangeWindow"
@@ -37,26 +39,28 @@ class RangeWindow(Operator):
         slide: int | None = None,
         store: StreamStore | None = None,
         copies: bool = False,
+        lag: int = 0,
     ) -> None:
         super().__init__([input_], input_.schema)
         self.range_ = range_
+        self.lag = lag
         self.slide = slide
         self.stub = Stub(input_.schema, store, copies)
         self._length = max(range_, 1)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        stub, slide = self.stub, self.slide
+        stub, slide, lag = self.stub, self.slide, self.lag
         if batches[0] is not None:
             stub.receive(batches[0])
         if slide is None:
             return stub.slide(stub.search(until - self._length, stub.lo), self._length)
         del_at = del_seq = NO_INSTANTS
         boundary = until // slide * slide
-        mid = stub.search(boundary, stub.mid)
-        ins_at, ins_seq = next_boundary(stub.ts(stub.mid, mid), slide), stub.seq(stub.mid, mid)
-        lo = stub.search(boundary - self._length, stub.lo)
+        mid = stub.search(boundary - lag, stub.mid)
+        ins_at, ins_seq = next_boundary(stub.ts(stub.mid, mid) + lag, slide), stub.seq(stub.mid, mid)
+        lo = stub.search(boundary - lag - self._length, stub.lo)
         if lo > stub.lo:
-            del_at = next_boundary(stub.ts(stub.lo, lo) + self._length, slide)
+            del_at = next_boundary(stub.ts(stub.lo, lo) + lag + self._length, slide)
             del_seq = stub.seq(stub.lo, lo)
         return stub.move(lo, mid, ins_at, ins_seq, del_at, del_seq)
 
@@ -66,13 +70,11 @@ class RangeWindow(Operator):
         first = stub.ts_at(stub.lo) + self._length if stub.lo < stub.mid else MAX_INSTANT
         if stub.mid < stub.hi:
             first = min(first, stub.ts_at(stub.mid))
-        return first if slide is None or first == MAX_INSTANT else -(-first // slide) * slide
+        return first if slide is None or first == MAX_INSTANT else -(-(first + self.lag) // slide) * slide
 
     def describe(self) -> Description:
-        if self.range_ == 0 and self.slide is None:
-            detail = "NOW"
-        else:
-            detail = f"RANGE {self.range_}" + ("" if self.slide is None else f" SLIDE {self.slide}")
+        kind = WindowKind.HOP if self.lag else WindowKind.RANGE
+        detail = WindowSpec(kind, self.range_, slide=self.slide).text(self.schema)
         figures = {"rows": len(self.stub), "waiting": self.stub.hi - self.stub.mid, "bytes": self.stub.nbytes}
         return Description(self.name, detail, figures)
 

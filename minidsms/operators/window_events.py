@@ -83,8 +83,8 @@ class WindowEvents(Operator):
         arrivals = NO_INSTANTS if batch is None else batch.ts
         if self._partition is not None:
             return self._of_partition(self._partition, batch, until)
-        if spec.kind is WindowKind.RANGE and spec.slide is not None:
-            return self._boundaries(arrivals, spec.slide, until)
+        if spec.step is not None:
+            return self._boundaries(arrivals, spec.step, until)
         if spec.kind is WindowKind.RANGE:
             assert spec.range_ is not None
             length = max(spec.range_, 1)
@@ -127,12 +127,7 @@ class WindowEvents(Operator):
                 yield instants_only(ts)
 
     def describe(self) -> Description:
-        spec = self.spec
-        words = [spec.kind.value]
-        for word, value in (("RANGE", spec.range_), ("ROWS", spec.rows), ("SLIDE", spec.slide)):
-            if value is not None:
-                words.append(str(value) if word == words[-1] else f"{word} {value}")
-        return Description(self.name, " ".join(words), {"pending": len(self._pending)})
+        return Description(self.name, self.spec.text(self.inputs[0].schema), {"pending": len(self._pending)})
 
     def synopses(self) -> tuple[PendingInstants | SlideClock | PartitionStub, ...]:
         if self._partition is not None:

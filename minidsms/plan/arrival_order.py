@@ -27,7 +27,7 @@ def counting_windows(root: Node) -> set[int]:
             found.add(id(node))
         elif isinstance(node, bound.Aggregate) and any(c.is_by_arrival for c in node.aggregates):
             below = node.input
-            while isinstance(below, bound.Filter):
+            while isinstance(below, bound.Filter | bound.Bounds):
                 below = below.input
             found.add(id(below))
     return found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Node, WindowKind
+from minidsms.cql.bound import Node
 
 
 def end_of(node: Node, greatest: int) -> int:
-    """The instant at which the last window with SLIDE shows the last of what came.
+    """The instant at which the last window that moves in steps shows the last of what came.
 
     greatest: the greatest instant that came. Windows over derived streams come behind those below them.
     """
@@ -20,8 +20,8 @@ def end_of(node: Node, greatest: int) -> int:
             pending += left
             continue
         end = max((ends[id(child)] for child in one.inputs), default=greatest)
-        if isinstance(one, bound.Window) and one.spec.kind is WindowKind.RANGE and one.spec.slide is not None:
-            end = -(-end // one.spec.slide) * one.spec.slide
+        if isinstance(one, bound.Window) and one.spec.step is not None:
+            end = -(-(end + one.spec.lag) // one.spec.step) * one.spec.step
         ends[id(one)] = end
         pending.pop()
     return ends[id(node)]

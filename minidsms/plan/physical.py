@@ -300,6 +300,12 @@ class PhysicalPlanner:
                 return self._project(node)
             case bound.Window():
                 return self._window(node)
+            case bound.Stamped():
+                return arrival.Stamp(self._queue(node.input))
+            case bound.Bounds():
+                from minidsms.operators.bounds import Bounds
+
+                return Bounds(self._queue(node.input), node.spec)
             case bound.Join():
                 return self._join(node)
             case ReducedJoin():
@@ -419,7 +425,7 @@ class PhysicalPlanner:
         from minidsms.operators.range_window import RangeWindow
 
         assert spec.range_ is not None
-        return RangeWindow(self._queue(node.input), spec.range_, spec.slide, copies=copies)
+        return RangeWindow(self._queue(node.input), spec.range_, spec.slide, copies=copies, lag=spec.lag)
 
     def _keyed(self, node: Node, keys: Sequence[Expr]) -> tuple[Node, list[int]]:
         """The node, widened by a projection where a key is computed, and the keys' column numbers."""

@@ -84,9 +84,11 @@ class _Builder:
                 return dataclasses.replace(node, input=self.build(node.input), events=(), instants=instants)
             case bound.Window():
                 source = self.build(node.input)
-                if isinstance(source, bound.RelationToStream) and not source.keeps_order and id(node) in self._counting:
+                if id(node) in self._counting:
                     source = self._ordered(node.input, source)
                 return dataclasses.replace(node, input=source)
+            case bound.Stamped() | bound.Bounds():
+                return node.over([self.build(node.input)])
             case bound.SetOperation():
                 return dataclasses.replace(node, left=self.build(node.left), right=self.build(node.right))
             case bound.Distinct():
@@ -94,9 +96,11 @@ class _Builder:
             case _:
                 raise AssertionError(f"no plan for {type(node).__name__}")
 
-    def _ordered(self, key: Node, stream: bound.RelationToStream) -> Node:
+    def _ordered(self, key: Node, stream: Node) -> Node:
         """The stream with its instants ordered (T3), for every reader of it from now on."""
-        if stream.ordered:
+        if isinstance(key, bound.Stamped):
+            return stream.over([self._ordered(key.input, stream.inputs[0])])
+        if not isinstance(stream, bound.RelationToStream) or stream.keeps_order or stream.ordered:
             return stream
         ordered = dataclasses.replace(stream, ordered=True)
         self._built[id(key)] = ordered

@@ -23,6 +23,8 @@ _PREFIX = re.compile(r"[^\W\d]\w*$")
 _WINDOWS = (
     ("RANGE 30 SECONDS]", "the last 30 seconds"),
     ("RANGE 1 MINUTE SLIDE 10 SECONDS]", "looked at every 10 s"),
+    ("TUMBLE 1 MINUTE]", "each minute"),
+    ("HOP 5 MINUTES EVERY 1 MINUTE]", "five minutes, each minute"),
     ("ROWS 100]", "the last 100 rows"),
     ("PARTITION BY ", "the last rows of each key"),
     ("NOW]", "the present instant"),

@@ -37,6 +37,8 @@ No file at hand? .demo brings its own data.
         """\
   FROM S [RANGE 30 SECONDS]             the rows of the last 30 seconds
   FROM S [RANGE 1 MINUTE SLIDE 10 SECONDS]   the same, looked at every 10 seconds
+  FROM S [TUMBLE 1 MINUTE]              each minute, shown when it is over; window_start, window_end
+  FROM S [HOP 5 MINUTES EVERY 1 MINUTE]      the five minutes before each full minute
   FROM S [ROWS 100]                     the last 100 rows
   FROM S [PARTITION BY car ROWS 1]      the last row of each car
   FROM S [NOW]                          the rows of the present instant

@@ -115,6 +115,12 @@ class Compiler:
                 return self._project(node)
             case bound.Window():
                 return windows.window(world, self._stream(node.input), node.spec)
+            case bound.Stamped():
+                stream = self._stream(node.input)
+                instant = F.col(TS).alias(f"c{stream.width}")
+                return Elements(stream.frame.select(TS, ORDER, *names(stream.width), instant), stream.width + 1)
+            case bound.Bounds():
+                return windows.bounds(world, self._relation(node.input), node.spec)
             case bound.Join():
                 assert node.join is JoinKind.INNER, "outer joins have been expanded"
                 return joins.join(world, self._relation(node.left), self._relation(node.right), node.condition)

@@ -1,7 +1,7 @@
 """Windows: each element of a stream with the instants from which and up to which it is in the window.
 
-RANGE is arithmetic, SLIDE rounds to its multiples; in ROWS and PARTITION windows an element stays until the one that
-pushes it out arrives. docs/semantics W1 to W7.
+RANGE and HOP are arithmetic, SLIDE rounds to its multiples; in ROWS and PARTITION windows an element stays until the
+one that pushes it out arrives. docs/semantics W1 to W7, W9, W10.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def window(world: World, stream: Elements, spec: WindowSpec) -> Intervals:
         case WindowKind.UNBOUNDED:
             held = _rows(stream, stream.frame, F.col(TS), long(NEVER), None)
             return replace(held, is_growing=True)
-        case WindowKind.RANGE:
+        case WindowKind.RANGE | WindowKind.HOP:
             return _range(stream, spec)
         case WindowKind.ROWS:
             return _last_rows(world, stream, spec)
@@ -57,8 +57,22 @@ def _range(stream: Elements, spec: WindowSpec) -> Intervals:
     leaves = later(F.col(TS), length)
     if spec.slide is None:
         return _rows(stream, stream.frame, F.col(TS), leaves, length)
-    from_, to = _multiple(F.col(TS), spec.slide), _multiple(leaves, spec.slide)
+    from_ = _multiple(later(F.col(TS), spec.lag), spec.slide)
+    to = _multiple(later(leaves, spec.lag), spec.slide)
     return _rows(stream, stream.frame, from_, to, length + spec.slide)
+
+
+def bounds(world: World, held: Intervals, spec: WindowSpec) -> Intervals:
+    """What a window that moves in steps holds, cut at its multiples, each piece with the window's start and end."""
+    assert spec.range_ is not None and spec.step is not None
+    step = spec.step
+    last = F.least(F.col(TO), long(world.until + step)) - long(step)
+    cut = held.frame.where(F.col(FROM) <= last).withColumn(FROM, F.explode(F.sequence(F.col(FROM), last, long(step))))
+    end = F.col(FROM)
+    ends = [(end - long(spec.range_)).alias(f"c{held.width}"), end.alias(f"c{held.width + 1}")]
+    order = [ORDER] if held.is_ordered else []
+    frame = cut.select(FROM, (end + long(step)).alias(TO), *order, *names(held.width), *ends)
+    return replace(held, frame=frame, width=held.width + 2, longest=step, is_light=False)
 
 
 def _last_rows(world: World, stream: Elements, spec: WindowSpec) -> Intervals:
@@ -112,8 +126,8 @@ def _partition(stream: Elements, spec: WindowSpec) -> Intervals:
 def window_events(world: World, stream: Elements, spec: WindowSpec) -> DataFrame:
     """The instants up to `until` at which the window changes (S2), as `_at`, some more than once."""
     arrivals = stream.frame.select(F.col(TS).alias("_at"))
-    if spec.kind is WindowKind.RANGE and spec.slide is not None:
-        return _multiples(world, arrivals, spec.slide)
+    if spec.step is not None:
+        return _multiples(world, arrivals, spec.step)
     if spec.kind is WindowKind.RANGE:
         leaving = arrivals.select(later(F.col("_at"), max(spec.range_ or 0, 1)).alias("_at"))
         return arrivals.unionByName(leaving)

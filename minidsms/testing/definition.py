@@ -1,6 +1,6 @@
 """The answer to a query, by definition.
 
-A window's contents at an instant follow from the arrivals so far (docs/semantics W1 to W7), the relation at an instant
+A window's contents at an instant follow from the arrivals so far (docs/semantics W1 to W10), the relation at an instant
 is SQL over bags of rows (R1 to R5), a stream is the difference of two relations (S1) or one of them (S2). Nothing is
 incremental and nothing is fast: this is what the engine is compared with. It shares the bound tree with it, no more.
 
@@ -77,8 +77,8 @@ def instants(node: bound.Node, history: History, until: int) -> list[int]:
                 own: Iterable[int] = [ts for ts, _ in history.streams.get(name.lower(), [])]
             case bound.BaseRelation(name=name):
                 own = [ts for ts, _, _ in history.relations.get(name.lower(), [])]
-            case bound.Window(spec=bound.WindowSpec(kind=WindowKind.RANGE, slide=int(slide))) if below:
-                own = range(-(-below[0] // slide) * slide, until + 1, slide)
+            case bound.Window(spec=bound.WindowSpec(step=int(step))) if below:
+                own = range(-(-below[0] // step) * step, until + 1, step)
             case bound.Window(spec=spec):
                 own = [ts + (spec.range_ or 1) for ts in below]
             case bound.RelationToStream(ticks=True) if below:
@@ -116,6 +116,8 @@ class Definition:
 
     def arrivals(self, stream: bound.Node) -> Sequence[tuple[int, Row]]:
         """(ts, row) of all elements so far, in order."""
+        if isinstance(stream, bound.Stamped):
+            return [(ts, (*row, ts)) for ts, row in self.arrivals(stream.input)]
         if not isinstance(stream, bound.BaseStream):
             return self._elements[stream]
         elements = self.history.streams.get(stream.name.lower(), [])
@@ -143,17 +145,17 @@ class Definition:
     def _event(self, event: bound.Node) -> object:
         """What differs when S2 counts a change: other elements in the window, or one more change of the relation.
 
-        A RANGE window with SLIDE counts as changing at each multiple from its first arrival on.
+        A window that moves in steps counts as changing at each multiple from its first arrival on.
         """
         if not isinstance(event, bound.Window):
             return len(self._changes(event))
         elements = self.arrivals(event.input)
-        slide = event.spec.slide if event.spec.kind is WindowKind.RANGE else None
-        multiples = self.tau // slide - (elements[0][0] - 1) // slide if slide and elements else 0
+        step = event.spec.step
+        multiples = self.tau // step - (elements[0][0] - 1) // step if step and elements else 0
         return multiples, tuple(self.held(event))
 
     def held(self, window: bound.Window) -> Sequence[int]:
-        """Which arrivals (0, 1, ..) the window holds now, in order: W1 to W7."""
+        """Which arrivals (0, 1, ..) the window holds now, in order: W1 to W9."""
         spec, elements, tau = window.spec, self.arrivals(window.input), self.tau
         n, size = len(elements), spec.rows or 0
         match spec.kind:
@@ -162,6 +164,10 @@ class Definition:
             case WindowKind.RANGE:
                 b = tau // spec.slide * spec.slide if spec.slide else tau  # (b - T, b], or b alone when T is 0
                 return [i for i in range(n) if b - (spec.range_ or 1) < elements[i][0] <= b]
+            case WindowKind.HOP:
+                assert spec.range_ is not None and spec.slide is not None
+                b = tau // spec.slide * spec.slide
+                return [i for i in range(n) if b - spec.range_ <= elements[i][0] < b]
             case WindowKind.ROWS:
                 last = n // spec.slide * spec.slide if spec.slide else n
                 return range(max(0, last - size), last)
@@ -185,6 +191,10 @@ class Definition:
             case bound.Window():
                 elements = self.arrivals(node.input)
                 return [elements[i][1] for i in self.held(node)]
+            case bound.Bounds(input=below, spec=spec):
+                assert spec.range_ is not None and spec.step is not None
+                end = self.tau // spec.step * spec.step
+                return [(*row, end - spec.range_, end) for row in self.rows(below, outer)]
             case bound.BaseRelation():
                 present: list[Row] = []
                 for _, sign, row in self._changes(node):

@@ -103,6 +103,9 @@ def _held(name: str, window: syntax.Window | None, history: History, tau: int) -
         case syntax.RangeWindow(range=length, slide=slide):
             end = tau - tau % int(slide.number) if slide else tau
             kept = list(_recent(arrived, int(length.number), end))
+        case syntax.HopWindow(length=length, step=every):
+            end = tau - tau % int((every or length).number)
+            kept = [e for e in arrived if end - int(length.number) <= e[0] < end]
         case syntax.RowsWindow(rows=rows, slide=step):
             counted = arrived[: len(arrived) - len(arrived) % step] if step else arrived
             kept = counted[-rows:]

@@ -8,6 +8,7 @@ Invariant: the text depends on the randomness and the options only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -312,8 +313,13 @@ class Grammar:
         return self.named(f"{name} {self.window('k')} AS {alias}", alias, STREAMS[name], True)
 
     def named(self, text: str, alias: str, columns: Sequence[tuple[str, Type]], one_stream: bool = False) -> Item:
-        """The item with its columns under the alias."""
-        return Item(text, tuple(Column(f"{alias}.{name}", type_) for name, type_ in columns), one_stream)
+        """The item with its columns under the alias, now and then with those that a window has beside its stream's."""
+        named = [Column(f"{alias}.{name}", type_) for name, type_ in columns]
+        if one_stream and self.times and self.chance(0.2):
+            named.append(Column(f"{alias}.ts", TIMESTAMP))
+            if re.search(r"\[(HOP|TUMBLE|RANGE \d+ SLIDE)[^]]*\] AS \w+$", text):
+                named += [Column(f"{alias}.{bound}", TIMESTAMP) for bound in ("window_start", "window_end")]
+        return Item(text, tuple(named), one_stream)
 
     def window(self, key: str) -> str:
         """A window of any kind; small, so that rows leave."""
@@ -327,8 +333,11 @@ class Grammar:
             return self.pick("[RANGE UNBOUNDED]", "[ROWS UNBOUNDED]", "")
         if shape < 13:
             return f"[ROWS {rng.randint(1, 4)}]"
-        if shape < 16:
+        if shape < 15:
             return f"[RANGE {rng.randint(1, 7)} SLIDE {rng.randint(1, 4)}]"
+        if shape < 16:
+            length = rng.randint(1, 5)
+            return self.pick(f"[TUMBLE {length}]", f"[HOP {length} EVERY {rng.randint(1, 4)}]")
         if shape < 17:
             return f"[ROWS {rng.randint(1, 4)} SLIDE {rng.randint(1, 3)}]"
         span = f" RANGE {rng.randint(1, 6)}" if self.chance(0.4) else ""

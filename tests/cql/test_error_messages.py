@@ -13,10 +13,16 @@ CREATE STREAM T (k INTEGER, w INTEGER);
 CREATE RELATION Cars (car INTEGER, owner TEXT);
 """
 
-WINDOW_FORMS = "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [ROWS 10], [PARTITION BY k ROWS 10] or [NOW]"
+WINDOW_FORMS = (
+    "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [TUMBLE 1 MINUTE], [HOP 5 MINUTES EVERY 1 MINUTE], [ROWS 10], "
+    "[PARTITION BY k ROWS 10] or [NOW]"
+)
 UNITS = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
 JOIN_FORMS = "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
-NO_CLOCK = "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current"
+NO_CLOCK = (
+    "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current, and "
+    "CURRENT_TIMESTAMP is the instant of a row"
+)
 
 MISTAKES = [
     (
@@ -78,7 +84,7 @@ MISTAKES = [
         "there is no such aggregate; declare one with create_aggregate",
     ),
     ("SELECT now() FROM Pos [ROWS 5]", 8, 'unknown function "now"', NO_CLOCK),
-    ("SELECT car FROM Pos [ROWS 5] WHERE at < CURRENT_TIMESTAMP", 41, 'unknown column "CURRENT_TIMESTAMP"', NO_CLOCK),
+    ("SELECT car FROM Pos [ROWS 5] WHERE at < CURRENT_DATE", 41, 'unknown column "CURRENT_DATE"', NO_CLOCK),
     ("SELECT car FROM Pos [ROWS 5] WHERE at < CURRENT_TIME", 41, 'unknown column "CURRENT_TIME"', NO_CLOCK),
     ("SELECT car FROM Pos [RANGE 5 SECOND SLIDE]", 42, 'unexpected "]" behind "SLIDE"', WINDOW_FORMS),
     (
@@ -341,7 +347,7 @@ MISTAKES = [
         "SELECT k FROM S GROUP BY TUMBLE(at, INTERVAL '5' SECOND)",
         26,
         'unknown function "TUMBLE"',
-        "the window stands behind the stream: S [RANGE 10 SECONDS SLIDE 10 SECONDS]",
+        "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]",
     ),
     (
         "SELECT k, COUNT(*) FROM S [ROWS 5] GROUP BY 'k'",

@@ -23,6 +23,7 @@ from tests.operators.window_twins import (
     Contents,
     changes,
     filled_store,
+    hop_contents,
     random_stream,
     range_contents,
     rows_contents,
@@ -34,12 +35,17 @@ Make = Callable[[Queue], Operator]
 
 def window(kind: str, size: int, slide: int | None, **options: Any) -> tuple[Make, Contents]:
     """A way to make the window, and its definition."""
+    if kind == "hop":
+        length, step = max(size, 1), slide or 1
+        return lambda q: RangeWindow(q, length, step, lag=1, **options), hop_contents(length, step)
     if kind == "range":
         return lambda q: RangeWindow(q, size, slide, **options), range_contents(size, slide)
     return lambda q: RowsWindow(q, max(size, 1), slide, **options), rows_contents(max(size, 1), slide)
 
 
-shapes = st.tuples(st.sampled_from(["range", "rows"]), st.integers(0, 9), st.one_of(st.none(), st.integers(1, 6)))
+shapes = st.tuples(
+    st.sampled_from(["range", "rows", "hop"]), st.integers(0, 9), st.one_of(st.none(), st.integers(1, 6))
+)
 
 
 def expected(stream: list[Any], contents: Contents, until: int) -> list[Any]:

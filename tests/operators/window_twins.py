@@ -32,6 +32,16 @@ def range_contents(length: int, slide: int | None) -> Contents:
     return contents
 
 
+def hop_contents(length: int, step: int) -> Contents:
+    """W9: rows with an instant in [b - T, b)."""
+
+    def contents(stream: Stream, tau: int) -> set[int]:
+        b = tau // step * step
+        return {i for i, (ts, _) in enumerate(stream) if b - length <= ts < b}
+
+    return contents
+
+
 def rows_contents(rows: int, slide: int | None) -> Contents:
     """W4, W7: the last N of the first floor(arrivals / M) * M arrivals."""
 

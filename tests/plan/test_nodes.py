@@ -29,6 +29,8 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "BaseStream Window Filter Project": ("SELECT k + 1 AS n FROM Sa [RANGE 3] WHERE v > 1", {}),
     "BaseRelation Join": ("SELECT a.k FROM Sa [RANGE 3] AS a, Rel AS r WHERE a.k < r.k", {}),
     "Aggregate FirstArrival": ("SELECT COUNT(*) AS n, SUM(v) AS s FROM Sa [RANGE 3]", {}),
+    "Stamped": ("SELECT k, ts FROM Sa [RANGE 3]", {}),
+    "Bounds": ("SELECT k, window_end FROM Sa [HOP 3 EVERY 2]", {}),
     "Distinct": ("SELECT DISTINCT k FROM Sa [RANGE 3]", {}),
     "SetOperation": ("SELECT k FROM Sa [RANGE 3] EXCEPT SELECT k FROM Sb [ROWS 2]", {}),
     "RelationToStream WindowEvents": ("SELECT RSTREAM(k) FROM Sa [RANGE 3]", {}),

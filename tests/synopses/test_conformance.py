@@ -38,6 +38,7 @@ QUERIES = {
     "distinct": "SELECT DISTINCT t FROM R [RANGE 40]",
     "except": "SELECT t FROM R [RANGE 40] EXCEPT SELECT t FROM S [RANGE 30]",
     "rstream": "SELECT RSTREAM(t, k) FROM R [RANGE 10]",
+    "bounds": "SELECT k, t, window_end FROM R [HOP 40 EVERY 10]",
     "slide": "SELECT k, t FROM R [RANGE 40 SLIDE 10]",
 }
 COVERED = {"IndexedWindow", "BagWindow", "KeyedRing", "KeyedBag", "KeyCounts", "Bag", "PartitionStub"}

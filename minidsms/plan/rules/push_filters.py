@@ -58,7 +58,7 @@ def push(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node:
         return filtered(node, parts)  # below, they would hide rows on which it fails
     if isinstance(node, bound.Filter):
         return push(node.input, [*conjuncts(node.condition), *parts], counts)
-    if isinstance(node, bound.Window) and node.spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED):
+    if isinstance(node, bound.Window) and node.spec.kind in (WindowKind.RANGE, WindowKind.HOP, WindowKind.UNBOUNDED):
         if node.spec.slide is None:
             # Every element is in the window at its own instant: below it meets exactly the rows it met above.
             return dataclasses.replace(node, input=push(node.input, parts, counts))
@@ -110,6 +110,10 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
             rest = _others(parts, right)
             pushed = push(node.right, [shift(p, -width) for p in right], counts)
             return filtered(dataclasses.replace(node, right=pushed), rest)
+        case bound.Stamped() | bound.Bounds():
+            own = len(node.input.schema)
+            of_input = [p for p in parts if all(i < own for i in columns_used(p))]
+            return filtered(node.over([push(node.input, of_input, counts)]), _others(parts, of_input))
         case bound.Distinct():
             return dataclasses.replace(node, input=push(node.input, parts, counts))
         case SemiJoin():
