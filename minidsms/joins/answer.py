@@ -23,6 +23,7 @@ from minidsms.kernels.join_layout import (
     STAMPS,
     STATE_WORDS,
     STATUS,
+    WALKS,
     JoinRun,
     Output,
 )
@@ -53,7 +54,7 @@ class Answer:
             self.state,
             stamps=np.zeros((n if self.netted else 0, STAMPS), np.int64),
             stops=np.zeros(n, np.int64),
-            walks=np.zeros((4, n), np.int64),
+            walks=np.zeros((WALKS, n), np.int64),
             chosen=np.zeros(n, np.int64),
             levels=np.zeros(n * LEVEL_WORDS, np.int64),
             netted=int(self.netted),

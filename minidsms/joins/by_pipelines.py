@@ -18,7 +18,7 @@ from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, Orders
 from minidsms.kernels.entering_join import AHEAD, AHEAD_ROWS, CROWDED, PLACED_WORDS, Scratch, join_entering, place_steps
-from minidsms.kernels.join_layout import DONE, NEEDED, SIZE, STATUS
+from minidsms.kernels.join_layout import DONE, NEEDED, SIZE, STATUS, STEP_WORDS
 from minidsms.kernels.mjoin import mjoin
 from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.indexed_windows import WindowIndex
@@ -53,6 +53,7 @@ class ByPipelines:
             self._index.link_patterns(index)
             self.patterns = index
         self.steps, self.checks = self._graph.pipelines(orders, index)
+        self._table = self.steps.reshape(-1, STEP_WORDS)
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
@@ -62,7 +63,7 @@ class ByPipelines:
         """Insertions and deletions, by their runs."""
         answer = self._answer
         join = pair_join if self._graph.n == 2 and not answer.netted else mjoin
-        return join(self._index.bundle, self.steps, self.checks, answer.run, answer.output, found)
+        return join(self._index.bundle, self._table, self.checks, answer.run, answer.output, found)
 
     def _arrivals(self) -> Iterator[int]:
         """Elements of streams whose rows leave by the join's clock: whole instants fit the buffers, or these grow."""

@@ -19,7 +19,7 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.joins.equal_columns import EqualColumns, Equality, classes_of
 from minidsms.joins.plan import Index, Key, Orders
-from minidsms.kernels.join_layout import STEP_WORDS
+from minidsms.kernels.join_layout import STEP_WORDS, Path
 
 Link = tuple[int, Key, int, Key]
 """Equal keys: input, its key, other input, its key."""
@@ -102,12 +102,13 @@ class JoinGraph:
             self._add_steps(i, order, index, place, steps[i], checks)
         return steps, np.array(checks, np.int64).reshape(-1, 4)
 
-    def path(self, i: int, order: Sequence[int], index: Index = ()) -> tuple[Int64Array, Int64Array]:
-        """Steps (len(order), STEP_WORDS) and checks of a pipeline of input i that ends after these inputs."""
+    def path(self, i: int, order: Sequence[int], index: Index = ()) -> Path:
+        """The pipeline of input i, cut short after these inputs, to be walked apart from the join."""
         steps = np.zeros((len(order), STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
         self._add_steps(i, order, index, self.places(index), steps, checks)
-        return steps, np.array(checks, np.int64).reshape(-1, 4)
+        walks, chosen = np.zeros((2, len(order)), np.int64), np.zeros(self.n, np.int64)
+        return Path(steps, np.array(checks, np.int64).reshape(-1, 4), walks, chosen)
 
     def places(self, index: Index = ()) -> dict[tuple[int, Key], int]:
         """Where each input's keys stand among all, and behind them, where there is room, its patterns."""
@@ -167,11 +168,6 @@ class JoinGraph:
             if len({f for f, _ in links}) > 1 and len({c for _, c in links}) > 1:
                 return int(min(2 ** len(columns) - len(columns) - 1, self.n - 1))
         return 0
-        for i in self._linked[j]:
-            others = (self._component(i, without=j) & self._linked[j]) - {i}
-            if others:
-                return int(min(2 ** len(columns) - len(columns) - 1, self.n - 1))
-        return 0
 
     def _add_steps(
         self,
@@ -198,7 +194,7 @@ class JoinGraph:
             begin = len(checks)
             checks.extend((f, place[f, its], j, place[j, other]) for f, its, _, other in others)
             asked = visited.index(source)
-            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked, len(parts)
+            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked, len(parts), 0
 
     def links_between(self, visited: Sequence[int], j: int) -> list[Link]:
         """The links between the inputs visited and j, turned so that j stands last."""

@@ -51,7 +51,7 @@ class TreePipelines:
         self.steps: Int64Array = np.zeros((graph.n, int(self.lengths.max()), TREE_STEP_WORDS), np.int64)
         self.checks: Int64Array
         self._fill_steps()
-        self.bundle = TreePlan(self.steps, self.lengths, self.checks)
+        self.bundle = TreePlan(self.steps.reshape(-1, TREE_STEP_WORDS), self.lengths, self.checks)
 
     def _climb(self, i: int) -> list[Visit]:
         """The steps of input i's pipeline."""

@@ -29,7 +29,7 @@ from minidsms.kernels.join_program import (
     ROWS, SETTLES, SIDE, STAMPS_ALL, TURN, TURNS, T_BEGIN, T_BOUNDS, T_END, T_INPUT, T_KIND, T_TS,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold, hashed_tag
+from minidsms.kernels.chains import Chain, checks_hold, hashed_tag, next_slot, older
 from minidsms.kernels.join_layout import DELETED, FIRST, FULL, INSPECTED, KEY, MASK, MIDDLE, NODES, STATUS, UNLINKED
 # fmt: on
 # isort: on
@@ -170,6 +170,13 @@ def _from_entry(
     return found
 
 
+@helper(inline=True)
+def _chain(p: int, bounds: int, turns: Int64s, placed: Int64s) -> Any:
+    """Where the step at placed[p] walks in a turn. bounds: where those of its window stand among the turns."""
+    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
+    return Chain(base, int64(2), mask, turns[bounds], turns[bounds + uint64(1)])
+
+
 @helper
 def _by_last_step(
     p: int, turn: int, turns: Int64s, placed: Int64s, nodes: Int64s, run: JoinRun, output: Output, found: int
@@ -180,25 +187,21 @@ def _by_last_step(
     n, limit = len(chosen), len(out_ts)
     ts, sign = turns[turn + uint64(T_TS)], turns[turn + uint64(T_KIND)]
     j = uint64(placed[p + uint64(STEP_TARGET)])
-    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-    bounds = turn + uint64(T_BOUNDS) + uint64(2) * j
-    low, high = turns[bounds], turns[bounds + uint64(1)]
+    chain = _chain(p, turn + uint64(T_BOUNDS) + uint64(2) * j, turns, placed)
     tag, s = levels[uint64(2 * (n - 2))], levels[uint64(2 * (n - 2) + 1)]
-    inspected = int64(0)
-    while s >= low:
-        k = uint64(base + 2 * (s & mask))
-        inspected += 1
-        if nodes[k] == tag and s < high:
-            if found == limit:
-                state[STATUS] = FULL
-                break
-            f = uint64(found)
-            for m in range(n):
-                out[uint64(m), f] = chosen[uint64(m)]
-            out[j, f] = s
-            out_ts[f], out_sign[f] = ts, sign
-            found += 1
-        s = nodes[k + uint64(1)]
+    s, inspected = next_slot(nodes, chain, tag, s)
+    while s >= chain.low:
+        if found == limit:
+            state[STATUS] = FULL
+            break
+        f = uint64(found)
+        for m in range(n):
+            out[uint64(m), f] = chosen[uint64(m)]
+        out[j, f] = s
+        out_ts[f], out_sign[f] = ts, sign
+        found += 1
+        s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
+        inspected += looked
     levels[uint64(2 * (n - 2) + 1)] = s
     state[INSPECTED] += inspected
     return found
@@ -212,23 +215,22 @@ def _next_match(p: int, depth: int, turn: int, turns: Int64s, plan: PlacedPlan, 
     placed, checks = plan.placed, plan.checks
     is_cancelling = turns[turn + uint64(T_KIND)] == CANCELS
     j = uint64(placed[p + uint64(STEP_TARGET)])
-    base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-    bounds = turn + uint64(T_BOUNDS) + uint64(2) * j
-    low, high = turns[bounds], turns[bounds + uint64(1)]
+    chain = _chain(p, turn + uint64(T_BOUNDS) + uint64(2) * j, turns, placed)
     tag, s = levels[uint64(2 * depth)], levels[uint64(2 * depth + 1)]
     joins = False
     inspected = int64(0)
-    while s >= low and not joins:
-        k = uint64(base + 2 * (s & mask))
-        inspected += 1
-        if nodes[k] == tag and s < high:
-            chosen[j] = s
-            joins = checks_hold(
-                windows, checks, chosen, placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
-            )
-            if joins and is_cancelling:
-                joins = is_stamped(windows, run, j, s)
-        s = nodes[k + uint64(1)]
+    while not joins:
+        s, looked = next_slot(nodes, chain, tag, s)
+        inspected += looked
+        if s < chain.low:
+            break
+        chosen[j] = s
+        joins = checks_hold(
+            windows, checks, chosen, placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
+        )
+        if joins and is_cancelling:
+            joins = is_stamped(windows, run, j, s)
+        s = older(nodes, chain, s)
     levels[uint64(2 * depth + 1)] = s
     state[INSPECTED] += inspected
     return joins

@@ -28,7 +28,7 @@ from minidsms.kernels.join_layout import (
     HAS_NULLS, HI, INPUT, INSTANT, KEY, LEAVING, LINKED, LO, MASK, MISSING, NODES, OLD_HI, OLD_LO, PASSED, PHASE,
     PROBE_LO, SLOT, STATUS, UNLINKED,
 )
-from minidsms.kernels.window_index import link_slots
+from minidsms.kernels.chains import link_slots
 # fmt: on
 # isort: on
 

@@ -41,7 +41,7 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold, hashed_tag
+from minidsms.kernels.chains import Chain, checks_hold, hashed_tag, next_slot, older
 # fmt: on
 # isort: on
 
@@ -307,31 +307,31 @@ def cached_mjoin(
                 following = depth + 1
                 is_simple = following == last and placed[p + uint64(IS_SIMPLE)] != 0
                 j = uint64(placed[p + uint64(STEP_TARGET)])
-                base, jmask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-                low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
+                chain = Chain(
+                    placed[p + uint64(TARGET_NODES)], int64(2), placed[p + uint64(TARGET_MASK)],
+                    inputs[j, PROBE_LO], inputs[j, PROBE_HI],
+                )  # fmt: skip
                 begin, end = placed[p + uint64(STEP_CHECK)], placed[p + uint64(STEP_CHECKS_END)]
-                while s >= low:
-                    k = uint64(base + 2 * (s & jmask))
-                    inspected += 1
-                    if nodes[k] == tag and s < high:
-                        chosen[j] = s
-                        is_found = checks_hold(windows, checks, chosen, begin, end)
-                        if is_found and phase == CANCEL and following == last:
-                            for m in range(n):
-                                is_found &= is_stamped(windows, run, m, chosen[m])
-                        if is_found:
-                            if following == last and found == limit:
-                                state[STATUS] = FULL
-                                break
-                            if not is_simple:
-                                s = nodes[k + uint64(1)]
-                                break
-                            is_found = False
-                            for m in range(n):
-                                out[uint64(m), uint64(found)] = chosen[uint64(m)]
-                            out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
-                            found += 1
-                    s = nodes[k + uint64(1)]
+                while not is_found:
+                    s, looked = next_slot(nodes, chain, tag, s)
+                    inspected += looked
+                    if s < chain.low:
+                        break
+                    chosen[j] = s
+                    is_found = checks_hold(windows, checks, chosen, begin, end)
+                    if is_found and phase == CANCEL and following == last:
+                        for m in range(n):
+                            is_found &= is_stamped(windows, run, m, chosen[m])
+                    if is_found and following == last and found == limit:
+                        state[STATUS] = FULL
+                        break
+                    if is_found and is_simple:
+                        is_found = False
+                        for m in range(n):
+                            out[uint64(m), uint64(found)] = chosen[uint64(m)]
+                        out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
+                        found += 1
+                    s = older(nodes, chain, s)
             if state[STATUS] == FULL:
                 break
             if not is_found:

@@ -16,14 +16,14 @@ Rows that leave at an instant with insertions are probed only to cancel these (d
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.chains import Stay, checks_hold, following_tag, hashed_tag, link_slots, next_present
 from minidsms.kernels.join_layout import (
     ASKED,
     CHECK,
     CHECKS_END,
-    CHOSEN,
     DELETED,
     DONE,
     FOLLOWING,
@@ -47,6 +47,7 @@ from minidsms.kernels.join_layout import (
     NODES,
     PASSED,
     PROBED,
+    REACH,
     SHIFT,
     SIZE,
     STATUS,
@@ -63,15 +64,15 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold, hashed_tag, link_slots
 from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
 
 (
     TARGET_NODES, TARGET_MASK, TARGET_HEADS, TARGET_SHIFT, TARGET_INSTANTS, TARGET_LENGTH, SOURCE_NODES, SOURCE_MASK,
-    TRIED, DROPPED, PLACED_WORDS,
-) = range(STEP_WORDS, STEP_WORDS + 11)  # fmt: skip
-"""Of a placed step, beyond what a step has: where the index holds what it reads, and of how many elements drop probing
-behind another step has dropped how many. PLACED_WORDS: how many there are."""
+    TRIED, DROPPED, IS_DROPPING, PLACED_WORDS,
+) = range(STEP_WORDS, STEP_WORDS + 12)  # fmt: skip
+"""Of a placed step, beyond what a step has: where the index holds what it reads, of how many elements drop probing
+behind another step has dropped how many, and whether drop probing asks it: for the one tag of a row. PLACED_WORDS: how
+many there are."""
 
 CROWDED = 3
 """A status: an instant has state[NEEDED] elements of one input, more than the scratch arrays have room for."""
@@ -117,7 +118,49 @@ def place_steps(steps, inputs, keys, placed):  # type: ignore[no-untyped-def]
             step[TARGET_LENGTH] = inputs[j, LENGTH]
             step[SOURCE_NODES], step[SOURCE_MASK] = keys[y, NODES], inputs[step[FROM], MASK]
             step[TRIED] = step[DROPPED] = 0
+            step[IS_DROPPING] = int64(step[HASHED] == 0 and step[REACH] == 0)
             at += PLACED_WORDS
+
+
+@helper(inline=True)
+def _stay(windows: Windows, placed: Int64s, p: int, i: int, instant: int, cancels: bool) -> Any:
+    """What the step at placed[p] of the pipeline of input i may meet at the instant. cancels: by a row that leaves."""
+    q = uint64(p)
+    j = placed[q + uint64(TARGET)]
+    # Of two elements of an instant, that of the later input finds the other.
+    before = instant + 1 if j < i and not cancels else instant
+    length = uint64(placed[q + uint64(TARGET_LENGTH)])
+    if cancels and j > i and length + uint64(1) > length:
+        length += uint64(1)
+    base, mask, came = (
+        placed[q + uint64(TARGET_NODES)],
+        placed[q + uint64(TARGET_MASK)],
+        placed[q + uint64(TARGET_INSTANTS)],
+    )
+    return Stay(base, mask, came, windows.inputs[j, LO], instant, before, length)
+
+
+@helper(inline=True)
+def _older(nodes: Int64s, stay: Stay, slot: int) -> Any:
+    """The slot behind this one."""
+    return nodes[uint64(stay.base + 2 * (slot & stay.mask) + 1)]
+
+
+@helper
+def _further(windows: Windows, placed: Int64s, p: int, chosen: Int64s, stay: Stay, tag: int) -> Any:
+    """As `chains.further`, of a placed step."""
+    step = placed[int64(p) : int64(p) + PLACED_WORDS]
+    origin = windows.nodes[step[SOURCE_NODES] + 2 * (chosen[step[FROM]] & step[SOURCE_MASK])]
+    slot, inspected = int64(-1), int64(0)
+    while slot < stay.low:
+        following = following_tag(origin, tag, step[REACH])
+        if following == tag:
+            break
+        tag = following
+        first = windows.heads[step[TARGET_HEADS] + bucket(tag, step[TARGET_SHIFT])]
+        slot, looked, _ = next_present(windows.nodes, windows.instants, stay, tag, first)
+        inspected += looked
+    return tag, slot, inspected
 
 
 @helper(typed=True)
@@ -147,6 +190,7 @@ def _drop(
         at = slot & own_mask
         tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
         s = firsts[uint64(slot - first)]
+        # `chains.next_present`, written out: joins of three windows took 3 % longer by it.
         while s >= low:
             k = uint64(base + 2 * (s & mask))
             inspected += 1
@@ -191,29 +235,18 @@ def _drop_behind(
         slot = alive[a]
         at = slot & own_mask
         tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
+        stay = Stay(base, mask, came, low, t, int64(MAX_INSTANT), length)
+        stay2 = Stay(base2, mask2, came2, low2, t, t + is_later, length2)
         s = firsts[uint64(slot - first)]
         r = int64(-1)
         while s >= low:
             tag2 = nodes[uint64(source + 2 * (s & mask))]
-            r = heads[uint64(buckets + bucket(tag2, shift))]
-            while r >= low2:
-                k = uint64(base2 + 2 * (r & mask2))
-                inspected += 1
-                if nodes[k] == tag2:
-                    ts = instants[uint64(came2 + (r & mask2))]
-                    if ts < t + is_later:
-                        if uint64(t) - uint64(ts) >= length2:
-                            r = int64(-1)
-                        break
-                r = nodes[k + uint64(1)]
+            r, looked, _ = next_present(nodes, instants, stay2, tag2, heads[uint64(buckets + bucket(tag2, shift))])
+            inspected += looked
             if r >= low2:
                 break
-            s = nodes[uint64(base + 2 * (s & mask) + 1)]
-            while s >= low and nodes[uint64(base + 2 * (s & mask))] != tag:
-                inspected += 1
-                s = nodes[uint64(base + 2 * (s & mask) + 1)]
-            if s >= low and uint64(t) - uint64(instants[uint64(came + (s & mask))]) >= length:
-                s = int64(-1)
+            s, looked, _ = next_present(nodes, instants, stay, tag, nodes[uint64(base + 2 * (s & mask) + 1)])
+            inspected += looked
         firsts[uint64(slot - first)] = s
         alive[uint64(kept)] = slot
         if r >= low2:
@@ -241,14 +274,14 @@ def _survivors(
             count += 1
     for d in range(len(firsts)):
         p = (i * len(firsts) + d) * PLACED_WORDS
-        if placed[p + ASKED] == 0 and placed[p + HASHED] == 0 and count > 0:
+        if placed[p + ASKED] == 0 and placed[p + IS_DROPPING] != 0 and count > 0:
             count = _drop(i, p, count, alive, firsts[d], placed, windows, state)
     for d in range(1, len(firsts)):
         q = (i * len(firsts) + d) * PLACED_WORDS
         e = placed[q + ASKED] - 1
         p = (i * len(firsts) + e) * PLACED_WORDS
         pays = placed[q + TRIED] < _ENOUGH or placed[q + DROPPED] * 4 >= placed[q + TRIED]
-        pays &= placed[p + HASHED] == 0 and placed[q + HASHED] == 0
+        pays &= placed[p + IS_DROPPING] != 0 and placed[q + IS_DROPPING] != 0
         if e >= 0 and placed[p + ASKED] == 0 and count > 0 and pays:
             count = _drop_behind(i, p, q, count, alive, firsts[e], placed, windows, state)
     return count
@@ -298,54 +331,39 @@ def _look_ahead(
     All tags first, then all heads: the next row does not wait for what the last one finds. 100 values a column and
     windows of 8,192 rows, four inputs: 24 us an element instead of 41.
     """
-    inputs, nodes, heads, instants = windows.inputs, windows.nodes, windows.heads, windows.instants
-    walks, state, ahead = run.walks, run.state, scratch.ahead
+    nodes, heads, instants = windows.nodes, windows.heads, windows.instants
+    walks, chosen, state, ahead = run.walks, run.chosen, run.state, scratch.ahead
     step, behind = placed[p : p + PLACED_WORDS], placed[p + PLACED_WORDS : p + 2 * PLACED_WORDS]
-    j, j2, tag = step[TARGET], behind[TARGET], walks[TAG, depth]
-    base, mask, low = step[TARGET_NODES], step[TARGET_MASK], inputs[j, LO]
-    came, length, before = step[TARGET_INSTANTS], uint64(step[TARGET_LENGTH]), instant + int64(j < i)
+    j, tag = step[TARGET], walks[TAG, depth]
+    stay = _stay(windows, placed, p, i, instant, False)
     check, checks_end = step[CHECK], step[CHECKS_END]
     inspected, count = 0, 0
-    while s >= low and count < AHEAD:
-        k = uint64(base + 2 * (s & mask))
-        inspected += 1
-        following = nodes[k + uint64(1)]
-        if nodes[k] == tag:
-            ts = instants[uint64(came + (s & mask))]
-            if ts < before:
-                if uint64(instant) - uint64(ts) >= length:
-                    s = int64(-1)
-                    break
-                walks[CHOSEN, j] = s
-                if check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end):
-                    ahead[AHEAD_SLOT, depth, count] = s
-                    count += 1
-        s = following
-    base2, mask2, low2 = behind[TARGET_NODES], behind[TARGET_MASK], inputs[j2, LO]
-    came2, length2, before2 = behind[TARGET_INSTANTS], uint64(behind[TARGET_LENGTH]), instant + int64(j2 < i)
+    while count < AHEAD:
+        s, looked, _ = next_present(nodes, instants, stay, tag, s)
+        inspected += looked
+        if s < stay.low:
+            break
+        chosen[j] = s
+        if check == checks_end or checks_hold(windows, checks, chosen, check, checks_end):
+            ahead[AHEAD_SLOT, depth, count] = s
+            count += 1
+        s = _older(nodes, stay, s)
+    stay = _stay(windows, placed, p + PLACED_WORDS, i, instant, False)
     buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
     check = behind[CHECK]
     hashed = check + behind[HASHED]
     for a in range(count):
-        walks[CHOSEN, j] = ahead[AHEAD_SLOT, depth, a]
-        ahead[AHEAD_TAG, depth, a] = hashed_tag(windows, checks, walks[CHOSEN], 0, check, hashed)
+        chosen[j] = ahead[AHEAD_SLOT, depth, a]
+        ahead[AHEAD_TAG, depth, a] = hashed_tag(windows, checks, chosen, 0, check, hashed)
     for a in range(count):
         ahead[AHEAD_FOUND, depth, a] = heads[uint64(buckets + bucket(ahead[AHEAD_TAG, depth, a], shift))]
     kept = 0
     for a in range(count):
         tag, r = ahead[AHEAD_TAG, depth, a], ahead[AHEAD_FOUND, depth, a]
-        while r >= low2:
-            k = uint64(base2 + 2 * (r & mask2))
-            inspected += 1
-            if nodes[k] == tag:
-                ts = instants[uint64(came2 + (r & mask2))]
-                if ts < before2:
-                    if uint64(instant) - uint64(ts) >= length2:
-                        r = int64(-1)
-                    break
-            r = nodes[k + uint64(1)]
+        r, looked, _ = next_present(nodes, instants, stay, tag, r)
+        inspected += looked
         ahead[AHEAD_SLOT, depth, kept], ahead[AHEAD_FOUND, depth, kept] = ahead[AHEAD_SLOT, depth, a], r
-        if r >= low2:
+        if r >= stay.low:
             kept += 1
     ahead[AHEAD_COUNTS, depth, 0], ahead[AHEAD_COUNTS, depth, 1] = 0, kept
     state[INSPECTED] += inspected
@@ -362,7 +380,7 @@ def _generate(
     begins there.
     """
     instants, inputs, keys, nodes, heads = windows.instants, windows.inputs, windows.keys, windows.nodes, windows.heads
-    walks, state = run.walks, run.state
+    walks, chosen, state = run.walks, run.chosen, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     alive, firsts, gone, ahead = scratch.alive, scratch.firsts, scratch.gone, scratch.ahead
     n = len(inputs)
@@ -417,7 +435,7 @@ def _generate(
                 cancels = False
                 continue
         # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
-        walks[CHOSEN, i] = slot
+        chosen[i] = slot
         begin = uint64(i * (n - 1) * PLACED_WORDS)
         depth, is_chosen, known = -1, True, int64(-1)
         while True:
@@ -426,42 +444,26 @@ def _generate(
                 p = begin + uint64(position * PLACED_WORDS)
                 for d in range(position, n - 1):
                     if placed[p + uint64(ASKED)] == position:
-                        source = walks[CHOSEN, uint64(placed[p + uint64(FROM)])]
+                        source = chosen[uint64(placed[p + uint64(FROM)])]
                         tag = nodes[
                             uint64(placed[p + uint64(SOURCE_NODES)] + 2 * (source & placed[p + uint64(SOURCE_MASK)]))
                         ]
                         if placed[p + uint64(HASHED)] > 0:
                             check = placed[p + uint64(CHECK)]
-                            checks_end = check + placed[p + uint64(HASHED)]
-                            tag = hashed_tag(windows, checks, walks[CHOSEN], 0, check, checks_end)
-                        j = placed[p + uint64(TARGET)]
-                        low = inputs[j, LO]
-                        if position == 0 and placed[p + uint64(HASHED)] == 0 and not cancels:
+                            tag = hashed_tag(windows, checks, chosen, 0, check, check + placed[p + uint64(HASHED)])
+                        if position == 0 and placed[p + uint64(IS_DROPPING)] != 0 and not cancels:
                             s = firsts[i, d, slot - inputs[i, HI]]
                         elif known >= 0 and d == position:
                             s = known
                         else:
-                            base, mask = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)]
-                            came, length = (
-                                placed[p + uint64(TARGET_INSTANTS)],
-                                uint64(placed[p + uint64(TARGET_LENGTH)]),
-                            )
+                            stay = _stay(windows, placed, p, i, instant, cancels)
                             b = placed[p + uint64(TARGET_HEADS)] + bucket(tag, placed[p + uint64(TARGET_SHIFT)])
-                            before = instant + 1 if j < i and not cancels else instant
-                            if cancels and j > i and length + uint64(1) > length:
-                                length += uint64(1)
-                            s = heads[uint64(b)]
-                            while s >= low:
-                                inspected += 1
-                                k = uint64(base + 2 * (s & mask))
-                                if nodes[k] == tag:
-                                    ts = instants[uint64(came + (s & mask))]
-                                    if ts < before:
-                                        if uint64(instant) - uint64(ts) >= length:
-                                            s = int64(-1)
-                                        break
-                                s = nodes[k + uint64(1)]
-                        if s < low:
+                            s, looked, _ = next_present(nodes, instants, stay, tag, heads[uint64(b)])
+                            inspected += looked
+                            if s < stay.low and placed[p + uint64(REACH)] != 0:
+                                tag, s, looked = _further(windows, placed, p, chosen, stay, tag)
+                                inspected += looked
+                        if s < inputs[placed[p + uint64(TARGET)], LO]:
                             is_chosen = False
                             break
                         walks[TAG, uint64(d)] = tag
@@ -476,53 +478,46 @@ def _generate(
             # The next row of the step.
             p = begin + uint64(depth * PLACED_WORDS)
             j = placed[p + uint64(TARGET)]
-            base, mask, low = placed[p + uint64(TARGET_NODES)], placed[p + uint64(TARGET_MASK)], inputs[j, LO]
-            came, length = placed[p + uint64(TARGET_INSTANTS)], uint64(placed[p + uint64(TARGET_LENGTH)])
-            before = instant + 1 if j < i and not cancels else instant
-            if cancels and j > i and length + uint64(1) > length:
-                length += uint64(1)
+            stay = _stay(windows, placed, p, i, instant, cancels)
             tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
             is_chosen, known = False, int64(-1)
-            q = p + uint64(PLACED_WORDS)
             looks_ahead = depth < last and not cancels
             if looks_ahead:
+                q = p + uint64(PLACED_WORDS)
                 looks_ahead = placed[q + uint64(HASHED)] > 0 and placed[q + uint64(ASKED)] == depth + 1
             if looks_ahead:
-                while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= low:
+                while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= stay.low:
                     s = _look_ahead(int64(p), depth, i, s, instant, windows, scratch, placed, checks, run)
                 a = ahead[AHEAD_COUNTS, depth, 0]
                 is_chosen = a < ahead[AHEAD_COUNTS, depth, 1]
                 if is_chosen:
                     ahead[AHEAD_COUNTS, depth, 0] = a + 1
-                    walks[CHOSEN, j], known = ahead[AHEAD_SLOT, depth, a], ahead[AHEAD_FOUND, depth, a]
-            while s >= low and not looks_ahead:
-                k = uint64(base + 2 * (s & mask))
-                inspected += 1
-                if nodes[k] == tag:
-                    ts = instants[uint64(came + (s & mask))]
-                    if ts < before:
-                        if uint64(instant) - uint64(ts) >= length:
-                            s = int64(-1)
-                            break
-                        walks[CHOSEN, j] = s
-                        check, checks_end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
-                        equal = check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end)
-                        if equal and cancels:
-                            equal = is_stamped(windows, run, j, s)
-                        if equal and depth < last:
-                            is_chosen = True
-                            s = nodes[k + uint64(1)]
-                            break
-                        if equal:
-                            if found == limit:
-                                state[STATUS] = FULL
-                                break
-                            for m in range(n):
-                                out[m, uint64(found)] = walks[CHOSEN, m]
-                            out_ts[uint64(found)] = instant
-                            out_sign[uint64(found)] = -1 if cancels else 1
-                            found += 1
-                s = nodes[k + uint64(1)]
+                    chosen[j], known = ahead[AHEAD_SLOT, depth, a], ahead[AHEAD_FOUND, depth, a]
+            check, checks_end = placed[p + uint64(CHECK)], placed[p + uint64(CHECKS_END)]
+            while not is_chosen and not looks_ahead:
+                s, looked, _ = next_present(nodes, instants, stay, tag, s)
+                inspected += looked
+                if s < stay.low and placed[p + uint64(REACH)] != 0:
+                    tag, s, looked = _further(windows, placed, p, chosen, stay, tag)
+                    walks[TAG, uint64(depth)] = tag
+                    inspected += looked
+                if s < stay.low:
+                    break
+                chosen[j] = s
+                equal = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
+                if equal and cancels:
+                    equal = is_stamped(windows, run, j, s)
+                if equal and depth == last:
+                    if found == limit:
+                        state[STATUS] = FULL
+                        break
+                    for m in range(n):
+                        out[m, uint64(found)] = chosen[m]
+                    out_ts[uint64(found)] = instant
+                    out_sign[uint64(found)] = -1 if cancels else 1
+                    found += 1
+                is_chosen = equal and depth < last
+                s = _older(nodes, stay, s)
             walks[FOLLOWING, uint64(depth)] = s
             if state[STATUS] == FULL:
                 break

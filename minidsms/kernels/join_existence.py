@@ -9,110 +9,121 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidsms.elements import MIN_INSTANT
+from minidsms.kernels.chains import Chain, checks_hold, first_slot, further, next_slot, older, step_tag
 from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
-    CHOSEN,
     FOLLOWING,
-    FROM,
-    FROM_KEY,
-    HASHED,
-    HEADS,
     IS_BAG,
     KEY,
+    LENGTH,
     LO,
+    MARKS,
     MASK,
+    NO_LIMIT,
     NODES,
     PROBED,
-    SHIFT,
+    REACH,
     TAG,
     TARGET,
     UNLINKED,
+    Path,
     Windows,
 )
-from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold, hashed_tag
-from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel
+from minidsms.machine_code import Bools, Int64s, Int64Table, helper, int64, kernel, uint64
+
+WHENEVER = MIN_INSTANT
 
 
 @helper(inline=True)
-def _begin_path(slot: int, i: int, steps: Int64Table, checks: Int64Table, windows: Windows, walks: Int64Table) -> Any:
-    """Choose a slot of input i and begin the path's first step; returns its depth, 0, or -1 where a key is NULL."""
+def is_linked(windows: Windows, i: int, slot: int) -> Any:
+    """No key of the slot of input i is NULL."""
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    depth = int64(-1)
-    if nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED:
-        depth = int64(0)
-        walks[CHOSEN, i] = slot
-        _begin_step(steps, checks, depth, windows, walks)
-    return depth
+    return nodes[keys[inputs[i, KEY], NODES] + 2 * (slot & inputs[i, MASK]) + 1] != UNLINKED
 
 
-@helper(inline=True)
-def _begin_step(steps: Int64Table, checks: Int64Table, depth: int, windows: Windows, walks: Int64Table) -> Any:
-    """Where the walk of a step begins: its tag, and the newest slot of the bucket."""
-    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    f, x = steps[depth, FROM], steps[depth, PROBED]
-    tag = nodes[keys[steps[depth, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
-    if steps[depth, HASHED] > 0:
-        check = steps[depth, CHECK]
-        tag = hashed_tag(windows, checks, walks[CHOSEN], 0, check, check + steps[depth, HASHED])
-    walks[TAG, depth], walks[FOLLOWING, depth] = tag, heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
+@helper
+def begin_step(windows: Windows, path: Path, depth: int) -> Any:
+    """Begin the walk of a step: its tag, and the newest slot of the bucket."""
+    tag = step_tag(windows, path.steps, depth, path.checks, path.chosen)
+    path.walks[TAG, depth], path.walks[FOLLOWING, depth] = tag, first_slot(windows, path.steps, depth, tag)
 
 
-@helper(inline=True)
-def _next_match(steps: Int64Table, checks: Int64Table, depth: int, windows: Windows, walks: Int64Table) -> Any:
-    """Go on with the walk of a step to its next match, which is chosen; (whether there is one, slots inspected)."""
-    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    j, x = steps[depth, TARGET], steps[depth, PROBED]
-    base, mask = keys[x, NODES], inputs[j, MASK]
+@helper
+def next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
+    """Go on with the walk of a step to its next match, which is chosen; (whether there is one, slots inspected).
+
+    now: where rows stay for a range, the instant at which they must be there; WHENEVER: all held are met.
+    """
+    inputs, keys, nodes, instants = windows.inputs, windows.keys, windows.nodes, windows.instants
+    steps, walks, chosen = path.steps, path.walks, path.chosen
+    j = steps[depth, TARGET]
     # In the buckets of a bag stands only what is there.
     low = int64(0) if inputs[j, IS_BAG] != 0 else inputs[j, LO]
+    chain = Chain(keys[steps[depth, PROBED], NODES], int64(2), inputs[j, MASK], low, int64(NO_LIMIT))
     tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
     matches = False
     inspected = int64(0)
-    while s >= low and not matches:
-        k = base + 2 * (s & mask)
-        inspected += 1
-        if nodes[k] == tag:
-            walks[CHOSEN, j] = s
-            matches = checks_hold(windows, checks, walks[CHOSEN], steps[depth, CHECK], steps[depth, CHECKS_END])
-        s = nodes[k + 1]
-    walks[FOLLOWING, depth] = s
+    while not matches:
+        s, looked = next_slot(nodes, chain, tag, s)
+        inspected += looked
+        if s < low and steps[depth, REACH] != 0:
+            tag, s, looked = further(windows, steps, depth, chosen, chain, tag)
+            inspected += looked
+        if s < low:
+            break
+        matches = True
+        if now != WHENEVER and len(instants) > 0:
+            came = instants[inputs[j, MARKS] + (s & chain.mask)]
+            matches = came <= now and uint64(now) - uint64(came) < uint64(inputs[j, LENGTH])
+        chosen[j] = s
+        matches = matches and checks_hold(windows, path.checks, chosen, steps[depth, CHECK], steps[depth, CHECKS_END])
+        s = older(nodes, chain, s)
+    walks[TAG, depth], walks[FOLLOWING, depth] = tag, s
     return matches, inspected
+
+
+@helper
+def _begin_path(windows: Windows, path: Path, i: int, slot: int) -> Any:
+    """Choose a slot of input i and begin the path's first step; returns its depth, 0, or -1 where a key is NULL."""
+    depth = int64(-1)
+    if is_linked(windows, i, slot):
+        depth = int64(0)
+        path.chosen[i] = slot
+        begin_step(windows, path, depth)
+    return depth
 
 
 @kernel
 def join_existence(
     slots: Int64s,
     i: int,
-    steps: Int64Table,
-    checks: Int64Table,
+    path: Path,
     windows: Windows,
-    walks: Int64Table,
     drops: Bools,
     most: int,
 ) -> int:
     """Note for each slot of input i whether the path drops its row; returns the slots inspected.
 
-    slots: (m,).  steps: (path length, STEP_WORDS), checks: (c, 4), walks: (3, n), as of `mjoin`.  drops: (m,), out: a
-    row with a NULL key is dropped.  most: slots to inspect for one row; a row that takes more counts as passed, for
-    then it costs what one that passes does.
+    slots: (m,).  drops: (m,), out: a row with a NULL key is dropped.  most: slots to inspect for one row; a row that
+    takes more counts as passed, for then it costs what one that passes does.
     """
-    last = steps.shape[0] - 1
+    last = path.steps.shape[0] - 1
     total = int64(0)
     for m in range(len(slots)):
         exists = False
         inspected = int64(0)
-        depth = _begin_path(slots[m], i, steps, checks, windows, walks)
+        depth = _begin_path(windows, path, i, slots[m])
         while depth >= 0 and not exists:
-            matches, looked = _next_match(steps, checks, depth, windows, walks)
+            matches, looked = next_match(windows, path, depth, WHENEVER)
             inspected += looked
             exists = (matches and depth == last) or inspected > most
             if not matches:
                 depth -= 1
             elif not exists:
                 depth += 1
-                _begin_step(steps, checks, depth, windows, walks)
+                begin_step(windows, path, depth)
         drops[m] = not exists
         total += inspected
     return total
@@ -122,10 +133,8 @@ def join_existence(
 def join_counts(
     slots: Int64s,
     i: int,
-    steps: Int64Table,
-    checks: Int64Table,
+    path: Path,
     windows: Windows,
-    walks: Int64Table,
     counts: Int64Table,
     most: int,
 ) -> int:
@@ -134,7 +143,7 @@ def join_counts(
     counts: (2, path length), out; the second row counts the slots that the steps inspect.  most: slots to inspect; what
     is begun then ends, and the last row counts with what was found.  Other arguments as of `join_existence`.
     """
-    last = steps.shape[0] - 1
+    last = path.steps.shape[0] - 1
     inspected = int64(0)
     joined = int64(0)
     for d in range(counts.shape[1]):
@@ -143,9 +152,9 @@ def join_counts(
         if inspected > most:
             break
         joined += 1
-        depth = _begin_path(slots[m], i, steps, checks, windows, walks)
+        depth = _begin_path(windows, path, i, slots[m])
         while depth >= 0 and inspected <= most:
-            matches, looked = _next_match(steps, checks, depth, windows, walks)
+            matches, looked = next_match(windows, path, depth, WHENEVER)
             inspected += looked
             counts[1, depth] += looked
             if not matches:
@@ -154,5 +163,5 @@ def join_counts(
                 counts[0, depth] += 1
                 if depth < last:
                     depth += 1
-                    _begin_step(steps, checks, depth, windows, walks)
+                    begin_step(windows, path, depth)
     return joined

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidsms.elements import MAX_INSTANT
+from minidsms.kernels.chains import link_slot, unlink_slot
 from minidsms.kernels.join_layout import (
     CANCEL,
     DELETE,
@@ -53,7 +54,6 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
-from minidsms.kernels.window_index import link_slot, unlink_slot
 from minidsms.machine_code import helper, int64, uint64
 
 

@@ -43,8 +43,8 @@ class JoinRun(NamedTuple):
     """How far a join is.
 
     state: (STATE_WORDS,).  stamps: (n, STAMPS) where netted, else empty.  stops: (n,), where the insertions of the
-    instant stop.  walks: (4, n), see TAG.  chosen: (n,) of each input a slot.  levels: (5 n,).  netted: the consumer is
-    ISTREAM, and no input is a bag.  of_streams: rows leave by the instants of their slots, not by runs.
+    instant stop.  walks: (WALKS, n), see TAG.  chosen: (n,) of each input a slot.  levels: (5 n,).  netted: the
+    consumer is ISTREAM, and no input is a bag.  of_streams: rows leave by the instants of their slots, not by runs.
     """
 
     state: Int64s
@@ -55,6 +55,19 @@ class JoinRun(NamedTuple):
     levels: Int64s
     netted: int
     of_streams: int
+
+
+class Path(NamedTuple):
+    """A pipeline, maybe cut short, that is walked apart from the join.
+
+    steps: (d, STEP_WORDS).  checks: (c, 4), as of `mjoin`.  walks: (2, d), of each step its tag and the slot to look at
+    next.  chosen: (n,) of each input a slot.
+    """
+
+    steps: Int64Table
+    checks: Int64Table
+    walks: Int64Table
+    chosen: Int64s
 
 
 class Output(NamedTuple):
@@ -83,14 +96,17 @@ NODES, HEADS, SHIFT, BACKS, IS_SHOWN, KEY_WORDS = range(6)
 """Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift;
 whether it is a column that the answer shows, or that is equal to one."""
 
-TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, STEP_WORDS = range(9)
+TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, STEP_WORDS = range(10)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
-the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose; and
-of how many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does)."""
+the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose; of how
+many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does); and how far from
+that tag lies the other one that it asks for (0: there is none)."""
 
-TAG, FOLLOWING, CHOSEN, FOUND = range(4)
-"""Rows of `walks`: of each step its tag, the slot to look at next, and the first that matches; of each input the slot
-chosen."""
+UPWARDS, DOWNWARDS, LAST_TAG = 2, -2, 63
+"""As REACH, of steps whose tags are 0 to LAST_TAG: all greater ones are asked for, or all lesser ones."""
+
+TAG, FOLLOWING, FOUND, WALKS = range(4)
+"""Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. WALKS: how many."""
 
 PHASE, INPUT, SLOT, DEPTH, INSTANT, FIRST, MIDDLE, LEAVING, SERIAL, DELETED, INSPECTED, STATUS = range(12)
 """Of the whole: where a call stopped; FIRST, MIDDLE: the open instant's first tuple and, where netted, its first

@@ -34,7 +34,7 @@ from minidsms.kernels.join_program import (
     STEP, T_BOUNDS, T_KIND, UPDATE,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import hashed_tag
+from minidsms.kernels.chains import Chain, hashed_tag, next_slot, older
 from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED
 # fmt: on
 # isort: on
@@ -76,29 +76,29 @@ def _expand(
         if not is_free:
             turn = uint64(lists[uint64(at)] * words + T_BOUNDS + 2 * j)
             low, high = turns[turn], turns[turn + uint64(1)]
-        s = firsts[uint64(r)]
+        chain = Chain(base, int64(2), mask, low, int64(NO_LIMIT))
+        s, looked = next_slot(nodes, chain, tag, firsts[uint64(r)])
+        inspected += looked
         while s >= low:
-            k = uint64(base + 2 * (s & mask))
-            inspected += 1
-            if nodes[k] == tag:
-                if s >= high:
-                    passed += 1
-                elif made == capacity:
-                    return False
-                else:
-                    to = target + made * width
-                    for m in range(width):
-                        lists[uint64(to + m)] = lists[uint64(at + m)]
-                    lists[uint64(to + 1 + j)] = s
-                    made += 1
-                    for e in range(check, checks_end):
-                        x, y = checks[e, 0], checks[e, 2]
-                        at_x = keys[checks[e, 1], NODES] + 2 * (lists[to + 1 + x] & inputs[x, MASK])
-                        at_y = keys[checks[e, 3], NODES] + 2 * (lists[to + 1 + y] & inputs[y, MASK])
-                        if nodes[at_x] != nodes[at_y]:
-                            made -= 1
-                            break
-            s = nodes[k + uint64(1)]
+            if s >= high:
+                passed += 1
+            elif made == capacity:
+                return False
+            else:
+                to = target + made * width
+                for m in range(width):
+                    lists[uint64(to + m)] = lists[uint64(at + m)]
+                lists[uint64(to + 1 + j)] = s
+                made += 1
+                for e in range(check, checks_end):
+                    x, y = checks[e, 0], checks[e, 2]
+                    at_x = keys[checks[e, 1], NODES] + 2 * (lists[to + 1 + x] & inputs[x, MASK])
+                    at_y = keys[checks[e, 3], NODES] + 2 * (lists[to + 1 + y] & inputs[y, MASK])
+                    if nodes[at_x] != nodes[at_y]:
+                        made -= 1
+                        break
+            s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
+            inspected += looked
     state[INSPECTED] += inspected
     state[PASSED] += passed
     rows[l, ROWS], rows[l, SIDE] = made, 1 - side
@@ -377,15 +377,13 @@ def _probe(p: int, i: int, capacity: int, blocks: Block, plan: PlacedPlan, windo
             tag = hashed_tag(windows, checks, lists, at + 1, check, hashed)
         turn = uint64(lists[uint64(at)] * words + T_BOUNDS + 2 * j)
         low, high = turns[turn], turns[turn + uint64(1)]
-        s = firsts[uint64(r)]
-        while s >= low:
-            k = uint64(base + 2 * (s & mask))
-            inspected += 1
-            if nodes[k] == tag:
-                if s < high:
-                    break
-                passed += 1
-            s = nodes[k + uint64(1)]
+        chain = Chain(base, int64(2), mask, low, int64(NO_LIMIT))
+        s, looked = next_slot(nodes, chain, tag, firsts[uint64(r)])
+        inspected += looked
+        while s >= high:
+            passed += 1
+            s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
+            inspected += looked
         if s >= low:
             to = begin + kept * width
             for m in range(width):

@@ -11,33 +11,24 @@ Which elements come when says `kernels.join_instants`, how windows stand in arra
 
 from __future__ import annotations
 
+from minidsms.kernels.chains import chain_of, checks_hold, first_slot, further, next_slot, older, step_tag
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
     ASKED,
     CANCEL,
     CHECK,
     CHECKS_END,
-    CHOSEN,
     DEPTH,
     DONE,
     FOLLOWING,
     FOUND,
-    FROM,
-    FROM_KEY,
     FULL,
-    HASHED,
-    HEADS,
     INPUT,
     INSERT,
     INSPECTED,
     INSTANT,
-    MASK,
-    NODES,
     PHASE,
-    PROBE_HI,
-    PROBE_LO,
-    PROBED,
-    SHIFT,
+    REACH,
     STATUS,
     TAG,
     TARGET,
@@ -46,16 +37,14 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.kernels.join_stamps import is_stamped
-from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold, hashed_tag
-from minidsms.machine_code import Int64Cube, Int64Table, int64, kernel
+from minidsms.machine_code import Int64Table, int64, kernel
 
 
 @kernel
-def mjoin(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinRun, output: Output, found: int) -> int:
+def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun, output: Output, found: int) -> int:
     """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
-    steps: (n, n - 1, STEP_WORDS), the pipeline of each input.  checks: (c, 4): input, key, input, key that are equal.
+    steps: (n (n - 1), STEP_WORDS), the pipelines of all inputs.  checks: (c, 4): input, key, input, key that are equal.
     walks: (4, n), see TAG.  stops: (n,), scratch.  instants: not read.
     netted: the consumer is ISTREAM, and no input is a bag; then the tuples of an instant stay in `out` until it is
     done: a caller that empties a full buffer leaves those from state[FIRST] on at its beginning.
@@ -63,8 +52,8 @@ def mjoin(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinRun, 
     out: (n, m) slots per input, with out_ts and out_sign: in ts order, deletions first; `found` are there already.
     O(elements + tuples + slots inspected).
     """
-    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    walks, state = run.walks, run.state
+    inputs, nodes = windows.inputs, windows.nodes
+    walks, chosen, state = run.walks, run.chosen, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     # One loop: parted into drop probing and output generation it took a tenth longer and more.
     n = len(inputs)
@@ -81,20 +70,17 @@ def mjoin(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinRun, 
             if is_chosen:
                 position = depth + 1
                 for d in range(position, n - 1):
-                    if steps[i, d, ASKED] != position:
+                    r = i * (n - 1) + d
+                    if steps[r, ASKED] != position:
                         continue
-                    f, x = steps[i, d, FROM], steps[i, d, PROBED]
-                    tag = nodes[keys[steps[i, d, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
-                    if steps[i, d, HASHED] > 0:
-                        check = steps[i, d, CHECK]
-                        tag = hashed_tag(windows, checks, walks[CHOSEN], 0, check, check + steps[i, d, HASHED])
-                    base, jmask = keys[x, NODES], inputs[steps[i, d, TARGET], MASK]
-                    low, high = inputs[steps[i, d, TARGET], PROBE_LO], inputs[steps[i, d, TARGET], PROBE_HI]
-                    s = heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
-                    while s >= low and (nodes[base + 2 * (s & jmask)] != tag or s >= high):
-                        inspected += 1
-                        s = nodes[base + 2 * (s & jmask) + 1]
-                    if s < low:
+                    chain = chain_of(windows, steps, r)
+                    tag = step_tag(windows, steps, r, checks, chosen)
+                    s, looked = next_slot(nodes, chain, tag, first_slot(windows, steps, r, tag))
+                    inspected += looked
+                    if s < chain.low and steps[r, REACH] != 0:
+                        tag, s, looked = further(windows, steps, r, chosen, chain, tag)
+                        inspected += looked
+                    if s < chain.low:
                         is_chosen = False
                         break
                     walks[TAG, d], walks[FOUND, d] = tag, s
@@ -103,35 +89,38 @@ def mjoin(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinRun, 
                     walks[FOLLOWING, depth] = walks[FOUND, depth]
                 elif depth < 0:
                     break
-            j, x = steps[i, depth, TARGET], steps[i, depth, PROBED]
-            base, jmask = keys[x, NODES], inputs[j, MASK]
-            low, high = inputs[j, PROBE_LO], inputs[j, PROBE_HI]
+            r = i * (n - 1) + depth
+            j, check, checks_end = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END]
+            chain = chain_of(windows, steps, r)
             tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
             is_chosen = False
-            while s >= low:
-                k = base + 2 * (s & jmask)
-                inspected += 1
-                if nodes[k] == tag and s < high:
-                    walks[CHOSEN, j] = s
-                    check, checks_end = steps[i, depth, CHECK], steps[i, depth, CHECKS_END]
-                    equal = check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end)
-                    if equal and depth < last:
-                        is_chosen = True
-                        s = nodes[k + 1]
-                        break
-                    if equal and phase == CANCEL:
+            while not is_chosen:
+                s, looked = next_slot(nodes, chain, tag, s)
+                inspected += looked
+                if s < chain.low and steps[r, REACH] != 0:
+                    tag, s, looked = further(windows, steps, r, chosen, chain, tag)
+                    walks[TAG, depth] = tag
+                    inspected += looked
+                if s < chain.low:
+                    break
+                chosen[j] = s
+                equal = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
+                if equal and depth == last:
+                    if phase == CANCEL:
                         for m in range(n):
-                            equal &= is_stamped(windows, run, m, walks[CHOSEN, m])
+                            equal &= is_stamped(windows, run, m, chosen[m])
                     if equal:
                         if found == limit:
                             state[STATUS] = FULL
                             break
                         for m in range(n):
-                            out[m, found] = walks[CHOSEN, m]
+                            out[m, found] = chosen[m]
                         out_ts[found] = state[INSTANT]
                         out_sign[found] = 1 if phase == INSERT else -1
                         found += 1
-                s = nodes[k + 1]
+                else:
+                    is_chosen = equal
+                s = older(nodes, chain, s)
             walks[FOLLOWING, depth] = s
             if state[STATUS] == FULL:
                 break
@@ -142,7 +131,7 @@ def mjoin(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinRun, 
         own = next_element(windows, run, int64(0), output, found)  # fmt: skip
         if own < 0:
             break
-        walks[CHOSEN, state[INPUT]] = own
+        chosen[state[INPUT]] = own
         is_chosen = True
     state[DEPTH] = depth
     state[INSPECTED] += inspected

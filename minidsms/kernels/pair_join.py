@@ -8,11 +8,20 @@ Invariant: as of `kernels.mjoin`; the two leave the same windows and put out the
 
 from __future__ import annotations
 
+from minidsms.kernels.chains import (
+    chain_of,
+    checks_hold,
+    further,
+    link_slot,
+    link_slots,
+    next_slot,
+    older,
+    unlink_slot,
+)
 from minidsms.kernels.join_instants import next_runs
 from minidsms.kernels.join_layout import (
     CHECK,
     CHECKS_END,
-    CHOSEN,
     DELETE,
     DEPTH,
     DONE,
@@ -36,25 +45,26 @@ from minidsms.kernels.join_layout import (
     PHASE,
     PROBE_LO,
     PROBED,
+    REACH,
     SHIFT,
     SLOT,
     START,
     STATUS,
+    TAG,
     UNLINKED,
     JoinRun,
     Output,
     Windows,
 )
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold, link_slot, link_slots, unlink_slot
-from minidsms.machine_code import Int64Cube, Int64Table, int64, kernel, uint64
+from minidsms.machine_code import Int64Table, int64, kernel, uint64
 
 
 @kernel
-def pair_join(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinRun, output: Output, found: int) -> int:
+def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun, output: Output, found: int) -> int:
     """As `kernels.mjoin.mjoin` of two inputs, not netted.  O(elements + pairs + slots inspected)."""
     inputs, keys, nodes, heads, places = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.places
-    walks, state, stops = run.walks, run.state, run.stops
+    walks, chosen, state, stops = run.walks, run.chosen, run.state, run.stops
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     limit = len(out_ts)
     phase, i, at = state[PHASE], state[INPUT], state[SLOT]
@@ -64,28 +74,29 @@ def pair_join(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinR
     while True:
         end = inputs[i, LO] if phase == DELETE else stops[i]
         if phase != START and (at < end or s >= 0):
-            j, x, source = 1 - i, steps[i, 0, PROBED], steps[i, 0, FROM_KEY]
-            check, checks_end = steps[i, 0, CHECK], steps[i, 0, CHECKS_END]
-            base, buckets, shift, mask = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT], inputs[j, MASK]
+            j, x, source, reach = 1 - i, steps[i, PROBED], steps[i, FROM_KEY], steps[i, REACH]
+            check, checks_end = steps[i, CHECK], steps[i, CHECKS_END]
+            chain, buckets, shift = chain_of(windows, steps, i), keys[x, HEADS], keys[x, SHIFT]
+            low = chain.low
             own_base, own_mask, first_key = keys[source, NODES], inputs[i, MASK], keys[inputs[i, KEY], NODES]
             is_bag, has_nulls = inputs[i, IS_BAG] != 0, inputs[i, HAS_NULLS] != 0
-            low, instant, sign = inputs[j, PROBE_LO], state[INSTANT], 1 if phase == INSERT else -1
-            own = walks[CHOSEN, i]
-            tag = nodes[uint64(own_base + 2 * (own & own_mask))]
+            instant, sign = state[INSTANT], 1 if phase == INSERT else -1
+            own, tag = chosen[i], walks[TAG, 0]
             while True:
                 while s >= low:
-                    k = uint64(base + 2 * (s & mask))
-                    inspected += 1
-                    if nodes[k] == tag:
-                        walks[CHOSEN, j] = s
-                        if check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end):
-                            if found == limit:
-                                state[STATUS] = FULL
-                                break
-                            out[i, uint64(found)], out[j, uint64(found)] = own, s
-                            out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
-                            found += 1
-                    s = nodes[k + uint64(1)]
+                    chosen[j] = s
+                    if check == checks_end or checks_hold(windows, checks, chosen, check, checks_end):
+                        if found == limit:
+                            state[STATUS] = FULL
+                            break
+                        out[i, uint64(found)], out[j, uint64(found)] = own, s
+                        out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
+                        found += 1
+                    s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
+                    inspected += looked
+                    if s < low and reach != 0:
+                        tag, s, looked = further(windows, steps, i, chosen, chain, tag)
+                        inspected += looked
                 if state[STATUS] == FULL or at == end:
                     break
                 own = places[uint64(at)] if is_bag else at
@@ -98,10 +109,16 @@ def pair_join(windows: Windows, steps: Int64Cube, checks: Int64Table, run: JoinR
                 if is_bag and phase == DELETE and joins:
                     unlink_slot(windows, i, own)
                 s = int64(-1)
-                walks[CHOSEN, i] = own
+                chosen[i] = own
                 if joins:
                     tag = nodes[uint64(own_base + 2 * (own & own_mask))]
-                    s = heads[uint64(buckets + bucket(tag, shift))]
+                    first = heads[uint64(buckets + bucket(tag, shift))]
+                    s, looked = next_slot(nodes, chain, tag, first)
+                    inspected += looked
+                    if s < low and reach != 0:
+                        tag, s, looked = further(windows, steps, i, chosen, chain, tag)
+                        inspected += looked
+            walks[TAG, 0] = tag
             if state[STATUS] == FULL:
                 walks[FOLLOWING, 0], state[DEPTH] = s, 0
                 break

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minidsms.kernels.chains import Chain, chain_of, checks_hold, first_slot, next_slot, older, step_tag
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
     BACKS,
@@ -30,10 +31,8 @@ from minidsms.kernels.join_layout import (
     DEPTH,
     DONE,
     FILLED,
-    FROM,
-    FROM_KEY,
+    FOLLOWING,
     FULL,
-    HEADS,
     HI,
     INPUT,
     INSPECTED,
@@ -43,16 +42,17 @@ from minidsms.kernels.join_layout import (
     LO,
     MASK,
     NEEDED,
+    NO_LIMIT,
     NODES,
     OLD_LO,
     PHASE,
     PROBE_HI,
     PROBE_LO,
     PROBED,
-    SHIFT,
     SLOT,
     STATUS,
     STEP_WORDS,
+    TAG,
     TARGET,
     UNLINKED,
     JoinRun,
@@ -61,8 +61,7 @@ from minidsms.kernels.join_layout import (
 )
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.kernels.mixing import bucket
-from minidsms.kernels.window_index import checks_hold
-from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
 
 KEPT = STEP_WORDS
 TREE_STEP_WORDS = STEP_WORDS + 1
@@ -76,9 +75,9 @@ BAG on are bags, its keys."""
 
 
 class TreePlan(NamedTuple):
-    """steps: (n, most, TREE_STEP_WORDS), the pipeline of each input, lengths[i] steps long.  checks: (c, 4)."""
+    """steps: (n * most, TREE_STEP_WORDS), the pipeline of each input, lengths[i] steps long.  checks: (c, 4)."""
 
-    steps: Int64Cube
+    steps: Int64Table
     lengths: Int64s
     checks: Int64Table
 
@@ -109,11 +108,6 @@ CROWDED = 4
 
 START, DELETE, INSERT, CANCEL, FILL = range(5)
 """Phases: those of `join_layout`, and that of filling a subresult from the rows of state[INPUT]."""
-
-TAG, FOLLOWING, CHOSEN = range(3)
-"""Rows of `walks`: tag and slot to look at next per depth, and the slot chosen of each input."""
-
-_NO_LIMIT = 2**62
 
 
 @helper(typed=True)
@@ -222,17 +216,17 @@ def _next_present(windows: Windows, i: int, slot: int) -> Any:
 
 
 @helper(inline=True)
-def _begin_step(windows: Windows, subresults: Kept, steps: Int64Cube, walks: Int64Table, i: int, depth: int) -> Any:
-    """Where the walk of a step begins: its tag, and the newest slot or cell of the bucket."""
-    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    view_keys, view_heads = subresults.view_keys, subresults.view_heads
-    f, x = steps[i, depth, FROM], steps[i, depth, PROBED]
-    tag = nodes[keys[steps[i, depth, FROM_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
-    walks[TAG, depth] = tag
-    if steps[i, depth, TARGET] < len(inputs):
-        walks[FOLLOWING, depth] = heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
+def _begin_step(windows: Windows, subresults: Kept, tree: TreePlan, run: JoinRun, r: int, depth: int) -> Any:
+    """Where the walk of step r begins: its tag, and the newest slot or cell of the bucket."""
+    view_keys, steps = subresults.view_keys, tree.steps
+    tag = step_tag(windows, steps, r, tree.checks, run.chosen)
+    run.walks[TAG, depth] = tag
+    if steps[r, TARGET] < len(windows.inputs):
+        run.walks[FOLLOWING, depth] = first_slot(windows, steps, r, tag)
     else:
-        walks[FOLLOWING, depth] = view_heads[view_keys[x, VIEW_HEADS] + bucket(tag, view_keys[x, VIEW_SHIFT])]
+        x = steps[r, PROBED]
+        cell = subresults.view_heads[view_keys[x, VIEW_HEADS] + bucket(tag, view_keys[x, VIEW_SHIFT])]
+        run.walks[FOLLOWING, depth] = cell
 
 
 @kernel
@@ -241,15 +235,14 @@ def tree_join(
 ) -> int:
     """Join what waits; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
-    Arguments as of `kernels.mjoin.mjoin`, and: stops (n,), scratch.  steps (n, most, TREE_STEP_WORDS), of which
-    lengths[i] make the pipeline of input i.  by_instants: the inputs are streams with ranges, whose slots [HI, STOP)
-    wait; else the runs tell.  births: see above; empty where no input is a bag.  With state[PHASE] = FILL the
-    subresult state[FILLED] gets the tuples of the windows' present rows, found from the rows of state[INPUT], and
-    nothing is put out.
+    Arguments as of `kernels.mjoin.mjoin`, and by_instants: the inputs are streams with ranges, whose slots [HI, STOP)
+    wait; else the runs tell.  births: empty where no input is a bag.  With state[PHASE] = FILL the subresult
+    state[FILLED] gets the tuples of the windows' present rows, found from the rows of state[INPUT], and nothing is put
+    out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
-    walks, state = run.walks, run.state
+    walks, chosen, state = run.walks, run.chosen, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
     steps, lengths, checks = tree.steps, tree.lengths, tree.checks
     views, view_keys, members, cells, births = (
@@ -260,6 +253,7 @@ def tree_join(
         subresults.births,
     )
     n = len(inputs)
+    most = len(steps) // n
     limit = len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     filled = state[FILLED]
@@ -268,45 +262,46 @@ def tree_join(
     state[STATUS] = DONE
     while True:
         while depth >= 0:
-            j, x, kept = steps[i, depth, TARGET], steps[i, depth, PROBED], steps[i, depth, KEPT]
-            check, checks_end = steps[i, depth, CHECK], steps[i, depth, CHECKS_END]
+            step = i * most + depth
+            j, x, kept = steps[step, TARGET], steps[step, PROBED], steps[step, KEPT]
+            check, checks_end = steps[step, CHECK], steps[step, CHECKS_END]
             tag, s = walks[TAG, depth], walks[FOLLOWING, depth]
             following = int64(-1)
             matches = False
             if j < n:
-                base, mask, low, high = keys[x, NODES], inputs[j, MASK], inputs[j, PROBE_LO], inputs[j, PROBE_HI]
-                while s >= low and not matches:
-                    k = uint64(base + 2 * (s & mask))
-                    following = nodes[k + uint64(1)]
-                    inspected += 1
-                    if nodes[k] == tag and s < high:
-                        walks[CHOSEN, j] = s
-                        matches = check == checks_end or checks_hold(windows, checks, walks[CHOSEN], check, checks_end)
-                    if not matches:
-                        s = following
+                chain = chain_of(windows, steps, step)
+                while not matches:
+                    s, looked = next_slot(nodes, chain, tag, s)
+                    inspected += looked
+                    if s < chain.low:
+                        break
+                    chosen[j] = s
+                    matches = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
+                    following = older(nodes, chain, s)
+                    s = s if matches else following
             else:
                 v = j - n
-                mask, low, width = views[v, VIEW_MASK], views[v, VIEW_LO], views[v, WIDTH]
                 base = views[v, CELLS] + 2 * (x - views[v, VIEW_KEY])
+                links = Chain(base, views[v, WIDTH], views[v, VIEW_MASK], views[v, VIEW_LO], int64(NO_LIMIT))
                 member, bag, end = views[v, MEMBER], views[v, BAG], views[v, MEMBERS_END]
                 rows = 2 * (views[v, VIEW_KEYS_END] - x) - member
-                while s >= low and not matches:
-                    k = uint64(base + width * (s & mask))
-                    following = cells[k + uint64(1)]
-                    inspected += 1
-                    if cells[k] == tag:
-                        matches = True
-                        for r in range(member, end):
-                            row, m = cells[int64(k) + rows + r], members[r]
-                            walks[CHOSEN, m] = row
-                            matches &= row >= inputs[m, PROBE_LO] and row < inputs[m, PROBE_HI]
-                        for r in range(bag, end):
-                            row = cells[int64(k) + rows + r]
-                            matches &= births[births[members[r]] + row] <= cells[int64(k) + rows + end]
-                        if matches and check < checks_end:
-                            matches = checks_hold(windows, checks, walks[CHOSEN], check, checks_end)
-                    if not matches:
-                        s = following
+                while not matches:
+                    s, looked = next_slot(cells, links, tag, s)
+                    inspected += looked
+                    if s < links.low:
+                        break
+                    at = links.base + links.width * (s & links.mask) + rows
+                    matches = True
+                    for r in range(member, end):
+                        row, m = cells[at + r], members[r]
+                        chosen[m] = row
+                        matches &= row >= inputs[m, PROBE_LO] and row < inputs[m, PROBE_HI]
+                    for r in range(bag, end):
+                        matches &= births[births[members[r]] + cells[at + r]] <= cells[at + end]
+                    if matches and check < checks_end:
+                        matches = checks_hold(windows, checks, chosen, check, checks_end)
+                    following = older(cells, links, s)
+                    s = s if matches else following
             if not matches:
                 depth -= 1
                 continue
@@ -320,10 +315,10 @@ def tree_join(
                 at = views[kept, CELLS] + views[kept, WIDTH] * (number & views[kept, VIEW_MASK])
                 for y in range(first, end):
                     f = view_keys[y, LEAF]
-                    cells[at] = nodes[keys[view_keys[y, LEAF_KEY], NODES] + 2 * (walks[CHOSEN, f] & inputs[f, MASK])]
+                    cells[at] = nodes[keys[view_keys[y, LEAF_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
                     at += 2
                 for r in range(views[kept, MEMBER], views[kept, MEMBERS_END]):
-                    cells[at] = walks[CHOSEN, members[r]]
+                    cells[at] = chosen[members[r]]
                     at += 1
                 if views[kept, BAG] < views[kept, MEMBERS_END]:
                     cells[at] = state[BORN]
@@ -334,19 +329,19 @@ def tree_join(
             elif depth + 1 < lengths[i]:
                 walks[FOLLOWING, depth] = following
                 depth += 1
-                _begin_step(windows, subresults, steps, walks, i, depth)
+                _begin_step(windows, subresults, tree, run, i * most + depth, depth)
             else:
                 is_wanted = True
                 if phase == CANCEL:
                     for m in range(n):
-                        is_wanted &= is_stamped(windows, run, m, walks[CHOSEN, m])
+                        is_wanted &= is_stamped(windows, run, m, chosen[m])
                 if is_wanted:
                     if found == limit:
                         walks[FOLLOWING, depth] = s
                         state[STATUS] = FULL
                         break
                     for m in range(n):
-                        out[m, found] = walks[CHOSEN, m]
+                        out[m, found] = chosen[m]
                     out_ts[found] = state[INSTANT]
                     out_sign[found] = 1 if phase == INSERT else -1
                     found += 1
@@ -368,9 +363,9 @@ def tree_join(
                 births[births[i] + own] = state[BORN] if phase == INSERT else NEVER
         if own < 0:
             break
-        walks[CHOSEN, i] = own
+        chosen[i] = own
         depth = int64(0)
-        _begin_step(windows, subresults, steps, walks, i, depth)
+        _begin_step(windows, subresults, tree, run, i * most, depth)
     state[PHASE], state[INPUT], state[SLOT], state[DEPTH] = phase, i, slot, depth
     state[INSPECTED] += inspected
     return found

@@ -22,7 +22,7 @@ from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.figures import PipelineFigures, ProbeSample
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, Index, Orders, key_parts, members_of, position
-from minidsms.kernels.join_layout import IS_BAG, KEY, MASK
+from minidsms.kernels.join_layout import IS_BAG, KEY, MASK, Path
 from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
 from minidsms.streamon.caching.contracts import CachingJoin
 from minidsms.streamon.join_watch import JoinWatch
@@ -73,7 +73,7 @@ class PipelineSampler:
         self._measures_time = measures_time
         self._sampled = [0] * n
         self._reached: Int64Array = np.zeros((n, n), np.int64)
-        self._walks: Int64Array = np.zeros((3, n), np.int64)
+        self._paths: list[Path] = []
         self._sampled_plan: tuple[Orders, Index] = ((), ())
         self._told: Int64Array = np.zeros(SAMPLE_WORDS, np.int64)
         self._profiled: dict[CacheSpec, tuple[int, Int64Array]] = {}
@@ -126,19 +126,18 @@ class PipelineSampler:
         plan = self._join.plan
         if (plan.orders, plan.index) != self._sampled_plan:
             self._sampled_plan = plan.orders, plan.index
-            self._steps, self._checks = self._join.graph.pipelines(plan.orders, plan.index)
-        steps, checks = self._steps, self._checks
+            self._paths = [self._join.graph.path(i, order, plan.index) for i, order in enumerate(plan.orders)]
         arrived = [self._arrived(i, batch) for i, batch in enumerate(part)]
         for i, slots in enumerate(arrived):
             if len(slots):
-                self._walk(i, slots[-ROWS:], steps, checks)
+                self._walk(i, slots[-ROWS:])
         for spec, (at, parts) in self._profiled.items():
             if len(arrived[spec.pipeline]):
-                self._follow(spec, at, parts, arrived[spec.pipeline], steps, checks)
+                self._follow(spec, at, parts, arrived[spec.pipeline])
         for spec, (at, parts) in self._stored.items():
             for i in members_of(spec) - {spec.pipeline}:
                 if len(arrived[i]) and at < len(arrived) - 1:
-                    keys = self._keys(i, arrived[i][-ROWS:], steps, checks, at, parts, CHANGED)
+                    keys = self._keys(i, arrived[i][-ROWS:], at, parts, CHANGED)
                     if len(keys):
                         self._changes.setdefault(spec, []).append(keys)
         self.spent_ns += thread_ns() - began
@@ -154,42 +153,27 @@ class PipelineSampler:
         count = len(batch) if batch.sign is None else int(np.count_nonzero(batch.sign > 0))
         return index.recent(i, np.arange(min(count, int(index.inputs[i, MASK])) - 1, -1, -1))
 
-    def _walk(self, i: int, slots: Int64Array, steps: Int64Array, checks: Int64Array) -> None:
-        self._sample(i, slots, steps, checks, self._reached[i], -1, _NO_PARTS, _NO_KEYS)
+    def _walk(self, i: int, slots: Int64Array) -> None:
+        self._sample(i, slots, self._reached[i], -1, _NO_PARTS, _NO_KEYS)
         self._sampled[i] += int(self._told[ASKED])
 
-    def _follow(
-        self, spec: CacheSpec, at: int, parts: Int64Array, slots: Int64Array, steps: Int64Array, checks: Int64Array
-    ) -> None:
-        keys = self._keys(spec.pipeline, slots, steps, checks, at, parts, PROBES)
+    def _follow(self, spec: CacheSpec, at: int, parts: Int64Array, slots: Int64Array) -> None:
+        keys = self._keys(spec.pipeline, slots, at, parts, PROBES)
         if len(keys):
             self._samples.setdefault(spec, []).append(ProbeSample(keys))
 
-    def _keys(
-        self, i: int, slots: Int64Array, steps: Int64Array, checks: Int64Array, at: int, parts: Int64Array, most: int
-    ) -> Int64Array:
+    def _keys(self, i: int, slots: Int64Array, at: int, parts: Int64Array, most: int) -> Int64Array:
         """Of the tuples that reach a position in the pipeline of input i, these words, (m, words)."""
         found = np.empty((most, len(parts)), np.int64)
         reached = np.zeros(len(self._sampled), np.int64)
-        self._sample(i, slots, steps, checks, reached, at, parts, found)
+        self._sample(i, slots, reached, at, parts, found)
         return found[: self._told[FOUND]]
 
     def _sample(
-        self,
-        i: int,
-        slots: Int64Array,
-        steps: Int64Array,
-        checks: Int64Array,
-        reached: Int64Array,
-        at: int,
-        parts: Int64Array,
-        found: Int64Array,
+        self, i: int, slots: Int64Array, reached: Int64Array, at: int, parts: Int64Array, found: Int64Array
     ) -> None:
-        index = self._join.index
-        sample_pipeline(
-            slots, i, steps[i], checks, index.bundle,
-            self._walks, reached, at, parts, found, MOST_INSPECTED, self._told,
-        )  # fmt: skip
+        windows = self._join.index.bundle
+        sample_pipeline(slots, i, self._paths[i], windows, reached, at, parts, found, MOST_INSPECTED, self._told)
 
     def _words(self, attributes: Iterable[Attribute]) -> Int64Array:
         """As `parts` of `kernels.join_sampling`."""

@@ -47,7 +47,6 @@ class IndexProfiler:
         self.inspected: dict[int, float] = {}
         self._executor = executor
         self._index = index
-        self._walks = np.zeros((3, executor.join.graph.n), np.int64)
 
     def profile(self) -> None:
         """Join some rows of every input."""
@@ -57,12 +56,12 @@ class IndexProfiler:
 
     def _profile(self, i: int, order: Sequence[int]) -> None:
         graph, index = self._executor.join.graph, self._index
-        steps, checks = graph.path(i, order)
+        path = graph.path(i, order)
         counts = np.zeros((2, len(order)), np.int64)
         slots = index.sample(i, ROWS)
         if not len(slots):
             return
-        rows = join_counts(slots, i, steps, checks, index.bundle, self._walks, counts, MOST_INSPECTED)
+        rows = join_counts(slots, i, path, index.bundle, counts, MOST_INSPECTED)
         found, inspected = counts / rows
         reached = [1.0, *found[:-1]]
         self.inspected[i] = float(inspected.sum())

@@ -58,10 +58,7 @@ class JoinOrderProfiler:
         self._filters = filters
         self._measures_time = measures_time
         self._profiles: dict[int, int] = {}
-        self._walks = np.zeros((3, graph.n), np.int64)
-        self._paths = {
-            i: [graph.path(i, path) for path in pipeline.paths] for i, pipeline in filters.items()
-        }  # (steps, checks) of each logical filter
+        self._paths = {i: [graph.path(i, path) for path in pipeline.paths] for i, pipeline in filters.items()}
         self.costs: dict[int, Float64Array] = {
             i: np.full(len(pipeline.paths), np.nan)
             if measures_time
@@ -108,9 +105,7 @@ class JoinOrderProfiler:
             algorithm.observe(as_wanted(dropped, wanted, algorithm.order), self.costs[i])
 
     def _ask(self, i: int, f: int, slots: Int64Array, drops: BoolArray) -> None:
-        index = self._index
-        steps, checks = self._paths[i][f]
-        arguments = (slots, i, steps, checks, index.bundle, self._walks, drops, MOST_INSPECTED)
+        arguments = (slots, i, self._paths[i][f], self._index.bundle, drops, MOST_INSPECTED)
         self.inspected += join_existence(*arguments)
         if self._is_timing(i, slots):
             # Again, for at first the samples had to come into the cache.

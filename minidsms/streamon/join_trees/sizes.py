@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from minidsms.elements import Int64Array
 from minidsms.joins.graph import JoinGraph
 from minidsms.kernels.join_existence import join_counts
+from minidsms.kernels.join_layout import Path
 from minidsms.synopses.indexed_windows import WindowIndex
 
 SAMPLED = 256
@@ -35,8 +35,7 @@ class JoinSizes:
         self._graph = graph
         self._index = index
         self._sets = tuple(mask for mask in range(1, 1 << graph.n) if mask & (mask - 1) and is_connected(graph, mask))
-        self._walks = np.zeros((3, graph.n), np.int64)
-        self._paths: dict[tuple[int, int], tuple[Int64Array, Int64Array]] = {}
+        self._paths: dict[tuple[int, int], Path] = {}
 
     def of(self, mask: int) -> float:
         """Tuples of the join of a set of inputs; of one that is not connected, the product over its parts."""
@@ -58,18 +57,14 @@ class JoinSizes:
             rows = self.rows[i]
             seen = 0.0
             if len(samples[i]):
-                steps, checks = self._path(i, mask)
-                counts = np.zeros((2, len(steps)), np.int64)
-                index = self._index
-                joined = join_counts(
-                    samples[i], i, steps, checks, index.bundle, self._walks, counts,
-                    INSPECTED,
-                )  # fmt: skip
+                path = self._path(i, mask)
+                counts = np.zeros((2, len(path.steps)), np.int64)
+                joined = join_counts(samples[i], i, path, self._index.bundle, counts, INSPECTED)
                 seen = rows * int(counts[0, -1]) / joined
             known = self.tuples.get(mask)
             self.tuples[mask] = seen if known is None else WEIGHT * seen + (1 - WEIGHT) * known
 
-    def _path(self, i: int, mask: int) -> tuple[Int64Array, Int64Array]:
+    def _path(self, i: int, mask: int) -> Path:
         if (i, mask) not in self._paths:
             visited = [i]
             rest = set(members(mask)) - {i}

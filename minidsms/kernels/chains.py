@@ -1,0 +1,268 @@
+"""The access method of a join's windows: chains of slots whose keys share a bucket.
+
+What every kernel that joins asks of an index stands here, and nowhere else: `link` and `unlink` a slot, the tag that a
+step of a pipeline asks for, the `first` slot of its bucket and the `next` one that has the tag. A chain leads from its
+newest slot to ever older ones; of a window whose rows leave in order it ends at the first that has left, of a bag all
+that stand in it are there. A slot of which a key is NULL stands in no bucket: it joins with nothing.
+
+A step may ask for several tags, one after the other (`further`): its REACH says which. Equal keys have one.
+
+How it all stands in arrays says `kernels.join_layout`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from minidsms.kernels.join_layout import (
+    BACKS,
+    CHECK,
+    DOWNWARDS,
+    FROM,
+    FROM_KEY,
+    HAS_NULLS,
+    HASHED,
+    HEADS,
+    IS_BAG,
+    KEY,
+    KEYS_END,
+    LAST_TAG,
+    MASK,
+    NODES,
+    PROBE_HI,
+    PROBE_LO,
+    PROBED,
+    REACH,
+    SHIFT,
+    TARGET,
+    UNLINKED,
+    UPWARDS,
+    Windows,
+)
+from minidsms.kernels.mixing import bucket, mixed
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
+
+# --------------------------------------------------------------------------------------------------- link and unlink
+
+
+@helper
+def link_slots(windows: Windows, i: int, first: Any, stop: int) -> Any:
+    """Put the slots [first, stop) of input i, no bag, at the head of their buckets."""
+    inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
+    mask, has_nulls = inputs[i, MASK], inputs[i, HAS_NULLS] != 0
+    if has_nulls:
+        for slot in range(first, stop):
+            at = 2 * (slot & mask) + 1
+            linked = True
+            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+                linked &= nodes[keys[x, NODES] + at] != UNLINKED
+            for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+                if not linked:
+                    nodes[keys[x, NODES] + at] = UNLINKED
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        base, buckets, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
+        for slot in range(first, stop):
+            k = uint64(base + 2 * (slot & mask))
+            if not has_nulls or nodes[k + uint64(1)] != UNLINKED:
+                b = uint64(buckets + bucket(nodes[k], shift))
+                nodes[k + uint64(1)] = heads[b]
+                heads[b] = slot
+
+
+@helper(inline=True)
+def link_slot(windows: Windows, i: int, slot: int) -> Any:
+    """Put a slot of input i at the head of its buckets; False where it stands in none."""
+    inputs, keys, nodes, heads, backs = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.backs
+    at = 2 * (slot & inputs[i, MASK])
+    linked = True
+    if inputs[i, HAS_NULLS] != 0:
+        for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+            linked &= nodes[keys[x, NODES] + at + 1] != UNLINKED
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        k = uint64(keys[x, NODES] + at)
+        if linked:
+            b = uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))
+            if inputs[i, IS_BAG] != 0:
+                if heads[b] >= 0:
+                    backs[keys[x, BACKS] + heads[b]] = slot
+                backs[keys[x, BACKS] + slot] = -1
+            nodes[k + uint64(1)] = heads[b]
+            heads[b] = slot
+        else:
+            nodes[k + uint64(1)] = UNLINKED
+    return linked
+
+
+@helper(inline=True)
+def unlink_slot(windows: Windows, i: int, slot: int) -> Any:
+    """Take a slot of bag i, which stands in its buckets, out of them."""
+    inputs, keys, nodes, heads, backs = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.backs
+    for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
+        k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
+        newer, older = backs[back + slot], nodes[k + 1]
+        if older >= 0:
+            backs[back + older] = newer
+        if newer >= 0:
+            nodes[keys[x, NODES] + 2 * newer + 1] = older
+        else:
+            heads[keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])] = older
+        backs[back + slot] = UNLINKED
+
+
+# -------------------------------------------------------------------------------------------------------- the tag
+
+
+@helper(inline=True)
+def step_tag(windows: Windows, steps: Int64Table, r: int, checks: Int64Table, chosen: Int64s) -> Any:
+    """The tag that step r asks for first: of a slot chosen, or hashed of several inputs'.  steps: (m, STEP_WORDS)."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    f = steps[r, FROM]
+    tag = nodes[keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
+    if steps[r, HASHED] > 0:
+        tag = hashed_tag(windows, checks, chosen, 0, steps[r, CHECK], steps[r, CHECK] + steps[r, HASHED])
+    return tag
+
+
+@helper(inline=True)
+def hashed_tag(windows: Windows, checks: Int64Table, slots: Int64s, first: int, begin: int, end: int) -> Any:
+    """The tag that the slots chosen give for the keys that checks[begin:end] compare, hashed as one (`combine_keys`).
+
+    slots: that of input i stands at first + i.
+    """
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    tag = int64(1)
+    for c in range(begin, end):
+        f = checks[c, 0]
+        tag = mixed(tag, nodes[keys[checks[c, 1], NODES] + 2 * (slots[first + f] & inputs[f, MASK])])
+    return tag
+
+
+@helper(inline=True)
+def checks_hold(windows: Windows, checks: Int64Table, chosen: Int64s, begin: int, end: int) -> Any:
+    """The further keys that a step compares, checks[begin:end], are equal of the slots chosen."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    equal = True
+    for c in range(begin, end):
+        a, b = checks[c, 0], checks[c, 2]
+        at_a = keys[checks[c, 1], NODES] + 2 * (chosen[a] & inputs[a, MASK])
+        at_b = keys[checks[c, 3], NODES] + 2 * (chosen[b] & inputs[b, MASK])
+        equal &= nodes[at_a] == nodes[at_b]
+    return equal
+
+
+# -------------------------------------------------------------------------------------------------- first and next
+
+
+class Chain(NamedTuple):
+    """Where a walk goes. base: of the key's nodes, `width` words each.  mask: of slots.  low, high: only slots in
+    [low, high) are met.
+    """
+
+    base: int
+    width: int
+    mask: int
+    low: int
+    high: int
+
+
+class Stay(NamedTuple):
+    """Of a stream with a range, what is there at an instant: rows that came before `before`, in less than `length`.
+
+    base, mask: of the key's nodes.  came: of the instants.  low: no slot below it is there.
+    """
+
+    base: int
+    mask: int
+    came: int
+    low: int
+    instant: int
+    before: int
+    length: int
+
+
+@helper(inline=True)
+def chain_of(windows: Windows, steps: Int64Table, r: int) -> Any:
+    """Where step r walks, among what pipelines may join now."""
+    inputs, j = windows.inputs, steps[r, TARGET]
+    base = windows.keys[steps[r, PROBED], NODES]
+    return Chain(base, int64(2), inputs[j, MASK], inputs[j, PROBE_LO], inputs[j, PROBE_HI])
+
+
+@helper(inline=True)
+def first_slot(windows: Windows, steps: Int64Table, r: int, tag: int) -> Any:
+    """The newest slot of the bucket in which step r finds the tag."""
+    keys, x = windows.keys, steps[r, PROBED]
+    return windows.heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
+
+
+@helper(inline=True)
+def next_slot(nodes: Int64s, chain: Chain, tag: int, slot: int) -> Any:
+    """From this slot on the first that has the tag, below chain.low where none has, and how many were inspected."""
+    base, width, mask, low, high = chain
+    inspected = int64(0)
+    while slot >= low:
+        k = uint64(base + width * (slot & mask))
+        inspected += 1
+        if nodes[k] == tag and slot < high:
+            break
+        slot = nodes[k + uint64(1)]
+    return slot, inspected
+
+
+@helper(inline=True)
+def older(nodes: Int64s, chain: Chain, slot: int) -> Any:
+    """The slot behind this one."""
+    return nodes[uint64(chain.base + chain.width * (slot & chain.mask) + 1)]
+
+
+@helper(inline=True)
+def next_present(nodes: Int64s, instants: Int64s, stay: Stay, tag: int, slot: int) -> Any:
+    """As `next_slot`, of the rows that are there at an instant. Also, how many had the tag but come later."""
+    base, mask, came, low, instant, before, length = stay
+    inspected = passed = int64(0)
+    while slot >= low:
+        k = uint64(base + 2 * (slot & mask))
+        inspected += 1
+        if nodes[k] == tag:
+            ts = instants[uint64(came + (slot & mask))]
+            if ts < before:
+                if uint64(instant) - uint64(ts) >= length:
+                    slot = int64(-1)
+                break
+            passed += 1
+        slot = nodes[k + uint64(1)]
+    return slot, inspected, passed
+
+
+# -------------------------------------------------------------------------------------------------- further tags
+
+
+@helper(inline=True)
+def following_tag(origin: int, tag: int, reach: int) -> Any:
+    """The tag that a step asks for after this one, where it began with `origin`; the same where it asks for no more."""
+    following = tag
+    if reach == UPWARDS:
+        following = min(tag + 1, int64(LAST_TAG))
+    elif reach == DOWNWARDS:
+        following = max(tag - 1, int64(0))
+    elif tag == origin:
+        following = origin + reach
+    return following
+
+
+@helper
+def further(windows: Windows, steps: Int64Table, r: int, chosen: Int64s, chain: Chain, tag: int) -> Any:
+    """Where step r finds no more for a tag: the next one that it asks for and for which there is a slot, this slot,
+    below chain.low where there is none, and how many were inspected.
+    """
+    inputs, f = windows.inputs, steps[r, FROM]
+    origin = windows.nodes[windows.keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
+    slot, inspected = int64(-1), int64(0)
+    while slot < chain.low:
+        following = following_tag(origin, tag, steps[r, REACH])
+        if following == tag:
+            break
+        tag = following
+        slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
+        inspected += looked
+    return tag, slot, inspected
