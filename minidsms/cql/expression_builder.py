@@ -280,6 +280,16 @@ class ExpressionBuilder(Transformer[Token, Part]):
         utc = syntax.Literal("UTC", span=part_span(parts[1]))
         return syntax.Call("CONVERT_TZ", (parts[0], utc, self.text_(parts[4:])), span=span_of(parts))
 
+    def arrow(self, parts: list[Part]) -> syntax.Call:
+        """What stands in a JSON document: `->` as JSON, `->>` as text."""
+        operand, arrow, minus, key = parts
+        if key.type == "TEXT" and minus is not None:
+            raise self.fail("a member's name takes no sign", minus)
+        path = self.text_([key]) if key.type == "TEXT" else self.number([key])
+        place = path if minus is None else self.minus([minus, path])
+        name = "JSON_EXTRACT" if arrow == "->" else "JSON_EXTRACT_STRING"
+        return syntax.Call(name, (operand, place), span=span_of(parts))
+
     def suffix_cast(self, parts: list[Part]) -> syntax.Cast:
         return syntax.Cast(parts[0], parts[2], span=span_of(parts[:2]))
 

@@ -275,6 +275,10 @@ SYNONYMS = {
     "unicode": "ascii",
     "ord": "ascii",
     "datepart": "date_part",
+    "json_extract_path": "json_extract",
+    "json_extract_path_text": "json_extract_string",
+    "extractjsonfield": "json_extract_string",
+    "is_json_string": "json_valid",
 }
 """Other spellings of the same functions; the bound tree only knows the first one."""
 

@@ -29,7 +29,9 @@ _SHOWN = {
     "STREAM_OPERATOR": "ISTREAM(..)",
     "$END": "the end",
 }
-_OPERATORS = frozenset({"PLUS", "MINUS", "SLASH", "PERCENT", "CONCAT", "STAR", "EQUAL", "COMPARISON", "COLONS", "AT"})
+_OPERATORS = frozenset(
+    {"PLUS", "MINUS", "SLASH", "PERCENT", "CONCAT", "STAR", "EQUAL", "COMPARISON", "COLONS", "ARROW", "AT"}
+)
 _PREDICATES = frozenset({"IS", "IN", "LIKE", "ILIKE", "BETWEEN", "AND", "OR", "NOT"})
 _BEGIN_EXPRESSION = frozenset(
     {"NUMBER", "TEXT", "CASE", "CAST", "EXISTS", "EXTRACT", "NULL", "IDENT", "LPAR", "INTERVAL"}

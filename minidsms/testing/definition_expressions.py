@@ -21,6 +21,7 @@ from minidsms.cql.catalog import FunctionDef
 from minidsms.cql.times import iso_ticks
 from minidsms.elements import Type
 from minidsms.testing.civil_time import CALENDAR, iso_text
+from minidsms.testing.definition_documents import OF_DOCUMENTS
 from minidsms.testing.definition_library import OF_TIMES, OF_VALUES, Failure
 from minidsms.testing.history import Row, Value
 
@@ -146,8 +147,8 @@ def call(function: str, values: Sequence[Any], tick_ns: int) -> Any:
     try:
         if function in OF_TIMES:
             return OF_TIMES[function](*values, tick_ns)
-        if function in OF_VALUES:
-            return OF_VALUES[function](*values)
+        if function in OF_VALUES or function in OF_DOCUMENTS:
+            return (OF_VALUES | OF_DOCUMENTS)[function](*values)
     except Failure as failure:
         raise Failed(f"{function}: {failure}") from None
     return FUNCTIONS[function](*values)
