@@ -122,12 +122,13 @@ class BaseRelation(Node):
 
 
 class WindowKind(enum.Enum):
-    """The windows of docs/semantics W1 to W7 and W9."""
+    """The windows of docs/semantics W1 to W7, W9 and W11."""
 
     RANGE = "RANGE"
     HOP = "HOP"
     ROWS = "ROWS"
     PARTITION = "PARTITION"
+    SESSION = "SESSION"
     UNBOUNDED = "UNBOUNDED"
 
 
@@ -136,7 +137,7 @@ class WindowSpec:
     """What stands in the brackets, in ticks and rows.
 
     RANGE: range_ (0 is NOW), slide or None.  HOP: range_, slide.  ROWS: rows, slide or None.  PARTITION: keys (column
-    positions), rows, range_ or None. UNBOUNDED: nothing.
+    positions), rows, range_ or None. SESSION: range_, keys.  UNBOUNDED: nothing.
     """
 
     kind: WindowKind
@@ -155,6 +156,16 @@ class WindowSpec:
         return self.slide if self.kind in (WindowKind.RANGE, WindowKind.HOP) else None
 
     @property
+    def is_by_key(self) -> bool:
+        """What leaves follows from what comes of the same key."""
+        return self.kind in (WindowKind.PARTITION, WindowKind.SESSION)
+
+    @property
+    def implied(self) -> Schema:
+        """The columns that its rows have behind those of the stream."""
+        return SESSIONS if self.kind is WindowKind.SESSION else Schema(())
+
+    @property
     def lag(self) -> int:
         """Ticks from an element's instant to the first at which it may be seen: a HOP window ends before its end."""
         return 1 if self.kind is WindowKind.HOP else 0
@@ -167,6 +178,9 @@ class WindowSpec:
             return f"TUMBLE {self.range_}" if self.range_ == self.slide else f"HOP {self.range_} EVERY {self.slide}"
         if self.kind is WindowKind.UNBOUNDED:
             return "RANGE UNBOUNDED"
+        if self.kind is WindowKind.SESSION:
+            keys = ", ".join(schema[i].name for i in self.keys)
+            return f"SESSION {self.range_}" + (f" PARTITION BY {keys}" if keys else "")
         if self.kind is WindowKind.PARTITION:
             keys = ", ".join(schema[i].name for i in self.keys)
             return f"PARTITION BY {keys} ROWS {self.rows}" + ("" if self.range_ is None else f" RANGE {self.range_}")
@@ -186,9 +200,13 @@ class Window(Node):
     spec: WindowSpec
     name: str = field(compare=False, default="")
 
+    @classmethod
+    def of(cls, stream: Node, spec: WindowSpec, name: str = "") -> Window:
+        return cls(stream.schema + spec.implied, stream, spec, name)
+
     @property
     def is_fifo(self) -> bool:
-        return self.spec.kind is not WindowKind.PARTITION
+        return not self.spec.is_by_key
 
     @property
     def is_append_only(self) -> bool:
@@ -198,14 +216,15 @@ class Window(Node):
         return f"Window [{self.spec.text(self.input.schema)}]"
 
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [mine | set(self.spec.keys)]
+        return [(mine & every_column(self.input)) | set(self.spec.keys)]
 
     def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
-        wanted = sorted(mine | set(self.spec.keys))
+        wanted = sorted(self.needs(mine)[0])
         place = {i: k for k, i in enumerate(wanted)}
         source = inputs[0].exactly(wanted)
-        node = dataclasses.replace(self, schema=source.schema, input=source, spec=self.spec.over(place))
-        return Narrowed(self.schema, node, place)
+        node = Window.of(source, self.spec.over(place), self.name)
+        implied = {len(self.input.schema) + i: len(wanted) + i for i in range(len(self.spec.implied))}
+        return Narrowed(self.schema, node, {**place, **implied})
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         own = [frozenset(self.spec.keys)] if self.spec.kind is WindowKind.PARTITION and self.spec.rows == 1 else []
@@ -547,6 +566,8 @@ INSTANT = Schema.of(("ts", Type.TIMESTAMP))
 """What a stream's elements have beside their declared columns."""
 BOUNDS = Schema.of(("window_start", Type.TIMESTAMP), ("window_end", Type.TIMESTAMP))
 """What a window that moves in steps has beside its elements' columns."""
+SESSIONS = Schema.of(("window_start", Type.TIMESTAMP), ("session_id", Type.INTEGER))
+"""What a window of sessions has beside its elements' columns; when a session ends is known of its last element."""
 
 # --------------------------------------------------------------------------------------------------------- building
 

@@ -328,6 +328,9 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def hop_window(self, parts: list[Part]) -> syntax.HopWindow:
         return syntax.HopWindow(parts[2], parts[4], span=span_of(parts))
 
+    def session_window(self, parts: list[Part]) -> syntax.SessionWindow:
+        return syntax.SessionWindow(parts[2], parts[5] or (), span=span_of(parts))
+
     def partition_window(self, parts: list[Part]) -> syntax.PartitionWindow:
         rows = self.count_of(parts[5])
         return syntax.PartitionWindow(parts[3], rows, parts[7], parts[9], span=span_of(parts))

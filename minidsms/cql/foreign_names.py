@@ -14,6 +14,7 @@ _INSTANT = (
     "with ISTREAM, RSTREAM or DSTREAM; a relation's rows have no instant"
 )
 _ROW_TIME = "write CURRENT_TIMESTAMP for the instant of a row"
+_SESSION_ID = "the rows of a window of sessions have it: S [SESSION 30 MINUTES PARTITION BY k]"
 _BOUNDS = (
     "a window that moves in steps has it: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE], [RANGE .. SLIDE ..]"
 )
@@ -30,8 +31,10 @@ _HINTS = {
     **dict.fromkeys(("current_timestamp", "ts"), _INSTANT),
     **dict.fromkeys(("rowtime", "event_time", "row_time"), _ROW_TIME),
     **dict.fromkeys(("window_start", "window_end"), _BOUNDS),
+    "session_id": _SESSION_ID,
     **dict.fromkeys(("ifnull", "nvl", "isnull"), _COALESCE),
-    **dict.fromkeys(("tumble", "hop", "session", "tumbling", "hopping"), _HOPPING),
+    **dict.fromkeys(("tumble", "hop", "tumbling", "hopping"), _HOPPING),
+    "session": "the window stands behind the stream: S [SESSION 30 MINUTES PARTITION BY k]",
     **dict.fromkeys(("array_agg", "collect_list", "collect_set"), _USER_AGGREGATE),
     **dict.fromkeys(("earliest_by_offset", "first_value"), "write FIRST(x), or FIRST(x) IGNORE NULLS"),
     **dict.fromkeys(("latest_by_offset", "last_value"), "write LAST(x), or LAST(x) IGNORE NULLS"),

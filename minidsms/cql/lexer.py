@@ -73,6 +73,7 @@ _NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
 _ORDER_WORDS = frozenset({"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT"})
 _TIME_ZONE = ("AT", "TIME", "ZONE")
 _ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL"})
+_ENDS_OF_FROM_ITEMS = (_ENDS_OF_VALUES - {"NOT"}) | {"RSQB", "NUMBER", "UNIT", "TRUE", "FALSE", "NUMBERS", "TEXTS"}
 _BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT"})
 
 QUOTED_WORDS = RESERVED | STREAM_OPERATORS | _BEFORE_PARENTHESIS | _JOIN_WORDS | {"ANY", "SOME", "INTO", "WITH"}
@@ -92,7 +93,9 @@ _QUERY_WORDS = frozenset({"INTO", "WITH", "HISTORY", "ARCHIVE", "BACKFILL", "FOR
 
 _EXPLAIN_WORDS = frozenset({"ANALYZE", "FORMAT", "RULES"})
 
-_WINDOW_WORDS = frozenset({"RANGE", "ROWS", "NOW", "UNBOUNDED", "SLIDE", "PARTITION", "BY", "TUMBLE", "HOP", "EVERY"})
+_WINDOW_WORDS = frozenset(
+    {"RANGE", "ROWS", "NOW", "UNBOUNDED", "SLIDE", "PARTITION", "BY", "TUMBLE", "HOP", "EVERY", "SESSION"}
+)
 """Words that are keywords inside brackets."""
 
 _SYMBOLS = {
@@ -482,7 +485,7 @@ class _Context:
         if word == "WITH":
             return word if self._begins_common_table(i) else "IDENT"
         if word == "NATURAL":
-            is_join = before in ("IDENT", "RPAR", "RSQB") and self._word(i + 1) in _NATURAL_JOINS
+            is_join = before in _ENDS_OF_FROM_ITEMS and self._word(i + 1) in _NATURAL_JOINS
             return word if is_join else "IDENT"
         if word in _JOIN_WORDS:
             return word if self._word(i + 1) in ("JOIN", "OUTER") else "IDENT"

@@ -199,6 +199,9 @@ def print_window(window: syntax.Window) -> str:
             return f"[TUMBLE {print_duration(length)}]"
         case syntax.HopWindow(length=length, step=syntax.Duration() as step):
             return f"[HOP {print_duration(length)} EVERY {print_duration(step)}]"
+        case syntax.SessionWindow(gap=gap, keys=keys):
+            by = f" PARTITION BY {', '.join(print_expression(k) for k in keys)}" if keys else ""
+            return f"[SESSION {print_duration(gap)}{by}]"
         case syntax.PartitionWindow(keys=keys, rows=rows, range=length, slide=slide):
             text = f"PARTITION BY {', '.join(print_expression(k) for k in keys)} ROWS {rows}"
             text += "" if length is None else f" RANGE {print_duration(length)}"

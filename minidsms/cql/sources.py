@@ -179,9 +179,16 @@ class SourceBinder:
             instant = _reference(bound.INSTANT, len(stream.schema), 0)
             implied += [Column("current_timestamp", instant), Column("ts", instant)]
             stream = bound.Stamped.of(stream)
-        node: bound.Node = bound.Window(stream.schema, stream, spec, table.alias)
+        is_ending = spec.kind is WindowKind.SESSION and "window_end" in self.named
+        if is_ending and not isinstance(stream, bound.Stamped):
+            stream = bound.Stamped.of(stream)
+        node: bound.Node = bound.Window.of(stream, spec, table.alias)
+        width = len(stream.schema)
+        implied += [Column(f.name, _reference(spec.implied, width, i)) for i, f in enumerate(spec.implied)]
+        if is_ending:
+            implied.append(Column("window_end", _reference(bound.BOUNDS, len(node.schema) - 1, 1)))
+            node = session_ends(node, width - 1, spec.range_ or 0)
         if spec.step is not None and not self.named.isdisjoint(bound.BOUNDS.names):
-            width = len(node.schema)
             implied += [Column(f.name, _reference(bound.BOUNDS, width, i)) for i, f in enumerate(bound.BOUNDS)]
             node = bound.Bounds.of(node, spec)
         return node, scope.implying(implied)
@@ -285,6 +292,24 @@ class SourceBinder:
         if found is None:
             raise scope.unknown(name.name, None, self.session.text, name.span)
         return found
+
+
+def session_ends(window: bound.Node, instant: int, gap: int) -> bound.Node:
+    """What a window of sessions holds, with the end of each session as a last column: its last instant and the gap.
+
+    instant: the column that holds the instants of elements.
+    """
+    id_ = len(window.schema) - 1
+    refs = bound.column_refs(window.schema)
+    last = bound.AggregateCall("max", refs[instant], Type.TIMESTAMP)
+    fields = bound.Schema((window.schema[id_], bound.Field("last", Type.TIMESTAMP)))
+    ends = bound.Aggregate(fields, window, (refs[id_],), (last,))
+    both = window.schema + fields
+    of_one = bound.Call(Type.BOOLEAN, "=", (refs[id_], bound.ColumnRef(Type.INTEGER, id_ + 1, "session_id")))
+    joined = bound.Join(both, JoinKind.INNER, window, ends, of_one)
+    length = bound.Literal(Type.INTERVAL, gap)
+    end = bound.Call(Type.TIMESTAMP, "+", (bound.ColumnRef(Type.TIMESTAMP, id_ + 2, "last"), length))
+    return bound.projected(joined, [*refs, end], [*window.schema.names, "window_end"])
 
 
 def _reference(fields: Schema, width: int, i: int) -> bound.ColumnRef:

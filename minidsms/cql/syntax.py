@@ -276,6 +276,14 @@ class HopWindow(Window):
 
 
 @dataclass(frozen=True)
+class SessionWindow(Window):
+    """[SESSION gap [PARTITION BY keys]]."""
+
+    gap: Duration
+    keys: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
 class PartitionWindow(Window):
     """[PARTITION BY keys ROWS rows [RANGE range] [SLIDE slide]]; a slide is written down for the binder to refuse."""
 

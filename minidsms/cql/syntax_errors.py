@@ -43,7 +43,9 @@ _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
 _BEFORE_A_NAME = frozenset(
     {"AS", "FROM", "JOIN", "SELECT", "DISTINCT", "DOT", "COMMA", "BY", "STREAM", "VIEW", "RELATION"}
 )
-_IN_A_WINDOW = frozenset({"IDENT", "NUMBER", "UNIT", "COMMA", "RANGE", "ROWS", "SLIDE", "TUMBLE", "HOP", "EVERY"})
+_IN_A_WINDOW = frozenset(
+    {"IDENT", "NUMBER", "UNIT", "COMMA", "RANGE", "ROWS", "SLIDE", "TUMBLE", "HOP", "EVERY", "SESSION"}
+)
 _ORDER = (
     "WHERE",
     "GROUP",
@@ -87,7 +89,7 @@ _MAX_REPLAYED = 5000
 """Up to how many tokens are read again to learn what could have stood in a place; behind them the error says less."""
 _WINDOW_FORMS = (
     "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [TUMBLE 1 MINUTE], [HOP 5 MINUTES EVERY 1 MINUTE], [ROWS 10], "
-    "[PARTITION BY k ROWS 10] or [NOW]"
+    "[PARTITION BY k ROWS 10], [SESSION 30 MINUTES PARTITION BY k] or [NOW]"
 )
 _LONG_UNITS = frozenset({"WEEK", "WEEKS", "MONTH", "MONTHS", "YEAR", "YEARS"})
 _UNIT_HINT = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
@@ -221,7 +223,11 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return f"{operator} takes a select list or a query: SELECT {operator}(a, b) FROM .., or {operator} (SELECT ..)"
     if (word == "DISTINCT" and last_kind == "IDENT") or (kind == "STAR" and last == "DISTINCT"):
         return "DISTINCT stands inside the parentheses and before an expression: COUNT(DISTINCT x)"
-    if last in ("RANGE", "ROWS", "NOW", "PARTITION", "TUMBLE", "HOP") and last_kind == "IDENT" and "LSQB" in expected:
+    if (
+        last in ("RANGE", "ROWS", "NOW", "PARTITION", "TUMBLE", "HOP", "SESSION")
+        and last_kind == "IDENT"
+        and "LSQB" in expected
+    ):
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
@@ -259,7 +265,7 @@ def _window_hint(tokens: list[Token], at: int, window: int, expected: Collection
         return f"there are no units longer than a day; {_UNIT_HINT}"
     if token is not None and token.type == "UNBOUNDED" and at == window + 1:
         return "write [RANGE UNBOUNDED] or [ROWS UNBOUNDED]"
-    if token is not None and token.type == "PARTITION":
+    if token is not None and token.type == "PARTITION" and first != "SESSION":
         return "the keys stand first: [PARTITION BY k ROWS 10]"
     if first == "PARTITION" and "ROWS" in expected:
         return "say how many rows of each key: [PARTITION BY k ROWS 10]"

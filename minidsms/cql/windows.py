@@ -1,4 +1,4 @@
-"""Windows: from what stands in the brackets to ticks, rows and column positions (docs/semantics W1 to W7, W9, T1).
+"""Windows: from what stands in the brackets to ticks, rows and column positions (docs/semantics W1 to W7, W9, W11, T1).
 
 Invariant: a spec that leaves here is one the engine can run: RANGE >= 0, ROWS, SLIDE >= 1, keys within the stream.
 """
@@ -35,6 +35,9 @@ def bind_window(session: Session, window: syntax.Window, scope: Scope) -> bound.
             if step is not None:
                 _at_least_one(session, step, "SLIDE", window)
             return bound.WindowSpec(WindowKind.ROWS, rows=rows, slide=step)
+        case syntax.SessionWindow(gap=gap, keys=keys):
+            positions = tuple(_key(session, key, scope) for key in keys)
+            return bound.WindowSpec(WindowKind.SESSION, range_=_positive(session, gap, "the gap"), keys=positions)
         case syntax.PartitionWindow(keys=keys, rows=rows, range=span, slide=step):
             if step is not None:
                 raise session.error(

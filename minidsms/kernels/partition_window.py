@@ -1,12 +1,14 @@
-"""Kernel of the partition window: the last N rows of each key.
+"""Kernel of the windows that keep rows by key: the last N rows of each, or its present session.
 
 Rows stand in slots: slots[s] holds the fields below. Each slot is on two lists: all rows in the order of arrival
 (OLDER, NEWER, doubly linked, so that a row may leave from the middle) and the rows of its key, oldest first
-(NEXT_OF_KEY). keys[k] holds the ends of that list and the next key of the same bucket. Free slots and keys are stacked.
-One record is one stretch of memory, since all of it is touched together.
+(NEXT_OF_KEY). keys[k] holds the ends of that list, the next key of the same bucket, and instant and number of the row
+with which the key came. Free slots and keys are stacked. One record is one stretch of memory, since all of it is
+touched together. In a window of sessions the first list holds only rows of which it is not known whether a later one of
+their key has come in time.
 
 Invariant: kernels never raise; they return why they stopped and leave their cursor where to resume.
-docs/semantics W5; Babu 2005, section 2.3.1.
+docs/semantics W5, W11; Babu 2005, section 2.3.1.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, kernel
 
 TS, NUMBER, KEY, OLDER, NEWER, NEXT_OF_KEY = 0, 1, 2, 3, 4, 5
 SLOT_FIELDS = 6
-ROWS, FIRST_ROW, LAST_ROW, NEXT_IN_BUCKET = 0, 1, 2, 3
-KEY_FIELDS = 4
+ROWS, FIRST_ROW, LAST_ROW, NEXT_IN_BUCKET, BEGAN_AT, BEGAN_WITH = 0, 1, 2, 3, 4, 5
+KEY_FIELDS = 6
 # The figures of the whole window, and the cursor of a slice.
 OLDEST, NEWEST, FREE_SLOTS, FREE_KEYS, ARRIVED = 0, 1, 2, 3, 4
 PHASE, NEXT, FIRST, SHOWN, WRITTEN = 0, 1, 2, 3, 4
@@ -70,14 +72,9 @@ def _free_key(
     figures[FREE_KEYS] += 1
 
 
-@helper(f"int64({_M}, {_A}, {_M}, int64, {_A}, {_A})")
-def _leave(
-    slots: Int64Array, free_slots: Int64Array, keys: Int64Array, slot: int, figures: Int64Array, place: Int64Array
-) -> int:
-    """Take away the oldest row of its key; returns how many rows the key has left. place: see `partition_window`."""
-    key = slots[slot, KEY]
-    keys[key, FIRST_ROW] = slots[slot, NEXT_OF_KEY]
-    keys[key, ROWS] -= 1
+@helper(f"void({_M}, int64, {_A})")
+def _unlink(slots: Int64Array, slot: int, figures: Int64Array) -> None:
+    """Take a row off the list of all rows."""
     before, after = slots[slot, OLDER], slots[slot, NEWER]
     if before >= 0:
         slots[before, NEWER] = after
@@ -87,6 +84,19 @@ def _leave(
         slots[after, OLDER] = before
     else:
         figures[NEWEST] = before
+
+
+@helper(f"int64({_M}, {_A}, {_M}, int64, {_A}, {_A})")
+def _leave(
+    slots: Int64Array, free_slots: Int64Array, keys: Int64Array, slot: int, figures: Int64Array, place: Int64Array
+) -> int:
+    """Take the oldest row of its key, which is on no other list, away; returns how many rows the key has left.
+
+    place: see `partition_window`.
+    """
+    key = slots[slot, KEY]
+    keys[key, FIRST_ROW] = slots[slot, NEXT_OF_KEY]
+    keys[key, ROWS] -= 1
     free_slots[figures[FREE_SLOTS]] = slot
     figures[FREE_SLOTS] += 1
     arrival = slots[slot, NUMBER] - (figures[ARRIVED] - len(place))
@@ -137,7 +147,7 @@ def _enter(stub: PartitionArrays, key: int, ts: int, number: int) -> int:
         figures[OLDEST] = slot
     figures[NEWEST] = slot
     if keys[key, ROWS] == 0:
-        keys[key, FIRST_ROW] = slot
+        keys[key, FIRST_ROW], keys[key, BEGAN_AT], keys[key, BEGAN_WITH] = slot, ts, number
     else:
         slots[keys[key, LAST_ROW], NEXT_OF_KEY] = slot
     keys[key, LAST_ROW] = slot
@@ -152,6 +162,7 @@ def partition_window(
     rows: int,
     length: int,
     last_expiring: int,
+    in_sessions: bool,
     stub: PartitionArrays,
     place: Int64s,
     cursor: Int64s,
@@ -160,9 +171,10 @@ def partition_window(
 ) -> int:
     """Put arrivals (ts, key words) through the window and write the changes; returns why it stopped.
 
-    rows: N per key.  length: T; rows with ts <= last_expiring leave in this slice, at ts + T.  place: (n,) the slot
-    each arrival stands in, -1 once it has left or before it has come.  out: (3, m) ts, arrival number, and where the
-    row stands: arrival i of this batch as i, slot s of earlier ones as -1 - s.
+    rows: N per key.  length: T; rows with ts <= last_expiring leave in this slice, at ts + T.  in_sessions: all rows of
+    a key leave together, `length` after the last of them.  place: (n,) the slot each arrival stands in, -1 once it has
+    left or before it has come.  out: (5, m) ts, arrival number, where the row stands (arrival i of this batch as i,
+    slot s of earlier ones as -1 - s), instant and arrival number of the first row of its key.
 
     An instant has three phases: what expires leaves (0); each arrival enters and pushes out the oldest of a full key,
     which is put out unless it came at this very instant (1); the arrivals that are left are put out (2).
@@ -187,12 +199,21 @@ def partition_window(
                 bound = ts[i] - length
             slot = figures[OLDEST]
             while slot >= 0 and slots[slot, TS] <= bound and k < room:
-                number = slots[slot, NUMBER]
+                key = slots[slot, KEY]
+                if in_sessions and keys[key, LAST_ROW] != slot:
+                    _unlink(slots, slot, figures)
+                    slot = figures[OLDEST]
+                    continue
+                row = keys[key, FIRST_ROW]
+                number = slots[row, NUMBER]
                 out[0, k], out[1, k], out_sign[k] = slots[slot, TS] + length, number, -1
-                out[2, k] = number - base if number >= base else -1 - slot
+                out[2, k] = number - base if number >= base else -1 - row
+                out[3, k], out[4, k] = keys[key, BEGAN_AT], keys[key, BEGAN_WITH]
                 k += 1
-                if _leave(slots, free_slots, keys, slot, figures, place) == 0:
-                    _free_key(key_words, slots[slot, KEY], buckets, keys, free_keys, figures)
+                if row == slot:
+                    _unlink(slots, slot, figures)
+                if _leave(slots, free_slots, keys, row, figures, place) == 0:
+                    _free_key(key_words, key, buckets, keys, free_keys, figures)
                 slot = figures[OLDEST]
             if slot >= 0 and slots[slot, TS] <= bound:
                 status = FULL
@@ -217,6 +238,7 @@ def partition_window(
                         out[0, k], out[1, k], out_sign[k] = ts[i], number, -1
                         out[2, k] = number - base if number >= base else -1 - slot
                         k += 1
+                    _unlink(slots, slot, figures)
                     _leave(slots, free_slots, keys, slot, figures, place)
                 i += 1
             if status != DONE:
@@ -224,7 +246,9 @@ def partition_window(
             shown, phase = first, 2
         while shown < i and k < room:
             if place[shown] >= 0:
+                key = slots[place[shown], KEY]
                 out[0, k], out[1, k], out[2, k], out_sign[k] = ts[shown], base + shown, shown, 1
+                out[3, k], out[4, k] = keys[key, BEGAN_AT], keys[key, BEGAN_WITH]
                 k += 1
             shown += 1
         if shown < i:

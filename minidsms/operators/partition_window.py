@@ -1,14 +1,16 @@
-"""PartitionWindow: the last N arrivals of each key, within T.
+"""PartitionWindow: the last N arrivals of each key, within T, or its present session.
 
 Invariant: after the instant tau the window holds, for each key, those of its last N arrivals whose ts is in
-(tau - T, tau]. NULL keys are one group. Deletions come in any order, so the relation is not first-in-first-out.
-docs/semantics W5; Babu 2005, section 2.3.1.
+(tau - T, tau]; or the run of its arrivals between which less than T has passed, if that is so of the last and tau. NULL
+keys are one group. Deletions come in any order, so the relation is not first-in-first-out.
+docs/semantics W5, W11; Babu 2005, section 2.3.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from minidsms.cql.bound import WindowSpec
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
@@ -16,13 +18,14 @@ from minidsms.synopses.partition_stub import PartitionStub
 
 
 class PartitionWindow(Operator):
-    """keys: column positions.  rows: N.  range_: T in ticks, or None. Rows are put out as copies, numbered."""
+    """spec: PARTITION or SESSION. Rows are put out as copies, numbered."""
 
     name = "PartitionWindow"
 
-    def __init__(self, input_: Queue, keys: Sequence[int], rows: int, range_: int | None = None) -> None:
-        super().__init__([input_], input_.schema)
-        self.stub = PartitionStub(input_.schema, keys, rows, range_)
+    def __init__(self, input_: Queue, spec: WindowSpec) -> None:
+        super().__init__([input_], input_.schema + spec.implied)
+        self.spec = spec
+        self.stub = PartitionStub(input_.schema, spec)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         if batches[0] is None and self.stub.range_ is None:
@@ -39,9 +42,9 @@ class PartitionWindow(Operator):
 
     def describe(self) -> Description:
         stub = self.stub
-        keys = ", ".join(self.schema[i].name for i in stub.keys)
-        detail = f"PARTITION BY {keys} ROWS {stub.rows}" + ("" if stub.range_ is None else f" RANGE {stub.range_}")
-        return Description(self.name, detail, {"rows": len(stub), "groups": stub.groups, "bytes": stub.nbytes})
+        return Description(
+            self.name, self.spec.text(self.schema), {"rows": len(stub), "groups": stub.groups, "bytes": stub.nbytes}
+        )
 
     def synopses(self) -> tuple[PartitionStub, ...]:
         return (self.stub,)

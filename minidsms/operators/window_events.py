@@ -74,9 +74,8 @@ class WindowEvents(Operator):
         self._pending = PendingInstants()
         self._clock = SlideClock()
         self._partition: PartitionStub | None = None
-        if spec.kind is WindowKind.PARTITION and spec.range_ is not None:
-            assert spec.rows is not None
-            self._partition = PartitionStub(input_.schema, spec.keys, spec.rows, spec.range_, keeps_rows=False)
+        if spec.is_by_key and spec.range_ is not None:
+            self._partition = PartitionStub(input_.schema, spec, keeps_rows=False)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         spec, batch = self.spec, batches[0]

@@ -23,7 +23,7 @@ def counting_windows(root: Node) -> set[int]:
         seen.add(id(node))
         pending.extend(node.inputs)
         pending.extend(query for expr in node.expressions for query in bound.subqueries(expr))
-        if isinstance(node, bound.Window) and node.spec.kind in (WindowKind.ROWS, WindowKind.PARTITION):
+        if isinstance(node, bound.Window) and (node.spec.kind is WindowKind.ROWS or node.spec.is_by_key):
             found.add(id(node))
         elif isinstance(node, bound.Aggregate) and any(c.is_by_arrival for c in node.aggregates):
             below = node.input

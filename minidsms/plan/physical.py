@@ -412,11 +412,10 @@ class PhysicalPlanner:
             from minidsms.operators.unbounded_window import UnboundedWindow
 
             return UnboundedWindow(self._queue(node.input), numbers=copies)
-        if spec.kind is WindowKind.PARTITION:
+        if spec.is_by_key:
             from minidsms.operators.partition_window import PartitionWindow
 
-            assert spec.rows is not None
-            return PartitionWindow(self._queue(node.input), spec.keys, spec.rows, spec.range_)
+            return PartitionWindow(self._queue(node.input), spec)
         if spec.kind is WindowKind.ROWS:
             from minidsms.operators.rows_window import RowsWindow
 

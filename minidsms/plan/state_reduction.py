@@ -159,6 +159,8 @@ def _relations(join: MultiJoin, inputs: Sequence[_Input]) -> str:
                 return "a relation"
             case bound.Window(spec=spec) if spec.kind is WindowKind.PARTITION:
                 return "a PARTITION BY window"
+            case bound.Window(spec=spec) if spec.kind is WindowKind.SESSION:
+                return "a SESSION window"
             case bound.Window():
                 return "a window that slides"
             case _:
@@ -261,7 +263,7 @@ def _input(node: Node, spec: WindowSpec | None) -> _Input:
     if spec is None and isinstance(node, bound.Window) and node.spec.slide is None:
         if node.spec.kind is WindowKind.ROWS:
             return _Input(node.input, node.spec, column_refs(node.input.schema))
-        if node.spec.kind is not WindowKind.PARTITION:
+        if not node.spec.is_by_key:
             return _input(node.input, node.spec)  # filters commute with a RANGE (docs/semantics W8)
     if spec is None and isinstance(node, bound.Window) and node.spec.kind is WindowKind.RANGE:
         return _sliding(node)

@@ -153,7 +153,7 @@ class _Builder:
             filters.append(window)
             window = window.input
         exprs = [*args, *(f.condition for f in filters)]
-        if not any(bound.subqueries(e) for e in exprs) or not isinstance(window, bound.Window):
+        if not any(bound.subqueries(e) for e in exprs) or not isinstance(window, bound.Window | bound.Bounds):
             return None
         arrival = Field("_arrival", Type.INTEGER)
         source: Node = KeepArrival(window.schema + Schema((arrival,)), self.build(window))

@@ -27,6 +27,7 @@ _WINDOWS = (
     ("HOP 5 MINUTES EVERY 1 MINUTE]", "five minutes, each minute"),
     ("ROWS 100]", "the last 100 rows"),
     ("PARTITION BY ", "the last rows of each key"),
+    ("SESSION 30 MINUTES PARTITION BY ", "without such a pause"),
     ("NOW]", "the present instant"),
     ("RANGE UNBOUNDED]", "all rows so far"),
 )

@@ -41,6 +41,7 @@ No file at hand? .demo brings its own data.
   FROM S [HOP 5 MINUTES EVERY 1 MINUTE]      the five minutes before each full minute
   FROM S [ROWS 100]                     the last 100 rows
   FROM S [PARTITION BY car ROWS 1]      the last row of each car
+  FROM S [SESSION 30 MINUTES PARTITION BY user]   what each user has done without such a pause
   FROM S [NOW]                          the rows of the present instant
   FROM S [RANGE UNBOUNDED]              all rows so far; this is what FROM S alone means
 

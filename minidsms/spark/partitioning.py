@@ -76,6 +76,8 @@ def lookback_of(root: Stop) -> tuple[str | None, int]:
         below = max((depth[id(child)] for child in node.inputs), default=0)
         if isinstance(node, bound.Window | WindowEvents):
             spec = node.spec
+            if spec.kind is WindowKind.SESSION:
+                return "a SESSION window reaches back without bound", 0
             if spec.range_ is None:
                 words = "UNBOUNDED" if spec.kind is WindowKind.UNBOUNDED else f"{spec.kind.value} without RANGE"
                 return f"a window is {words}, which reaches back without bound", 0
@@ -121,6 +123,9 @@ class _Keys:
             case bound.Window(spec=spec):
                 if spec.kind is WindowKind.ROWS:
                     self.obstacle = "a ROWS window counts the rows of all keys"
+                    return nothing
+                if spec.kind is WindowKind.SESSION:
+                    self.obstacle = "a SESSION window numbers the sessions of all keys"
                     return nothing
                 if spec.kind is WindowKind.PARTITION:
                     return [o if i in spec.keys else None for i, o in enumerate(below[0])]

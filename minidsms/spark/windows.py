@@ -13,6 +13,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from minidsms.cql.bound import WindowKind, WindowSpec
+from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.frames import FROM, NEVER, ORDER, TO, TS, Elements, Intervals, World, later, long, names, quotient
 from minidsms.spark.sweep import numbered
 
@@ -36,6 +37,8 @@ def window(world: World, stream: Elements, spec: WindowSpec) -> Intervals:
             return _last_rows(world, stream, spec)
         case WindowKind.PARTITION:
             return _partition(stream, spec)
+        case WindowKind.SESSION:
+            raise NotExpressibleError("a SESSION window")
 
 
 def _rows(stream: Elements, frame: DataFrame, from_: Column, to: Column, longest: int | None) -> Intervals:
@@ -134,6 +137,8 @@ def window_events(world: World, stream: Elements, spec: WindowSpec) -> DataFrame
     if spec.kind is WindowKind.ROWS and spec.slide is not None:
         rows = numbered(world, stream.frame, (TS, ORDER), TS)
         return rows.where(F.col("_number") % long(spec.slide) == long(0)).select(F.col(TS).alias("_at"))
+    if spec.kind is WindowKind.SESSION:
+        raise NotExpressibleError("a SESSION window")
     if spec.kind is WindowKind.PARTITION and spec.range_ is not None:
         return arrivals.unionByName(_partition(stream, spec).frame.select(F.col(TO).alias("_at")))
     return arrivals

@@ -1,20 +1,21 @@
-"""What a partition window remembers: the last N rows of each key, in slots of its own.
+"""What a window by key remembers: the last N rows of each key, or its present session, in slots of its own.
 
 A row of a quiet key stays long after its neighbours in the stream have gone, so these rows are copied, not referred to.
 
 Invariant: a slot is on the list of its key and on the list of all arrivals, or free; a key has at least one row, or is
 free. Freed slots and keys are used again, and the arrays shrink when little is left: the size follows the relation.
-docs/semantics W5; docs/design, point 3.
+docs/semantics W5, W11; docs/design, point 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type, row_words
 from minidsms.kernels import partition_window as kernels
 from minidsms.synopses.stub import NO_INSTANTS, plain
@@ -22,22 +23,23 @@ from minidsms.synopses.stub import NO_INSTANTS, plain
 _FIRST_CAPACITY = 64
 _LARGEST_OUTPUT = 1 << 16
 _NEVER = -(2**63)
+_UNBOUNDED = 2**62
 _Value = TypeVar("_Value", bound=np.generic)
 
 
 class PartitionStub:
     """Rows per key, in arrival order.
 
-    keys: column positions.  rows: N.  range_: T in ticks or None.  keeps_rows: False where only instants are wanted.
+    spec: PARTITION, or SESSION: then instant and number of the session's first row stand behind each row's columns.
+    keeps_rows: False where only instants are wanted.
     """
 
-    def __init__(
-        self, schema: Schema, keys: Sequence[int], rows: int, range_: int | None = None, keeps_rows: bool = True
-    ) -> None:
+    def __init__(self, schema: Schema, spec: WindowSpec, keeps_rows: bool = True) -> None:
         self.schema = schema
-        self.keys = tuple(keys)
-        self.rows = rows
-        self.range_ = range_
+        self.keys = spec.keys
+        self.range_ = range_ = spec.range_
+        self.in_sessions = spec.kind is WindowKind.SESSION
+        self._rows = _UNBOUNDED if spec.rows is None else spec.rows
         self._length = 0 if range_ is None else max(range_, 1)
         self._kept = range(len(schema)) if keeps_rows else range(0)
         self._key_width = len(self.keys) + len(self.keys) // 62 + 1
@@ -87,11 +89,13 @@ class PartitionStub:
         while status != kernels.DONE:
             came = int(cursor[kernels.NEXT])
             room = max(1, min(2 * (n - came) + len(self) + n, _LARGEST_OUTPUT))
-            out, out_sign = np.empty((3, room), np.int64), np.empty(room, np.int8)
+            out, out_sign = np.empty((5, room), np.int64), np.empty(room, np.int8)
             status = self._run(ts, words, last_expiring, place, cursor, out_sign, out)
             k = int(cursor[kernels.WRITTEN])
             # Gather before the slots this call freed and filled again are written.
             columns = self._gather(batch, out[2, :k])
+            if self.in_sessions:
+                columns += _session_columns(out[3, :k], out[4, :k])
             if batch is not None:
                 self._scatter(batch, place, came, int(cursor[kernels.NEXT]))
             if status == kernels.NEEDS_SLOTS:
@@ -115,7 +119,7 @@ class PartitionStub:
         keys = self._keys, self._key_words, self._free_keys, self._buckets
         stub = kernels.PartitionArrays(self._figures, self._slots, self._free_slots, *keys)
         return kernels.partition_window(
-            ts, words, self.rows, self._length, last_expiring, stub, place, cursor, out_sign, out
+            ts, words, self._rows, self._length, last_expiring, self.in_sessions, stub, place, cursor, out_sign, out
         )
 
     def _words(self, batch: Batch) -> Int64Array:
@@ -210,6 +214,9 @@ class PartitionStub:
             Column(values[slots], None if valid is None else valid[slots])
             for values, valid in zip(self._values, self._valid)
         ]
+        if self.in_sessions:
+            keys = self._slots[slots, kernels.KEY]
+            columns += _session_columns(self._keys[keys, kernels.BEGAN_AT], self._keys[keys, kernels.BEGAN_WITH])
         return Batch(np.zeros(len(slots), np.int64), None, columns)
 
     @property
@@ -260,15 +267,22 @@ class PartitionStub:
         self._grow_slots(capacity)
         self._grow_keys(capacity)
         place, cursor = np.full(n, -1, np.int64), np.zeros(5, np.int64)
-        status = self._run(ts, words, _NEVER, place, cursor, np.empty(n + 1, np.int8), np.empty((3, n + 1), np.int64))
+        status = self._run(ts, words, _NEVER, place, cursor, np.empty(n + 1, np.int8), np.empty((5, n + 1), np.int64))
         assert status == kernels.DONE and not (place < 0).any()
         self._slots[place, kernels.NUMBER] = state["number"]
+        live = self._slots[place, kernels.KEY]
+        self._keys[live, kernels.BEGAN_WITH] = self._slots[self._keys[live, kernels.FIRST_ROW], kernels.NUMBER]
         self._figures[kernels.ARRIVED] = int(state["arrived"][0])
         for j in range(len(self._kept)):
             self._values[j][place] = state[f"values{j}"]
             if f"valid{j}" in state:
                 valid = self._valid[j] = np.ones(capacity, np.bool_)
                 valid[place] = state[f"valid{j}"]
+
+
+def _session_columns(began_at: Int64Array, began_with: Int64Array) -> list[Column]:
+    """Start and id of sessions; elements are counted from 1."""
+    return [Column(began_at), Column(began_with + 1)]
 
 
 def _longer(array: npt.NDArray[_Value], capacity: int, fill: int) -> npt.NDArray[_Value]:

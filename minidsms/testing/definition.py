@@ -1,6 +1,6 @@
 """The answer to a query, by definition.
 
-A window's contents at an instant follow from the arrivals so far (docs/semantics W1 to W10), the relation at an instant
+A window's contents at an instant follow from the arrivals so far (docs/semantics W1 to W11), the relation at an instant
 is SQL over bags of rows (R1 to R5), a stream is the difference of two relations (S1) or one of them (S2). Nothing is
 incremental and nothing is fast: this is what the engine is compared with. It shares the bound tree with it, no more.
 
@@ -155,7 +155,7 @@ class Definition:
         return multiples, tuple(self.held(event))
 
     def held(self, window: bound.Window) -> Sequence[int]:
-        """Which arrivals (0, 1, ..) the window holds now, in order: W1 to W9."""
+        """Which arrivals (0, 1, ..) the window holds now, in order: W1 to W9, W11."""
         spec, elements, tau = window.spec, self.arrivals(window.input), self.tau
         n, size = len(elements), spec.rows or 0
         match spec.kind:
@@ -171,12 +171,26 @@ class Definition:
             case WindowKind.ROWS:
                 last = n // spec.slide * spec.slide if spec.slide else n
                 return range(max(0, last - size), last)
+            case WindowKind.SESSION:
+                return sorted(i for session in self._sessions(window) for i in session)
             case WindowKind.PARTITION:
                 groups: dict[Row, list[int]] = {}
                 for i, (_, row) in enumerate(elements):
                     groups.setdefault(tuple(row[k] for k in spec.keys), []).append(i)
                 newest = sorted(i for group in groups.values() for i in group[-size:])
                 return [i for i in newest if spec.range_ is None or tau - (spec.range_ or 1) < elements[i][0]]
+
+    def _sessions(self, window: bound.Window) -> list[list[int]]:
+        """The arrivals of the present session of each key that has one: W11."""
+        spec, elements = window.spec, self.arrivals(window.input)
+        assert spec.range_ is not None
+        sessions: dict[Row, list[int]] = {}
+        for i, (ts, row) in enumerate(elements):
+            session = sessions.setdefault(tuple(row[k] for k in spec.keys), [])
+            if session and ts - elements[session[-1]][0] >= spec.range_:
+                session.clear()
+            session.append(i)
+        return [session for session in sessions.values() if self.tau < elements[session[-1]][0] + spec.range_]
 
     def rows(self, node: bound.Node, outer: tuple[Row, ...] = ()) -> Sequence[Row]:
         """The relation now; `outer` are the rows of the enclosing queries, nearest first. Raises Failed."""
@@ -188,6 +202,10 @@ class Definition:
 
     def _evaluate(self, node: bound.Node, outer: tuple[Row, ...]) -> Sequence[Row]:
         match node:
+            case bound.Window(spec=spec) if spec.kind is WindowKind.SESSION:
+                elements = self.arrivals(node.input)
+                first = {i: session[0] for session in self._sessions(node) for i in session}
+                return [(*elements[i][1], elements[first[i]][0], first[i] + 1) for i in sorted(first)]
             case bound.Window():
                 elements = self.arrivals(node.input)
                 return [elements[i][1] for i in self.held(node)]

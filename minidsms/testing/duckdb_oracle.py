@@ -109,6 +109,9 @@ def _held(name: str, window: syntax.Window | None, history: History, tau: int) -
         case syntax.RowsWindow(rows=rows, slide=step):
             counted = arrived[: len(arrived) - len(arrived) % step] if step else arrived
             kept = counted[-rows:]
+        case syntax.SessionWindow(gap=gap, keys=keys):
+            places = [[column for column, _ in _columns(name)].index(k.name) for k in keys]
+            kept = [e for e in arrived if _is_in_session(e, arrived, places, int(gap.number), tau)]
         case syntax.PartitionWindow(keys=keys, rows=rows, range=range_):
             names = [column for column, _ in _columns(name)]
             positions = [names.index(k.name) for k in keys]
@@ -131,6 +134,15 @@ def _recent(elements: list[tuple[int, Row]], length: int, end: int) -> Iterator[
         leaves = ts + (length or 1)
         if ts <= end < leaves:
             yield ts, row
+
+
+def _is_in_session(
+    element: tuple[int, Row], arrived: list[tuple[int, Row]], key: list[int], gap: int, tau: int
+) -> bool:
+    """From the element on up to now, those of its key never leave a gap."""
+    own = [element[1][i] for i in key]
+    later = [ts for ts, row in arrived if ts >= element[0] and [row[i] for i in key] == own]
+    return all(b - a < gap for a, b in zip(later, [*later[1:], tau]))
 
 
 def _relation(changes: list[Change], tau: int) -> list[Row]:

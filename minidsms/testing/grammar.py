@@ -319,6 +319,10 @@ class Grammar:
             named.append(Column(f"{alias}.ts", TIMESTAMP))
             if re.search(r"\[(HOP|TUMBLE|RANGE \d+ SLIDE)[^]]*\] AS \w+$", text):
                 named += [Column(f"{alias}.{bound}", TIMESTAMP) for bound in ("window_start", "window_end")]
+            if re.search(r"\[SESSION[^]]*\] AS \w+$", text):
+                named += [Column(f"{alias}.window_start", TIMESTAMP), Column(f"{alias}.session_id", INTEGER)]
+                if self.chance(0.5):  # joined in, and so not in the order of arrival
+                    return Item(text, (*named, Column(f"{alias}.window_end", TIMESTAMP)), False)
         return Item(text, tuple(named), one_stream)
 
     def window(self, key: str) -> str:
@@ -340,6 +344,8 @@ class Grammar:
             return self.pick(f"[TUMBLE {length}]", f"[HOP {length} EVERY {rng.randint(1, 4)}]")
         if shape < 17:
             return f"[ROWS {rng.randint(1, 4)} SLIDE {rng.randint(1, 3)}]"
+        if shape < 18:
+            return f"[SESSION {rng.randint(1, 4)}{self.pick('', f' PARTITION BY {key}', f' PARTITION BY {key}')}]"
         span = f" RANGE {rng.randint(1, 6)}" if self.chance(0.4) else ""
         return f"[PARTITION BY {key} ROWS {rng.randint(1, 2)}{span}]"
 

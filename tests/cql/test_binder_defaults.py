@@ -44,6 +44,7 @@ def spec(window: str) -> WindowSpec:
         ("ROWS 10,000", WindowSpec(WindowKind.ROWS, rows=10_000)),
         ("TUMBLE 1 MINUTE", WindowSpec(WindowKind.HOP, range_=60_000, slide=60_000)),
         ("HOP 1 MINUTE EVERY 10 SECONDS", WindowSpec(WindowKind.HOP, range_=60_000, slide=10_000)),
+        ("SESSION 1 MINUTE PARTITION BY a", WindowSpec(WindowKind.SESSION, range_=60_000, keys=(0,))),
         ("ROWS 4 SLIDE 2", WindowSpec(WindowKind.ROWS, rows=4, slide=2)),
         ("PARTITION BY c, S.a ROWS 2", WindowSpec(WindowKind.PARTITION, rows=2, keys=(2, 0))),
         ("PARTITION BY a ROWS 2 RANGE 5", WindowSpec(WindowKind.PARTITION, range_=5, rows=2, keys=(0,))),

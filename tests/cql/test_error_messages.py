@@ -15,7 +15,7 @@ CREATE RELATION Cars (car INTEGER, owner TEXT);
 
 WINDOW_FORMS = (
     "a window is [RANGE 10 SECONDS SLIDE 2 SECONDS], [TUMBLE 1 MINUTE], [HOP 5 MINUTES EVERY 1 MINUTE], [ROWS 10], "
-    "[PARTITION BY k ROWS 10] or [NOW]"
+    "[PARTITION BY k ROWS 10], [SESSION 30 MINUTES PARTITION BY k] or [NOW]"
 )
 UNITS = "units are NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS; a bare number is ticks"
 JOIN_FORMS = "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"

@@ -53,6 +53,8 @@ A, B, C = s.Name("a"), s.Name("b"), s.Name("c")
         ("RANGE 10 SECONDS SLIDE 2", s.RangeWindow(s.Duration("10", "second"), s.Duration("2"))),
         ("TUMBLE 1 MINUTE", s.HopWindow(s.Duration("1", "minute"))),
         ("HOP 5 MINUTES EVERY 30", s.HopWindow(s.Duration("5", "minute"), s.Duration("30"))),
+        ("SESSION 5", s.SessionWindow(s.Duration("5"))),
+        ("SESSION 30 MINUTES PARTITION BY a", s.SessionWindow(s.Duration("30", "minute"), (A,))),
         ("RANGE UNBOUNDED", s.UnboundedWindow()),
         ("Rows Unbounded", s.UnboundedWindow()),
         ("NOW", s.NowWindow()),

@@ -35,6 +35,8 @@ COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
 OPTIONAL_NAME = st.one_of(st.none(), NAMES)
 WINDOWS = st.one_of(
     st.builds(s.RangeWindow, DURATIONS, st.one_of(st.none(), DURATIONS)),
+    st.builds(s.HopWindow, DURATIONS, st.one_of(st.none(), DURATIONS)),
+    st.builds(s.SessionWindow, DURATIONS, st.lists(COLUMNS, max_size=2).map(tuple)),
     st.just(s.NowWindow()),
     st.just(s.UnboundedWindow()),
     st.builds(s.RowsWindow, ROWS, st.one_of(st.none(), ROWS)),
@@ -276,3 +278,9 @@ def test_set_operations_stand_between_their_operands() -> None:
         "  )\n"
         ")"
     )
+
+
+@pytest.mark.parametrize("end", ["NULL", "TRUE", "a = 1", "a = 'x'", "a > 5 SECONDS", "a IN (1)"])
+def test_a_natural_join_may_stand_behind_any_condition(end: str) -> None:
+    text = f"SELECT a FROM S JOIN T ON {end} NATURAL JOIN U"
+    assert parse_query(print_query(parse_query(text))) == parse_query(text)

@@ -67,6 +67,27 @@ def partition_contents(keys: Sequence[int], rows: int, length: int | None) -> Co
     return contents
 
 
+def session_contents(keys: Sequence[int], gap: int) -> Contents:
+    """W11: the rows of a key from which on up to now no gap is left."""
+
+    def contents(stream: Stream, tau: int) -> set[int]:
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for i, (ts, row) in enumerate(stream):
+            if ts <= tau:
+                groups.setdefault(tuple(row[k] for k in keys), []).append(i)
+        held = set()
+        for members in groups.values():
+            later = tau
+            for i in reversed(members):
+                if later - stream[i][0] >= gap:
+                    break
+                held.add(i)
+                later = stream[i][0]
+        return held
+
+    return contents
+
+
 def changes(stream: Stream, contents: Contents, until: int) -> list[tuple[int, int, int]]:
     """(ts, sign, arrival number) of all that leaves or enters up to `until`: each instant compared with the last."""
     if not stream:

@@ -39,6 +39,7 @@ QUERIES = {
     "except": "SELECT t FROM R [RANGE 40] EXCEPT SELECT t FROM S [RANGE 30]",
     "rstream": "SELECT RSTREAM(t, k) FROM R [RANGE 10]",
     "bounds": "SELECT k, t, window_end FROM R [HOP 40 EVERY 10]",
+    "sessions": "SELECT k, x, window_start, session_id FROM R [SESSION 3 PARTITION BY t]",
     "slide": "SELECT k, t FROM R [RANGE 40 SLIDE 10]",
 }
 COVERED = {"IndexedWindow", "BagWindow", "KeyedRing", "KeyedBag", "KeyCounts", "Bag", "PartitionStub"}

@@ -97,7 +97,7 @@ def _is_fifo(node: Node) -> bool:
     """A window whose rows leave in the order they came, maybe filtered and projected."""
     while isinstance(node, bound.Filter | bound.Project):
         node = node.input
-    return isinstance(node, bound.Window) and node.spec.kind is not WindowKind.PARTITION
+    return isinstance(node, bound.Window) and node.is_fifo
 
 
 def name_of(node: Node) -> str:
