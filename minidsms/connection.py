@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from minidsms.operators.screen import Screen
     from minidsms.sinks.sink import Sink
     from minidsms.sources.source import LiveSource, Source
+    from minidsms.web.server import Visualizer
 
 
 _NOT_LOGGED = contextlib.nullcontext()
@@ -91,7 +92,7 @@ def connect(folder: str | os.PathLike[str] | None = None, **options: Any) -> Con
 
 PUBLIC = (
     "advance archive backup checkpoint close create_aggregate create_function execute feed flush offload on_change "
-    "pause position process push queries query query_each replay resume run set settings sql stop warnings"
+    "pause position process push queries query query_each replay resume run set settings sql stop ui warnings"
 )
 """What `dir` shows of a connection."""
 
@@ -143,6 +144,7 @@ class Connection(Archiving, ReadsSources):
         self._is_stepping = False
         self._unnamed = 0
         self._closed = False
+        self._visualizer: Visualizer | None = None
         self._is_told = False
         self._is_left = False
         self._opened_by = os.getpid()
@@ -272,6 +274,23 @@ class Connection(Archiving, ReadsSources):
 
         self.safety.check_program("Spark")
         return offload(self, query, folder, at, until, by)
+
+    def ui(self, port: int = 0, open_browser: bool = False) -> Visualizer:
+        """Show the connection in a browser, as it runs: plans, decisions, figures, answers (docs/visualizer.md).
+
+        port: on this machine's loopback; 0: a free one.  Returns what has the page's `url` and ends it by `stop`; it
+        ends with the connection.  Called again, it gives the one there is.  Needs the extra minidsms[web].
+        """
+        with self.lock:
+            self._check()
+            shown = self._visualizer
+        if shown is None or shown.is_over:
+            from minidsms.web.server import Visualizer
+
+            self._visualizer = shown = Visualizer(self, port).start()
+        if open_browser:
+            shown.open_browser()
+        return shown
 
     def create_function(
         self,
@@ -726,10 +745,15 @@ class Connection(Archiving, ReadsSources):
         there = f"there are: {', '.join(known[:MOST_NAMES])}{more}" if known else "none has been created"
         return Error(f"no stream or relation {quoted(name)}; {there}")
 
+    @property
+    def is_closed(self) -> bool:
+        """`close` has been called."""
+        return self._closed
+
     def abandon(self) -> None:
         """In a child of fork(): the connection is its parent's. Here it is closed, and nothing of it touched."""
         self.lock = EngineLock()
-        self._closed, self._is_inherited = True, True
+        self._closed, self._is_inherited, self._visualizer = True, True, None
         self.archiver = None
         for query in self.queries.values():
             query.abandon()
@@ -750,6 +774,8 @@ class Connection(Archiving, ReadsSources):
 
     def close(self) -> None:
         """Close every query and source. Closing twice is no error."""
+        if self._visualizer is not None:
+            self._visualizer.stop()  # before the lock is taken, for which its threads may wait
         with self.lock:
             if self._closed:
                 return

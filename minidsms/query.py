@@ -15,6 +15,7 @@ import pyarrow as pa
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.interrupts import breakable
+from minidsms.newest import Newest
 from minidsms.plan.plan_graph import readers_among
 from minidsms.present_rows import PresentRows
 from minidsms.query_settings import QuerySettings
@@ -102,6 +103,7 @@ class Query:
         self.shed: dict[str, int] = {}
         self.wakers: list[Callable[[], None]] = []
         self.recorder: Recorder | None = None
+        self._newest: Newest | None = None
         self.settings = QuerySettings(connection.settings)
 
     @property
@@ -143,6 +145,8 @@ class Query:
         self._pending.append(batch)
         if self.recorder is not None:
             self.recorder.add_batch(batch)
+        if self._newest is not None:
+            self._newest.add(batch)
         if self.kind == "relation" and self._contents is None:
             self._present.add(batch)
         return n
@@ -152,8 +156,10 @@ class Query:
         if self._folding is not None and self._folding.is_waiting:
             taken = self._folding.take()
             self._pending += taken
-            if self.kind == "relation":
-                for batch in taken:
+            for batch in taken:
+                if self._newest is not None:
+                    self._newest.add(batch)
+                if self.kind == "relation":
                     self._present.add(batch)
         return self._pending
 
@@ -308,7 +314,8 @@ class Query:
     def live_batches(self) -> list[Batch]:
         """Results whose TEXT codes are still needed."""
         left = [] if self._folding is None else self._folding.left
-        return [*self._pending, *left, self._present.rows()]
+        kept = [] if self._newest is None else self._newest.batches()
+        return [*self._pending, *left, *kept, self._present.rows()]
 
     # --------------------------------------------------------------------------------------------------- answers
 
@@ -518,6 +525,24 @@ class Query:
                 last = batch.slice(max(0, len(batch) - (n - len(changes))), len(batch))
                 changes = [*self._changes(last), *changes]
             return changes
+
+    def look_on(self, n: int) -> list[Change]:
+        """The last n changes since it was first asked, whoever has taken them; the first time, those that wait."""
+        with self._connection.lock:
+            self._check()
+            if self._newest is None or self._newest.most < n:
+                waiting, self._newest = self._collect(), Newest(n)
+                for batch in waiting:
+                    self._newest.add(batch)
+            self._collect()
+            changes = [change for batch in self._newest.batches() for change in self._changes(batch)]
+            return changes[-n:]
+
+    def present(self, n: int) -> tuple[int, list[tuple[Any, ...]]]:
+        """How many rows the relation has now, and n of them; otherwise as `snapshot`."""
+        with self._connection.lock:
+            rows = self._present_rows()
+            return len(rows), self._codec.rows(rows.slice(0, min(n, len(rows))))
 
     def on_change(self, fn: Callable[[Change], Any]) -> Callable[[Change], Any]:
         """Call fn with every change from now on, outside the engine's lock; what callbacks took is not fetched again.

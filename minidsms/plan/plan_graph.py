@@ -86,9 +86,34 @@ def plan_graph(
     shed: Mapping[str, int] | None = None,
 ) -> PlanGraph:
     """The plan of a network. readers: of a running query.  analyze: with figures.  shed: elements by stream."""
-    serves: Readers = readers or (lambda thing: ())
-    screens = screens_of(network)
-    operators = [*network.operators, *screens]
+    operators = [*network.operators, *screens_of(network)]
+    nodes, edges = _drawn(operators, readers or (lambda thing: ()), analyze)
+    stuck = held_back(network)
+    failure = None if network.failure is None else f"at {network.failure.ts}: {network.failure.reason}"
+    return PlanGraph(
+        query,
+        len(network.operators),
+        tuple(nodes),
+        tuple(edges),
+        network.progress if MIN_INSTANT < network.progress < MAX_INSTANT else None,
+        failure,
+        None if stuck is None else str(stuck),
+        dict(shed or {}) if analyze else {},
+    )
+
+
+def common_graph(queries: Sequence[tuple[str, Network]]) -> PlanGraph:
+    """The plans of several running queries, given as (name, network), with figures; what they share stands there once.
+
+    Its root is the output of the last of them; nodes are numbered through.
+    """
+    operators = {id(op): op for _, network in queries for op in network.working}
+    nodes, edges = _drawn(list(operators.values()), readers_among(queries, ""), analyze=True)
+    return PlanGraph("", len(operators), tuple(nodes), tuple(edges))
+
+
+def _drawn(operators: Sequence[Operator], serves: Readers, analyze: bool) -> tuple[list[PlanNode], list[PlanEdge]]:
+    """The operators as nodes, numbered from 1, then the stores they read, and what runs between them."""
     total = sum(op.counters.time_ns for op in operators) or 1
     nodes: list[PlanNode] = []
     edges: list[PlanEdge] = []
@@ -115,18 +140,7 @@ def plan_graph(
             detail = operator.describe().detail
             nodes.append(PlanNode(len(nodes) + 1, "store", "Store", detail, tuple(serves(store)), figures))
         edges.append(PlanEdge(drawn[id(store)], numbers[id(operator)], 0))
-    stuck = held_back(network)
-    failure = None if network.failure is None else f"at {network.failure.ts}: {network.failure.reason}"
-    return PlanGraph(
-        query,
-        len(network.operators),
-        tuple(nodes),
-        tuple(edges),
-        network.progress if MIN_INSTANT < network.progress < MAX_INSTANT else None,
-        failure,
-        None if stuck is None else str(stuck),
-        dict(shed or {}) if analyze else {},
-    )
+    return nodes, edges
 
 
 def screens_of(network: Network) -> list[Screen]:

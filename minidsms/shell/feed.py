@@ -47,6 +47,7 @@ class Feed:
         self._before = self._accepted()
         self._lost_before = {name: self._lost(name) for name in self.names}
         self._first: int | None = None
+        self._first_s = self._started_s
         self._stopped_s: float | None = None
 
     @property
@@ -103,12 +104,17 @@ class Feed:
         if self._first is None:
             with self._db.lock:
                 self._first = self._driver.next_instant()
-            self._started_s = self._clock()
+            self._first_s = self._clock()
         if self._first is None:
             return self._push(None)
-        passed_s = self._clock() - self._started_s
+        passed_s = self._clock() - self._first_s
         until = self._first + int(passed_s * self.speed * 1e9 / self._db.tick_ns)
         return self._push(until)
+
+    def change_speed(self, speed: float | None) -> None:
+        """Go on from here at another speed; time begins to pass with the next step."""
+        self.speed = speed
+        self._first = None
 
     def _push(self, until: int | None) -> float | None:
         if self._db.drive(self._driver, until, waits=False):

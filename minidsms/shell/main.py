@@ -15,6 +15,7 @@ from typing import Any
 
 from minidsms.shell.archive_arguments import add_archive, add_replay
 from minidsms.shell.offload_arguments import add_offload
+from minidsms.web.command import add_ui
 
 _EPILOG = """examples:
   minidsms                                the shell; .help start shows how to begin
@@ -23,6 +24,7 @@ _EPILOG = """examples:
   minidsms run queries.cql                run a file of statements and show the answers
   minidsms run script.txt --stats         run a script of the STREAM prototype, then show figures
   minidsms run q.cql -o out.parquet       write the answers to a file
+  minidsms ui                             plans, decisions and answers in a browser
   minidsms explain "SELECT .." --file declarations.cql
 """
 
@@ -91,6 +93,10 @@ def _command(options: argparse.Namespace) -> int:
             from minidsms.shell.check_command import check
 
             return check(options)
+        if options.command == "ui":
+            from minidsms.web.command import ui
+
+            return ui(options)
         from minidsms.shell.explain import explain
 
         return explain(options)
@@ -144,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     add_archive(commands)
     add_replay(commands)
     add_offload(commands)
+    add_ui(commands)
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The names of a session, for completion: what is declared, with its columns, functions, settings.
+"""The names of a connection, for completion: what is declared, with its columns, functions, settings.
 
 Everything is read without the engine's lock, from dictionaries that other threads may change: a name may come or go
 between two looks, and nothing waits.
@@ -13,18 +13,18 @@ from minidsms.elements import Schema
 from minidsms.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from minidsms.shell.session import Session
+    from minidsms.connection import Connection
 
 
 class Names:
     """See the module."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, db: Connection) -> None:
+        self._db = db
 
     def tables(self) -> list[tuple[str, str]]:
         """(name, kind) of what FROM may name."""
-        catalog = self._session.db.catalog
+        catalog = self._db.catalog
         streams = list(catalog.streams.values())
         found = [(stream.name, "stream") for stream in streams if not stream.is_system]
         found += [(relation.name, "relation") for relation in list(catalog.relations.values())]
@@ -37,11 +37,11 @@ class Names:
 
     def queries(self) -> list[tuple[str, str]]:
         """(name, kind) of the running queries."""
-        return [(query.name, query.kind) for query in list(self._session.db.queries.values())]
+        return [(query.name, query.kind) for query in list(self._db.queries.values())]
 
     def columns(self, table: str) -> Schema | None:
         """The columns of what FROM may name; None where nothing bears the name."""
-        catalog = self._session.db.catalog
+        catalog = self._db.catalog
         key = table.lower()
         declared = catalog.streams.get(key) or catalog.relations.get(key)
         if declared is not None:
@@ -61,7 +61,7 @@ class Names:
         from minidsms.aggregates import AGGREGATES
         from minidsms.cql.functions import CALLED
 
-        catalog = self._session.db.catalog
+        catalog = self._db.catalog
         named = {name.upper(): "function" for name in CALLED} | {name.upper(): "aggregate" for name in AGGREGATES}
         own = [(f.name, "your function") for f in list(catalog.functions.values())]
         own += [(a.name, "your aggregate") for a in list(catalog.aggregates.values())]

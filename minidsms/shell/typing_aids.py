@@ -33,7 +33,7 @@ class Aids(Completer, Lexer):
 
         allows = session.safety.allows
         before = document.text_before_cursor
-        names = Names(session)
+        names = Names(session.db)
         begun = _begun(before)
         if begun is not None and begun.is_command:
             found = complete_command(before[begun.start :], names, allows)

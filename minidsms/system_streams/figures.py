@@ -1,6 +1,7 @@
 """What each kind of entity tells in SysStream: rows of (entity, kind, property, ival, fval).
 
-Invariant: reading changes nothing of what is read but the peaks of queues, which begin anew.  docs/sys-stream.md.
+Invariant: reading changes nothing of what is read but the peaks of queues, which SysStream begins anew.
+docs/sys-stream.md.
 """
 
 from __future__ import annotations
@@ -77,9 +78,12 @@ def _rate(grown: int, seconds: float) -> float | None:
     return grown / seconds if seconds > 0 else None
 
 
-def tell_operators(rows: Rows, operators: Sequence[tuple[str, Operator]], memory: Memory, seconds: float) -> None:
-    """Elements and rates in and out, selectivity, time and share of time, stalls, state; how its
-    plans adapt; the queues it reads."""
+def tell_operators(
+    rows: Rows, operators: Sequence[tuple[str, Operator]], memory: Memory, seconds: float, resets_peaks: bool = True
+) -> None:
+    """Elements and rates in and out, selectivity, time and share of time, stalls, state; how its plans adapt; the
+    queues it reads, whose peaks begin anew where told so.
+    """
     names = {id(queue): name for name, operator in operators for queue in operator.outputs}
     grown = []
     for _, operator in operators:
@@ -108,7 +112,8 @@ def tell_operators(rows: Rows, operators: Sequence[tuple[str, Operator]], memory
             add("queue", entity, "elements", queue.size)
             add("queue", entity, "peak", queue.peak)
             add("queue", entity, "bound", queue.bound)
-            queue.peak = queue.size
+            if resets_peaks:
+                queue.peak = queue.size
 
 
 def tell_screens(rows: Rows, screens: Iterable[Screen], operators: Sequence[tuple[str, Operator]]) -> None:

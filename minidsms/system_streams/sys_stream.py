@@ -21,6 +21,7 @@ from minidsms.query import Query
 from minidsms.scheduler import Scheduler
 from minidsms.settings import Settings, interval_ticks
 from minidsms.system_streams.figures import (
+    Memory,
     Rows,
     Since,
     tell_operators,
@@ -83,7 +84,7 @@ class SysStream:
     def begin(self, now: int) -> None:
         """Rates are of what comes from now on."""
         self._last = now
-        self._gather(now, Rows())
+        gather(self._observed, Rows(), self._since, 0.0)
 
     def end(self) -> None:
         """Forget what was read."""
@@ -99,23 +100,25 @@ class SysStream:
     def columns(self, now: int) -> Mapping[str, Sequence[Any]]:
         """A row per entity and property."""
         rows = Rows()
-        self._gather(now, rows)
+        gather(self._observed, rows, self._since, (now - self._last) * self._observed.tick_ns / 1e9)
         self._last = now
         return rows.columns()
 
-    def _gather(self, now: int, rows: Rows) -> None:
-        observed = self._observed
-        seconds = (now - self._last) * observed.tick_ns / 1e9
-        operators = operator_names(observed.queries.values())
-        tell_operators(rows, operators, self._since, seconds)
-        tell_screens(rows, observed.screens, operators)
-        for each in observed.inputs:
-            tell_source(rows, each, self._since, seconds)
-            tell_store(rows, each)
-        for query in observed.queries.values():
-            tell_query(rows, query, self._since, seconds)
-        tell_scheduler(rows, observed.scheduler, [operator for _, operator in operators], self._since)
-        rows.add("connection", "connection", "nbytes", observed.nbytes)
+
+def gather(observed: Observed, rows: Rows, since: Memory, seconds: float, resets_peaks: bool = True) -> None:
+    """Everything there is to tell. since: what was told last, so many seconds ago.  resets_peaks: those of queues are
+    of the time since then.
+    """
+    operators = operator_names(observed.queries.values())
+    tell_operators(rows, operators, since, seconds, resets_peaks)
+    tell_screens(rows, observed.screens, operators)
+    for each in observed.inputs:
+        tell_source(rows, each, since, seconds)
+        tell_store(rows, each)
+    for query in observed.queries.values():
+        tell_query(rows, query, since, seconds)
+    tell_scheduler(rows, observed.scheduler, [operator for _, operator in operators], since)
+    rows.add("connection", "connection", "nbytes", observed.nbytes)
 
 
 def operator_names(queries: Iterable[Query]) -> list[tuple[str, Operator]]:

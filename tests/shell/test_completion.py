@@ -18,7 +18,7 @@ def names() -> Names:
         f"{DECLARATIONS} CREATE VIEW Fast AS SELECT car, speed * 2 AS twice FROM Pos [RANGE 9];"
         "CREATE QUERY slow AS SELECT car FROM Pos;"
     )
-    return Names(session)
+    return Names(session.db)
 
 
 def offered(names: Names, before: str, after: str = "", is_asked: bool = False) -> list[str]:

@@ -71,7 +71,7 @@ def test_commands_raise_nothing_but_errors(lines: list[str]) -> None:
 @pytest.fixture(scope="module")
 def names() -> Names:
     session, _ = session_of(f"{DECLARATIONS} CREATE QUERY slow AS SELECT car FROM Pos;")
-    return Names(session)
+    return Names(session.db)
 
 
 @settings(max_examples=200)

@@ -10,44 +10,28 @@ from __future__ import annotations
 from html import escape
 
 from minidsms.plan.formats.labels import detail_lines, edge_text, figure_lines, plain, sharing_line
-from minidsms.plan.formats.layered import layers
+from minidsms.plan.formats.placing import CHARACTER, LINE, MARGIN, PAD, Placing, placed
 from minidsms.plan.plan_graph import PlanEdge, PlanGraph, PlanNode
 
-_CHARACTER = 7.0
-_LINE = 16
-_PAD = 10
-_GAP_X = 28
-_GAP_Y = 44
-_MARGIN = 20
 _COOL, _WARM = (247, 249, 252), (255, 196, 140)
 
 
 def svg_plan(graph: PlanGraph) -> str:
     """The picture, without an XML declaration, so that it may stand in a page."""
     texts = {node.number: _lines(node) for node in graph.nodes}
-    sizes = {n: _size(lines) for n, lines in texts.items()}
-    rows = layers(graph)
-    widths = [sum(sizes[n][0] for n in row) + _GAP_X * (len(row) - 1) for row in rows]
     notes = [plain(t) for t in (_title(graph), graph.waiting, graph.failure and f"failed {graph.failure}") if t]
-    width = max([*widths, *(int(len(note) * _CHARACTER) for note in notes)]) + 2 * _MARGIN
-    top: float = _MARGIN + _LINE * len(notes) + (_PAD if notes else 0)
-    places: dict[int, tuple[float, float]] = {}
-    for row, taken in zip(rows, widths):
-        x = (width - taken) / 2
-        for n in row:
-            places[n] = x, top
-            x += sizes[n][0] + _GAP_X
-        top += max(sizes[n][1] for n in row) + _GAP_Y
-    height = top - _GAP_Y + _MARGIN
+    top = MARGIN + LINE * len(notes) + (PAD if notes else 0)
+    placing = placed(graph, texts, top, max((int(len(note) * CHARACTER) for note in notes), default=0))
+    width, height = placing.width, placing.height
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="11.5">',
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
     ]
     for i, note in enumerate(notes):
-        parts.append(_text(_MARGIN, _MARGIN + _LINE * i + 8, note, "#333", bold=i == 0))
-    parts += [part for edge in graph.edges for part in _edge(edge_text(edge), places, sizes, edge)]
-    parts += [part for node in graph.nodes for part in _box(node, texts[node.number], places, sizes)]
+        parts.append(_text(MARGIN, MARGIN + LINE * i + 8, note, "#333", bold=i == 0))
+    parts += [part for edge in graph.edges for part in _edge(edge_text(edge), placing, edge)]
+    parts += [part for node in graph.nodes for part in _box(node, texts[node.number], placing)]
     return "\n".join([*parts, "</svg>"])
 
 
@@ -63,18 +47,9 @@ def _lines(node: PlanNode) -> list[str]:
     return [node.name, *detail_lines(node), *figure_lines(node), *filter(None, [sharing_line(node)])]
 
 
-def _size(lines: list[str]) -> tuple[float, float]:
-    return max(len(line) for line in lines) * _CHARACTER + 2 * _PAD, len(lines) * _LINE + 2 * _PAD - 4
-
-
-def _box(
-    node: PlanNode,
-    lines: list[str],
-    places: dict[int, tuple[float, float]],
-    sizes: dict[int, tuple[float, float]],
-) -> list[str]:
-    x, y = places[node.number]
-    w, h = sizes[node.number]
+def _box(node: PlanNode, lines: list[str], placing: Placing) -> list[str]:
+    box = placing.boxes[node.number]
+    x, y, w, h = box.x, box.y, box.width, box.height
     share = float(node.figures.get("time_share", 0.0))
     fill = "#eef3ec" if node.kind == "store" else _colour(share)
     thick = 2.5 if len(node.queries) > 1 else 1
@@ -86,23 +61,14 @@ def _box(
     detail = 1 + len(detail_lines(node))
     for i, line in enumerate(lines):
         colour = "#1a1a1a" if i < detail else "#5a6672"
-        parts.append(_text(x + _PAD, y + _PAD + _LINE * i + 8, line, colour, bold=i == 0))
+        parts.append(_text(x + PAD, y + PAD + LINE * i + 8, line, colour, bold=i == 0))
     return parts
 
 
-def _edge(
-    text: str,
-    places: dict[int, tuple[float, float]],
-    sizes: dict[int, tuple[float, float]],
-    edge: PlanEdge,
-) -> list[str]:
-    producer, consumer = edge.producer, edge.consumer
-    x1, y1 = places[producer][0] + sizes[producer][0] / 2, places[producer][1]
-    x2 = places[consumer][0] + sizes[consumer][0] / 2
-    y2 = places[consumer][1] + sizes[consumer][1]
-    bend = (y1 - y2) / 2
+def _edge(text: str, placing: Placing, edge: PlanEdge) -> list[str]:
+    x1, y1, _, c1, _, c2, x2, y2 = placing.curve(edge)
     parts = [
-        f'<path d="M {x1:.1f} {y1:.1f} C {x1:.1f} {y1 - bend:.1f}, {x2:.1f} {y2 + bend:.1f}, {x2:.1f} {y2 + 6:.1f}" '
+        f'<path d="M {x1:.1f} {y1:.1f} C {x1:.1f} {c1:.1f}, {x2:.1f} {c2:.1f}, {x2:.1f} {y2 + 6:.1f}" '
         'fill="none" stroke="#7a8896" stroke-width="1.3"/>',
         f'<path d="M {x2 - 4:.1f} {y2 + 8:.1f} L {x2:.1f} {y2 + 1:.1f} L {x2 + 4:.1f} {y2 + 8:.1f} Z" fill="#7a8896"/>',
     ]

@@ -22,6 +22,7 @@ from minidsms.shell.commands import (
     set,
     stats,
     timer,
+    ui,
     watch,
 )
 from minidsms.shell.commands.command import Arguments, Command
@@ -48,6 +49,7 @@ COMMANDS: dict[str, Command] = {
         explain.EXPLAIN,
         stats.STATS,
         decisions.DECISIONS,
+        ui.UI,
         set.SET,
         timer.TIMER,
         files.OUTPUT,

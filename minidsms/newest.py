@@ -1,0 +1,33 @@
+"""The last elements of an answer, kept for who looks on while somebody else takes the answers.
+
+Invariant: what is kept is bounded, and a batch costs as much as noting it: nothing is decoded before somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minidsms.elements import Batch
+
+
+class Newest:
+    """most: elements kept at least, once there were so many."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._batches: deque[Batch] = deque()
+        self._n = 0
+
+    def add(self, batch: Batch) -> None:
+        """Take what has been delivered."""
+        n = len(batch)
+        self._batches.append(batch.slice(max(0, n - self.most), n))
+        self._n += len(self._batches[-1])
+        while self._n - len(self._batches[0]) >= self.most:
+            self._n -= len(self._batches.popleft())
+
+    def batches(self) -> list[Batch]:
+        """What is kept, oldest first."""
+        return list(self._batches)

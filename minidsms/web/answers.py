@@ -1,0 +1,135 @@
+"""The answers of a query, as the page shows them: of a relation the present rows, of all the newest changes.
+
+Invariant: looking takes nothing: what the application would fetch, it fetches.  docs/visualizer.md.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from minidsms.cql.errors import Error
+from minidsms.elements import Batch, Schema, Type
+from minidsms.shell.instants import Instants
+from minidsms.web.wire import is_number
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+    from minidsms.query import Query
+
+MOST_ROWS = 1000
+_SHARE = 0.01
+"""Of the time, that reading one answer may take."""
+
+
+class Nowhere:
+    """The sink of a query that was registered in the page, whose answers nobody else takes."""
+
+    def __init__(self) -> None:
+        self.path = "-"
+        self.rows = 0
+
+    def open(self, schema: Schema, codec: Any) -> None:
+        """Nothing is needed."""
+
+    def write(self, batch: Batch) -> None:
+        """Count."""
+        self.rows += len(batch)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def discard(self) -> None:
+        """Nothing is held."""
+
+
+class Answers:
+    """Reads answers for the page, no query's more often than SHARE of the time allows."""
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        self._kept: dict[str, tuple[Query, int, float, dict[str, Any]]] = {}
+
+    def query_named(self, name: str) -> Query:
+        """A running query. Error with those there are."""
+        query = self._db.queries.get(name.lower())
+        if query is None:
+            raise Error(f"no query {name!r} is running")
+        return query
+
+    def answer(self, name: str, rows: int) -> dict[str, Any]:
+        """columns, kind, present rows (of a relation) with how many there are, newest changes, each (ts, sign, row)."""
+        query = self.query_named(name)
+        rows = max(1, min(rows, MOST_ROWS))
+        kept = self._kept.get(query.name)
+        if kept is not None and kept[0] is query and kept[1] == rows and time.monotonic() < kept[2]:
+            return kept[3]
+        began = time.thread_time()
+        answer = self._read(query, rows)
+        took_s = time.thread_time() - began
+        self._kept = {k: v for k, v in self._kept.items() if k.lower() in self._db.queries}
+        self._kept[query.name] = query, rows, time.monotonic() + took_s / _SHARE, answer
+        return answer
+
+    def _read(self, query: Query, n: int) -> dict[str, Any]:
+        instants = Instants(self._db)
+        with self._db.lock:
+            changes = query.look_on(n)
+            total, present = query.present(n) if query.kind == "relation" and query.failure is None else (0, [])
+        types = query.schema.types
+        failure = query.failure
+        return {
+            "name": query.name,
+            "kind": query.kind,
+            "results": query.results,
+            "failure": None if failure is None else f"at {instants.show(failure[0])}: {failure[1]}",
+            "columns": [{"name": f.name, "type": str(f.type), "is_number": is_number(f.type)} for f in query.schema],
+            "total": total,
+            "present": [_cells(row, types, instants) for row in sorted(present, key=_in_order)],
+            "changes": [[instants.show(c.ts), c.ts, c.sign, _cells(c.row, types, instants)] for c in changes],
+            "is_calendar": instants.are_calendar,
+            "tick_ns": self._db.tick_ns,
+        }
+
+    def exported(self, name: str, format: str) -> bytes:
+        """The present rows, or a stream's newest changes, as csv or parquet."""
+        import pyarrow as pa
+
+        query = self.query_named(name)
+        if query.kind == "relation":
+            table = query.arrow()
+        else:
+            with self._db.lock:
+                changes = query.look_on(MOST_ROWS)
+            columns = {"_ts": [c.ts for c in changes]}
+            columns |= {f"{f.name}": [c.row[i] for c in changes] for i, f in enumerate(query.schema)}
+            table = pa.table(columns)
+        written = io.BytesIO()
+        if format == "parquet":
+            import pyarrow.parquet as parquet
+
+            parquet.write_table(table, written)
+        else:
+            import pyarrow.csv as csv
+
+            csv.write_csv(table, written)
+        return written.getvalue()
+
+
+def _cells(row: Sequence[Any], types: Sequence[Type], instants: Instants) -> list[Any]:
+    return [_cell(value, type_, instants) for value, type_ in zip(row, types)]
+
+
+def _cell(value: Any, type_: Type, instants: Instants) -> Any:
+    if value is not None and type_ is Type.TIMESTAMP:
+        return instants.timestamp(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value[:500] if isinstance(value, str) else value
+
+
+def _in_order(row: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple((v is None, str(type(v)), v) for v in row)

@@ -1,0 +1,265 @@
+"""Looks at a connection now and then, and keeps what the page shows of it: figures, plans, decisions, and their past.
+
+One thread, beside the engine's. What it reads under the engine's lock belongs together; what it makes of it, it makes
+after. The time between two looks grows with what a look takes, so that looking has at most SHARE of the time.
+Invariant: it changes nothing of the connection.  docs/visualizer.md.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from minidsms.elements import MIN_INSTANT
+from minidsms.settings import SETTINGS
+from minidsms.streamon.loop import adaptations_of
+from minidsms.system_streams.figures import Memory, Rows
+from minidsms.system_streams.sys_stream import gather, operator_names
+from minidsms.web import plan_view
+from minidsms.web.histories import Histories
+from minidsms.web.wire import text_of
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
+    from minidsms.query import Query
+    from minidsms.streamon.plan_log import Decision
+
+SHARE = 0.01
+_MOST_DECISIONS = 500
+_MOST_PICTURES = 100
+_MOST_ENTITIES = 3000
+"""Told to the page; histories have a bound of their own."""
+
+Told = dict[str, dict[str, dict[str, float | int | None]]]
+"""kind, entity, property: value."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of what is shown, as JSON. version: counts its changes."""
+
+    version: int
+    text: str
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A plan that was drawn. at_s: since when."""
+
+    at_s: float
+    picture: dict[str, Any]
+
+
+class Observer:
+    """interval_s: the least time between two looks.  feeds: tells of the feeds the page runs."""
+
+    def __init__(self, db: Connection, interval_s: float, feeds: Callable[[], Any]) -> None:
+        self.parts: dict[str, Part] = {}
+        self.histories = Histories()
+        self.changed: Callable[[], None] = lambda: None
+        self._db = db
+        self._interval_s = interval_s
+        self._feeds = feeds
+        self._since: Memory = weakref.WeakKeyDictionary()
+        self._began_s = self._last_s = time.monotonic()
+        self._pictures: deque[_Seen] = deque(maxlen=_MOST_PICTURES)
+        self._signature = ""
+        self._decided_s: dict[int, float] = {}
+        self._told: set[tuple[str, str]] = set()
+        self._wake = threading.Event()
+        self._is_over = False
+        self._look = threading.Lock()
+        self._unsubscribe = db.streamon.plan_log.subscribe(self._note)
+        self._thread = threading.Thread(target=self._run, name="minidsms-web-observer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self.look()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more. Stopping twice is no error."""
+        if not self._is_over:
+            self._is_over = True
+            self._unsubscribe()
+            self._wake.set()
+            if self._thread.is_alive() and self._thread is not threading.current_thread():
+                self._thread.join(timeout=2)
+
+    def wake(self) -> None:
+        """Something has changed that somebody waits to see."""
+        self._wake.set()
+
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._began_s
+
+    def _note(self, decision: Decision) -> None:
+        self._decided_s[decision.number] = self.seconds()
+
+    def _run(self) -> None:
+        rest = self._interval_s
+        while not self._is_over:
+            self._wake.wait(rest)
+            self._wake.clear()
+            if self._is_over or self._db.is_closed:
+                return
+            began = time.thread_time()
+            self.look()
+            rest = max(self._interval_s, (time.thread_time() - began) / SHARE)
+
+    # ------------------------------------------------------------------------------------------------------- a look
+
+    def look(self) -> None:
+        """Read everything, and tell who listens."""
+        with self._look:
+            db = self._db
+            rows = Rows()
+            with db.lock:
+                if db.is_closed:
+                    return
+                now_s = time.monotonic()
+                gather(db, rows, self._since, now_s - self._last_s, resets_peaks=False)
+                self._last_s = now_s
+                queries = list(db.queries.values())
+                drawn = plan_view.queries_drawn(queries)
+                graph, entities = plan_view.graph_of(drawn)
+                described = self._describe(queries[: len(drawn) + 100], len(queries))
+                decisions = list(db.streamon.plan_log)[-_MOST_DECISIONS:]
+            at_s = now_s - self._began_s
+            told = _told(rows)
+            self._remember(at_s, told)
+            signature = text_of(
+                [entities, [plan_view.plan_lines(n) for n in graph.nodes], [*map(str, graph.edges)][:0]]
+            )
+            signature += str([(n.detail, n.queries) for n in graph.nodes])
+            if signature != self._signature:
+                self._signature = signature
+                picture = plan_view.picture(graph, entities, len(queries) - len(drawn))
+                self._pictures.append(_Seen(at_s, picture))
+                self._set("graph", {"at": round(at_s, 3), **picture})
+                self._set("pictures", [round(seen.at_s, 3) for seen in self._pictures])
+            self._set("now", {"at": round(at_s, 3), "told": told, **plan_view.figures(graph)})
+            self._set("decisions", [self._decision(each) for each in decisions])
+            self._set("catalog", described)
+            self._set("feeds", self._feeds())
+        self.changed()
+
+    def picture(self, number: int) -> dict[str, Any] | None:
+        """The plan drawn as the so manieth, as long as it is kept."""
+        kept = list(self._pictures)
+        return kept[number].picture | {"at": kept[number].at_s} if 0 <= number < len(kept) else None
+
+    def _set(self, name: str, value: Any) -> None:
+        text = text_of(value)
+        before = self.parts.get(name)
+        if before is None or before.text != text:
+            self.parts[name] = Part(1 if before is None else before.version + 1, text)
+
+    def _remember(self, at_s: float, told: Told) -> None:
+        present = {(kind, entity) for kind, entities in told.items() for entity in entities}
+        self.histories.forget(self._told - present)
+        self._told = present
+        self.histories.add(
+            at_s,
+            (
+                ((kind, entity, name), math.nan if value is None else float(value))
+                for kind, entities in told.items()
+                for entity, properties in entities.items()
+                for name, value in properties.items()
+            ),
+        )
+
+    def _decision(self, decision: Decision) -> dict[str, Any]:
+        at_s = self._decided_s.get(decision.number)
+        return {
+            "number": decision.number,
+            "at": None if at_s is None else round(at_s, 3),
+            "instant": None if decision.instant == MIN_INSTANT else decision.instant,
+            "query": decision.query,
+            "operator": decision.operator,
+            "technique": decision.technique,
+            "reason": decision.reason,
+            "statistics": {name: str(value)[:300] for name, value in decision.statistics.items()},
+            "old": decision.old_plan,
+            "new": decision.new_plan,
+            "expected": decision.expected_gain,
+            "measured": decision.measured_gain,
+        }
+
+    def _describe(self, queries: list[Query], n: int) -> dict[str, Any]:
+        """What is declared. The caller holds the lock."""
+        db = self._db
+        inputs = [
+            {
+                "name": each.definition.name,
+                "kind": "relation" if each.definition.name.lower() in db.catalog.relations else "stream",
+                "columns": [[f.name, str(f.type)] for f in each.definition.schema],
+                "has_source": bool(db.reading.of(each)),
+            }
+            for each in db.inputs
+        ]
+        return {
+            "inputs": inputs,
+            "queries": [_query(query) for query in queries],
+            "more_queries": n - len(queries),
+            "places": _places(queries),
+            "settings": [[name, _shown(db.settings[name]), s.meaning, s.live] for name, s in SETTINGS.items()],
+            "is_safe": db.safety.is_safe,
+            "tick_ns": db.tick_ns,
+        }
+
+
+def _query(query: Query) -> dict[str, Any]:
+    failure = query.failure
+    return {
+        "name": query.name,
+        "kind": query.kind,
+        "state": query.state,
+        "text": query.text[:4000],
+        "columns": [[f.name, str(f.type)] for f in query.schema],
+        "settings": dict(query.settings.own),
+        "failure": None if failure is None else f"at {failure[0]}: {failure[1]}",
+    }
+
+
+def _places(queries: list[Query]) -> list[dict[str, Any]]:
+    """Where plans can change."""
+    found = []
+    for name, operator in operator_names(queries):
+        for number, place in enumerate(adaptations_of((operator,))):
+            plan = place.executor.plan
+            is_order = place.technique == "filter ordering" and isinstance(plan, tuple)
+            found.append(
+                {
+                    "entity": name,
+                    "number": number,
+                    "technique": place.technique,
+                    "plan": place.executor.plan_text(plan),
+                    "order": list(plan) if is_order else None,
+                    "pinned": place.is_pinned,
+                }
+            )
+    return found
+
+
+def _told(rows: Rows) -> Told:
+    columns = rows.columns()
+    told: Told = {}
+    for kind, entity, name, ival, fval in zip(*(columns[c] for c in ("kind", "entity", "property", "ival", "fval"))):
+        entities = told.setdefault(kind, {})
+        if entity in entities or len(entities) < _MOST_ENTITIES:
+            entities.setdefault(entity, {})[name] = ival if fval is None else fval
+    return told
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

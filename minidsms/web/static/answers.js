@@ -1,0 +1,147 @@
+// The answers of the query chosen, while they change: as a table, over time, as bars, or as points.
+
+import { barChart, keys, lineChart } from "./chart.js";
+import { button, html, menu } from "./dom.js";
+import { short } from "./format.js";
+import { ask, on } from "./live.js";
+import place, { keep } from "./place.js";
+import { saveSvg } from "./saving.js";
+
+const VIEWS = [["table", "Table"], ["changes", "Changes"], ["line", "Line"], ["bars", "Bars"], ["points", "Points"]];
+const MOST_LINES = 8;
+const MOST_BARS = 30;
+
+export function setUpAnswers(area, tools) {
+  let isAsking = false;
+  let last = null;
+  const picture = html("div", {});
+  const head = html("div", { class: "row" });
+  area.append(head, picture);
+  const draw = () => {
+    if (!last) return;
+    head.replaceChildren(...choices(last, draw));
+    picture.replaceChildren(shown(last));
+  };
+  const look = async () => {
+    if (isAsking || !place.query || document.hidden) return;
+    isAsking = true;
+    try {
+      last = await ask("/api/answer", { query: place.query, rows: 300 });
+      draw();
+    } catch (error) {
+      picture.replaceChildren(html("p", { class: "empty" }, error.message));
+    } finally {
+      isAsking = false;
+    }
+  };
+  const buttons = VIEWS.map(([view, label]) => button(label, () => {
+    keep({ view });
+    press();
+    draw();
+  }, { "data-view": view }));
+  const press = () => buttons.forEach((each) => each.setAttribute("aria-pressed", String(each.dataset.view === place.view)));
+  press();
+  tools.className = "row";
+  tools.append(...buttons);
+  on("now", look);
+  return {
+    show(name) {
+      last = null;
+      head.replaceChildren();
+      picture.replaceChildren(html("p", { class: "empty" }, name ? "" : "No query is chosen."));
+      look();
+    },
+  };
+}
+
+/** What stands above the picture: the query, which columns are drawn, and how to have it as a file. */
+function choices(answer, draw) {
+  const numbers = answer.columns.filter((c) => c.is_number).map((c) => c.name);
+  const others = answer.columns.filter((c) => !c.is_number).map((c) => c.name);
+  const pick = (name, options, chosen, label) => menu(options.map((o) => [o, o]), chosen, (value) => { keep({ [name]: value }); draw(); }, { "aria-label": label });
+  const made = [html("b", {}, answer.name), html("span", { class: "muted grow" }, note(answer))];
+  const columns = drawn(answer);
+  if (place.view === "line" || place.view === "bars") made.push(pick("y", numbers, columns.y, "value"), pick("by", ["", ...others, ...numbers], columns.by, "by"));
+  if (place.view === "points") made.push(pick("x", numbers, columns.x, "across"), pick("y", numbers, columns.y, "up"));
+  const path = `/export/${encodeURIComponent(answer.name)}?format=`;
+  if (place.view === "table" || place.view === "changes") {
+    made.push(html("a", { href: `${path}csv`, download: `${answer.name}.csv` }, "CSV"), html("a", { href: `${path}parquet`, download: `${answer.name}.parquet` }, "Parquet"));
+  } else {
+    made.push(button("SVG", (event) => saveSvg(event.target.closest(".body").querySelector("svg.chart"), answer.name), { class: "plain" }));
+  }
+  return made;
+}
+
+function note({ kind, results, total, failure }) {
+  if (failure) return `failed ${failure}`;
+  return kind === "relation" ? `${short(total)} rows now, ${short(results)} changes` : `${short(results)} elements`;
+}
+
+/** The columns that are drawn: those chosen, where the query has them, else what fits. */
+function drawn({ columns }) {
+  const has = (name) => columns.some((c) => c.name === name);
+  const numbers = columns.filter((c) => c.is_number).map((c) => c.name);
+  const key = columns.find((c) => !c.is_number)?.name ?? (numbers.length > 1 ? numbers[0] : "");
+  const free = numbers.filter((name) => name !== key);
+  return {
+    x: has(place.x) ? place.x : numbers[0] ?? "",
+    y: has(place.y) ? place.y : free[0] ?? numbers[0] ?? "",
+    by: has(place.by) ? place.by : key,
+  };
+}
+
+function shown(answer) {
+  const nothing = html("p", { class: "empty" }, "Nothing yet.");
+  if (place.view === "changes" || (place.view === "table" && answer.kind === "stream")) return changes(answer);
+  if (place.view === "table") {
+    return answer.present.length ? table(answer.columns, answer.present) : html("p", { class: "empty" }, "The relation holds no rows now.");
+  }
+  const { x, y, by } = drawn(answer);
+  const at = (name) => answer.columns.findIndex((c) => c.name === name);
+  if (at(y) < 0) return html("p", { class: "empty" }, "The answer has no column of numbers.");
+  const rows = answer.kind === "relation" ? answer.present : answer.changes.map((change) => change[3]);
+  if (place.view === "bars") {
+    const bars = rows.slice(-MOST_BARS).map((row, i) => ({ name: at(by) < 0 ? String(i + 1) : String(row[at(by)]), value: Number(row[at(y)]) || 0 }));
+    return bars.length ? barChart(bars, { label: `${y} by ${by}` }) : nothing;
+  }
+  if (place.view === "points") {
+    const points = rows.map((row) => [Number(row[at(x)]), Number(row[at(y)])]).filter((p) => p.every(Number.isFinite));
+    return points.length ? lineChart([{ name: y, points }], { kind: "points", height: 300, label: `${y} against ${x}` }) : nothing;
+  }
+  return line(answer, at(y), at(by), y) ?? nothing;
+}
+
+function line({ changes, is_calendar, tick_ns }, y, by, label) {
+  const series = new Map();
+  for (const [, ts, sign, row] of changes) {
+    if (sign < 0) continue;
+    const name = by < 0 ? label : String(row[by]);
+    if (!series.has(name)) series.set(name, []);
+    const value = Number(row[y]);
+    series.get(name).push([Number(ts) * (is_calendar ? tick_ns / 1e6 : 1), row[y] === null || !Number.isFinite(value) ? null : value]);
+  }
+  const lines = [...series].slice(-MOST_LINES).map(([name, points]) => ({ name, points }));
+  if (!lines.length) return null;
+  const time = (ms) => new Date(ms).toISOString().slice(11, 19);
+  return html("div", {}, lineChart(lines, { height: 220, label, showX: is_calendar ? time : short }), keys(lines.map((each) => each.name)));
+}
+
+function table(columns, rows) {
+  return html("div", { class: "scroll" }, html("table", {},
+    html("thead", {}, html("tr", {}, columns.map((c) => html("th", { class: c.is_number ? "number" : "" }, c.name)))),
+    html("tbody", {}, rows.map((row) => html("tr", {}, row.map((value, i) => cell(value, columns[i])))))));
+}
+
+function changes({ columns, changes: all }) {
+  const rows = all.slice(-100).reverse();
+  return html("div", { class: "scroll" }, html("table", {},
+    html("thead", {}, html("tr", {}, ["instant", "", ...columns.map((c) => c.name)].map((name) => html("th", {}, name)))),
+    html("tbody", {}, rows.map(([instant, , sign, row]) => html("tr", {},
+      html("td", { class: "muted" }, instant), html("td", { class: sign > 0 ? "enters" : "leaves" }, sign > 0 ? "+" : "−"),
+      row.map((value, i) => cell(value, columns[i])))))));
+}
+
+function cell(value, column) {
+  const text = value === null ? "NULL" : typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(10))) : String(value);
+  return html("td", { class: [column.is_number ? "number" : "", value === null ? "muted" : ""].join(" "), title: text.length > 40 ? text : null }, text);
+}

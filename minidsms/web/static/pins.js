@@ -1,0 +1,72 @@
+// Properties over time, pinned side by side. Each goes back to when its entity was first seen, not to when it was pinned.
+
+import { lineChart } from "./chart.js";
+import { button, html } from "./dom.js";
+import { clock, property } from "./format.js";
+import { ask, on } from "./live.js";
+import place, { keep } from "./place.js";
+import { saveSvg } from "./saving.js";
+
+const MOST_POINTS = 1200;
+
+export function setUpPins(area) {
+  const grid = html("div", { class: "graphs" });
+  const empty = html("p", { class: "empty" }, "Nothing is pinned.");
+  area.append(grid, empty);
+  const pinned = new Map();
+
+  const pin = async (kind, entity, name) => {
+    const key = JSON.stringify([kind, entity, name]);
+    if (pinned.has(key)) return;
+    const graph = new Pin(kind, entity, name, () => {
+      pinned.delete(key);
+      graph.element.remove();
+      note();
+    });
+    pinned.set(key, graph);
+    grid.append(graph.element);
+    note();
+    await graph.begin();
+  };
+  const note = () => {
+    empty.hidden = pinned.size > 0;
+    keep({ pins: [...pinned.keys()].map((key) => JSON.parse(key)) });
+  };
+  on("now", (now) => { for (const graph of pinned.values()) graph.add(now); });
+  for (const each of place.pins) pin(...each);
+  return { pin };
+}
+
+class Pin {
+  constructor(kind, entity, name, remove) {
+    Object.assign(this, { kind, entity, name, points: [], isReady: false });
+    this.value = html("span", { class: "value" });
+    this.picture = html("div", {});
+    const save = () => saveSvg(this.picture.querySelector("svg"), `${entity} ${name}`);
+    this.element = html("div", { class: "graph" },
+      html("div", { class: "title" }, html("b", { title: `${kind} ${entity}` }, `${entity} · ${name}`), this.value,
+        button("SVG", save, { class: "plain" }), button("✕", remove, { class: "plain", "aria-label": "remove" })),
+      this.picture);
+  }
+
+  async begin() {
+    const { times, values } = await ask("/api/series", { kind: this.kind, entity: this.entity, property: this.name });
+    this.points = [...times.map((time, i) => [time, values[i]]), ...this.points.filter(([time]) => time > (times.at(-1) ?? -1))];
+    this.isReady = true;
+    this.#draw();
+  }
+
+  add({ at, told }) {
+    const value = told[this.kind]?.[this.entity]?.[this.name];
+    if (value === undefined) return;
+    this.points.push([at, value === null ? null : Number(value)]);
+    if (this.points.length > MOST_POINTS) this.points = this.points.filter((_, i) => i % 2 === 0);
+    if (this.isReady) this.#draw();
+  }
+
+  #draw() {
+    const show = (value) => property(this.name, value);
+    this.value.textContent = show(this.points.at(-1)?.[1]);
+    this.picture.replaceChildren(lineChart([{ name: this.name, points: this.points }], { showX: clock, showY: show, label: `${this.name} of ${this.entity} over time` }));
+  }
+}

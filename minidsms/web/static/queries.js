@@ -1,0 +1,52 @@
+// The queries that run, and what may be done with each.
+
+import { button, html } from "./dom.js";
+import { short } from "./format.js";
+import { known, named, on } from "./live.js";
+import place from "./place.js";
+
+export function setUpQueries(area, choose, editor) {
+  const figures = new Map();
+  const draw = () => {
+    const catalog = known("catalog");
+    if (!catalog) return;
+    figures.clear();
+    const rows = catalog.queries.map((query) => row(query, figures, (name) => { choose(name); draw(); }, editor));
+    if (catalog.more_queries) rows.push(html("p", { class: "muted" }, `and ${catalog.more_queries} more`));
+    area.replaceChildren(...(rows.length ? rows : [html("p", { class: "empty" }, "No query runs.")]));
+    if (!place.query && catalog.queries.length) choose(catalog.queries[0].name, false);
+    update();
+  };
+  const update = () => {
+    const told = known("now")?.told.query ?? {};
+    for (const [name, element] of figures) {
+      const now = told[name];
+      element.textContent = now ? `${short(now.results)} changes, ${short(now.rate)}/s` : "";
+    }
+  };
+  on("catalog", draw);
+  on("now", update);
+}
+
+function row(query, figures, choose, editor) {
+  const name = named(query.name);
+  const isChosen = place.marked === query.name;
+  const figure = html("span", { class: "muted" });
+  figures.set(query.name, figure);
+  const run = (statement) => editor.carryOut(statement);
+  return html("div", { class: "query" },
+    html("div", { class: "row" },
+      button(query.name, () => choose(isChosen ? null : query.name), { class: "plain name", "aria-pressed": String(isChosen) }),
+      html("span", { class: `tag ${query.state}` }, query.state), html("span", { class: "grow" }), figure),
+    html("code", { title: query.text }, query.text.replace(/\s+/g, " ")),
+    query.failure ? html("pre", { class: "error" }, query.failure) : null,
+    html("div", { class: "row" },
+      query.state === "paused"
+        ? button("Resume", () => run(`ALTER QUERY ${name} RESUME`), { class: "plain" })
+        : button("Pause", () => run(`ALTER QUERY ${name} PAUSE`), { class: "plain" }),
+      button("Pin plan", () => run(`ALTER QUERY ${name} PIN PLAN`), { class: "plain" }),
+      button("Unpin", () => run(`ALTER QUERY ${name} UNPIN PLAN`), { class: "plain" }),
+      button("Explain", () => run(`EXPLAIN ANALYZE ${name}`), { class: "plain" }),
+      button("Edit", () => editor.write(`DROP QUERY ${name};\nCREATE QUERY ${name} AS\n${query.text};\n`), { class: "plain" }),
+      button("Drop", () => confirm(`Drop the query ${query.name}? What only it used is freed.`) && run(`DROP QUERY ${name}`), { class: "plain" })));
+}

@@ -1,0 +1,20 @@
+"""Connections with a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import minidsms
+from minidsms.connection import Connection
+
+pytest.importorskip("starlette", reason="the page needs minidsms[web]")
+pytest.importorskip("uvicorn", reason="the page needs minidsms[web]")
+
+
+@pytest.fixture
+def db() -> Iterator[Connection]:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM Pos (car INTEGER, road TEXT, speed FLOAT)")
+        yield db

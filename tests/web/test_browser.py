@@ -1,0 +1,144 @@
+"""The page in a real browser: a person writes a query, sees rows come, forces a plan, pins a graph, reads an error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from minidsms.connection import Connection
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here (apt-get install chromium)")
+
+DECLARED = "CREATE STREAM S (v INTEGER, t TEXT)"
+HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+WAIT_MS = 15_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = started.chromium.launch(executable_path=BROWSER, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, db: Connection) -> Iterator[Any]:
+    """The page of a connection; whatever the browser complains of, the content security policy too, is an error."""
+    db.execute(DECLARED)
+    shown = browser.new_page(viewport={"width": 1280, "height": 900})
+    complaints: list[str] = []
+    shown.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    shown.on("pageerror", lambda error: complaints.append(str(error)))
+    shown.set_default_timeout(WAIT_MS)
+    shown.goto(db.ui().url)
+    playwright.expect(shown.locator("#state")).to_have_text("live", timeout=WAIT_MS)
+    yield shown
+    shown.close()
+    assert complaints == []
+
+
+def run(page: Any, text: str) -> None:
+    page.fill("#text", text)
+    page.press("#text", "Control+Enter")
+
+
+def push(db: Connection, start: int, n: int = 2000) -> None:
+    """Rows, and a look at them."""
+    values = list(range(start, start + n))
+    db.push("S", {"v": values, "t": ["a"] * n}, ts=values)
+    db.ui().observer.look()
+
+
+def test_a_query_is_written_and_its_rows_come(page: Any, db: Connection) -> None:
+    run(page, "CREATE QUERY counts AS SELECT t, COUNT(*) AS n FROM S [ROWS 100] GROUP BY t")
+    page.locator(".box", has_text="Aggregate").wait_for()
+    push(db, 0)
+    page.locator("#answer td", has_text="100").wait_for()
+    page.click("[data-view=bars]")
+    page.locator("#answer svg rect").first.wait_for()
+    page.click("[data-view=line]")
+    page.locator("#answer svg path.line").first.wait_for()
+
+
+def test_a_forced_plan_redraws_the_graph_and_stands_among_the_decisions(page: Any, db: Connection) -> None:
+    db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10 AND t LIKE 'a%' AND v % 3 = 1")
+    db.ui().observer.look()
+    page.locator(".box", has_text="Select").click()
+    before = page.locator(".box text.plan-line").all_text_contents()
+    page.locator("#inspector button", has_text="⇄").first.click()
+    page.locator(".box.changed").wait_for()
+    after = page.locator(".box text.plan-line").all_text_contents()
+    assert after != before and sorted(after) == sorted(before)
+    page.locator(".decision", has_text="pinned").click()
+    playwright.expect(page.locator("dialog .side text.plan-line")).to_have_count(6)
+    drawn = [page.locator(f"dialog .side:nth-child({i}) text.plan-line").all_text_contents() for i in (1, 2)]
+    assert drawn == [before, after]
+
+
+def test_a_property_is_pinned_and_goes_on(page: Any, db: Connection) -> None:
+    db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10")
+    push(db, 0)
+    page.locator(".box", has_text="Select").click()
+    page.locator(".property", has_text="elements_in").click()
+    value = page.locator(".graph .value")
+    playwright.expect(value).to_have_text("2.00k")
+    push(db, 2000)
+    playwright.expect(value).to_have_text("4.00k")
+    page.reload()
+    playwright.expect(page.locator(".graph .value")).to_have_text("4.00k")
+
+
+def test_a_setting_is_changed(page: Any, db: Connection) -> None:
+    page.click("#open-settings")
+    page.fill(".setting input[name=batch_size]", "1234")
+    page.press(".setting input[name=batch_size]", "Enter")
+    page.get_by_text("batch_size is 1234").wait_for()
+    assert db.settings["batch_size"] == 1234
+
+
+def test_an_error_is_read_at_its_place(page: Any, db: Connection) -> None:
+    run(page, "SELECT v\nFROM S WHERE vv > 1")
+    error = page.locator("#said pre.error")
+    playwright.expect(error).to_contain_text("^^")
+    assert "2 | FROM S WHERE vv > 1" in error.text_content()
+    assert (
+        page.evaluate("(t => t.value.slice(t.selectionStart, t.selectionEnd))(document.getElementById('text'))") == "vv"
+    )
+
+
+def test_what_is_typed_is_completed(page: Any, db: Connection) -> None:
+    page.locator("#text").press_sequentially("SELECT v FR", delay=15)
+    page.locator(".offered li", has_text="FROM").wait_for()
+    page.press("#text", "Tab")
+    assert page.input_value("#text") == "SELECT v FROM"
+
+
+def test_names_and_values_are_never_markup(page: Any, db: Connection) -> None:
+    name = HOSTILE.replace("`", "")
+    db.execute(f"CREATE QUERY `{name}` AS SELECT t AS `{name}` FROM S")
+    db.ui().observer.look()
+    page.locator("#query-list button", has_text="<img").first.click()
+    db.push("S", {"v": [1], "t": [HOSTILE]}, ts=1)
+    db.ui().observer.look()
+    page.locator("#answer td", has_text="<img").first.wait_for()
+    page.locator(".box").first.click()
+    assert page.title() == "minidsms"
+    assert page.locator("main img, main script").count() == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_nothing_is_wider_than_the_window(page: Any, db: Connection, width: int, scheme: str) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    db.execute("CREATE QUERY few AS SELECT v, t FROM S WHERE v > 10 AND t LIKE 'a%' AND v % 3 = 1")
+    push(db, 0)
+    page.locator(".box", has_text="Select").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

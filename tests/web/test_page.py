@@ -1,0 +1,241 @@
+"""What the page shows of a connection, and does to it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from importlib import resources
+
+import pyarrow.parquet as parquet
+import pytest
+
+import minidsms
+from minidsms.connection import Connection
+from minidsms.cql.errors import ClosedError, Error
+from tests.web.pages import Page
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m\"'`${x}"
+
+
+def test_the_plan_is_drawn_once_where_queries_share_it(db: Connection) -> None:
+    for name in ("means", "twice"):
+        db.query("SELECT road, AVG(speed) AS mean FROM Pos [RANGE 10 SECONDS] GROUP BY road", name=name)
+    graph = Page(db).events("graph")["graph"]
+    windows = [node for node in graph["nodes"] if node["name"] == "RangeWindow"]
+    assert len(windows) == 1 and windows[0]["queries"] == ["means", "twice"]
+    assert sum(node["name"] == "Output" for node in graph["nodes"]) == 2
+    numbers = {node["id"] for node in graph["nodes"]}
+    assert all({edge["from"], edge["to"]} <= numbers for edge in graph["edges"])
+
+
+def test_boxes_do_not_overlap(db: Connection) -> None:
+    for i in range(4):
+        db.query(f"SELECT road, COUNT(*) AS n FROM Pos [RANGE {i + 1} SECONDS] WHERE speed > {i} GROUP BY road")
+    boxes = [node["box"] for node in Page(db).events("graph")["graph"]["nodes"]]
+    for i, (x, y, w, h) in enumerate(boxes):
+        for x2, y2, w2, h2 in boxes[:i]:
+            assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
+
+
+def test_figures_are_those_of_sys_stream(db: Connection) -> None:
+    db.query("SELECT car FROM Pos WHERE speed > 50", name="fast")
+    page = Page(db)
+    db.push("Pos", [(1, "A", 60.0), (2, "A", 40.0)], ts=[1, 2])
+    page.shown.observer.look()
+    told = page.events("now")["now"]["told"]
+    select = told["operator"]["fast.2 Select"]
+    assert (select["elements_in"], select["elements_out"]) == (2, 1)
+    assert told["source"]["Pos"]["accepted"] == 2
+    assert told["query"]["fast"]["results"] == 1
+    series = page.ask("/api/series", kind="source", entity="Pos", property="accepted")
+    assert series["values"][0] == 0 and series["values"][-1] == 2
+    assert series["times"] == sorted(series["times"])
+
+
+def test_statements_run_and_an_error_has_its_place(db: Connection) -> None:
+    page = Page(db)
+    done = page.tell("/api/run", text="SHOW STREAMS;\nSELECT car FROM Pos;\nSELECT speeed FROM Pos;\nSHOW STREAMS")
+    assert [row[0] for row in done["results"][0]["table"]["rows"]] == ["Pos"]
+    assert done["results"][1]["queries"] == ["q1"] and len(done["results"]) == 2
+    assert done["error"]["position"] == [3, 8]
+    assert "^^^^^^" in done["error"]["text"] and 'did you mean "speed"' in done["error"]["text"]
+
+
+def test_answers_are_looked_at_and_not_taken(db: Connection) -> None:
+    stream = db.query("SELECT ISTREAM(car, road) FROM Pos [NOW]", name="cars")
+    relation = db.query("SELECT road, COUNT(*) AS n FROM Pos [RANGE 1 MINUTE] GROUP BY road", name="roads")
+    page = Page(db)
+    page.ask("/api/answer", query="cars")
+    db.push("Pos", [(1, "A", 60.0), (2, "B", 40.0), (3, "A", 1.0)], ts=[1, 2, 3])
+    db.advance(4)
+    taken = stream.fetch()
+    assert len(taken) == 3
+    page.shown.application._answers._kept.clear()
+    assert [change[3] for change in page.ask("/api/answer", query="cars")["changes"]] == [[1, "A"], [2, "B"], [3, "A"]]
+    answer = page.ask("/api/answer", query="roads", rows=1)
+    assert (answer["total"], answer["present"]) == (2, [["A", 2]])
+    assert len(relation.fetch()) == 4
+
+
+def test_texts_looked_at_outlive_the_sweep_of_the_dictionary(db: Connection) -> None:
+    query = db.query("SELECT ISTREAM(road) FROM Pos [NOW]")
+    query.look_on(3)
+    for i in range(200):
+        db.push("Pos", [(j, f"road {i} {j}", 1.0) for j in range(200)], ts=i)
+        query.fetch()
+    db.advance(1000)
+    query.fetch()
+    for _ in range(3):
+        db.process()
+    assert [change.row for change in query.look_on(3)] == [("road 199 197",), ("road 199 198",), ("road 199 199",)]
+
+
+def test_a_query_of_the_page_keeps_no_answers(db: Connection) -> None:
+    page = Page(db)
+    page.tell("/api/run", text="CREATE QUERY all_of_it AS SELECT car FROM Pos")
+    db.push("Pos", {"car": list(range(5000)), "road": ["A"] * 5000, "speed": [1.0] * 5000}, ts=1)
+    assert db.queries["all_of_it"].fetch() == []
+    assert len(page.ask("/api/answer", query="all_of_it", rows=10)["changes"]) <= 10
+
+
+def test_a_plan_is_forced_seen_and_kept_among_the_pictures(db: Connection) -> None:
+    db.execute("CREATE QUERY few AS SELECT car FROM Pos WHERE speed > 10 AND car % 3 = 1 AND road LIKE 'A%'")
+    page = Page(db)
+    before = page.events("graph", "catalog")
+    place = before["catalog"]["places"][0]
+    assert (place["order"], place["pinned"]) == ([0, 1, 2], False)
+    told = page.tell("/api/plan", entity=place["entity"], number=0, action="force", plan=[2, 0, 1])
+    assert told == {"plan": "F3, F1, F2", "pinned": True}
+    page.shown.observer.look()
+    after = page.events("graph", "catalog", "decisions", "pictures")
+    assert after["catalog"]["places"][0]["pinned"]
+    lines = [node["plan"] for node in after["graph"]["nodes"] if node["plan"]]
+    assert [line[:2] for line in lines[0]] == ["F3", "F1", "F2"]
+    decision = after["decisions"][-1]
+    assert (decision["old"], decision["new"], decision["reason"]) == ("F1, F2, F3", "F3, F1, F2", "pinned")
+    number = len(after["pictures"]) - 1
+    assert page.ask("/api/picture", number=number)["nodes"] == after["graph"]["nodes"]
+    assert page.ask("/api/picture", number=number - 1)["nodes"] == before["graph"]["nodes"]
+    assert not page.tell("/api/plan", entity=place["entity"], number=0, action="unpin")["pinned"]
+
+
+@pytest.mark.parametrize("plan", [[0, 1], [0, 0, 1], "F1", None, [0, 1, 5], [[0], 1, 2]])
+def test_no_plan_is_forced_that_is_none(db: Connection, plan: object) -> None:
+    db.execute("CREATE QUERY few AS SELECT car FROM Pos WHERE speed > 10 AND car % 3 = 1 AND road LIKE 'A%'")
+    page = Page(db)
+    body = {"entity": "few.2 Select", "number": 0, "action": "force", "plan": plan}
+    status, _, answer = page.request("POST", "/api/plan", body)
+    assert status == 409 and "is no plan" in json.loads(answer)["error"]
+
+
+def test_completion_offers_what_the_shell_does(db: Connection) -> None:
+    found = Page(db).tell("/api/complete", before="SHOW STREAMS; SELECT sp", after=" FROM Pos")
+    assert {"text": "speed", "length": 2, "meta": "Pos FLOAT", "shown": ""} in found
+
+
+def test_files_are_fed_paused_and_stopped(db: Connection, tmp_path: object) -> None:
+    path = f"{tmp_path}/pos.csv"
+    with open(path, "w") as file:
+        file.write("ts,car,road,speed\n" + "".join(f"{i},{i},A,1.0\n" for i in range(100)))
+    db.execute("CREATE STREAM Cars (ts TIMESTAMP, car INTEGER, road TEXT, speed FLOAT) TIMESTAMP BY ts")
+    page = Page(db)
+    feeding = page.shown.feeding
+    feeding.stop()  # steps are taken by the test
+    fed = page.tell("/api/feed", action="file", name="Cars", path=path)
+    assert (fed[0]["names"], fed[0]["state"]) == (["Cars"], "running")
+    number = fed[0]["number"]
+    feeding._is_over = False
+    assert page.tell("/api/feed", action="pause", number=number)[0]["state"] == "paused"
+    feeding._step()
+    assert db.stream_input("Cars").counters.accepted == 0
+    page.tell("/api/feed", action="resume", number=number)
+    while feeding.told()[0]["state"] == "running":
+        feeding._step()
+    assert db.stream_input("Cars").counters.accepted == 100
+    assert page.request("POST", "/api/feed", {"action": "file", "name": "Cars", "path": "/nowhere"})[0] == 409
+
+
+def test_answers_are_exported(db: Connection) -> None:
+    db.query("SELECT road, COUNT(*) AS n FROM Pos [RANGE 1 MINUTE] GROUP BY road", name="roads")
+    db.push("Pos", [(1, "A", 60.0), (2, "B", 40.0), (3, "A", 1.0)], ts=[1, 2, 3])
+    db.advance(4)
+    page = Page(db)
+    assert sorted(page.request("GET", "/export/roads")[2].decode().split()) == ['"A",2', '"B",1', '"road","n"']
+    table = parquet.read_table(io.BytesIO(page.request("GET", "/export/roads?format=parquet")[2]))
+    assert sorted(table.to_pylist(), key=str) == [{"road": "A", "n": 2}, {"road": "B", "n": 1}]
+
+
+def test_hostile_names_and_values_arrive_as_they_are_and_as_nothing_but_text(db: Connection) -> None:
+    db.execute(f"CREATE STREAM `{HOSTILE.replace('`', '``')}` (`<b>` TEXT)")
+    query = db.query(f"SELECT `<b>` FROM `{HOSTILE.replace('`', '``')}`", name="<i>q")
+    page = Page(db)
+    page.ask("/api/answer", query=query.name)
+    db.push(HOSTILE, [(HOSTILE,)], ts=1)
+    page.shown.observer.look()
+    page.shown.application._answers._kept.clear()
+    status, headers, body = page.request("GET", "/api/answer?query=%3Ci%3Eq")
+    assert status == 200 and headers["content-type"] == "application/json"
+    assert json.loads(body)["changes"][0][3] == [HOSTILE]
+    told = page.events("graph", "now", "catalog")
+    assert HOSTILE in told["now"]["told"]["source"]
+    assert not any("\x1b" in line or "\u202e" in line for node in told["graph"]["nodes"] for line in node["detail"])
+
+
+def test_no_script_of_the_page_makes_markup_of_text() -> None:
+    forbidden = re.compile(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"
+        r"|createContextualFragment|srcdoc|https?://(?!www\.w3\.org/2000/svg)"
+    )
+    files = [file for file in (resources.files("minidsms.web") / "static").iterdir()]
+    assert len(files) > 10
+    for file in files:
+        text = file.read_text()
+        assert not forbidden.search(text), file.name
+        if file.name.endswith(".html"):
+            assert not re.search(r"<style|\son\w+=|\sstyle=|<script(?![^>]*src=)", text)
+
+
+def test_a_long_series_reaches_back_to_its_beginning() -> None:
+    from minidsms.web.histories import MOST_POINTS, Histories
+
+    histories = Histories()
+    for i in range(10 * MOST_POINTS):
+        histories.add(float(i), [(("operator", "q.1", "rate"), float(i))])
+    series = histories.series(("operator", "q.1", "rate"))
+    assert series.times[0] == 0.0 and len(series.times) <= MOST_POINTS
+    assert series.times[-1] > 9.5 * MOST_POINTS
+    steps = {b - a for a, b in zip(series.times, series.times[1:])}
+    assert max(steps) <= 2 * min(steps)
+
+
+def test_the_page_ends_with_the_connection_and_with_stop() -> None:
+    db = minidsms.connect()
+    shown = db.ui()
+    assert db.ui() is shown
+    db.close()
+    assert shown.is_over and not shown._thread.is_alive()
+    with pytest.raises(ClosedError):
+        db.ui()
+    with minidsms.connect() as other, other.ui() as shown:
+        shown.stop()
+        again = other.ui()
+        assert again is not shown and not again.is_over
+
+
+def test_a_port_that_is_taken_is_an_error(db: Connection) -> None:
+    taken = db.ui().port
+    with minidsms.connect() as other, pytest.raises(Error, match="cannot be opened"):
+        other.ui(port=taken)
+
+
+def test_nothing_of_it_is_loaded_unasked() -> None:
+    program = (
+        "import sys, minidsms; db = minidsms.connect(); db.execute('CREATE STREAM S (v INTEGER)'); "
+        "import minidsms.shell.main; minidsms.shell.main._parser(); "
+        "print([m for m in sys.modules if m.split('.')[0] in ('starlette', 'uvicorn', 'asyncio', 'prometheus_client')"
+        " or m.startswith('minidsms.web.s')])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "[]"
