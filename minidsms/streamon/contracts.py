@@ -62,11 +62,12 @@ class OrderStatistics:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the streams that a detector told.
+    """A change of the streams.
 
     rate: d(j|i), positions counted from 1 as the papers do.  filter: the number of the one at position j.  before,
-    after: the share, of the profile tuples on both sides of the changepoint.  since: the number of the first one behind
-    it.  at: that of the next one when the change was told.
+    after: the share, of the tuples on both sides of the changepoint.  since: the number of the first one behind it.
+    at: that of the next one when the change was told.  is_counted: execution told it, and these are tuples of the
+    stream; else a detector told it, and they are profile tuples.
     """
 
     rate: str
@@ -75,6 +76,19 @@ class Change:
     after: float | None
     since: int
     at: int
+    is_counted: bool = False
+
+
+class KnowsChanges(Protocol):
+    """Who can say what has changed last."""
+
+    @property
+    def changes(self) -> int:
+        """How often the streams have changed."""
+
+    @property
+    def last_change(self) -> Change | None:
+        """The last time, if what changed is known."""
 
 
 @runtime_checkable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -50,5 +52,7 @@ def test_filters_change_places_where_the_stream_changes_within_a_chunk(change_at
     assert [d.new_plan for d in decisions] == ["F2, F1", "F1, F2"]
     found = decisions[1].instant - (4 * n + change_at)
     assert abs(found) <= 100 * SPACING
-    if detection != "counts":
-        assert decisions[1].reason.startswith("a_greedy: another order costs less, after a change")
+    assert decisions[1].reason == "a_greedy: another order costs less, after a change of F2"
+    rates = re.fullmatch(r"d\(1\|0\) 0\.(\d\d) -> 0\.(\d\d) since ([\d,]+)", decisions[1].statistics["changed"])
+    assert rates is not None and abs(int(rates[1]) - 90) <= 2 and int(rates[2]) <= 25
+    assert abs(int(rates[3].replace(",", "")) - (4 * n + change_at)) <= 100 * SPACING

@@ -55,11 +55,13 @@ class Usual:
     """enough: of the first ratio's denominator, from which a while is compared.  restarts: counters begin at 0 again
     under each condition; else they go on.
 
-    ratios: the usual ones under the present condition; None while nothing is known.
+    ratios: the usual ones under the present condition; None while nothing is known.  moved: of the last change, which
+    ratio changed most, what it was, what it is, and over how many trials of the first one.
     """
 
     def __init__(self, tolerance: Tolerance, enough: int, restarts: bool = False) -> None:
         self.ratios: list[float] | None = None
+        self.moved = (0, 0.0, 0.0, 0)
         self._tolerance = tolerance
         self._enough = max(enough, 1)
         self._restarts = restarts
@@ -92,7 +94,10 @@ class Usual:
             self.ratios, self._of = ratios, passed
             return 0.0
         tolerance = self._tolerance
-        change = max(map(tolerance.change, usual, ratios, self._of, passed))
+        changes = list(map(tolerance.change, usual, ratios, self._of, passed))
+        change = max(changes)
         if change:
+            at = changes.index(change)
+            self.moved = at, usual[at], ratios[at], passed[0]
             self.ratios, self._of = ratios, passed
         return change

@@ -17,7 +17,7 @@ from minidsms.compile_time import thread_ns
 from minidsms.expressions.value import Frame
 from minidsms.streamon.change_detection.usual import Tolerance, Usual
 from minidsms.streamon.content_routing.routes import Routes
-from minidsms.streamon.contracts import DetectsChanges, Order, OrderingAlgorithm
+from minidsms.streamon.contracts import Change, DetectsChanges, Order, OrderingAlgorithm
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
 from minidsms.streamon.pipelined_filters.answers import Answers
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor
@@ -51,12 +51,13 @@ class ChangeWatch:
         self._drop_rates: tuple[Usual, ...] = ()
         self._measures_time = options.measures_time
         self._looked_ns = 0
-        self._is_cut = False
-        """The chunk to come begins where the last look found a change."""
+        self._ahead: Change | None = None
+        """What changed where the chunk to come begins, as the last look found."""
         self._told = 0
         self.answers = Answers()
         self._changes = 0
         self._changed_at = 0
+        self._last: Change | None = None
 
     @property
     def fresh(self) -> int | None:
@@ -71,18 +72,22 @@ class ChangeWatch:
         if len(executor.parts) != len(self._drop_rates):
             self._drop_rates = tuple(Usual(DROP_RATES, ENOUGH, restarts=True) for _ in executor.parts)
         parts = zip(self._drop_rates, executor.parts)
-        has_changed = any([drop_rates_have_changed(rates, part.order, part.reached) for rates, part in parts])
-        if has_changed:
-            self.noticed()
-        return has_changed
+        changed = [(u, part.order) for u, part in parts if drop_rates_have_changed(u, part.order, part.reached)]
+        if changed:
+            usual, order = changed[0]
+            place, before, after, of = usual.moved
+            self.noticed(_counted(place, order, before, after, executor.tuples - of, executor.tuples))
+        return bool(changed)
 
     def change_ahead(self, frame: Frame, use_kernels: bool) -> int | None:
-        """The tuple of a chunk to come before which the first filter's drop rate changes; None where it does not.
+        """The tuple of a chunk to come before which the first filter's drop rate changes; None where it does not. At 0
+        the change is noticed.
 
         The chunk is cut there, unless that is at its beginning: then what is left of it is asked about next.
         """
-        if self._is_cut:
-            self._is_cut = False
+        if self._ahead is not None:
+            self.noticed(self._ahead)
+            self._ahead = None
             return 0
         plan = self._executor.plan
         if not self._looks_ahead or isinstance(plan, Routes) or not self._drop_rates or not self.may_answer():
@@ -91,11 +96,17 @@ class ChangeWatch:
         if usual.ratios is None or not usual.is_known(plan) or not self._may_look():
             return None
         began = thread_ns()
-        at = change_ahead(self._executor.filters[plan[0]], frame, use_kernels, usual.ratios[0])
+        rate = usual.ratios[0]
+        found = change_ahead(self._executor.filters[plan[0]], frame, use_kernels, rate)
         self._looked_ns += thread_ns() - began
-        if at is not None and at <= frame.n // EDGE:
+        if found is None:
+            return None
+        at, after = found
+        change = _counted(0, plan, rate, after, self._executor.tuples + at, self._executor.tuples)
+        if at <= frame.n // EDGE:
+            self.noticed(change)
             return 0
-        self._is_cut = at is not None
+        self._ahead = change
         return at
 
     def _may_look(self) -> bool:
@@ -109,13 +120,23 @@ class ChangeWatch:
         if self._detecting is None or self._detecting.changes == self._told:
             return False
         self._told = self._detecting.changes
-        self.noticed()
+        self.noticed(self._detecting.last_change)
         return True
 
     @property
     def changes(self) -> int:
         """Noticed so far."""
-        return self._changes
+        return self._changes + self._untold
+
+    @property
+    def last_change(self) -> Change | None:
+        """See `KnowsChanges`."""
+        return self._detecting.last_change if self._detecting is not None and self._untold else self._last
+
+    @property
+    def _untold(self) -> int:
+        """Changes that detectors found since they were asked last."""
+        return 0 if self._detecting is None else self._detecting.changes - self._told
 
     @property
     def is_calm(self) -> bool:
@@ -137,8 +158,9 @@ class ChangeWatch:
         """See `Answers.profiled`."""
         self.answers.profiled(took_ns, saving, self._executor.tuples)
 
-    def noticed(self) -> None:
+    def noticed(self, change: Change | None) -> None:
         """The streams have changed."""
+        self._last = change
         self.answers.changed(self._executor.tuples)
         self._changes += 1
         self._changed_at = self._executor.tuples
@@ -151,6 +173,11 @@ class ChangeWatch:
         last = f", last at {self._changed_at:,}" if self._changes else ""
         times = f"{reordered} re-order{'' if reordered == 1 else 's'}"
         return (f"watched by {self._detection.text}: {changes}{last}; {times}",)
+
+
+def _counted(place: int, order: Order, before: float, after: float, since: int, at: int) -> Change:
+    """What execution counts at a place of an order."""
+    return Change(f"d({place + 1}|{place})", order[place], before, after, since, at, is_counted=True)
 
 
 def drop_rates_have_changed(usual: Usual, order: Order, reached: Sequence[int]) -> bool:

@@ -49,12 +49,14 @@ def _first_change(drops: np.ndarray, rate: float) -> int:
     return found
 
 
-def change_ahead(first: TupleFilter, frame: Frame, use_kernels: bool, rate: float) -> int | None:
-    """The tuple of a chunk before which the drop rate of the first filter has changed; None where it has not."""
+def change_ahead(first: TupleFilter, frame: Frame, use_kernels: bool, rate: float) -> tuple[int, float] | None:
+    """The tuple of a chunk before which the drop rate of the first filter has changed, and what it is from there on;
+    None where it has not.
+    """
     count = frame.n // SPACING
     shown = np.arange(count) * SPACING
     kept, _ = first.narrow(frame.subset(shown), None, use_kernels)
     drops = np.ones(count, np.bool_)
     drops[kept] = False
     at = int(_first_change(drops, rate))
-    return None if at < 0 else at * SPACING
+    return None if at < 0 else (at * SPACING, float(drops[at:].mean()))

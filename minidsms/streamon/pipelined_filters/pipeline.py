@@ -88,7 +88,6 @@ class FilterPipeline:
             return frame.n
         at = self._watch.change_ahead(frame, use_kernels)
         if at == 0:
-            self._watch.noticed()
             self._answer(schedule)
         return at or frame.n
 
@@ -190,8 +189,8 @@ class FilterPipeline:
         options, filters = self._options, self.executor.filters
         algorithm = options.algorithm_over(len(filters), usual_order(self.executor.plan))
         self._ordering = algorithm
-        ordering = OrderReoptimizer(options.algorithm, algorithm, self.executor.first)
-        self._watch = ChangeWatch(options, self.executor, algorithm)
+        watch = self._watch = ChangeWatch(options, self.executor, algorithm)
+        ordering = OrderReoptimizer(options.algorithm, algorithm, self.executor.first, watch)
         rate = algorithm.default_rate if options.rate is None else options.rate
         burst = algorithm.default_window if options.window is None else options.window
         self._eddy = algorithm if isinstance(algorithm, DrawsOrders) else None
@@ -209,18 +208,18 @@ class FilterPipeline:
                 options.measures_time,
             )
             observe = self._observe
-        self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs, observe)
+        self._profiler = self.adaptation.profiler = FilterProfiler(filters, algorithm, self._costs, observe, watch)
         self.adaptation.reoptimizer = self._routing or ordering
         self._schedule = SamplingSchedule(rate, options.rate is not None or not rate, burst, options.seed)
 
     def _observe(self, part: Frame, drops: BoolArray) -> None:
-        """Of filters that are dear enough all sampled tuples are kept with their attributes; many at once, when
-        conditions have stayed for a while.
+        """While conditions stay, all sampled tuples of filters that are dear enough are kept with their attributes;
+        many at once at first.
         """
         assert self._routing is not None and self._sample is not None and self._schedule is not None
-        if self._routing.is_promising(drops):
+        if self._watch.is_calm and self._routing.is_promising(drops):
             self._sample.take(part, drops)
-            if not self._has_asked and self._watch.is_calm:
+            if not self._has_asked:
                 self._has_asked = True
                 if part.n < BURST:
                     self._schedule.ask_for(BURST)

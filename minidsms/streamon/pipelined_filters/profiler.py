@@ -17,7 +17,7 @@ from minidsms.compile_time import thread_ns
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
-from minidsms.streamon.contracts import DetectsChanges, Evaluate, Order, OrderingAlgorithm, Wanted
+from minidsms.streamon.contracts import Evaluate, KnowsChanges, Order, OrderingAlgorithm, Wanted
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 
 KEPT = 4_096
@@ -28,7 +28,7 @@ Observe = Callable[[Frame, BoolArray], None]
 
 class FilterProfiler:
     """profiled: tuples evaluated for the profile since the beginning.  observe: is shown them all; the algorithm then
-    asks for all filters.
+    asks for all filters.  watch: knows of changes.
     """
 
     def __init__(
@@ -37,11 +37,12 @@ class FilterProfiler:
         algorithm: OrderingAlgorithm,
         costs: FilterCosts,
         observe: Observe | None = None,
+        watch: KnowsChanges | None = None,
     ) -> None:
         self.profiled = 0
         self._filters = filters
         self._algorithm = algorithm
-        self._detecting = algorithm if isinstance(algorithm, DetectsChanges) else None
+        self._watch = watch
         self._costs = costs
         self._observe = observe
         self._shown = 0
@@ -57,10 +58,11 @@ class FilterProfiler:
             "costs": told.costs,
             "profile_tuples": told.profiled,
         }
-        change = None if self._detecting is None else self._detecting.last_change
+        change = None if self._watch is None else self._watch.last_change
         if change is not None:
+            since = change.since if change.is_counted else self._place(change.since)
             rates = f"{_share(change.before)} -> {_share(change.after)}"
-            known["changed"] = f"{change.rate} {rates} since {self._place(change.since):,}"
+            known["changed"] = f"{change.rate} {rates} since {since:,}"
         return known
 
     def _place(self, number: int) -> int:

@@ -7,21 +7,25 @@ reach the last places, and what is known of them changes with every profile.  Ba
 from __future__ import annotations
 
 from minidsms.streamon.content_routing.routes import FilterPlan, usual_order
-from minidsms.streamon.contracts import DetectsChanges, OrderingAlgorithm
+from minidsms.streamon.contracts import KnowsChanges, OrderingAlgorithm
 from minidsms.streamon.framework import Proposal
 
 LEAST_GAIN = 0.03
 
 
 class OrderReoptimizer:
-    """name: the algorithm's, as `SET filter_ordering` knows it.  first: filters of the condition before these."""
+    """name: the algorithm's, as `SET filter_ordering` knows it.  first: filters of the condition before these.
+    watch: knows of changes.
+    """
 
-    def __init__(self, name: str, algorithm: OrderingAlgorithm, first: int = 0) -> None:
+    def __init__(
+        self, name: str, algorithm: OrderingAlgorithm, first: int = 0, watch: KnowsChanges | None = None
+    ) -> None:
         self.name = name
         self.algorithm = algorithm
         self._current = algorithm.order
         self._first = first
-        self._detecting = algorithm if isinstance(algorithm, DetectsChanges) else None
+        self._watch = watch
         self._changes = 0
 
     def propose(self) -> Proposal[FilterPlan] | None:
@@ -37,11 +41,11 @@ class OrderReoptimizer:
 
     def _after_change(self) -> str:
         """What has changed since the last proposal, if anything was found."""
-        detecting = self._detecting
-        if detecting is None or detecting.changes == self._changes:
+        watch = self._watch
+        if watch is None or watch.changes == self._changes:
             return ""
-        self._changes = detecting.changes
-        change = detecting.last_change
+        self._changes = watch.changes
+        change = watch.last_change
         return ", after a change" + ("" if change is None else f" of F{self._first + change.filter + 1}")
 
     def adopt(self, plan: FilterPlan) -> None:
