@@ -1,4 +1,4 @@
-"""Who answers a case, and how long it takes: the engine, the kernel, DuckDB.
+"""Who answers a case, and how long it takes: the engine, the kernel, DuckDB; and those who only count.
 
 A contestant is prepared once per round outside the clock (connection, registration, the cutting of the input); the
 clock runs from the first element given to the whole answer in memory as columns.
@@ -17,12 +17,16 @@ import pyarrow as pa
 
 import minidsms
 from benchmarks.cases import Case
+from benchmarks.counting import Counting, Sums
 from benchmarks.feeds import Feeds, last_instant, parts, push_all
 
 T = TypeVar("T")
 
 CHUNK = 65_536
 """Elements of the longest stream in one push, where streams must be interleaved."""
+
+THREADS = 2
+"""Of DuckDB."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,35 @@ def kernel(case: Case, feeds: Feeds) -> Run:
 
 
 def duckdb_batch(case: Case, feeds: Feeds) -> Run:
-    """DuckDB over tables of its own, on all processors."""
-    with duckdb.connect() as con:
+    """DuckDB over tables of its own."""
+    return _duckdb(case.duckdb, feeds)
+
+
+def counting_kernel(counting: Counting, feeds: Feeds) -> Run:
+    """The hand-written kernel that only counts; compiled before."""
+    until = last_instant(feeds)
+    seconds, sums = timed(lambda: counting.kernel(feeds, until))
+    return Run(seconds, pa.table([[value] for value in sums], names=[str(i) for i in range(len(sums))]))
+
+
+def counting_duckdb(counting: Counting, feeds: Feeds) -> Run:
+    """DuckDB, counting the rows of its fastest text and summing their columns."""
+    return _duckdb(f"SELECT count(*), sum(COLUMNS(* EXCLUDE (ts)))::BIGINT FROM ({counting.duckdb})", feeds)
+
+
+def _duckdb(text: str, feeds: Feeds) -> Run:
+    """On two threads."""
+    with duckdb.connect(config={"threads": THREADS}) as con:
         for name, feed in feeds.items():
             con.register("incoming", feed.table())
             con.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming")
-        text = case.duckdb.replace("{until}", str(last_instant(feeds)))
+        text = text.replace("{until}", str(last_instant(feeds)))
         return Run(*timed(lambda: con.sql(text).to_arrow_table()))
+
+
+def sums(counted: Run) -> Sums:
+    """What one of those who only count has found."""
+    return tuple(column[0].as_py() for column in counted.answer.columns)
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:

@@ -1,14 +1,16 @@
 """Rates of all cases: contestants in turn, round after round, and their answers compared.
 
-A ratio is taken inside one round, between neighbours in time; minimum and maximum over the rounds stand beside the
-median, for the machine is rarely alone.
+`kernel` and `duckdb` give the whole answer, every change with its expiry; `counting kernel` and `counting duckdb` only
+count it (`counting`), and are what the goals are set by. A ratio is taken inside one round, between neighbours in time;
+minimum and maximum over the rounds stand beside the median, for the machine is rarely alone.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -18,21 +20,24 @@ from benchmarks import contestants
 from benchmarks.answers import Fingerprint, fingerprint
 from benchmarks.cases import Case
 from benchmarks.contestants import Run
-from benchmarks.feeds import Feeds
+from benchmarks.counting import COUNTED
+from benchmarks.feeds import last_instant
 
-
-class AnswersDifferError(AssertionError):
-    """Two contestants gave different answers: no figure is worth showing."""
+COUNTERS = {"counting kernel": contestants.counting_kernel, "counting duckdb": contestants.counting_duckdb}
 
 
 @dataclass
 class Result:
-    """What a case showed. seconds: per contestant, one per round.  operators: of the engine's last round."""
+    """What a case showed. seconds: per contestant, one per round.  operators: of the engine's last round.  differing:
+    what else was answered, by whom.  first_s: of the engine's first run in this process, before the rounds: kernels
+    that are kept are loaded in it, others compiled.
+    """
 
     case: Case
     elements: int
     answer: Fingerprint
-    differing: dict[str, Fingerprint] = field(default_factory=dict)
+    first_s: float
+    differing: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     operators: tuple[dict[str, Any], ...] = ()
 
@@ -52,11 +57,11 @@ class Result:
         return {
             "elements": self.elements,
             "answer": str(self.answer),
-            "differing": {who: str(other) for who, other in self.differing.items()},
+            "differing": self.differing,
             "rates": {who: self.rate(who) for who in self.seconds},
-            "of_kernel": self.ratio("minidsms", "kernel"),
-            "of_duckdb": self.ratio("minidsms", "duckdb"),
-            "goal": self.case.goal,
+            "first_run_rate": self.elements / self.first_s,
+            "ratios": {who: self.ratio("minidsms", who) for who in self.seconds if who != "minidsms"},
+            "goals": None if self.case.goals is None else asdict(self.case.goals),
             "ns_per_element": costs(self),
         }
 
@@ -65,19 +70,31 @@ def measure(case: Case, events: int, rounds: int) -> Result:
     """Run all contestants; a round outside the count first, in which kernels compile and answers are compared."""
     feeds = case.feeds(events)
     elements = sum(len(feed) for feed in feeds.values())
-    who: dict[str, Callable[[Case, Feeds], Run]] = {"minidsms": contestants.engine, "duckdb": contestants.duckdb_batch}
+    counting = COUNTED.get(case.name)
+    who: dict[str, Callable[[], Run]] = {
+        "minidsms": partial(contestants.engine, case, feeds),
+        "duckdb": partial(contestants.duckdb_batch, case, feeds),
+    }
     if case.kernel is not None:
-        who["kernel"] = contestants.kernel
-    first = {name: run(case, feeds) for name, run in who.items()}
+        who["kernel"] = partial(contestants.kernel, case, feeds)
+    first = {name: run() for name, run in who.items()}
     answers = {name: fingerprint(run.answer) for name, run in first.items()}
-    result = Result(case, elements, answers["duckdb"])
-    result.differing = {name: a for name, a in answers.items() if a != answers["duckdb"]}
+    result = Result(case, elements, answers["duckdb"], first["minidsms"].seconds)
+    result.differing = {name: str(a) for name, a in answers.items() if a != answers["duckdb"]}
+    if counting is not None:
+        for name, count in COUNTERS.items():
+            who[name] = partial(count, counting, feeds)
+        sums = {name: contestants.sums(who[name]()) for name in COUNTERS}
+        if counting.of_answer is not None:
+            sums["minidsms"] = counting.of_answer(first["minidsms"].answer, feeds, last_instant(feeds))
+        if len(set(sums.values())) > 1:
+            result.differing |= {name: f"rows and sums of columns {found}" for name, found in sums.items()}
     result.operators = first["minidsms"].operators
     if result.differing:
         return result
     for _ in range(rounds):
         for name, run in who.items():
-            done = run(case, feeds)
+            done = run()
             result.seconds.setdefault(name, []).append(done.seconds)
             if done.operators:
                 result.operators = done.operators
@@ -97,31 +114,32 @@ def show(results: Sequence[Result], console: Console) -> None:
     table = Table(
         "query",
         "M elements/s",
-        "kernel",
-        "of kernel (min to max)",
+        "first run",
+        "of kernel",
+        "of counting kernel",
         "goal",
-        "DuckDB, one batch",
-        "x DuckDB (min to max)",
+        "x DuckDB",
+        "x counting DuckDB",
+        "goal",
         "changes",
     )
     for column in table.columns[1:]:
         column.justify = "right"
     for r in results:
         if r.differing:
-            table.add_row(r.case.name, *["answers differ"], *[""] * 5, str(r.answer.changes))
+            table.add_row(r.case.name, "answers differ", *[""] * 7, f"{r.answer.changes:,}")
             continue
-        of_kernel = r.ratio("minidsms", "kernel")
-        goal = "" if r.case.goal is None else f"{r.case.goal:.2f}"
-        if of_kernel is not None and r.case.goal is not None:
-            goal += " met" if of_kernel[0] >= r.case.goal else " missed"
+        goals = r.case.goals
         table.add_row(
             r.case.name,
             _millions(r.rate("minidsms")),
-            _millions(r.rate("kernel")),
-            _span(of_kernel),
-            goal,
-            _millions(r.rate("duckdb")),
+            _millions(r.elements / r.first_s),
+            _span(r.ratio("minidsms", "kernel")),
+            _span(r.ratio("minidsms", "counting kernel")),
+            _goal(r.ratio("minidsms", "counting kernel"), goals and goals.of_counting),
             _span(r.ratio("minidsms", "duckdb")),
+            _span(r.ratio("minidsms", "counting duckdb")),
+            _goal(r.ratio("minidsms", "counting duckdb"), goals and goals.of_duckdb),
             f"{r.answer.changes:,}",
         )
     console.print(table)
@@ -141,3 +159,9 @@ def _millions(rate: float | None) -> str:
 
 def _span(ratio: tuple[float, float, float] | None) -> str:
     return "" if ratio is None else f"{ratio[0]:.2f} ({ratio[1]:.2f} to {ratio[2]:.2f})"
+
+
+def _goal(ratio: tuple[float, float, float] | None, goal: float | None) -> str:
+    if ratio is None or goal is None:
+        return ""
+    return f"{goal:.2f} {'met' if ratio[0] >= goal else 'missed'}"

@@ -39,14 +39,21 @@ def plot_rates(results: Sequence[Result]) -> Path:
     """Rates side by side, on a logarithmic scale, and the goals as marks."""
     shown = [r for r in results if not r.differing]
     figure, axes = plt.subplots(figsize=(11, 5))
-    colours = {"kernel": "#bbbbbb", "minidsms": "#2a6f97", "duckdb": "#e9a23b"}
+    colours = {
+        "counting kernel": "#dddddd",
+        "kernel": "#aaaaaa",
+        "minidsms": "#2a6f97",
+        "duckdb": "#e9a23b",
+        "counting duckdb": "#f3d19c",
+    }
     for offset, (who, colour) in enumerate(colours.items()):
         rates = [(r.rate(who) or float("nan")) / 1e6 for r in shown]
-        axes.bar([x + (offset - 1) * 0.27 for x in range(len(shown))], rates, 0.26, label=who, color=colour)
+        axes.bar([x + (offset - 2) * 0.17 for x in range(len(shown))], rates, 0.16, label=who, color=colour)
     for x, r in enumerate(shown):
-        kernel = r.rate("kernel")
-        if r.case.goal is not None and kernel is not None:
-            axes.hlines(kernel * r.case.goal / 1e6, x - 0.14, x + 0.14, color="black", label="goal" if x == 0 else None)
+        limit = r.rate("counting kernel")
+        if r.case.goals is not None and limit is not None:
+            goal = limit * r.case.goals.of_counting / 1e6
+            axes.hlines(goal, x - 0.09, x + 0.09, color="black", label="goal" if x == 0 else None)
     axes.set_yscale("log")
     axes.set_ylabel("million elements per second")
     axes.set_xticks(range(len(shown)), [r.case.name for r in shown], rotation=30, ha="right")

@@ -1,10 +1,14 @@
 """The benchmarks' queries as one batch of SQL each: DuckDB works out every change of the answer from the whole input.
 
 Each text yields `_ts`, `_sign` (a row that changes n times at one instant may say n), then the query's columns. {until}
-is the last closed instant. Windows are half-open (docs/semantics W1): an element of instant t leaves at t + 10000.
+is the last closed instant. Windows are half-open (docs/semantics W1): an element of instant t leaves at t + 10000. The
+texts named .._COUNTED are those that are fastest where only the number of rows and their sums are asked: an instant,
+then the query's columns.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 RANGE = 10_000
 SLIDE = 2_000
@@ -70,9 +74,16 @@ HASH_ROUNDS = (8, 0, 4, 0, 8, 0, 2, 0, 4, 0)
 
 FILTER = "SELECT ts AS _ts, 1 AS _sign, auction, price FROM bid WHERE auction % 123 = 0"
 
-FILTERS10 = "SELECT ts AS _ts, 1 AS _sign, a0, a9 FROM tuples WHERE " + " AND ".join(
-    f"{hash_of(f'a{j}', r)} % 1000 < 500" for j, r in enumerate(HASH_ROUNDS)
-)
+FILTER_COUNTED = "SELECT ts, auction, price FROM bid WHERE auction % 123 = 0"
+
+
+def filters10(order: Sequence[int]) -> str:
+    """The ten filters written in this order of their numbers; two of the columns, and the instant before them."""
+    conditions = (f"{hash_of(f'a{j}', HASH_ROUNDS[j])} % 1000 < 500" for j in order)
+    return f"SELECT ts, a0, a9 FROM tuples WHERE {' AND '.join(conditions)}"
+
+
+FILTERS10 = f"SELECT ts AS _ts, 1 AS _sign, a0, a9 FROM ({filters10(range(10))})"
 
 WINAGG = f"""
 WITH panes AS (SELECT auction, price, ((ts + {SLIDE - 1}) // {SLIDE} + p) * {SLIDE} AS ts
@@ -84,12 +95,22 @@ beside AS (SELECT *, lead(ts) OVER w = ts + {SLIDE} AND lead(n) OVER w = n AND l
 SELECT ts AS _ts, 1 AS _sign, auction, n, top FROM beside WHERE was IS NOT TRUE
 UNION ALL SELECT ts + {SLIDE}, -1, auction, n, top FROM beside WHERE stays IS NOT TRUE AND ts + {SLIDE} <= {{until}}"""
 
+WINAGG_COUNTED = f"""
+WITH panes AS (SELECT auction, (ts + {SLIDE - 1}) // {SLIDE} AS pane, count(*) AS n, max(price) AS top
+               FROM bid GROUP BY ALL)
+SELECT (pane + p) * {SLIDE} AS ts, auction, sum(n)::BIGINT AS n, max(top) AS top
+FROM panes, unnest(range({RANGE // SLIDE})) AS u(p) WHERE (pane + p) * {SLIDE} <= {{until}} GROUP BY ALL"""
+
 RUNNING = changes_of_groups(
     "SELECT ts, auction AS k, price FROM bid",
     "auction",
     "count(*) FILTER (arrives) OVER w AS n, max(price) OVER w AS top",
     "n, top",
 )
+
+RUNNING_COUNTED = f"""
+SELECT ts, auction, count(*) OVER w AS n, max(price) OVER w AS top FROM bid
+WINDOW w AS (PARTITION BY auction ORDER BY ts RANGE BETWEEN {RANGE - 1} PRECEDING AND CURRENT ROW)"""
 
 _LIFE = f"greatest(b.ts, a.ts) AS born, least(b.ts, a.ts) + {RANGE} AS gone"
 _MEETING = (
@@ -105,11 +126,32 @@ def born_and_gone(pairs: str, columns: str) -> str:
 
 JOIN = entering(born_and_gone(_PAIRS, "auction, price, seller"), "auction, price, seller")
 
+
+def in_buckets(rows: str, moment: str, width: int) -> str:
+    """Rows copied into the bucket of their instant and the two beside it: whoever is less than `width` away and stands
+    in one bucket meets one of the copies.
+    """
+    return f"SELECT *, {moment} // {width} + d AS bucket FROM {rows}, (VALUES (-1), (0), (1)) AS v(d)"
+
+
+JOIN_COUNTED = f"""
+WITH copies AS ({in_buckets("auction", "ts", RANGE)})
+SELECT greatest(b.ts, a.ts) AS ts, b.auction, price, seller FROM bid AS b JOIN copies AS a
+ON b.auction = a.id AND b.ts // {RANGE} = a.bucket AND abs(a.ts - b.ts) < {RANGE}"""
+
 _TRIPLES = """SELECT greatest(R.ts, S.ts, T.ts) AS born, least(R.ts, S.ts, T.ts) + 2500 AS gone, R.a, S.b
 FROM R JOIN S ON R.a = S.a AND abs(R.ts - S.ts) < 2500
 JOIN T ON S.b = T.b AND abs(S.ts - T.ts) < 2500 AND abs(R.ts - T.ts) < 2500"""
 
 MJOIN3 = entering(born_and_gone(_TRIPLES, "a, b"), "a, b")
+
+MJOIN3_COUNTED = f"""
+WITH copies AS ({in_buckets("S", "ts", 2500)}),
+pairs AS (SELECT greatest(R.ts, s.ts) AS newest, least(R.ts, s.ts) AS oldest, s.ts AS middle, s.a, s.b
+          FROM R JOIN copies AS s ON R.a = s.a AND R.ts // 2500 = s.bucket AND abs(R.ts - s.ts) < 2500),
+pair_copies AS ({in_buckets("pairs", "middle", 2500)})
+SELECT greatest(newest, T.ts) AS ts, a, p.b FROM pair_copies AS p JOIN T
+ON p.b = T.b AND T.ts // 2500 = p.bucket AND T.ts > newest - 2500 AND T.ts < oldest + 2500"""
 
 DISTINCT = changes_of_presence("SELECT ts, bidder AS k FROM bid", None)
 

@@ -13,7 +13,10 @@ pytest.importorskip("duckdb")
 from benchmarks import contestants, nexmark, observing
 from benchmarks.answers import as_answer, fingerprint
 from benchmarks.cases import CASES, Case
-from benchmarks.feeds import parts
+from benchmarks.counting import COUNTED
+from benchmarks.feeds import last_instant, parts
+
+_CASES = {case.name: case for case in CASES}
 
 
 @pytest.mark.long
@@ -25,6 +28,24 @@ def test_engine_kernel_and_duckdb_give_equal_answers(case: Case) -> None:
     assert fingerprint(contestants.engine(case, feeds).answer) == expected
     if case.kernel is not None:
         assert fingerprint(contestants.kernel(case, feeds).answer) == expected
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", COUNTED)
+def test_those_who_count_find_the_same_sums(name: str) -> None:
+    feeds = _CASES[name].feeds(120_000)
+    kernel = contestants.sums(contestants.counting_kernel(COUNTED[name], feeds))
+    assert kernel[0]
+    assert contestants.sums(contestants.counting_duckdb(COUNTED[name], feeds)) == kernel
+
+
+@pytest.mark.parametrize("name", [name for name, counting in COUNTED.items() if counting.of_answer is not None])
+def test_what_is_counted_follows_from_the_answer(name: str) -> None:
+    feeds, counting = _CASES[name].feeds(110_000), COUNTED[name]
+    answer = contestants.engine(_CASES[name], feeds).answer
+    assert counting.of_answer is not None
+    implied = counting.of_answer(answer, feeds, last_instant(feeds))
+    assert implied == contestants.sums(contestants.counting_duckdb(counting, feeds))
 
 
 def test_a_fingerprint_does_not_depend_on_order_but_sees_a_pair_that_should_have_been_netted() -> None:

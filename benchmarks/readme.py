@@ -1,0 +1,58 @@
+"""`python -m benchmarks.readme`: write the table of rates of the README from `results/rates.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import RESULTS
+
+README = Path(__file__).parent.parent / "README.md"
+TITLES = {
+    "filter": "filter",
+    "filters10": "ten expensive filters, as written",
+    "filters10_adaptive": "the same, ordered adaptively (kernels: in the best order)",
+    "winagg": "COUNT and MAX by auction, 10 s every 2 s",
+    "running": "the same, every change",
+    "join": "join of two windows, ISTREAM",
+    "mjoin3": "join of three windows, ISTREAM",
+    "distinct": "DISTINCT",
+    "except": "EXCEPT",
+    "partition": "newest ten rows by key",
+    "outer_join": "left outer join",
+}
+HEAD = (
+    "| query | M elements/s | of the kernel | of the counting kernel | times DuckDB | times counting DuckDB |",
+    "|---|---:|---:|---:|---:|---:|",
+)
+
+
+def table(rates: Mapping[str, Any]) -> list[str]:
+    """Lines of Markdown. rates: by case, as `rates.Result.as_dict` gives them."""
+    lines = list(HEAD)
+    for name, title in TITLES.items():
+        ratios = rates[name]["ratios"]
+        shown = [_two_digits(rates[name]["rates"]["minidsms"] / 1e6)]
+        for who in ("kernel", "counting kernel", "duckdb", "counting duckdb"):
+            shown.append(_two_digits(ratios[who][0]) if who in ratios else "")
+        lines.append(f"| {title} | {' | '.join(shown)} |")
+    return lines
+
+
+def _two_digits(x: float) -> str:
+    return f"{x:.0f}" if x >= 9.95 else f"{x:.1f}" if x >= 0.995 else f"{x:.2f}"
+
+
+def main() -> None:
+    """Put the table in the place of the one that begins with its head."""
+    lines = README.read_text().splitlines()
+    begin = lines.index(HEAD[0])
+    end = next(i for i in range(begin, len(lines)) if not lines[i].startswith("|"))
+    lines[begin:end] = table(json.loads((RESULTS / "rates.json").read_text())["rates"])
+    README.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
