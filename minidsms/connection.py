@@ -100,6 +100,9 @@ PUBLIC = (
 class Connection(Archiving, ReadsSources):
     """See `connect`. A context manager: leaving it closes the connection and its queries."""
 
+    checkpointed_s: float | None = None
+    """When `checkpoint` was done last, in seconds since 1970."""
+
     def __dir__(self) -> list[str]:
         """What docs/python-api.md lists; the rest is the engine's."""
         return PUBLIC.split()

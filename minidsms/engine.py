@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from minidsms.allowance import OPEN, Allowance
@@ -112,6 +112,7 @@ class Network:
         self.sources = [op for op in operators if isinstance(op, Entrance)]
         self.contents: PresentContents | None = None
         self.failure: Failure | None = None
+        self.on_failure: Callable[[Failure], object] = lambda failure: None
         self.group: Group | None = None
 
     @property
@@ -571,6 +572,7 @@ class Group:
     def _fail(self, network: Network, failure: Failure) -> None:
         """A query has come to its end; what only it used computes nothing more, and holds nothing back."""
         network.failure, network.sources = failure, []
+        network.on_failure(failure)
         self._drop(network)
 
     def _stop_at_failures(self) -> None:

@@ -37,12 +37,15 @@ if TYPE_CHECKING:
     from minidsms.notebook.html import PlanView
     from minidsms.notebook.live_view import LiveView
     from minidsms.operators.contents import PresentContents
+    from minidsms.operators.operator import Failure
     from minidsms.plan.explain import Plan
     from minidsms.plan.operator_tree import OperatorNode
     from minidsms.screens.tail import Folding
     from minidsms.sinks.sink import Sink
 
 _log = logging.getLogger("minidsms.sinks")
+_life = logging.getLogger("minidsms.queries")
+_life.addHandler(logging.NullHandler())  # a failed query says so when it is fetched; this is for who listens
 
 
 class Change(NamedTuple):
@@ -119,8 +122,13 @@ class Query:
     def attach(self, network: Network, plan: Plan | None) -> None:
         """Give the query its running plan. plan: what EXPLAIN shows; None: the network's tail knows it."""
         self._network, self._plan, self._folding = network, plan, network.folding
+        network.on_failure = self._log_failure
+        _life.debug("query %s: registered", self.name)
         if plan is not None:
             self.apply_settings()
+
+    def _log_failure(self, failure: Failure) -> None:
+        _life.error("query %s: failed at %s: %s", self.name, failure.ts, failure.reason)
 
     def deliver(self, batch: Batch) -> int:
         """Take final results from the output operator; how many, fewer where `answer_limit` would be passed."""
@@ -774,6 +782,7 @@ class Query:
             finally:
                 self._connection.forget(self)
                 self._closed = True
+                _life.debug("query %s: closed", self.name)
             self._pending = []
             self.untold.clear()
             self._present.clear()

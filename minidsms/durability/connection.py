@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -208,6 +209,7 @@ class DurableConnection(Connection):
             self._go_on_in(log)
             before.close()
             tidy(self.folder, metadata)
+            self.checkpointed_s = time.time()
 
     def backup(self, folder: str | os.PathLike[str]) -> None:
         """Copy what there is now into a new folder, which opens like this one; other calls go on meanwhile. Error where

@@ -7,11 +7,13 @@ Babu 2005, sections 3.1 and 7.1: entries <t, S, P>.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+_log = logging.getLogger("minidsms.plans")
 KEPT = 10_000
 """Decisions held per connection; older ones are forgotten."""
 
@@ -68,9 +70,15 @@ class PlanLog:
             self._taken, instant, *where, reason, known.get("statistics", {}), *plans, known.get("expected_gain")
         )
         self._decisions.append(decision)
+        _log.info("%s", decision)
         for subscriber in self._subscribers:
             subscriber(decision)
         return decision
+
+    @property
+    def taken(self) -> int:
+        """How many there have been, forgotten ones too."""
+        return self._taken
 
     def subscribe(self, fn: Callable[[Decision], Any]) -> Callable[[], None]:
         """Call fn with every decision from now on; returns what ends it."""

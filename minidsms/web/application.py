@@ -25,6 +25,7 @@ from minidsms.web.examples import EXAMPLES
 from minidsms.web.wire import text_of
 
 if TYPE_CHECKING:
+    from minidsms.connection import Connection
     from minidsms.web.answers import Answers
     from minidsms.web.feeding import Feeding
     from minidsms.web.observer import Observer
@@ -66,7 +67,10 @@ class Listeners:
 class Application:
     """See the module. `app` is the ASGI application."""
 
-    def __init__(self, observer: Observer, workbench: Workbench, answers: Answers, feeding: Feeding) -> None:
+    def __init__(
+        self, db: Connection, observer: Observer, workbench: Workbench, answers: Answers, feeding: Feeding
+    ) -> None:
+        self._db = db
         self._observer = observer
         self._workbench = workbench
         self._answers = answers
@@ -91,6 +95,8 @@ class Application:
                 Route("/static/{name}", self._file),
                 Route("/events", self._events),
                 Route("/export/{query:path}", self._export),
+                Route("/metrics", self._metrics),
+                Route("/health", self._health),
                 *(Route(path, self._answering(fn)) for path, fn in asked.items()),
                 *(Route(path, self._doing(fn), methods=["POST"]) for path, fn in told.items()),
             ]
@@ -112,6 +118,21 @@ class Application:
             return _failed(error)
         headers = {"content-disposition": f'attachment; filename="answer.{format}"'}
         return Response(written, media_type="application/octet-stream", headers=headers)
+
+    async def _metrics(self, request: Request) -> Response:
+        from minidsms.metrics.prometheus import exposition
+
+        try:
+            written, kind = await run_in_threadpool(exposition, self._db)
+        except Error as error:
+            return _failed(error)
+        return Response(written, headers={"content-type": kind})
+
+    async def _health(self, request: Request) -> Response:
+        from minidsms.metrics.health import health
+
+        told = await run_in_threadpool(health, self._db)
+        return Response(text_of(told), 200 if told["status"] == "ok" else 503, media_type="application/json")
 
     # ---------------------------------------------------------------------------------------------------- events
 

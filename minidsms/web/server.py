@@ -52,7 +52,7 @@ class Visualizer:
             self.observer.stop()
             raise Error(f"port {port} cannot be opened: {error}") from None
         self.port: int = self._socket.getsockname()[1]
-        self.application = Application(self.observer, Workbench(db), Answers(db), self.feeding)
+        self.application = Application(db, self.observer, Workbench(db), Answers(db), self.feeding)
         self.observer.changed = self.application.listeners.tell
         self.guard = Guard(self.application.app, self.port)
         self.url = f"http://{_LOOPBACK}:{self.port}/?token={self.guard.token}"

@@ -9,9 +9,6 @@ import pytest
 import minidsms
 from minidsms.connection import Connection
 
-pytest.importorskip("starlette", reason="the page needs minidsms[web]")
-pytest.importorskip("uvicorn", reason="the page needs minidsms[web]")
-
 
 @pytest.fixture
 def db() -> Iterator[Connection]:

@@ -7,7 +7,12 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
+
 from minidsms.connection import Connection
+
+for needed in ("starlette", "uvicorn"):
+    pytest.importorskip(needed, reason="the page needs minidsms[web]")
 
 
 class Page:

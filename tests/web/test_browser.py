@@ -11,6 +11,7 @@ import pytest
 
 from minidsms.connection import Connection
 
+pytest.importorskip("uvicorn", reason="the page needs minidsms[web]")
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here (apt-get install chromium)")
