@@ -40,6 +40,7 @@ def horizon(root: Node) -> int | None:
                 | bound.Bounds()
                 | bound.Join()
                 | bound.Distinct()
+                | bound.Top()
                 | bound.SetOperation()
                 | SemiJoin()
                 | KeepArrival()

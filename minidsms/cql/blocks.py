@@ -1,6 +1,6 @@
 """One SELECT block, from FROM to DISTINCT (docs/semantics R1, R3).
 
-The shape: [Distinct] <- Project <- [Filter having] <- [Aggregate] <- [Filter where] <- the FROM tree.
+The shape: [Top] <- [Distinct] <- Project <- [Filter having] <- [Aggregate] <- [Filter where] <- the FROM tree.
 
 Invariant: a block without GROUP BY, HAVING and aggregates has no Aggregate node; every other block has exactly one.
 """
@@ -46,14 +46,14 @@ class BlockBinder:
         self.bind_relation = bind_relation
         self.aliases: dict[str, syntax.Expr] = {}
 
-    def bind(self, select: syntax.Select) -> Piece:
-        """The block's relation."""
+    def bind(self, select: syntax.Select, limited: syntax.Limited | None = None) -> Piece:
+        """The block's relation. limited: where its ORDER BY and LIMIT stand."""
         if not select.sources:
             raise self.session.error(
                 "a query needs FROM", select.span, "", "name the streams or relations it reads: SELECT .. FROM S"
             )
         self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
-        named = {part.name.lower() for part in parts(select) if isinstance(part, syntax.Name)}
+        named = {part.name.lower() for part in parts(limited or select) if isinstance(part, syntax.Name)}
         sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named)
         source, source_trees = sources.bind_all(select.sources)
         scope, from_node = source.scope, source.node
@@ -68,6 +68,8 @@ class BlockBinder:
         having = None
         if select.having is not None:
             having = self._binder(scope, "HAVING", groups=groups).condition(select.having)
+        shown = len(outputs)
+        keys = () if limited is None else self._sort_keys(limited, select, scope, groups, outputs)
         if groups is not None:
             self._check_arrival(groups, from_node)
             node = _aggregate(node, groups)
@@ -77,6 +79,9 @@ class BlockBinder:
         node = bound.Project(schema, node, tuple(o.expr for o in outputs))
         if select.distinct:
             node = bound.Distinct(schema, node)
+        if limited is not None:
+            node = bound.Top(schema, node, keys, limited.limit, limited.offset)
+            node = bound.projected(node, bound.column_refs(schema)[:shown], schema.names)
         tree = replace(
             select,
             items=tuple(items),
@@ -84,7 +89,48 @@ class BlockBinder:
             where=None if select.where is None else self.session.expand(select.where),
             having=None if select.having is None else self.session.expand(select.having),
         )
-        return Piece(node, tree)
+        if limited is None:
+            return Piece(node, tree)
+        order = tuple(replace(key, expr=self.session.expand(key.expr)) for key in limited.order)
+        return Piece(node, replace(limited, query=tree, order=order))
+
+    def _sort_keys(
+        self,
+        limited: syntax.Limited,
+        select: syntax.Select,
+        scope: Scope,
+        groups: Groups | None,
+        outputs: list[Output],
+    ) -> tuple[tuple[int, bound.SortKey], ...]:
+        """By which of the outputs rows are sorted; what the select list does not show is added to them."""
+        binder = self._binder(scope, "ORDER BY", groups=groups)
+        keys = []
+        for key in limited.order:
+            place = self._place_in(key.expr, select, outputs)
+            if place is None:
+                expr = binder.value(key.expr)
+                place = next((i for i, output in enumerate(outputs) if output.expr == expr), len(outputs))
+                if place == len(outputs):
+                    if select.distinct:
+                        reason = "with DISTINCT, ORDER BY names columns of the select list"
+                        raise self.session.error(reason, key.expr.span, "", "add it to the select list")
+                    outputs.append(Output(self._name(key.expr, place), expr))
+            keys.append((place, bound.SortKey(key.descending, bool(key.nulls_first))))
+        return tuple(keys)
+
+    def _place_in(self, expr: syntax.Expr, select: syntax.Select, outputs: list[Output]) -> int | None:
+        """Where in the select list a place or an alias stands; None for an expression."""
+        if isinstance(expr, syntax.Literal) and type(expr.value) is int:
+            if not 1 <= expr.value <= len(select.items):
+                count = len(select.items)
+                reason = f"ORDER BY {expr.value}: the select list has {count} column{'s' if count > 1 else ''}"
+                raise self.session.error(reason, expr.span)
+            if any(isinstance(item.expr, syntax.Star) for item in select.items[: expr.value]):
+                raise self.session.error(f"ORDER BY {expr.value} counts past a *", expr.span, "", "name the column")
+            return expr.value - 1
+        if isinstance(expr, syntax.Name) and expr.qualifier is None and expr.name.lower() in self.aliases:
+            return next(i for i, output in enumerate(outputs) if output.name.lower() == expr.name.lower())
+        return None
 
     def _binder(
         self, scope: Scope, clause: str, correlated: bool = False, groups: Groups | None = None

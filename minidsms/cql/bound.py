@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from minidsms.aggregates.aggregate import SortKey as SortKey
 from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, declared, shown_by
 from minidsms.cql.node import AS_WRITTEN
@@ -483,6 +484,31 @@ class Distinct(Node):
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return [frozenset(range(len(self.schema))), *self.input.known_keys(catalog)]
+
+
+@dataclass(frozen=True, eq=False)
+class Top(Node):
+    """The first rows of input, `limit` behind `offset`, sorted by `order`, then by value, column by column (R6).
+
+    order: by which columns, and how.
+    """
+
+    input: Node
+    order: tuple[tuple[int, SortKey], ...]
+    limit: int
+    offset: int = 0
+    is_netted = True
+
+    def text(self) -> str:
+        keys = [f"{self.schema[i].name}{' DESC' if key.descending else ''}" for i, key in self.order]
+        offset = f" behind {self.offset}" if self.offset else ""
+        return f"First {self.limit}{offset} by {', '.join(keys)}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return self.input.known_keys(catalog)
 
 
 class SetKind(enum.Enum):

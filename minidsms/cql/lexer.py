@@ -70,7 +70,9 @@ _BEFORE_TEXT = frozenset({"INTERVAL", "TIMESTAMP", "ESCAPE"})
 _JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
 _NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
 
-_ORDER_WORDS = frozenset({"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT"})
+_ORDER_WORDS = frozenset(
+    {"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT", "LIMIT", "OFFSET"}
+)
 _TIME_ZONE = ("AT", "TIME", "ZONE")
 _ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL"})
 _ENDS_OF_FROM_ITEMS = (_ENDS_OF_VALUES - {"NOT"}) | {"RSQB", "NUMBER", "UNIT", "TRUE", "FALSE", "NUMBERS", "TEXTS"}
@@ -459,13 +461,17 @@ class _Context:
                 return before == "RPAR" and self._word(i + 1) == "NULLS"
             case "FIRST" | "LAST":
                 return before == "NULLS"
+            case "OFFSET":
+                return self._type(i - 2) == "LIMIT" and after == "NUMBER"
             case "NULLS" if before in ("IGNORE", "RESPECT"):
                 return True
         if self.depth not in self.ordered or before in ("BY", "COMMA"):
             return False
         if word == "NULLS":
             return self._word(i + 1) in ("FIRST", "LAST")
-        return after in ("COMMA", "RPAR", "") or self._word(i + 1) == "NULLS"
+        if word == "LIMIT":
+            return True
+        return after in ("COMMA", "RPAR", "") or self._word(i + 1) in ("NULLS", "LIMIT")
 
     def _in_query(self, i: int, word: str) -> str:
         before, after = self._type(i - 1), self._type(i + 1)

@@ -77,8 +77,12 @@ def print_query(query: syntax.Query, indent: str = "") -> str:
     match query:
         case syntax.Select():
             return _select(query, None, indent)
+        case syntax.Limited():
+            return _limited(query, None, indent)
         case syntax.RelationToStream(op=op, query=syntax.Select() as select):
             return _select(select, op, indent)
+        case syntax.RelationToStream(op=op, query=syntax.Limited() as limited):
+            return _limited(limited, op, indent)
         case syntax.RelationToStream(op=op, query=inner):
             return f"{indent}{op.upper()} {_nested(inner, indent)}"
         case syntax.With(tables=tables, query=inner):
@@ -96,7 +100,8 @@ def print_query(query: syntax.Query, indent: str = "") -> str:
 
 
 def _operand(query: syntax.Query, indent: str) -> str:
-    if isinstance(query, syntax.SetOperation | syntax.With):
+    inner = query.query if isinstance(query, syntax.RelationToStream) else query
+    if isinstance(query, syntax.SetOperation | syntax.With) or isinstance(inner, syntax.Limited):
         return indent + _nested(query, indent)
     return print_query(query, indent)
 
@@ -122,6 +127,12 @@ def _select(select: syntax.Select, op: str | None, indent: str) -> str:
     if select.having is not None:
         lines.append("HAVING " + _condition(select.having, indent))
     return "\n".join(indent + line for line in lines)
+
+
+def _limited(limited: syntax.Limited, op: str | None, indent: str) -> str:
+    offset = f" OFFSET {limited.offset}" if limited.offset else ""
+    order = _list([_sort_key(key, indent) for key in limited.order], indent, 9)
+    return f"{_select(limited.query, op, indent)}\n{indent}ORDER BY {order}\n{indent}LIMIT {limited.limit}{offset}"
 
 
 def _item(item: syntax.SelectItem, indent: str) -> str:

@@ -32,6 +32,9 @@ class QueryBinder:
             case syntax.Select():
                 block = BlockBinder(self.session, outer, correlated, self._from_item, self.relation)
                 return block.bind(query)
+            case syntax.Limited():
+                # Of the rows for each outer row only some would be there, and unnesting makes one relation of all.
+                return BlockBinder(self.session, outer, False, self._from_item, self.relation).bind(query.query, query)
             case syntax.SetOperation():
                 return self._set_operation(query, outer, correlated)
             case syntax.RelationToStream(op=op, query=inner):

@@ -346,7 +346,7 @@ class Join(FromItem):
 
 @dataclass(frozen=True)
 class Query(Syntax):
-    """A Select, a SetOperation, a RelationToStream or a With."""
+    """A Select, a Limited, a SetOperation, a RelationToStream or a With."""
 
 
 @dataclass(frozen=True)
@@ -370,6 +370,16 @@ class Select(Query):
     group_by: tuple[Expr, ...] = ()
     having: Expr | None = None
     distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Limited(Query):
+    """query ORDER BY order LIMIT limit [OFFSET offset]."""
+
+    query: Select
+    order: tuple[SortKey, ...]
+    limit: int
+    offset: int = 0
 
 
 @dataclass(frozen=True)

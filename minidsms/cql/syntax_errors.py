@@ -66,11 +66,11 @@ _ORDER = (
 """Words in the order a query has them; all others follow by the alphabet."""
 
 _FOREIGN = {
-    "ORDER": "CQL has no ORDER BY: a stream is ordered by time, a relation is a bag; order what fetch() returns",
-    "LIMIT": "CQL has no LIMIT: a window bounds a stream, for example [ROWS 10]; limit what fetch() returns",
-    "OFFSET": "CQL has no OFFSET",
-    "FETCH": "CQL has no FETCH FIRST: a window bounds a stream, for example [ROWS 10]",
-    "TOP": "CQL has no TOP: a window bounds a stream, for example [ROWS 10]",
+    "ORDER": "ORDER BY .. LIMIT n stands behind a SELECT and keeps the first n rows of its relation",
+    "LIMIT": "LIMIT stands behind ORDER BY, which says which rows are the first; a stream is bounded by [ROWS 10]",
+    "OFFSET": "OFFSET stands behind LIMIT: ORDER BY a LIMIT 10 OFFSET 5",
+    "FETCH": "write ORDER BY .. LIMIT n",
+    "TOP": "write SELECT .. ORDER BY .. LIMIT n",
     "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
     "INSERT": "rows come in with push(), or from a file named in CREATE STREAM .. FROM 'path'",
     "UPDATE": "a relation changes with push(relation, rows, sign=..)",
@@ -229,6 +229,10 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         and "LSQB" in expected
     ):
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
+    if last == "TOP" and kind == "NUMBER":
+        return _FOREIGN["TOP"]
+    if "LIMIT" in expected and any(t.type == "ORDER" for t in tokens[:at]) and (token is None or kind == "RPAR"):
+        return "a relation has no order: ORDER BY .. LIMIT n keeps its first n rows; sort what fetch() returns"
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
     if tokens[0].type in ("CREATE", "REGISTER") and word in ("NOT", "NULL") and "RPAR" in expected:

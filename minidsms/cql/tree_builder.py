@@ -154,12 +154,20 @@ class TreeBuilder(ExpressionBuilder):
     def group_by(self, parts: list[Part]) -> _Clause:
         return _Clause("group_by", "GROUP BY", parts[2], span=(part_span(parts[0])[0], part_span(parts[2][-1])[1]))
 
-    def select(self, parts: list[Part]) -> syntax.Select:
-        return self._select(parts, parts[2], [parts[1]], parts[3:])
+    def limited(self, parts: list[Part]) -> _Clause:
+        offset = 0 if parts[4] is None else self.count_of(parts[4])
+        return _Clause("limited", "ORDER BY", (parts[0], self.count_of(parts[2]), offset))
+
+    def select(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
+        return self._limited(self._select(parts, parts[2], [parts[1]], parts[3:-1]), parts[-1])
 
     def select_stream(self, parts: list[Part]) -> syntax.RelationToStream:
-        select = self._select(parts, parts[5], [parts[1], parts[4]], parts[7:])
-        return syntax.RelationToStream(parts[2].lower(), select, span=select.span)
+        select = self._select(parts, parts[5], [parts[1], parts[4]], parts[7:-1])
+        return syntax.RelationToStream(parts[2].lower(), self._limited(select, parts[-1]), span=select.span)
+
+    @staticmethod
+    def _limited(select: syntax.Select, clause: _Clause | None) -> syntax.Select | syntax.Limited:
+        return select if clause is None else syntax.Limited(select, *clause.value, span=select.span)
 
     def _select(
         self, parts: list[Part], items: list[syntax.SelectItem], modes: list[Part], clauses: list[Part]
@@ -193,8 +201,20 @@ class TreeBuilder(ExpressionBuilder):
 
     def set_operation(self, parts: list[Part]) -> syntax.SetOperation:
         left, op, mode, right = parts
+        for operand in (left, right):
+            self._check_whose_limit(operand, op)
         is_all = mode is not None and mode.type == "ALL"
         return syntax.SetOperation(op.lower(), is_all, left, right, span=span_of(parts))
+
+    def _check_whose_limit(self, operand: syntax.Query, op: Token) -> None:
+        """ORDER BY .. LIMIT beside a set operation would elsewhere be of the whole: parentheses say whose it is."""
+        query = operand.query if isinstance(operand, syntax.RelationToStream) else operand
+        if isinstance(query, syntax.Limited) and self.text[operand.span[0]] != "(":
+            raise self.fail(
+                f"ORDER BY .. LIMIT in an operand of {op.upper()} without parentheses",
+                query.order[0],
+                hint=f"of one: (SELECT .. LIMIT n); of the whole: SELECT * FROM (.. {op.upper()} ..) ORDER BY .. LIMIT",
+            )
 
     # ---------------------------------------------------------------------------------------------- statements
 

@@ -19,6 +19,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from sortedcontainers import SortedList
 
 from minidsms.cql.bound import Expr, Node, WindowSpec
 from minidsms.cql.catalog import AggregateDef, FunctionDef
@@ -149,6 +150,8 @@ class _Memory:
                 return queue
             case Reader():
                 return self._reader(value, self.copy(value.store))
+            case SortedList():
+                return self._note(value, SortedList(value))  # of tuples of values, which nobody changes
             case Random() | np.random.Generator():
                 return self._note(value, copy.deepcopy(value))
         if not type(value).__module__.startswith("minidsms."):

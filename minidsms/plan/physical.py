@@ -323,6 +323,17 @@ class PhysicalPlanner:
                 from minidsms.operators.distinct import DuplicateEliminate
 
                 return DuplicateEliminate(self._queue(node.input), self._recalls(node.input))
+            case bound.Top():
+                from minidsms.operators.top import Top
+
+                return Top(
+                    self._queue(node.input),
+                    node.order,
+                    node.limit,
+                    node.offset,
+                    self._context.dictionary,
+                    node.input.is_append_only,
+                )
             case bound.SetOperation():
                 return self._set_operation(node)
             case bound.RelationToStream():

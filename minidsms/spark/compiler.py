@@ -34,6 +34,7 @@ from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.unnesting import build
 from minidsms.spark import aggregates, joins, set_operations, streams, windows
+from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.extremes import is_extreme
 from minidsms.spark.frames import (
     FROM,
@@ -130,6 +131,8 @@ class Compiler:
             case bound.Aggregate():
                 start = None if node.start is None else self._relation(node.start)
                 return aggregates.aggregate(world, self._relation(node.input), node, start)
+            case bound.Top():
+                raise NotExpressibleError("ORDER BY .. LIMIT")
             case bound.Distinct():
                 return set_operations.distinct(world, self._relation(node.input))
             case bound.SetOperation():

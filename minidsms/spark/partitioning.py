@@ -146,6 +146,9 @@ class _Keys:
             case bound.Aggregate():
                 self.obstacle = "an aggregate without GROUP BY is over all keys"
                 return nothing
+            case bound.Top():
+                self.obstacle = "ORDER BY .. LIMIT sorts the rows of all keys"
+                return nothing
             case bound.SetOperation():
                 return [_together(a, b) for a, b in zip(below[0], below[1])]
             case bound.RelationToStream(op=op, ticks=ticks):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -229,6 +230,14 @@ class Definition:
                 return self._aggregate(node, outer)
             case bound.Distinct(input=below):
                 return list(dict.fromkeys(self.rows(below, outer)))
+            case bound.Top(input=below, limit=limit, offset=offset):
+                ordered = sorted(self.rows(below, outer), key=value_order)
+                for column, key in reversed(node.order):
+                    nulls = [row for row in ordered if row[column] is None]
+                    others = [row for row in ordered if row[column] is not None]
+                    others.sort(key=operator.itemgetter(column), reverse=key.descending)
+                    ordered = nulls + others if key.nulls_first else others + nulls
+                return ordered[offset : offset + limit]
             case bound.SetOperation(op=op, all=all_, left=left, right=right):
                 a, b = Counter(self.rows(left, outer)), Counter(self.rows(right, outer))
                 if not all_:

@@ -39,7 +39,7 @@ class Options:
     portable: only what other SQL engines define alike (no FIRST and LAST, no division of floats, no CAST to INTEGER).
     extreme: now and then, values at the limits of int64.  times: TIMESTAMP and INTERVAL, and a stream that has them.
     functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
-    feed.  filters: further conjuncts in every WHERE.
+    feed.  limits: ORDER BY .. LIMIT.  filters: further conjuncts in every WHERE.
     """
 
     views: bool = True
@@ -56,6 +56,7 @@ class Options:
     ticks: bool = True
     late: bool = True
     filters: int = 0
+    limits: bool = True
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ class Grammar:
         if depth > 0 and not operator and self.chance(0.18):
             left, found = self.block(depth - 1, types, False)
             right, _ = self.block(depth - 1, found, False)
+            left, right = (f"({side})" if " LIMIT " in side else side for side in (left, right))
             word = self.pick("UNION", "EXCEPT", "INTERSECT") + self.pick("", " ALL")
             return f"{left} {word} {right}", found
         return self.block(depth, types, spread, operator)
@@ -174,7 +176,17 @@ class Grammar:
         distinct = "DISTINCT " if shape == "distinct" else ""
         select = f"{operator}({distinct}{named})" if operator and not distinct else f"{distinct}{named}"
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        if self.options.limits and not self.options.portable and FLOAT not in wanted and self.chance(0.12):
+            tail += self.first_rows(len(wanted))
         return f"SELECT {select} FROM {sources}{where}{tail}", tuple(wanted)
+
+    def first_rows(self, width: int) -> str:
+        """ORDER BY .. LIMIT over the outputs c0, c1, .."""
+        keys = [
+            f"c{i}{self.pick('', ' ASC', ' DESC')}{self.pick('', ' NULLS FIRST', ' NULLS LAST')}"
+            for i in self.rng.sample(range(width), self.rng.randint(1, width))
+        ]
+        return f" ORDER BY {', '.join(keys)} LIMIT {self.rng.randint(1, 3)}{self.pick('', '', ' OFFSET 1')}"
 
     def global_one(self, type_: Type) -> tuple[str, Type]:
         """An aggregate of a given type that needs no column."""

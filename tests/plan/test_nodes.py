@@ -31,6 +31,7 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "Aggregate FirstArrival": ("SELECT COUNT(*) AS n, SUM(v) AS s FROM Sa [RANGE 3]", {}),
     "Stamped": ("SELECT k, ts FROM Sa [RANGE 3]", {}),
     "Bounds": ("SELECT k, window_end FROM Sa [HOP 3 EVERY 2]", {}),
+    "Top": ("SELECT k, v FROM Sa [RANGE 3] ORDER BY v DESC LIMIT 2", {}),
     "Distinct": ("SELECT DISTINCT k FROM Sa [RANGE 3]", {}),
     "SetOperation": ("SELECT k FROM Sa [RANGE 3] EXCEPT SELECT k FROM Sb [ROWS 2]", {}),
     "RelationToStream WindowEvents": ("SELECT RSTREAM(k) FROM Sa [RANGE 3]", {}),

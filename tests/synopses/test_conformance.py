@@ -40,6 +40,7 @@ QUERIES = {
     "rstream": "SELECT RSTREAM(t, k) FROM R [RANGE 10]",
     "bounds": "SELECT k, t, window_end FROM R [HOP 40 EVERY 10]",
     "sessions": "SELECT k, x, window_start, session_id FROM R [SESSION 3 PARTITION BY t]",
+    "first rows": "SELECT k, t FROM R [RANGE 40] ORDER BY t DESC LIMIT 3 OFFSET 1",
     "slide": "SELECT k, t FROM R [RANGE 40 SLIDE 10]",
 }
 COVERED = {"IndexedWindow", "BagWindow", "KeyedRing", "KeyedBag", "KeyCounts", "Bag", "PartitionStub"}

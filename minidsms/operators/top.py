@@ -1,0 +1,111 @@
+"""Top: the first rows of a relation, ORDER BY .. LIMIT.
+
+All rows are kept in order, for a row may become one of the first when others leave; where none ever does, the first
+alone. A change moves the rows behind it by one place, so at most one row enters what is shown and one leaves it.
+
+Invariant: after an instant the rows put out are those at places [offset, offset + limit) of the input in its order.
+docs/semantics R6.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from minidsms.aggregates.aggregate import SortKey
+from minidsms.elements import Batch
+from minidsms.operators.operator import Description, Operator
+from minidsms.queues import Queue
+from minidsms.synopses.object_states import Texts
+from minidsms.synopses.sorted_rows import Entry, SortedRows
+
+_LARGEST_OUTPUT = 1 << 14
+
+
+class Top(Operator):
+    """order: by which columns, and how.  input_append_only: no row leaves. O(log n) a change, n the rows kept."""
+
+    name = "Top"
+    acts_on_time = False
+
+    def __init__(
+        self,
+        input_: Queue,
+        order: Sequence[tuple[int, SortKey]],
+        limit: int,
+        offset: int,
+        texts: Texts,
+        input_append_only: bool = False,
+    ) -> None:
+        super().__init__([input_], input_.schema)
+        self._sorted = SortedRows(input_.schema, order, texts)
+        self._start, self._stop = offset, offset + limit
+        self._keeps_all = not input_append_only
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        batch = batches[0]
+        if batch is None:
+            return
+        self.claim(len(batch) * (self._sorted.nbytes // max(len(self._sorted.rows), 1)))
+        changes = zip(batch.ts.tolist(), batch.signs.tolist(), self._sorted.entries(batch))
+        out: list[tuple[int, int, Entry]] = []
+        for ts, of_instant in groupby(changes, key=lambda change: change[0]):
+            out += self._instant(ts, [(sign, entry) for _, sign, entry in of_instant])
+            if len(out) >= _LARGEST_OUTPUT:
+                yield self._batch(out)
+                out = []
+        if out:
+            yield self._batch(out)
+
+    def _instant(self, ts: int, changes: list[tuple[int, Entry]]) -> Iterator[tuple[int, int, Entry]]:
+        """What the changes of an instant come to, deletions first."""
+        net: Counter[Entry] = Counter()
+        for sign, entry in changes:
+            for moved, change in self._insert(entry) if sign > 0 else self._delete(entry):
+                net[moved] += change
+        for wanted in (-1, 1):
+            for entry in sorted(net):
+                for _ in range(net[entry] * wanted):
+                    yield ts, wanted, entry
+
+    def _insert(self, entry: Entry) -> Iterator[tuple[Entry, int]]:
+        rows = self._sorted.rows
+        place = rows.bisect_left(entry)
+        rows.add(entry)
+        if place < self._stop:
+            if max(place, self._start) < len(rows):
+                yield rows[max(place, self._start)], 1
+            if self._stop < len(rows):
+                yield rows[self._stop], -1
+        if not self._keeps_all and self._stop < len(rows):
+            del rows[self._stop]
+
+    def _delete(self, entry: Entry) -> Iterator[tuple[Entry, int]]:
+        rows = self._sorted.rows
+        place = rows.bisect_left(entry)
+        if place < self._stop:
+            if max(place, self._start) < len(rows):
+                yield rows[max(place, self._start)], -1
+            if self._stop < len(rows):
+                yield rows[self._stop], 1
+        del rows[place]
+
+    def _batch(self, changes: Sequence[tuple[int, int, Entry]]) -> Batch:
+        ts = np.array([ts for ts, _, _ in changes], np.int64)
+        sign = np.array([sign for _, sign, _ in changes], np.int8)
+        return Batch(ts, sign, self._sorted.columns([entry for _, _, entry in changes]))
+
+    def contents(self) -> Batch:
+        """The rows that are shown, as insertions (ts of no meaning)."""
+        shown = list(self._sorted.rows.islice(self._start, self._stop))
+        return Batch(np.zeros(len(shown), np.int64), None, self._sorted.columns(shown))
+
+    def describe(self) -> Description:
+        detail = f"{self._stop - self._start}" + (f" behind {self._start}" if self._start else "")
+        return Description(self.name, detail, {"rows": len(self._sorted.rows), "bytes": self._sorted.nbytes})
+
+    def synopses(self) -> tuple[SortedRows, ...]:
+        return (self._sorted,)
