@@ -27,8 +27,8 @@ def run(
 
     cql: one query, after the views it needs.  folder: a folder of archives, one per stream or relation, each named
     after it.  at: instants; then the answer is what the query's relation holds at each.  until: the last closed
-    instant (default: the greatest in the archives that are read).  spark: a session, where it is not to be the
-    process's own.  by: "frames", DataFrame operations, or "engines" in Spark's tasks; None: what is faster.
+    instant (default: the greatest in the archives that are read and of `at`).  spark: a session, where it is not to
+    be the process's own.  by: "frames", DataFrame operations, or "engines" in Spark's tasks; None: what is faster.
 
     Returns the columns `_ts` (long, ticks), `_sign` (1 or -1; not with `at`), then the query's: INTEGER, TIMESTAMP and
     INTERVAL long (ticks), FLOAT double, TEXT string, BOOLEAN boolean. A name that repeats gets a number. The frame is

@@ -38,7 +38,7 @@ class Offloaded:
 
     def frame(self, at: Sequence[int] | None = None, until: int | None = None, slices: int = 256) -> DataFrame:
         """See `minidsms.spark.run`."""
-        choice = self.choice
+        choice, until = self.choice, self._until(at, until)
         if at is not None:
             if self.query.node.kind != "relation":
                 raise Error("only a relation has contents at an instant; leave out ISTREAM, DSTREAM or RSTREAM")
@@ -48,6 +48,17 @@ class Offloaded:
             return carry_out_by_slices(self.spark, choice, self.query, found, self.catalog, at, until)
         history = archives.history(self.spark, self.places, until)
         return carry_out(self.spark, choice, self.query, history, self.catalog, at, slices)
+
+    def _until(self, at: Sequence[int] | None, until: int | None) -> int | None:
+        """The last closed instant: instants that are asked for are closed. Error where they are not to be."""
+        if not at:
+            return until
+        if until is None:
+            _, last = Extent.of([find(folder, name) for folder, name in self.places]).span
+            return max(last, *at)
+        if max(at) > until:
+            raise Error(f"at: {max(at)} lies behind the last closed instant, until={until}")
+        return until
 
 
 def prepare(

@@ -1,12 +1,16 @@
 """The Spark session: started once for a process, and reused.
 
-Invariants: what runs here binds to loopback only and shows no web page; workers use this interpreter; a session that
-the program has already is taken as it is.  docs/spark.md.
+Invariants: this package is a guest, so what the program's session, `spark-submit`, `spark-defaults.conf` or the
+environment say counts, and our settings are defaults; what we start on this machine binds to loopback only, shows no
+web page, and its workers use this interpreter.  docs/spark.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
+import shlex
 import sys
 import tempfile
 import threading
@@ -19,6 +23,7 @@ from minidsms.cql.errors import Error
 from minidsms.spark.java import java_home
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _COMPILE_ALL = "-XX:-DontCompileHugeMethods"
@@ -37,23 +42,35 @@ _lock = threading.Lock()
 def session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
     """The process's Spark session; the first call starts one, where the program has none yet.
 
-    master: where Spark runs; None is `SPARK_MASTER` of the environment, or all cores of this machine.  config: Spark
-    settings over ours; both count for the first call only.  Raises Error where pyspark or Java is missing.
+    master: where Spark runs; None is what `spark-submit` and the like say, else `SPARK_MASTER` of the environment, else
+    all cores of this machine.  config: Spark settings over all others. Both count for the first call only.  Raises
+    Error where pyspark or Java is missing.
     """
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise Error("Spark is not installed; pip install 'minidsms[spark]' brings it") from None
     with _lock:
+        if "SPARK_REMOTE" in os.environ:
+            remote: SparkSession = SparkSession.builder.getOrCreate()
+            return remote
         # Of this thread, or else of whichever thread has started one.
         active = SparkSession.getActiveSession() or SparkSession._instantiatedSession
         if active is None or active.sparkContext._jsc is None:
-            active = _start(master or os.environ.get("SPARK_MASTER") or "local[*]", config or {})
+            active = _start(dict(config or {}) | ({"spark.master": master} if master else {}))
         return active
 
 
 def prepared(spark: SparkSession) -> SparkSession:
-    """A session over the same Spark whose settings are what queries need; itself where they are."""
+    """A session over the same Spark whose settings are what queries need; itself where they are.
+
+    Raises Error for a Spark Connect session: queries are planned in the process that runs Spark's driver.
+    """
+    if is_remote(spark):
+        raise Error(
+            "queries cannot be run over Spark Connect: they are planned where Spark's driver is\n"
+            "help: give a session of this process (spark=), or run the program with spark-submit"
+        )
     if all(spark.conf.get(name, None) == value for name, value in NEEDED.items()):
         return spark
     own = spark.newSession()
@@ -62,13 +79,49 @@ def prepared(spark: SparkSession) -> SparkSession:
     return own
 
 
+def is_remote(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect, whose driver is another process."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def given() -> dict[str, str]:
+    """The Spark settings that are there before Java starts: `spark-defaults.conf`, then `PYSPARK_SUBMIT_ARGS`."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--conf", "-c", action="append", default=[])
+    options = {"--master": "spark.master", "--name": "spark.app.name", "--driver-memory": "spark.driver.memory"}
+    options["--driver-java-options"] = "spark.driver.extraJavaOptions"
+    for option, name in options.items():
+        parser.add_argument(option, dest=name)
+    parser.add_argument("--properties-file", default=_defaults_file())
+    said, _ = parser.parse_known_args(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")))
+    found = _properties(said.properties_file)
+    found |= dict(entry.split("=", 1) for entry in said.conf if "=" in entry)
+    return found | {name: value for name in options.values() if (value := getattr(said, name)) is not None}
+
+
+def _defaults_file() -> str:
+    from pyspark.find_spark_home import _find_spark_home
+
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")
+    return os.path.join(folder, "spark-defaults.conf")
+
+
+def _properties(path: str) -> dict[str, str]:
+    """A file of Java properties, as Spark's are: a name, then blanks, = or :, then the value."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except OSError:
+        return {}
+    pairs = [re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line and line[0] not in "#!"]
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
 def settings(master: str) -> dict[str, str]:
-    """The settings a session of ours starts with."""
+    """What a session of ours has where nobody says otherwise."""
     chosen = {
         "spark.master": master,
         "spark.app.name": "minidsms",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Else every column that is made asks Java several times where in the program that was.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
@@ -83,6 +136,8 @@ def settings(master: str) -> dict[str, str]:
     }
     if master.startswith("local"):
         chosen |= {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
             "spark.driver.host": LOOPBACK,
             "spark.driver.bindAddress": LOOPBACK,
             "spark.driver.memory": f"{_memory_mb()}m",
@@ -101,18 +156,44 @@ def _memory_mb() -> int:
     return max(1024, min(total // 2, 16384))
 
 
-def _start(master: str, config: Mapping[str, str]) -> SparkSession:
+def _start(config: Mapping[str, str]) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # `spark-submit` has started Java and this program
+        SparkContext._ensure_initialized()
+        conf = SparkConf()
+        for name, value in config.items():
+            conf.set(name, value)
+        for name, value in settings(conf.get("spark.master", _master())).items():
+            # By then it is too late for what concerns this machine's Java.
+            if name in NEEDED or name.startswith(("spark.sql.", "spark.python.")):
+                conf.setIfMissing(name, value)
+        context = SparkContext(conf=conf)
+    else:
+        context = _started(config)
+    return SparkSession(context)
+
+
+def _master() -> str:
+    return os.environ.get("SPARK_MASTER") or "local[*]"
+
+
+def _started(config: Mapping[str, str]) -> SparkContext:
+    """Spark, with a Java of our own."""
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    chosen = settings(master) | dict(config)
-    if chosen["spark.master"].startswith("local"):
-        os.environ["SPARK_LOCAL_IP"] = LOOPBACK
-        os.environ["JAVA_HOME"] = java_home()
-    conf = SparkConf().setAll(list(chosen.items()))
+    there = given()
+    master = config.get("spark.master") or there.get("spark.master") or _master()
+    is_local = master.startswith("local")
+    ours = {name: value for name, value in settings(master).items() if name not in there} | dict(config)
+    os.environ.setdefault("PYSPARK_PYTHON", there.get("spark.pyspark.python", sys.executable))
+    if is_local:
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    os.environ["JAVA_HOME"] = java_home()
+    conf = SparkConf().setAll(list(ours.items()))
     with tempfile.TemporaryFile() as said, _starting_line():
         # What Java says while it starts is of interest only if it does not.
         try:
@@ -122,8 +203,9 @@ def _start(master: str, config: Mapping[str, str]) -> SparkSession:
             last = said.read().decode(errors="replace").strip().splitlines()[-3:]
             raise Error("Java did not start: " + " / ".join(last)) from None
         context = SparkContext(conf=conf, gateway=gateway)
-        context.setLogLevel("ERROR")
-        return SparkSession(context)
+        if is_local:
+            context.setLogLevel("ERROR")
+        return context
 
 
 @contextmanager

