@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.joins.bands import Band
 from minidsms.joins.equal_columns import EqualColumns, Equality, classes_of
 from minidsms.joins.plan import Index, Key, Orders
 from minidsms.kernels.join_layout import STEP_WORDS, Path
@@ -31,11 +32,13 @@ class JoinGraph:
     written: the equalities as given.  equalities: these, and those between inputs that follow from them.
     classes: the (input, column) that are equal to each other, sorted.
     keys: of each input, those of no or one column first.  is_connected: no pipeline needs a Cartesian step.
-    rooms: of each input, how many patterns it has at most in any orders, or more.
+    rooms: of each input, how many patterns it has at most in any orders, or more.  bands: by which steps may go that no
+    equality links; the key of band b is (~b,).
     """
 
-    def __init__(self, n: int, equalities: Sequence[Equality]) -> None:
+    def __init__(self, n: int, equalities: Sequence[Equality], bands: Sequence[Band] = ()) -> None:
         self.n = n
+        self.bands = tuple(bands)
         self.written = tuple(equalities)
         self.classes = classes_of(self.written)
         self.equalities = (*self.written, *_implied(self.written, self.classes))
@@ -48,6 +51,9 @@ class JoinGraph:
             for keys in self.keys:
                 keys.insert(0, ())
         self.rooms = [self._room(j) for j in range(n)]
+        for number, band in enumerate(self.bands):
+            for i, _ in (band.a, band.b):
+                self.keys[i].append((~number,))
 
     def linked(self, i: int) -> frozenset[int]:
         """The inputs that some equality links with input i."""
@@ -62,7 +68,7 @@ class JoinGraph:
         """The inputs that a legal pipeline may visit next, ascending."""
         rest = [j for j in range(self.n) if j not in visited]
         linked = [j for j in rest if not self._linked[j].isdisjoint(visited)]
-        return linked or rest
+        return linked or [j for j in rest if self._banded(visited, j)] or rest
 
     def default_orders(self) -> Orders:
         """Every pipeline follows FROM as far as that is legal."""
@@ -191,10 +197,22 @@ class JoinGraph:
                 others = parts + [
                     link for link in self.joining(visited, (j,)) if len(link[1]) == 1 and link not in parts
                 ]
+            reach = 0
+            for f, band, way in self._banded(visited, j)[:1] if not probed else ():
+                source, key, probed, reach = f, band, band, way
             begin = len(checks)
             checks.extend((f, place[f, its], j, place[j, other]) for f, its, _, other in others)
             asked = visited.index(source)
-            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked, len(parts), 0
+            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked, len(parts), reach
+
+    def _banded(self, visited: Sequence[int], j: int) -> list[tuple[int, Key, int]]:
+        """The inputs visited that a band connects with input j: each with its key, and where the other tag lies."""
+        found: list[tuple[int, Key, int]] = []
+        for number, band in enumerate(self.bands):
+            for (f, _), (target, _), reach in ((band.a, band.b, -1), (band.b, band.a, 1)):
+                if target == j and f in visited:
+                    found.append((f, (~number,), reach))
+        return found
 
     def links_between(self, visited: Sequence[int], j: int) -> list[Link]:
         """The links between the inputs visited and j, turned so that j stands last."""

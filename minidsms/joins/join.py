@@ -66,7 +66,7 @@ class Join(Operator):
         super().__init__(inputs, spec.schema)
         self.spec = spec
         self.names = names
-        self.graph = JoinGraph(len(inputs), spec.equalities)
+        self.graph = JoinGraph(len(inputs), spec.equalities, spec.bands)
         self.index: WindowIndex = spec.windows([q.schema for q in inputs], self.graph)
         self.answer = Answer(spec, self.index, self.claim)
         self._pipelines = ByPipelines(self.graph, self.index, self.answer)
@@ -135,7 +135,8 @@ class Join(Operator):
 
     def random_plan(self, rng: Random) -> JoinPlan:
         """Any legal plan without a tree."""
-        return random_plan(self.graph, rng, self.spec.bags)
+        plan = random_plan(self.graph, rng, self.spec.bags)
+        return replace(plan, caches=()) if self.graph.bands else plan
 
     def switch(self, plan: JoinPlan) -> None:
         """Run this plan, a legal one, from the next part on. O(1), and where there is another tree O(rows + tuples of
@@ -176,6 +177,8 @@ class Join(Operator):
         return self.graph.index_under(orders, self._plan.orders, self._plan.index)
 
     def _problem(self, plan: JoinPlan) -> str | None:
+        if plan.caches and self.graph.bands:
+            return "what a step finds by a band depends on more than the key of a cache"
         return problem_with(plan, self.graph, self.spec.bags)
 
     def _with_caches(self, options: CacheOptions) -> ByCaches:
@@ -252,7 +255,9 @@ class Join(Operator):
     def describe(self) -> Description:
         """Equalities, rows and bytes held, slots inspected by all probes so far; of a tree the tuples it keeps."""
         names = [q.schema.names for q in self.inputs]
-        detail = equalities_text(self.graph.written, names, self.names) or "every pair"
+        detail = equalities_text(self.graph.written, names, self.names)
+        detail = " AND ".join([*([detail] if detail else []), *(b.text(names, self.names) for b in self.graph.bands)])
+        detail = detail or "every pair"
         if self.spec.condition is not None:
             detail += " AND residual"
         if self.spec.ranges is not None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from minidsms.elements import Batch, BoolArray, Schema
+from minidsms.elements import Batch, BoolArray, Schema, Type
+from minidsms.joins.bands import Band
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.graph import JoinGraph
+from minidsms.synopses.cells import Cells
 from minidsms.synopses.indexed_windows import WindowIndex
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
@@ -37,6 +39,8 @@ class JoinSpec:
     ranges: where given (and `shown` is), the inputs are streams, and each row stays so many ticks, as in a RangeWindow;
     None: for ever. Then no deletion is ever an element, which halves the work.
     fifo: of each input, whether its deletions come in the order of its insertions (default: of all).
+    bands: what the condition, or one that is applied to the rows put out, asks of columns of two inputs: pairs outside
+    of a band need not be found.
     """
 
     equalities: Sequence[Equality]
@@ -46,6 +50,7 @@ class JoinSpec:
     ranges: Sequence[int | None] | None = None
     fifo: Sequence[bool] | None = None
     condition: Condition | None = None
+    bands: Sequence[Band] = ()
 
     def __post_init__(self) -> None:
         assert self.ranges is None or (self.shown is not None and not self.bags)
@@ -77,6 +82,11 @@ class JoinSpec:
             for i in range(n)
         ]
         bags = [i in self.bags for i in range(n)]
-        index = WindowIndex(schemas, graph.keys, marked, needed, self.ranges, bags, graph.rooms)
+        cells = {
+            (i, ~number): Cells.of(c, *band.cell((i, c)), band.is_whole, schemas[i][c].type is Type.FLOAT)
+            for number, band in enumerate(graph.bands)
+            for i, c in (band.a, band.b)
+        }
+        index = WindowIndex(schemas, graph.keys, marked, needed, self.ranges, bags, graph.rooms, cells)
         index.show(keyed)
         return index

@@ -216,6 +216,12 @@ def older(nodes: Int64s, chain: Chain, slot: int) -> Any:
 
 
 @helper(inline=True)
+def tag_at(nodes: Int64s, walk: Any, slot: int) -> Any:
+    """The tag of a slot.  walk: a Chain of a window, or a Stay."""
+    return nodes[uint64(walk.base + 2 * (slot & walk.mask))]
+
+
+@helper(inline=True)
 def next_present(nodes: Int64s, instants: Int64s, stay: Stay, tag: int, slot: int) -> Any:
     """As `next_slot`, of the rows that are there at an instant. Also, how many had the tag but come later."""
     base, mask, came, low, instant, before, length = stay

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
-from minidsms.kernels.chains import Stay, checks_hold, following_tag, hashed_tag, link_slots, next_present
+from minidsms.kernels.chains import Stay, checks_hold, following_tag, hashed_tag, link_slots, next_present, tag_at
 from minidsms.kernels.join_layout import (
     ASKED,
     CHECK,
@@ -479,6 +479,9 @@ def _generate(
             p = begin + uint64(depth * PLACED_WORDS)
             j = placed[p + uint64(TARGET)]
             stay = _stay(windows, placed, p, i, instant, cancels)
+            if is_chosen and placed[p + uint64(REACH)] != 0:
+                # With the row chosen before, the walk may have gone on to another tag.
+                walks[TAG, uint64(depth)] = tag_at(nodes, stay, walks[FOUND, uint64(depth)])
             tag, s = walks[TAG, uint64(depth)], walks[FOLLOWING, uint64(depth)]
             is_chosen, known = False, int64(-1)
             looks_ahead = depth < last and not cancels

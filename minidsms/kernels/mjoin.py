@@ -11,7 +11,7 @@ Which elements come when says `kernels.join_instants`, how windows stand in arra
 
 from __future__ import annotations
 
-from minidsms.kernels.chains import chain_of, checks_hold, first_slot, further, next_slot, older, step_tag
+from minidsms.kernels.chains import chain_of, checks_hold, first_slot, further, next_slot, older, step_tag, tag_at
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
     ASKED,
@@ -90,6 +90,9 @@ def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun,
                 elif depth < 0:
                     break
             r = i * (n - 1) + depth
+            if is_chosen and steps[r, REACH] != 0:
+                # With the row chosen before, the walk may have gone on to another tag.
+                walks[TAG, depth] = tag_at(nodes, chain_of(windows, steps, r), walks[FOUND, depth])
             j, check, checks_end = steps[r, TARGET], steps[r, CHECK], steps[r, CHECKS_END]
             chain = chain_of(windows, steps, r)
             tag, s = walks[TAG, depth], walks[FOLLOWING, depth]

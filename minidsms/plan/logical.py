@@ -24,6 +24,7 @@ from minidsms.cql.scalar import shift as shift
 from minidsms.cql.scalar import substitute as substitute
 from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import Schema
+from minidsms.joins.bands import Band
 from minidsms.joins.directed_graph import Edge
 from minidsms.joins.equal_columns import equalities_text
 from minidsms.plan.input_names import input_names
@@ -164,7 +165,7 @@ class MultiJoin(Node):
     columns: the (input, column) of each column of the schema.  shown: the columns that stand unchanged in the rows of
     the ISTREAM above, where nothing else reads them; else None.  specs: where given, `windows` are the streams, and
     the join itself lets their rows go as these windows do; None for a relation, whose changes it follows.  names: what
-    FROM calls each window, or "".
+    FROM calls each window, or "".  bands: what the filter above asks for; pairs outside may be left out.
     """
 
     windows: tuple[Node, ...]
@@ -173,12 +174,15 @@ class MultiJoin(Node):
     shown: tuple[int, ...] | None = None
     specs: tuple[bound.WindowSpec | None, ...] | None = None
     names: tuple[str, ...] = field(compare=False, default=())
+    bands: tuple[Band, ...] = field(default=(), kw_only=True)
 
     def text(self) -> str:
         specs = zip(self.specs or (), self.windows)
         of = ", ".join("changes" if spec is None else f"[{spec.text(stream.schema)}]" for spec, stream in specs)
         names = [window.schema.names for window in self.windows]
-        on = equalities_text(self.equalities, names, input_names(self.names))
+        told = input_names(self.names)
+        equal = equalities_text(self.equalities, names, told)
+        on = " AND ".join([*([equal] if equal else []), *(band.text(names, told) for band in self.bands)])
         kind = f"{len(names)}-way " + (f"Join{self._how()} on {on}" if on else "Product")
         return kind + (f" of {of}" if of else "")
 

@@ -38,7 +38,7 @@ def plan_key(node: MultiJoin, streamon: StreaMon) -> Hashable:
     """What must be alike in the settings of two queries that share a join: its plan, its caching and its index."""
     asked = join_plan_of(node, streamon)
     if len(node.windows) < 3:
-        return asked
+        return asked, node.bands and streamon.settings["join_index"] == "hash"
     return asked, _caching_of(asked, streamon), streamon.settings["join_index"]
 
 
@@ -60,7 +60,8 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
 
     ranges = None if node.specs is None else [spec.range_ for spec in node.specs if spec is not None]
     asked = join_plan_of(node, streamon)
-    spec = JoinSpec(node.equalities, node.columns, node.schema, node.shown, ranges, fifo)
+    bands = () if streamon.settings["join_index"] == "hash" else node.bands
+    spec = JoinSpec(node.equalities, node.columns, node.schema, node.shown, ranges, fifo, bands=bands)
     join = Join(queues, spec, input_names(node.names))
     if isinstance(asked, tuple):
         join.take_tree(_checked(asked, join))
@@ -72,17 +73,20 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
 
 
 def _adapt(join: Join, asked: Hashable, streamon: StreaMon) -> None:
-    """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile."""
+    """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile.
+
+    Where steps go by bands neither caches nor trees know what they find.
+    """
     from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
     from minidsms.streamon.join_watch import JoinWatch
 
     names, operator = join.names, f"MJoin {', '.join(join.names)}"
-    has_trees = asked in ("auto", "xjoin")
+    has_trees = asked in ("auto", "xjoin") and not join.graph.bands
     watch = JoinWatch(join, join.graph.n, streamon)
     join.watch_by(watch)
     caching = None
     consistency = _caching_of(asked, streamon)
-    if consistency != "off":
+    if consistency != "off" and not join.graph.bands:
         from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 
         caching = AdaptiveCaches(join, names, operator, streamon, watch, consistency)

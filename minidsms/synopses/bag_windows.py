@@ -44,7 +44,7 @@ class BagWindow:
         self._kernels = bag_window
         self.schema = schema
         self.keys = tuple(keys)
-        self.layout = RowLayout(schema, (), sorted({c for key in keys for c in key} | set(needed)), False)
+        self.layout = RowLayout(schema, (), sorted(index.columns_of(number, keys) | set(needed)), False)
         self.figures = index.inputs[number]
         self._index = index
         self._number = number
@@ -106,12 +106,14 @@ class BagWindow:
         for x, key in enumerate(self.keys, first):
             base = index.keys[x, NODES]
             if len(key) == 1:
-                j = layout.columns.index(key[0])
+                j = layout.columns.index(index.column_of(self._number, key[0]))
                 mask_word = layout.width - layout.masks + j // 62
                 if self._kernels.take_key_words(
                     self._words, layout.word_of[j], mask_word, j % 62, slots, index.nodes, base
                 ):
                     self.figures[HAS_NULLS] = 1
+                if key[0] < 0:
+                    index.take_cells(self._number, x, key[0], slots)
             else:
                 self._kernels.combine_keys_of(index.nodes, base, index.parts_of(self._number, key), slots)
 
@@ -190,3 +192,4 @@ class BagWindow:
         places, _ = self._take(words, normal_signs(None, n), 0)
         self._index_keys(places)
         self._index.link_bag(self._number, places)
+        self._index.give_up_cells()

@@ -64,6 +64,7 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.synopses.bag_windows import BagWindow
+from minidsms.synopses.cells import Cells
 from minidsms.synopses.stream_store import Reader, StreamStore
 
 _LEAST_CAPACITY = 64
@@ -126,7 +127,7 @@ class IndexedWindow:
         self.schema = schema
         self.keys = tuple(keys)
         self.marked = marked
-        self.kept = sorted({c for key in keys for c in key} | set(marked or ()) | set(needed))
+        self.kept = sorted(index.columns_of(number, keys) | set(marked or ()) | set(needed))
         self.ring: Int32Array = np.zeros(_LEAST_CAPACITY, np.int32)
         self.figures = index.inputs[number]
         self._index = index
@@ -203,10 +204,12 @@ class IndexedWindow:
         for x, key in enumerate(self.keys, first):
             base = index.keys.item(x, NODES)
             if len(key) == 1:
-                values, valid, mask = store.raw(self._columns[key[0]])
+                values, valid, mask = store.raw(self._columns[index.column_of(self._number, key[0])])
                 valid = _NO_NULLS if valid is None else valid
                 if kernels.take_key(_words(values), valid, mask, ring, lo, hi, index.nodes, base):
                     figures[HAS_NULLS] = 1
+                if key[0] < 0:
+                    index.take_cells(self._number, x, key[0], np.arange(lo, hi))
             else:
                 parts = index.parts_of(self._number, key)
                 kernels.combine_keys(index.nodes, base, parts, len(ring) - 1, lo, hi, figures[HAS_NULLS])
@@ -306,6 +309,7 @@ class IndexedWindow:
             self._take(0, n)
             self.figures[[HI, STOP, LINKED]] = n
             self._index.relink(self._number)
+            self._index.give_up_cells()
             if self._index.has_ranges:
                 first = int(self.figures[MARKS])
                 self._index.instants[first : first + n] = arrays["instants"]
@@ -327,6 +331,7 @@ class WindowIndex:
     ranges: of each input, where the inputs are streams whose elements leave after so many ticks (None: never).
     bags: of each input, whether its rows leave in any order. Then there are neither marks nor ranges.
     rooms: of each input, how many patterns may be indexed beside its keys (`index`).
+    cells: by input and negative column of a key, the cells that it stands for.
     bundle: all of it, as the kernels take it.  renumberings: how often rows of a bag have got other slots; whoever
     holds slots begins anew then.
     """
@@ -335,6 +340,7 @@ class WindowIndex:
         self, schemas: Sequence[Schema], keys: Sequence[Sequence[Key]], marked: Sequence[Sequence[int]] | None,
         needed: Sequence[Iterable[int]], ranges: Sequence[int | None] | None = None,
         bags: Sequence[bool] | None = None, rooms: Sequence[int] | None = None,
+        cells: Mapping[tuple[int, int], Cells] | None = None,
     ) -> None:  # fmt: skip
         n = len(schemas)
         bags, rooms = bags or [False] * n, rooms or [0] * n
@@ -345,6 +351,9 @@ class WindowIndex:
             self.inputs[i, KEY], self.inputs[i, KEYS_END] = at, at + len(keys[i])
             at += len(keys[i]) + rooms[i]
         self._linked = [tuple(each) for each in keys]
+        self._cells = cells or {}
+        self._has_wild = False
+        self.has_cells = bool(cells)
         self._has_marks = marked is not None
         self.has_ranges = ranges is not None
         if ranges is not None:
@@ -404,6 +413,7 @@ class WindowIndex:
             if window.is_bag:
                 figures[HI] = first  # after it has been admitted: a bag that shrinks forgets its figures
         self.fit(most)
+        self.give_up_cells()
         if places or len(self.places):
             self.places = np.concatenate([_NO_TS, *places])
             self._bundle()
@@ -417,6 +427,39 @@ class WindowIndex:
                 assert isinstance(window, IndexedWindow)
                 most[i] = window.arrive(batch)
         self.fit(most)
+        self.give_up_cells()
+
+    # ----------------------------------------------------------------------------------------------------- cells
+
+    def column_of(self, i: int, c: int) -> int:
+        """The column of input i that a key's column stands for: of a negative one, that of its cells."""
+        return c if c >= 0 else self._cells[i, c].column
+
+    def columns_of(self, i: int, keys: Sequence[Key]) -> set[int]:
+        """The columns of input i that its keys are made of."""
+        return {self.column_of(i, c) for key in keys for c in key}
+
+    def take_cells(self, i: int, x: int, c: int, slots: Int64Array) -> None:
+        """Make cells of the words of these slots, in the nodes of key x."""
+        base, mask = int(self.keys[x, NODES]), int(self.inputs[i, MASK])
+        if not self.has_cells:
+            self.nodes[base + 2 * (slots & mask)] = 0
+        elif self._cells[i, c].take(self.nodes, base, mask, slots):
+            self._has_wild = True
+
+    def give_up_cells(self) -> None:
+        """Put all rows into one cell, for good, once there was a value that cells do not know: all pairs are met."""
+        if not self._has_wild:
+            return
+        self._has_wild = self.has_cells = False
+        for i, c in self._cells:
+            base = int(self.keys[int(self.inputs[i, KEY]) + self.windows[i].keys.index((c,)), NODES])
+            self.nodes[base : base + 2 * self._capacities[i] : 2] = 0
+        self._place_buckets()
+        for j in range(len(self.windows)):
+            self.relink(j)
+
+    # -------------------------------------------------------------------------------------------------- arrivals
 
     def show(self, shown: Iterable[tuple[int, int]]) -> None:
         """Note which columns, by (input, column), are those that the answer shows, or equal to one."""

@@ -31,6 +31,7 @@ from minidsms.plan.logical import (
     shift,
 )
 from minidsms.plan.rules.expand_outer_joins import equal_pair
+from minidsms.plan.rules.find_bands import find_bands
 from minidsms.plan.rules.push_filters import push
 
 _MOST_INPUTS = 12
@@ -43,7 +44,7 @@ def merge_joins(root: Node) -> Node:
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
         done[id(node)] = merged(new, [readers[id(child)] == 1 for child in node.inputs])
-    root = _parted(done[id(root)])
+    root = find_bands(_parted(done[id(root)]))
     shown = shown_by_istream(root)
     done = {}
     for node in nodes(root):

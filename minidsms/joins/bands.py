@@ -1,0 +1,58 @@
+"""Bands: columns of two inputs whose difference has bounds, and the cells by which a step finds who may lie in one.
+
+A band `least <= a - b <= most` cuts the numbers into cells as wide as it is. Where b is moved by `least`, a row of b in
+cell c meets only rows of a in the cells c and c + 1, a row of a in c only rows of b in c - 1 and c: so a step that no
+equality links probes two tags instead of all rows.
+
+Invariant: cells leave out no pair for which the condition is TRUE, or fails; which of those met are in the band is for
+the condition to say, above the join (docs/semantics R4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minidsms.joins.equal_columns import Attribute
+
+LARGEST_BOUND = 2**61
+"""Bounds beyond this are not taken for a band of integers."""
+LARGEST = 2.0**40
+"""Beyond so many cells from zero FLOATs are too coarse for a band."""
+_WIDER, _MARGIN = 1.01, 0.005
+"""FLOATs are rounded: cells are wider than the band, with a margin of so much of a cell at either end."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """least <= a - b <= most.  is_whole: all of it is of 64-bit integers, ticks among them."""
+
+    a: Attribute
+    b: Attribute
+    least: float
+    most: float
+    is_whole: bool
+
+    def cell(self, of: Attribute) -> tuple[float, float]:
+        """(shift, width): the cell of a value v of one of the two columns is (v + shift) / width, rounded down."""
+        if self.is_whole:
+            return (0 if of == self.a else self.least), max(self.most - self.least, 1)
+        width = _WIDER * (self.most - self.least)
+        return (0.0 if of == self.a else self.least - _MARGIN * width), width
+
+    def text(self, columns: Sequence[Sequence[str]], inputs: Sequence[str] = ()) -> str:
+        """`A.x - B.y from -5 to 5`."""
+        prefixes = [f"{name}." for name in inputs] or [""] * len(columns)
+        a, b = (prefixes[i] + columns[i][c] for i, c in (self.a, self.b))
+        return f"{a} - {b} from {self.least:g} to {self.most:g}"
+
+
+def band_of(
+    a: Attribute, b: Attribute, least: float, most: float, is_whole: bool, greatest: float = 0.0
+) -> Band | None:
+    """The band, None where cells cannot tell who lies in it.  greatest: of the constants it is computed from."""
+    if is_whole:
+        able = max(abs(least), abs(most)) < LARGEST_BOUND
+    else:
+        able = 0 < most - least < float("inf") and max(abs(least), abs(most), greatest) < LARGEST * (most - least)
+    return Band(a, b, least, most, is_whole) if able else None

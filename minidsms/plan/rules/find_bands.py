@@ -1,0 +1,145 @@
+"""Joins by bands: where a condition bounds the difference of two inputs' columns, the join looks into cells.
+
+`ABS(a.x - b.y) < 5`, `a.x BETWEEN b.y - 5 AND b.y + 5` and `a.t = b.t + 1` are such. The condition stays above the
+join, which may put out pairs outside of the band (`joins.bands`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from minidsms.cql import bound
+from minidsms.cql.bound import Expr, JoinKind, Node, Type
+from minidsms.joins.bands import Band, band_of
+from minidsms.joins.equal_columns import Attribute, EqualColumns
+from minidsms.plan.logical import MultiJoin, conjuncts, filtered, nodes, reader_counts
+from minidsms.plan.rules.expand_outer_joins import equal_pair
+
+_TICKS = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
+
+
+def find_bands(root: Node) -> Node:
+    """Tell n-way joins their bands, and make such joins of those of two inputs that no equality links."""
+    readers = reader_counts(root)
+    done: dict[int, Node] = {}
+    for node in nodes(root):
+        new = node.over([done[id(child)] for child in node.inputs])
+        if isinstance(new, bound.Join) and new.join is JoinKind.INNER and new.condition is not None:
+            new = _banded(new, []) or new
+        elif isinstance(new, bound.Filter) and isinstance(node, bound.Filter) and readers[id(node.input)] == 1:
+            new = _banded(new.input, conjuncts(new.condition)) or new
+        done[id(node)] = new
+    return done[id(root)]
+
+
+def _banded(node: Node, conditions: Sequence[Expr]) -> Node | None:
+    """The join with its bands, below the conditions and its own; None where there are none, or equalities link it."""
+    conditions = list(conditions)
+    if isinstance(node, bound.Filter):
+        conditions += conjuncts(node.condition)
+        node = node.input
+    if isinstance(node, bound.Join) and node.join is JoinKind.INNER:
+        width = len(node.left.schema)
+        conditions += conjuncts(node.condition)
+        if any(equal_pair(condition, width) for condition in conjuncts(node.condition)):
+            return None
+        sides = node.left, node.right
+        columns = tuple((i, c) for i, side in enumerate(sides) for c in range(len(side.schema)))
+        node = MultiJoin(node.schema, sides, (), columns)
+    if type(node) is not MultiJoin or node.bands:
+        return None
+    bands = tuple(_bands(conditions, node))
+    return filtered(dataclasses.replace(node, bands=bands), conditions) if bands else None
+
+
+# ------------------------------------------------------------------------------------------------- differences
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """What is added up: columns, each once, those subtracted, and a constant.
+
+    is_whole: of integers alone.  greatest: of the constants.
+    """
+
+    added: tuple[int, ...] = ()
+    subtracted: tuple[int, ...] = ()
+    constant: float = 0
+    is_whole: bool = True
+    greatest: float = 0
+
+    def __neg__(self) -> _Sum:
+        return dataclasses.replace(self, added=self.subtracted, subtracted=self.added, constant=-self.constant)
+
+    def __add__(self, other: _Sum) -> _Sum:
+        return _Sum(
+            self.added + other.added,
+            self.subtracted + other.subtracted,
+            self.constant + other.constant,
+            self.is_whole and other.is_whole,
+            max(self.greatest, other.greatest),
+        )
+
+
+def _sum(expr: Expr) -> _Sum | None:
+    """The expression as a sum; None where it is none."""
+    match expr:
+        case bound.ColumnRef(type=t, index=index) if t in _TICKS or t is Type.FLOAT:
+            return _Sum(added=(index,), is_whole=t in _TICKS)
+        case bound.Literal(type=t, value=int() | float() as value) if t in _TICKS or t is Type.FLOAT:
+            return _Sum(constant=value, is_whole=t in _TICKS, greatest=abs(value))
+        case bound.Cast(type=Type.FLOAT) if expr.arg.type in _TICKS:
+            of = _sum(expr.arg)
+            return None if of is None else dataclasses.replace(of, is_whole=False)
+        case bound.Call(function="neg", args=(arg,)):
+            of = _sum(arg)
+            return None if of is None else -of
+        case bound.Call(function="+" | "-", args=(a, b)):
+            left, right = _sum(a), _sum(b)
+            if left is None or right is None:
+                return None
+            return left + (right if expr.function == "+" else -right)
+    return None
+
+
+def _at_most_zero(condition: Expr) -> Iterator[_Sum]:
+    """Sums that are zero or less wherever the condition is TRUE."""
+    if not isinstance(condition, bound.Call) or condition.function not in ("<", "<=", ">", ">=", "="):
+        return
+    lesser, greater = condition.args if condition.function in ("<", "<=", "=") else condition.args[::-1]
+    able = [lesser]
+    if isinstance(lesser, bound.Call) and lesser.function == "abs":
+        able = [lesser.args[0], bound.Call(lesser.type, "neg", lesser.args)]
+    limit = _sum(greater)
+    for expr in able:
+        of = _sum(expr)
+        if of is not None and limit is not None:
+            yield of + -limit
+            if condition.function == "=":
+                yield limit + -of
+
+
+def _bands(conditions: Sequence[Expr], join: MultiJoin) -> Iterator[Band]:
+    """One band at most of each two groups of inputs that equalities link, where both its bounds are known."""
+    linked = EqualColumns()
+    for (i, _), (j, _) in join.equalities:
+        linked.join((i, 0), (j, 0))
+    uppers: dict[tuple[Attribute, Attribute], list[_Sum]] = {}
+    for of in (of for condition in conditions for of in _at_most_zero(condition)):
+        if len(of.added) == len(of.subtracted) == 1:
+            pair = join.columns[of.added[0]], join.columns[of.subtracted[0]]
+            uppers.setdefault(pair, []).append(of)
+    known = set()
+    for (a, b), above in uppers.items():
+        below = uppers.get((b, a), [])
+        groups = linked.root((a[0], 0)), linked.root((b[0], 0))
+        if below and groups[0] < groups[1] and groups not in known:
+            every = above + below
+            least, most = max(of.constant for of in below), min(-of.constant for of in above)
+            is_whole = all(of.is_whole for of in every)
+            band = band_of(a, b, least, most, is_whole, max(of.greatest for of in every))
+            if band is not None:
+                known.add(groups)
+                yield band

@@ -1,0 +1,151 @@
+"""Joins whose inputs only a band links, against the definition and against the join of every pair."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.joins.bands import LARGEST, band_of
+from minidsms.testing.compare import check, run_definition
+from minidsms.testing.feeds import Advance, Push, Step
+from minidsms.testing.generators import Case
+
+INF = float("inf")
+STREAMS = tuple(f"CREATE STREAM {name} (k INTEGER, x INTEGER, f FLOAT, t TIMESTAMP)" for name in "ABC")
+RELATION = "CREATE RELATION R (k INTEGER, x INTEGER, f FLOAT, t TIMESTAMP)"
+WINDOWS = ("[RANGE 5]", "[ROWS 4]", "[PARTITION BY k ROWS 2]", "[RANGE 6 SLIDE 3]", "[RANGE UNBOUNDED]", "[NOW]")
+CONDITIONS = (
+    "ABS(A.x - B.x) < 3",
+    "A.x BETWEEN B.x - 2 AND B.x + 2",
+    "B.x > A.x AND B.x - 3 <= A.x",
+    "A.x = B.x + 1",
+    "A.x - 1 BETWEEN B.x AND B.x + 2 AND A.k < B.k",
+    "ABS(A.f - B.f) < 0.75",
+    "A.f BETWEEN B.f - 0.5 AND B.f + 1",
+    "ABS(A.x - B.f) <= 1.5",
+    "A.t BETWEEN B.t - 2 AND B.t",
+    "ABS(A.x - B.x) < 3 AND 10 / (A.k - B.k) > 0",
+)
+BATCHES = (1, 2, 7, 65_536)
+
+
+def value(rng: Random, usual: Any, rare: Sequence[Any]) -> Any:
+    chance = rng.random()
+    return None if chance < 0.08 else rng.choice(rare) if chance < 0.11 and rare else usual
+
+
+def feed(seed: int, names: Sequence[str], size: int, has_extremes: bool) -> tuple[Step, ...]:
+    """Rows close to each other, with NULLs, infinities and negative zeros, and integers near the ends of 64 bits."""
+    rng = Random(seed)
+    whole = (2**62, -(2**62), 2**63 - 1, -(2**63), 2**61) if has_extremes else ()
+    steps: list[Step] = []
+    held: list[tuple[Any, ...]] = []
+    ts = 0
+    for _ in range(size):
+        ts += rng.choice((0, 0, 1, 2))
+        name = rng.choice(names)
+        row = (
+            value(rng, rng.randrange(3), ()),
+            value(rng, rng.randrange(-9, 10), whole),
+            value(rng, rng.randrange(-12, 13) / 4, (INF, -INF, -0.0, 1e300, 2.0**53)),
+            value(rng, max(0, ts + rng.randrange(-4, 5)), ()),
+        )
+        if name == "R" and held and rng.random() < 0.4:
+            steps.append(Push(name, ((ts, -1, held.pop(rng.randrange(len(held)))),)))
+            continue
+        if name == "R":
+            held.append(row)
+        steps.append(Push(name, ((ts, 1, row),)))
+    return (*steps, Advance(ts + 9))
+
+
+def agree(case: Case, seed: int, **settings: Any) -> int:
+    """Compare under every batch size; how many changes there were."""
+    expected = run_definition(case)
+    for batch_size, rows in zip(BATCHES, (None, 2, 1, None)):
+        told = check(case, rows, expected, batch_size=batch_size, **settings)
+        assert told == "agreed", told
+    return len(expected.changes)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_bands_of_windows_of_every_kind_give_the_answers_by_definition(condition: str) -> None:
+    changes = 0
+    for seed, (one, other) in enumerate(zip(WINDOWS, (*WINDOWS[1:], WINDOWS[0]))):
+        for which, operator in enumerate(("ISTREAM", "RSTREAM")):
+            query = f"SELECT {operator}(A.x, B.x, A.f, B.f, A.t) FROM A {one}, B {other} WHERE {condition}"
+            case = Case(STREAMS, query, feed(10 * seed + which, "AB", 24, False))
+            changes += agree(case, seed, join_index=("auto", "hash")[seed % 3 == 2])
+    assert changes > 20
+
+
+@pytest.mark.parametrize("condition", CONDITIONS[:5])
+def test_values_near_the_ends_of_64_bits_fail_where_the_definition_does(condition: str) -> None:
+    for seed in range(6):
+        query = f"SELECT A.x, B.x FROM A [RANGE 6], B [ROWS 5] WHERE {condition}"
+        agree(Case(STREAMS, query, feed(500 + seed, "AB", 24, True)), seed)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS[:6])
+def test_bands_with_relations_follow_their_changes(condition: str) -> None:
+    changes = 0
+    for seed in range(4):
+        query = f"SELECT A.x, R.x, R.f FROM A [RANGE 4], R WHERE {condition.replace('B.', 'R.')}"
+        changes += agree(Case((*STREAMS, RELATION), query, feed(700 + seed, "AR", 30, False)), seed)
+    assert changes
+
+
+THREE = (
+    "ABS(A.x - B.x) < 3 AND ABS(B.x - C.x) < 3",
+    "ABS(A.f - B.f) < 0.75 AND C.f BETWEEN A.f - 1 AND A.f + 1",
+    "A.k = B.k AND ABS(A.x - C.x) < 2",
+    "A.k = B.k AND ABS(B.f - C.f) < 0.5",
+)
+
+
+@pytest.mark.parametrize("condition", THREE)
+@pytest.mark.parametrize("caching", ["off", "prefix"])
+def test_steps_of_three_inputs_go_by_bands_whatever_is_switched(condition: str, caching: str) -> None:
+    changes = 0
+    for seed, windows in enumerate((("[RANGE 6]",) * 3, ("[ROWS 4]", "[RANGE 5]", "[PARTITION BY k ROWS 2]"))):
+        sources = ", ".join(f"{name} {window}" for name, window in zip("ABC", windows))
+        for operator in ("ISTREAM", "RSTREAM"):
+            query = f"SELECT {operator}(A.x, B.x, C.x, C.f) FROM {sources} WHERE {condition}"
+            case = Case(STREAMS, query, feed(900 + seed, "ABC", 30, False))
+            changes += agree(case, seed, join_plan="mjoin", caching=caching, forced_every=1 + seed)
+    assert changes
+
+
+def test_a_band_meets_its_neighbours_alone_and_explain_tells_it() -> None:
+    n = 2_000
+    rng = Random(1)
+    columns = [rng.sample(range(10**6), n) for _ in range(2)]
+    inspected = {}
+    for index in ("auto", "hash"):
+        with minidsms.connect() as db:
+            db.execute(f"SET join_index = '{index}'")
+            db.execute("CREATE STREAM A (x INTEGER)")
+            db.execute("CREATE STREAM B (y INTEGER)")
+            query = db.query("SELECT A.x, B.y FROM A [ROWS 2000], B [ROWS 2000] WHERE ABS(A.x - B.y) < 5")
+            db.push("A", {"x": columns[0]}, ts=0)
+            db.push("B", {"y": columns[1]}, ts=0)
+            db.advance(1)
+            text = query.explain(analyze=True)
+            (line,) = (line for line in text.splitlines() if "Join" in line and "inspected" in line)
+            (told,) = re.findall(r"inspected ([\d,]+)", line)
+            inspected[index] = int(told.replace(",", "").rstrip(","))
+            assert ("x - B.y from -5 to 5" in line) == (index == "auto"), line
+    assert inspected["auto"] < n < inspected["hash"] / 100
+
+
+def test_bands_of_floats_that_rounding_makes_too_coarse_are_none() -> None:
+    a, b = (0, 0), (1, 0)
+    assert band_of(a, b, -1.0, 1.0, False) is not None
+    assert band_of(a, b, 1.0, 1.0, False) is None
+    assert band_of(a, b, -1.0, 1.0, False, 3 * LARGEST) is None
+    assert band_of(a, b, -(2**62), 0, True) is None
