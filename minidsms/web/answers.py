@@ -46,6 +46,14 @@ class Nowhere:
         """Nothing is held."""
 
 
+def query_named(db: Connection, name: str) -> Query:
+    """A running query. Error where there is none."""
+    query = db.queries.get(name.lower())
+    if query is None:
+        raise Error(f"no query {name!r} is running")
+    return query
+
+
 class Answers:
     """Reads answers for the page, no query's more often than SHARE of the time allows."""
 
@@ -53,16 +61,9 @@ class Answers:
         self._db = db
         self._kept: dict[str, tuple[Query, int, float, dict[str, Any]]] = {}
 
-    def query_named(self, name: str) -> Query:
-        """A running query. Error with those there are."""
-        query = self._db.queries.get(name.lower())
-        if query is None:
-            raise Error(f"no query {name!r} is running")
-        return query
-
     def answer(self, name: str, rows: int) -> dict[str, Any]:
         """columns, kind, present rows (of a relation) with how many there are, newest changes, each (ts, sign, row)."""
-        query = self.query_named(name)
+        query = query_named(self._db, name)
         rows = max(1, min(rows, MOST_ROWS))
         kept = self._kept.get(query.name)
         if kept is not None and kept[0] is query and kept[1] == rows and time.monotonic() < kept[2]:
@@ -98,7 +99,7 @@ class Answers:
         """The present rows, or a stream's newest changes, as csv or parquet."""
         import pyarrow as pa
 
-        query = self.query_named(name)
+        query = query_named(self._db, name)
         if query.kind == "relation":
             table = query.arrow()
         else:

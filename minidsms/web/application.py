@@ -79,7 +79,7 @@ class Application:
         self.is_over = False
         asked: dict[str, Callable[[Any], Any]] = {
             "/api/series": self._series,
-            "/api/picture": lambda q: observer.picture(int(q["number"])),
+            "/api/picture": lambda q: observer.picture(float(q["at"])),
             "/api/answer": lambda q: answers.answer(q["query"], int(q.get("rows", "200"))),
             "/api/examples": lambda q: [asdict(example) for example in EXAMPLES],
         }
@@ -87,6 +87,7 @@ class Application:
             "/api/run": lambda b: workbench.run(str(b["text"])),
             "/api/complete": lambda b: workbench.complete(str(b["before"]), str(b["after"])),
             "/api/plan": lambda b: workbench.change_plan(b["entity"], b["number"], b["action"], b.get("plan")),
+            "/api/compare": lambda b: workbench.compare(str(b["query"])),
             "/api/feed": self._feed,
         }
         self.app = Starlette(

@@ -24,6 +24,7 @@ from minidsms.system_streams.sys_stream import gather, operator_names
 from minidsms.web import plan_view
 from minidsms.web.histories import Histories
 from minidsms.web.wire import text_of
+from minidsms.web.workbench import FILTER_ORDERING
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -132,7 +133,7 @@ class Observer:
                 graph, entities = plan_view.graph_of(drawn)
                 described = self._describe(queries[: len(drawn) + 100], len(queries))
                 decisions = list(db.streamon.plan_log)[-_MOST_DECISIONS:]
-            at_s = now_s - self._began_s
+            at_s = round(now_s - self._began_s, 3)
             told = _told(rows)
             self._remember(at_s, told)
             signature = text_of(
@@ -143,18 +144,17 @@ class Observer:
                 self._signature = signature
                 picture = plan_view.picture(graph, entities, len(queries) - len(drawn))
                 self._pictures.append(_Seen(at_s, picture))
-                self._set("graph", {"at": round(at_s, 3), **picture})
-                self._set("pictures", [round(seen.at_s, 3) for seen in self._pictures])
-            self._set("now", {"at": round(at_s, 3), "told": told, **plan_view.figures(graph)})
+                self._set("graph", {"at": at_s, **picture})
+                self._set("pictures", [seen.at_s for seen in self._pictures])
+            self._set("now", {"at": at_s, "told": told, **plan_view.figures(graph)})
             self._set("decisions", [self._decision(each) for each in decisions])
             self._set("catalog", described)
             self._set("feeds", self._feeds())
         self.changed()
 
-    def picture(self, number: int) -> dict[str, Any] | None:
-        """The plan drawn as the so manieth, as long as it is kept."""
-        kept = list(self._pictures)
-        return kept[number].picture | {"at": kept[number].at_s} if 0 <= number < len(kept) else None
+    def picture(self, at_s: float) -> dict[str, Any] | None:
+        """The plan drawn at this time, one of `pictures`, as long as it is kept."""
+        return next((seen.picture for seen in list(self._pictures) if seen.at_s == at_s), None)
 
     def _set(self, name: str, value: Any) -> None:
         text = text_of(value)
@@ -235,7 +235,7 @@ def _places(queries: list[Query]) -> list[dict[str, Any]]:
     for name, operator in operator_names(queries):
         for number, place in enumerate(adaptations_of((operator,))):
             plan = place.executor.plan
-            is_order = place.technique == "filter ordering" and isinstance(plan, tuple)
+            is_order = place.technique == FILTER_ORDERING and isinstance(plan, tuple)
             found.append(
                 {
                     "entity": name,

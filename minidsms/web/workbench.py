@@ -14,12 +14,14 @@ from minidsms.shell.instants import Instants
 from minidsms.shell.showing import cell
 from minidsms.streamon.loop import adaptations_of
 from minidsms.system_streams.sys_stream import operator_names
-from minidsms.web.answers import Nowhere
+from minidsms.web.answers import Nowhere, query_named
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.streamon.loop import Loop
 
+FILTER_ORDERING = "filter ordering"
+"""The technique whose plans are orders of filters by number."""
 _MOST_ROWS = 2000
 _MOST_CANDIDATES = 60
 
@@ -103,6 +105,37 @@ class Workbench:
             else:
                 raise Error(f"a plan can be pinned, unpinned or forced, not {action!r}")
             return {"plan": executor.plan_text(executor.plan), "pinned": place.is_pinned}
+
+    def compare(self, name: str) -> dict[str, Any]:
+        """Run a query a second time, on operators of its own whose plan stays: filters in the order in which they were
+        written, joins as they are now.
+
+        The copy's name, and of both the operators whose plans can change: what they take can be compared.
+        """
+        db = self._db
+        with db.lock:
+            query = query_named(db, name)
+            copy = db.query(query.text, self._free_name(f"{query.name}_pinned"))
+            try:
+                db.add_sink(copy, Nowhere())
+                copy.pause()  # which gives it operators of its own
+                copy.resume()
+                for place in adaptations_of(copy.network.working):
+                    written = tuple(range(len(place.executor.plan))) if place.technique == FILTER_ORDERING else None
+                    place.pin(written)
+            except BaseException:
+                copy.close()
+                raise
+            named = operator_names(db.queries.values())
+            own = [id(op) for q in (query, copy) for op in q.network.working]
+            return {"query": copy.name, "entities": [n for n, op in named if id(op) in own and adaptations_of((op,))]}
+
+    def _free_name(self, wanted: str) -> str:
+        number, name = 1, wanted
+        while name.lower() in self._db.queries:
+            number += 1
+            name = f"{wanted}_{number}"
+        return name
 
     def _force(self, place: Loop[Any], plan: Any) -> None:
         try:

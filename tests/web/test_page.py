@@ -15,6 +15,7 @@ import pytest
 import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import ClosedError, Error
+from minidsms.streamon.loop import adaptations_of
 from tests.web.pages import Page
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m\"'`${x}"
@@ -116,10 +117,25 @@ def test_a_plan_is_forced_seen_and_kept_among_the_pictures(db: Connection) -> No
     assert [line[:2] for line in lines[0]] == ["F3", "F1", "F2"]
     decision = after["decisions"][-1]
     assert (decision["old"], decision["new"], decision["reason"]) == ("F1, F2, F3", "F3, F1, F2", "pinned")
-    number = len(after["pictures"]) - 1
-    assert page.ask("/api/picture", number=number)["nodes"] == after["graph"]["nodes"]
-    assert page.ask("/api/picture", number=number - 1)["nodes"] == before["graph"]["nodes"]
+    drawn = [page.ask("/api/picture", at=at)["nodes"] for at in after["pictures"]]
+    assert drawn[-2:] == [before["graph"]["nodes"], after["graph"]["nodes"]]
+    assert after["pictures"][-2] < decision["at"] <= after["pictures"][-1]
     assert not page.tell("/api/plan", entity=place["entity"], number=0, action="unpin")["pinned"]
+
+
+def test_two_plans_of_a_query_are_compared_on_operators_of_their_own(db: Connection) -> None:
+    query = db.query("SELECT car FROM Pos WHERE speed > 10 AND car % 3 = 1 AND road LIKE 'A%'", name="few")
+    adaptations_of(query.network.working)[0].pin((2, 1, 0))
+    page = Page(db)
+    told = page.tell("/api/compare", query="few")
+    copy = db.queries[told["query"]]
+    assert told["entities"] == ["few.2 Select", "few_pinned.2 Select"]
+    assert not {id(op) for op in query.network.operators} & {id(op) for op in copy.network.operators}
+    plans = [adaptations_of(each.network.working)[0].executor.plan for each in (query, copy)]
+    assert plans == [(2, 1, 0), (0, 1, 2)]
+    db.push("Pos", [(i, "A" if i % 2 else "B", float(i)) for i in range(100)], ts=1)
+    assert query.results == copy.results > 0
+    assert page.tell("/api/compare", query="few")["query"] == "few_pinned_2"
 
 
 @pytest.mark.parametrize("plan", [[0, 1], [0, 0, 1], "F1", None, [0, 1, 5], [[0], 1, 2]])

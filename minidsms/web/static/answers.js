@@ -59,7 +59,7 @@ function choices(answer, draw) {
   const numbers = answer.columns.filter((c) => c.is_number).map((c) => c.name);
   const others = answer.columns.filter((c) => !c.is_number).map((c) => c.name);
   const pick = (name, options, chosen, label) => menu(options.map((o) => [o, o]), chosen, (value) => { keep({ [name]: value }); draw(); }, { "aria-label": label });
-  const made = [html("b", {}, answer.name), html("span", { class: "muted grow" }, note(answer))];
+  const made = [html("div", { class: "row head-line" }, html("b", {}, answer.name), html("span", { class: "muted grow note" }, note(answer)))];
   const columns = drawn(answer);
   if (place.view === "line" || place.view === "bars") made.push(pick("y", numbers, columns.y, "value"), pick("by", ["", ...others, ...numbers], columns.by, "by"));
   if (place.view === "points") made.push(pick("x", numbers, columns.x, "across"), pick("y", numbers, columns.y, "up"));
@@ -106,7 +106,7 @@ function shown(answer) {
   }
   if (place.view === "points") {
     const points = rows.map((row) => [Number(row[at(x)]), Number(row[at(y)])]).filter((p) => p.every(Number.isFinite));
-    return points.length ? lineChart([{ name: y, points }], { kind: "points", height: 300, label: `${y} against ${x}` }) : nothing;
+    return points.length ? lineChart([{ name: y, points }], { kind: "points", width: 380, height: 300, label: `${y} against ${x}` }) : nothing;
   }
   return line(answer, at(y), at(by), y) ?? nothing;
 }
@@ -120,10 +120,10 @@ function line({ changes, is_calendar, tick_ns }, y, by, label) {
     const value = Number(row[y]);
     series.get(name).push([Number(ts) * (is_calendar ? tick_ns / 1e6 : 1), row[y] === null || !Number.isFinite(value) ? null : value]);
   }
-  const lines = [...series].slice(-MOST_LINES).map(([name, points]) => ({ name, points }));
+  const lines = [...series].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MOST_LINES).map(([name, points]) => ({ name, points }));
   if (!lines.length) return null;
   const time = (ms) => new Date(ms).toISOString().slice(11, 19);
-  return html("div", {}, lineChart(lines, { height: 220, label, showX: is_calendar ? time : short }), keys(lines.map((each) => each.name)));
+  return html("div", {}, lineChart(lines, { width: 380, height: 220, label, showX: is_calendar ? time : short }), keys(lines.map((each) => each.name)));
 }
 
 function table(columns, rows) {

@@ -3,7 +3,6 @@
 import { html, svg } from "./dom.js";
 import { short } from "./format.js";
 
-const W = 520;
 const PAD = { left: 46, right: 10, top: 8, bottom: 18 };
 
 export function colour(i) {
@@ -30,7 +29,7 @@ function extent(values, withZero) {
 }
 
 /** series: [{name, points: [[x, y or null]]}]. showX, showY: how values are written. kind: "line" or "points". */
-export function lineChart(series, { height = 150, showX = short, showY = short, kind = "line", label = "" } = {}) {
+export function lineChart(series, { width: W = 300, height = 130, showX = short, showY = short, kind = "line", label = "" } = {}) {
   const all = series.flatMap((each) => each.points);
   const [x0, x1] = extent(all.map((p) => p[0]), false);
   const [y0, y1] = extent(all.map((p) => p[1]), kind === "line");
@@ -41,8 +40,7 @@ export function lineChart(series, { height = 150, showX = short, showY = short, 
     picture.append(svg("line", { class: "axis", x1: PAD.left, x2: W - PAD.right, y1: Y(tick), y2: Y(tick) }),
       svg("text", { x: PAD.left - 6, y: Y(tick) + 3.5, "text-anchor": "end" }, showY(tick)));
   }
-  const across = ticks(x0, x1, 4);
-  for (const tick of across) picture.append(svg("text", { x: X(tick), y: height - 4, "text-anchor": "middle" }, showX(tick)));
+  for (const tick of ticks(x0, x1, W > 350 ? 4 : 3)) picture.append(svg("text", { x: X(tick), y: height - 4, "text-anchor": "middle" }, showX(tick)));
   series.forEach((each, i) => {
     if (kind === "points") {
       for (const [x, y] of each.points) if (y !== null) picture.append(svg("circle", { cx: X(x), cy: Y(y), r: 2.6, fill: colour(i), "fill-opacity": 0.7 }));
@@ -55,7 +53,7 @@ export function lineChart(series, { height = 150, showX = short, showY = short, 
     }
     picture.append(svg("path", { class: "line", d, stroke: colour(i) }));
   });
-  if (kind === "line") picture.append(...cursor(picture, series, X, Y, height, showX, showY, [x0, x1]));
+  if (kind === "line") picture.append(...cursor(picture, series, X, { width: W, height, showX, showY, from: x0, to: x1 }));
   return picture;
 }
 
@@ -70,7 +68,7 @@ function way(points, X, Y) {
 }
 
 /** A line that follows the pointer and tells the values under it. */
-function cursor(picture, series, X, Y, height, showX, showY, [x0, x1]) {
+function cursor(picture, series, X, { width: W, height, showX, showY, from: x0, to: x1 }) {
   const line = svg("line", { class: "cursor", y1: PAD.top, y2: height - PAD.bottom, visibility: "hidden" });
   const text = svg("text", { class: "hover", y: PAD.top + 9, visibility: "hidden" });
   const show = (isShown) => [line, text].forEach((each) => each.setAttribute("visibility", isShown ? "visible" : "hidden"));
@@ -98,7 +96,7 @@ function nearest(points, x) {
 }
 
 /** bars: [{name, value}], lying, the longest first names kept short. */
-export function barChart(bars, { showY = short, label = "" } = {}) {
+export function barChart(bars, { width: W = 380, showY = short, label = "" } = {}) {
   const row = 22;
   const height = bars.length * row + 6;
   const left = 110;

@@ -79,9 +79,13 @@ async function compare(dialog, each) {
     sides.forEach((s) => s.drawn.remove());
     return;
   }
-  for (const [i, number] of [after - 1, after].entries()) {
-    const graph = await ask("/api/picture", { number });
-    if (graph) new PlanPicture(sides[i].drawn).draw(graph);
+  for (const [i, at] of [times[after - 1], times[after]].entries()) {
+    const graph = await ask("/api/picture", { at });
+    if (!graph) continue;
+    const picture = new PlanPicture(sides[i].drawn);
+    picture.draw(graph);
+    picture.mark(null, each.query);
+    picture.fit();
   }
 }
 

@@ -37,6 +37,9 @@ export function setUpEditor(area, examplesArea, chooseQuery) {
   );
   setUpExamples(examplesArea, text, run, said);
   return {
+    say(error) {
+      said.replaceChildren(html("pre", { class: "error" }, error));
+    },
     write(statement) {
       text.value = statement;
       text.focus();

@@ -80,7 +80,7 @@ export class Inspector {
       const key = JSON.stringify([k, e, name]);
       if (!this.values.has(key)) {
         const shown = html("b", {});
-        const label = k === this.node.kind || k === "operator" || k === "store" ? name : `${k}: ${name}`;
+        const label = k === "operator" || k === "store" ? name : `${k === "adaptation" ? e.slice(this.node.entity.length + 2) : k}: ${name}`;
         this.values.set(key, shown);
         this.properties.append(button([html("span", {}, label), shown, html("span", { class: "add" }, "+")],
           () => this.pins.pin(k, e, name), { class: "property", title: `pin ${name} of ${e}` }));

@@ -52,7 +52,7 @@ byId("plan-tools").append(
 const answers = setUpAnswers(byId("answer"), byId("answer-tools"));
 const editor = setUpEditor(byId("editor"), byId("examples"), (name) => chooseQuery(name));
 setUpFeeds(byId("feeds"));
-setUpQueries(byId("query-list"), chooseQuery, editor);
+setUpQueries(byId("query-list"), chooseQuery, editor, pins);
 setUpDecisions(byId("timeline"), byId("decision-count"), byId("comparison"));
 setUpSettings(byId("settings"), byId("open-settings"));
 setUpSummary(byId("summary"));
@@ -61,6 +61,7 @@ setUpSummary(byId("summary"));
 function chooseQuery(name, isAsked = true) {
   keep({ query: name, marked: isAsked ? name : null });
   picture.mark(place.chosen, place.marked);
+  if (isAsked) picture.fit();
   answers.show(name);
 }
 

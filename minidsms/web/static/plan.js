@@ -6,6 +6,7 @@ import { bytes, percent, short } from "./format.js";
 const LINE = 16;
 const PAD = 10;
 const CHARACTER = 7;
+const MARGIN = 20;
 const MOST_SCALE = 1.25;
 
 export class PlanPicture {
@@ -83,15 +84,24 @@ export class PlanPicture {
     }
   }
 
-  /** Show all of it. */
+  /** Show all of it, or all that serves the query that is marked. */
   fit() {
     this.isMoved = false;
-    const { width, height } = this.graph;
+    const [left, top, width, height] = this.#marked();
     const room = this.area.getBoundingClientRect();
     if (!width || !room.width) return;
     const scale = Math.min(MOST_SCALE, room.width / width, room.height / height);
     const [w, h] = [room.width / scale, room.height / scale];
-    this.#show([(width - w) / 2, Math.min(0, (height - h) / 2), w, h]);
+    this.#show([left + (width - w) / 2, top + (height - h) / 2, w, h]);
+  }
+
+  /** Where what is not put aside stands. */
+  #marked() {
+    const boxes = [...this.boxes.values()].filter(({ group }) => !group.classList.contains("aside")).map(({ node }) => node.box);
+    if (!boxes.length || boxes.length === this.boxes.size) return this.whole;
+    const [left, top] = [0, 1].map((i) => Math.min(...boxes.map((box) => box[i])) - MARGIN);
+    const [right, bottom] = [0, 1].map((i) => Math.max(...boxes.map((box) => box[i] + box[i + 2])) + MARGIN);
+    return [left, top, right - left, bottom - top];
   }
 
   /** The whole picture, for saving. */

@@ -2,16 +2,24 @@
 
 import { button, html } from "./dom.js";
 import { short } from "./format.js";
-import { known, named, on } from "./live.js";
+import { known, named, on, tell } from "./live.js";
 import place from "./place.js";
 
-export function setUpQueries(area, choose, editor) {
+export function setUpQueries(area, choose, editor, pins) {
+  const compare = async (query) => {
+    try {
+      const { entities } = await tell("/api/compare", { query });
+      for (const entity of entities) pins.pin("operator", entity, "time_ns");
+    } catch (error) {
+      editor.say(error.message);
+    }
+  };
   const figures = new Map();
   const draw = () => {
     const catalog = known("catalog");
     if (!catalog) return;
     figures.clear();
-    const rows = catalog.queries.map((query) => row(query, figures, (name) => { choose(name); draw(); }, editor));
+    const rows = catalog.queries.map((query) => row(query, figures, (name) => { choose(name); draw(); }, editor, compare));
     if (catalog.more_queries) rows.push(html("p", { class: "muted" }, `and ${catalog.more_queries} more`));
     area.replaceChildren(...(rows.length ? rows : [html("p", { class: "empty" }, "No query runs.")]));
     if (!place.query && catalog.queries.length) choose(catalog.queries[0].name, false);
@@ -28,7 +36,7 @@ export function setUpQueries(area, choose, editor) {
   on("now", update);
 }
 
-function row(query, figures, choose, editor) {
+function row(query, figures, choose, editor, compare) {
   const name = named(query.name);
   const isChosen = place.marked === query.name;
   const figure = html("span", { class: "muted" });
@@ -46,6 +54,7 @@ function row(query, figures, choose, editor) {
         : button("Pause", () => run(`ALTER QUERY ${name} PAUSE`), { class: "plain" }),
       button("Pin plan", () => run(`ALTER QUERY ${name} PIN PLAN`), { class: "plain" }),
       button("Unpin", () => run(`ALTER QUERY ${name} UNPIN PLAN`), { class: "plain" }),
+      button("Compare", () => compare(query.name), { class: "plain", title: "run it a second time with a plan that stays, and watch what both take" }),
       button("Explain", () => run(`EXPLAIN ANALYZE ${name}`), { class: "plain" }),
       button("Edit", () => editor.write(`DROP QUERY ${name};\nCREATE QUERY ${name} AS\n${query.text};\n`), { class: "plain" }),
       button("Drop", () => confirm(`Drop the query ${query.name}? What only it used is freed.`) && run(`DROP QUERY ${name}`), { class: "plain" })));
