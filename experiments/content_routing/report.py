@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from experiments.content_routing import plots, simulator
-from experiments.content_routing.engine import Compared, compared
+from experiments.content_routing.engine import Compared, compared, ns_of
 from experiments.content_routing.simulator import Counted, calls_of_order, greedy_order, simulate
 from experiments.content_routing.streams import StarStream, drawn, skewed, without_classes
 from experiments.pages import Pages
@@ -119,13 +119,13 @@ def clock(seeds: int) -> str:
     """The same by the clock: rates over A-Greedy's, and evaluations of filters per tuple."""
     modes = ("A-Greedy", "auto", "Content-Learns", "SBR")
     found = {f"6 filters, A = {a:g}": compared(skewed(6, a, LONG), 5, ROUNDS, modes) for a in (0.05, 0.25, 0.5, 0.95)}
-    longer = {
-        f"6 filters, A = {a:g}, three million": compared(skewed(6, a, LONGER), 5, ROUNDS, ("A-Greedy", "auto"))
-        for a in (0.05, 0.25)
-    }
-    longer["6 filters without classes, three million"] = compared(
-        without_classes(6, LONGER), 5, ROUNDS, ("A-Greedy", "auto")
-    )
+    longer = {}
+    for sines in (5, 20):
+        told = f"three million, {ns_of(sines):.0f} ns a filter"
+        streams = {f"A = {a:g}": skewed(6, a, LONGER) for a in (0.05, 0.25)}
+        streams["without classes"] = without_classes(6, LONGER)
+        for name, stream in streams.items():
+            longer[f"6 filters, {name}, {told}"] = compared(stream, sines, ROUNDS, ("A-Greedy", "auto"))
     both = _ratios(found, modes) + "\n" + _ratios(longer, ("A-Greedy", "auto"))
     sections = [PAGES.section("Figures 3 and 4 by the clock", both)]
     costs: dict[str, Compared] = {}

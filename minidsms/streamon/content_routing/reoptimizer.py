@@ -35,7 +35,7 @@ ENOUGH = 500
 """Tuples of a sample that says something."""
 ANEW = 0.25
 """Routes are looked for again when so much of the sample is new."""
-FIRST_NS = 100_000_000
+FIRST_NS = 50_000_000
 """Time spent in the filters before routes are looked for, which takes three and more."""
 SHARE = 0.01
 """Of the time spent in the filters, what looking for routes takes."""
