@@ -12,22 +12,35 @@ if TYPE_CHECKING:
     from minidsms.elements import Batch
 
 
-class Newest:
-    """most: elements kept at least, once there were so many."""
+KEPT = 1000
+"""Elements, at least, once there were so many."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+
+class Newest:
+    """The elements of one query."""
+
+    def __init__(self) -> None:
         self._batches: deque[Batch] = deque()
         self._n = 0
 
     def add(self, batch: Batch) -> None:
         """Take what has been delivered."""
         n = len(batch)
-        self._batches.append(batch.slice(max(0, n - self.most), n))
+        self._batches.append(batch.slice(max(0, n - KEPT), n))
         self._n += len(self._batches[-1])
-        while self._n - len(self._batches[0]) >= self.most:
+        while self._n - len(self._batches[0]) >= KEPT:
             self._n -= len(self._batches.popleft())
 
     def batches(self) -> list[Batch]:
         """What is kept, oldest first."""
         return list(self._batches)
+
+    def last(self, n: int) -> list[Batch]:
+        """The last n of them, at most KEPT."""
+        found: list[Batch] = []
+        for batch in reversed(self._batches):
+            if n <= 0:
+                break
+            found.insert(0, batch.slice(max(0, len(batch) - n), len(batch)))
+            n -= len(batch)
+        return found

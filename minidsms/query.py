@@ -535,16 +535,18 @@ class Query:
             return changes
 
     def look_on(self, n: int) -> list[Change]:
-        """The last n changes since it was first asked, whoever has taken them; the first time, those that wait."""
+        """The last n changes, at most `newest.KEPT`, whoever has taken them; at first, those that wait.
+
+        What comes is kept for it from the first call on.
+        """
         with self._connection.lock:
             self._check()
-            if self._newest is None or self._newest.most < n:
-                waiting, self._newest = self._collect(), Newest(n)
+            waiting = self._collect()
+            if self._newest is None:
+                self._newest = Newest()
                 for batch in waiting:
                     self._newest.add(batch)
-            self._collect()
-            changes = [change for batch in self._newest.batches() for change in self._changes(batch)]
-            return changes[-n:]
+            return [change for batch in self._newest.last(n) for change in self._changes(batch)]
 
     def present(self, n: int) -> tuple[int, list[tuple[Any, ...]]]:
         """How many rows the relation has now, and n of them; otherwise as `snapshot`."""

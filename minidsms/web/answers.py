@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema, Type
+from minidsms.newest import KEPT
 from minidsms.shell.instants import Instants
 from minidsms.web.wire import is_number
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.query import Query
 
-MOST_ROWS = 1000
 _SHARE = 0.01
 """Of the time, that reading one answer may take."""
 
@@ -64,7 +64,7 @@ class Answers:
     def answer(self, name: str, rows: int) -> dict[str, Any]:
         """columns, kind, present rows (of a relation) with how many there are, newest changes, each (ts, sign, row)."""
         query = query_named(self._db, name)
-        rows = max(1, min(rows, MOST_ROWS))
+        rows = max(1, min(rows, KEPT))
         kept = self._kept.get(query.name)
         if kept is not None and kept[0] is query and kept[1] == rows and time.monotonic() < kept[2]:
             return kept[3]
@@ -104,7 +104,7 @@ class Answers:
             table = query.arrow()
         else:
             with self._db.lock:
-                changes = query.look_on(MOST_ROWS)
+                changes = query.look_on(KEPT)
             columns = {"_ts": [c.ts for c in changes]}
             columns |= {f"{f.name}": [c.row[i] for c in changes] for i, f in enumerate(query.schema)}
             table = pa.table(columns)

@@ -57,6 +57,7 @@ class Workbench:
             new = [query for key, query in db.queries.items() if key not in known]
             for query in new:
                 if query.sink is None:
+                    query.look_on(1)  # from now on its answers are kept for the page
                     db.add_sink(query, Nowhere())
             warnings = db.warnings[warned:]
         told: dict[str, Any] = {"text": text.strip(), "queries": [query.name for query in new], "warnings": warnings}

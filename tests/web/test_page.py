@@ -99,7 +99,12 @@ def test_a_query_of_the_page_keeps_no_answers(db: Connection) -> None:
     page.tell("/api/run", text="CREATE QUERY all_of_it AS SELECT car FROM Pos")
     db.push("Pos", {"car": list(range(5000)), "road": ["A"] * 5000, "speed": [1.0] * 5000}, ts=1)
     assert db.queries["all_of_it"].fetch() == []
-    assert len(page.ask("/api/answer", query="all_of_it", rows=10)["changes"]) <= 10
+    assert len(page.ask("/api/answer", query="all_of_it", rows=5000)["changes"]) == 1000
+    assert [change[3][0] for change in page.ask("/api/answer", query="all_of_it", rows=3)["changes"]] == [
+        4997,
+        4998,
+        4999,
+    ]
 
 
 def test_a_plan_is_forced_seen_and_kept_among_the_pictures(db: Connection) -> None:
