@@ -22,6 +22,7 @@ CHECKED = {
     "sensors": ["6000"],
     "tolls": ["8000"],
     "auctions": ["12000"],
+    "clicks": ["6000"],
     "log_watch": ["3000"],
     "frames": ["300"],
     "service": ["--check"],
