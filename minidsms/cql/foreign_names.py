@@ -21,6 +21,8 @@ _BOUNDS = (
 _COALESCE = "write COALESCE(a, b)"
 _HOPPING = "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]"
 _USER_AGGREGATE = "there is no such aggregate; declare one with create_aggregate"
+_RANKS = "CQL has no ranks; the first n rows are ORDER BY a LIMIT n, the last n of each key S [PARTITION BY key ROWS n]"
+_GROUPINGS = "put a query for each grouping together with UNION ALL"
 _CASE = "write CASE WHEN condition THEN a ELSE b END"
 _CAST = "write CAST(x AS type)"
 _OF_STREAM = "it takes the whole select list, in parentheses: SELECT {0}(a, b) FROM .., or {0} (SELECT ..)"
@@ -44,8 +46,8 @@ _HINTS = {
     "len": "write LENGTH(x)",
     "ucase": "write UPPER(x)",
     "lcase": "write LOWER(x)",
-    "row_number": "CQL has no ranks; the last n rows of each key are S [PARTITION BY key ROWS n]",
-    "rank": "CQL has no ranks; the last n rows of each key are S [PARTITION BY key ROWS n]",
+    **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist"), _RANKS),
+    **dict.fromkeys(("rollup", "cube"), _GROUPINGS),
     "lag": "the last rows of each key are S [PARTITION BY key ROWS n]; FIRST and LAST go by arrival",
     "lead": "the last rows of each key are S [PARTITION BY key ROWS n]; FIRST and LAST go by arrival",
     "stdev": "write STDDEV(x)",

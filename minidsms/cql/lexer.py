@@ -283,6 +283,7 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         "~": "patterns are matched with LIKE",
         "?": "give the values of parameters: db.query(cql, params=[..])",
         "!": 'negation is NOT, inequality "<>" or "!="',
+        "^": "powers are POWER(x, y)",
         "&": "a conjunction is written AND",
         "|": 'a disjunction is written OR; "||" joins texts',
         "{": "CQL has no braces",

@@ -65,17 +65,26 @@ _ORDER = (
 )
 """Words in the order a query has them; all others follow by the alphabet."""
 
+_NO_TRANSACTIONS = "there are no transactions: a call of push() happens wholly or not at all"
+_CHANGE = "a relation changes with push(relation, rows, sign=..)"
+_PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
+_KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
+_BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
 _FOREIGN = {
+    **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
+    **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
+    **dict.fromkeys(("MATERIALIZED", "TEMP", "TEMPORARY"), _KEPT),
+    **dict.fromkeys(("SIMILAR", "RLIKE", "REGEXP", "GLOB"), _PATTERN),
+    "INDEX": "there are no indexes to create: joins and groups keep their own",
+    "EXCLUDE": "* shows every column: name those that are wanted",
     "ORDER": "ORDER BY .. LIMIT n stands behind a SELECT and keeps the first n rows of its relation",
     "LIMIT": "LIMIT stands behind ORDER BY, which says which rows are the first; a stream is bounded by [ROWS 10]",
     "OFFSET": "OFFSET stands behind LIMIT: ORDER BY a LIMIT 10 OFFSET 5",
     "FETCH": "write ORDER BY .. LIMIT n",
-    "TOP": "write SELECT .. ORDER BY .. LIMIT n",
     "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
     "INSERT": "rows come in with push(), or from a file named in CREATE STREAM .. FROM 'path'",
     "UPDATE": "a relation changes with push(relation, rows, sign=..)",
     "DELETE": "a relation changes with push(relation, rows, sign=-1)",
-    "OVER": "CQL has no OVER: the window stands behind the stream, for example FROM S [ROWS 10]",
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
     "TABLE": "declare a STREAM or a RELATION",
     "DESC": "write DESCRIBE name",
@@ -85,6 +94,28 @@ _FOREIGN = {
     "DEFAULT": "columns have no default values; what is not given is NULL",
     "VALUES": "rows come in with push()",
 }
+_TAKEN_FOR_NAMES = {
+    "TOP": "write SELECT .. ORDER BY .. LIMIT n",
+    "TABLE": _BEHIND,
+    "SETS": "CQL has no GROUPING SETS: put a query for each grouping together with UNION ALL",
+    "GROUPING": "CQL has no GROUPING SETS: put a query for each grouping together with UNION ALL",
+    "EMIT": "ISTREAM(..) gives what is new; the answer of a query that is a relation are its changes",
+    "LATERAL": "a subquery may use the row around it in its own WHERE: IN, EXISTS or (SELECT ..) as a value",
+    "TABLESAMPLE": "CQL has no samples: filter by a column, or bound the stream by a window",
+    "MATCH_RECOGNIZE": "patterns of rows are joins of windows with conditions on their instants, as in a.ts < b.ts",
+    "PIVOT": "write COUNT(*) FILTER (WHERE k = 'a') for each column",
+    "UNPIVOT": "put a query for each column together with UNION ALL",
+    "FOR": "a relation joined with S [NOW] is as it was at the instant of the row",
+    "OVER": "CQL has no OVER: the first rows are ORDER BY .. LIMIT n, the last of each key S [PARTITION BY k ROWS n]",
+    "MINUS": "write EXCEPT",
+    "MOD": "write a % b",
+    "DIV": "write a / b, which truncates integers",
+    "INTO": "an answer goes into a file by CREATE QUERY name AS SELECT .. INTO 'file'",
+    "VALUES": "constants stand in a relation: CREATE RELATION R (..), then push()",
+    "WATERMARK": "how late rows may come is declared with the stream: CREATE STREAM .. SLACK 5 SECONDS",
+    "STRAIGHT_JOIN": "write JOIN: plans order joins themselves",
+}
+"""Words of other systems that read as names here; what follows them then is unexpected."""
 _MAX_REPLAYED = 5000
 """Up to how many tokens are read again to learn what could have stood in a place; behind them the error says less."""
 _WINDOW_FORMS = (
@@ -229,8 +260,22 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         and "LSQB" in expected
     ):
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
-    if last == "TOP" and kind == "NUMBER":
-        return _FOREIGN["TOP"]
+    if last_kind == "IDENT" and last in _TAKEN_FOR_NAMES and token is not None:
+        return _TAKEN_FOR_NAMES[last]
+    if last_kind == "STAR" and word in ("EXCEPT", "REPLACE"):
+        return _FOREIGN["EXCLUDE"]
+    if last_kind == "STAR" and kind == "STAR":
+        return "powers are POWER(x, y)"
+    if last == "BY" and word == "ALL":
+        return "name the columns, or their places: GROUP BY 1, 2"
+    if last == "DISTINCT" and word == "ON":
+        return "the last row of each key is S [PARTITION BY k ROWS 1]"
+    if at == 0 and word == "FROM":
+        return "a query begins with SELECT"
+    if last == "PLAN" and word == "FOR":
+        return "write EXPLAIN SELECT .."
+    if word == "WHERE" and any(t.type in ("GROUP", "HAVING") for t in tokens[:at]):
+        return "WHERE stands before GROUP BY and HAVING"
     if "LIMIT" in expected and any(t.type == "ORDER" for t in tokens[:at]) and (token is None or kind == "RPAR"):
         return "a relation has no order: ORDER BY .. LIMIT n keeps its first n rows; sort what fetch() returns"
     if last_kind == "IN" and kind != "LPAR":

@@ -54,6 +54,12 @@ SHOWN = (
     "screens",
     "system",
 )
+_FOREIGN_JOINS = {
+    "SEMI": "write WHERE k IN (SELECT k FROM T), or EXISTS",
+    "ANTI": "write WHERE NOT EXISTS (SELECT * FROM T WHERE T.k = S.k)",
+    "ASOF": "join S [NOW] with a relation, which is as it is at the instant of the row, or T [PARTITION BY k ROWS 1]",
+}
+"""Kinds of joins that elsewhere stand between a table and JOIN, where here an alias may."""
 FORMATS = ("csv", "json", "parquet", "arrow", "archive")
 
 
@@ -116,8 +122,17 @@ class TreeBuilder(ExpressionBuilder):
 
     def _join(self, kind: str, parts: list[Part]) -> syntax.Join:
         condition: _Clause = parts[-1]
+        self._check_alias(parts[0])
         join = syntax.Join(kind, parts[0], parts[-2], span=span_of(parts))
         return dataclasses.replace(join, **{condition.field: condition.value})
+
+    def _check_alias(self, left: syntax.FromItem) -> None:
+        """`S ANTI JOIN T` would otherwise be a plain join, of an S that is called ANTI."""
+        written = self.text[left.span[0] : left.span[1]].split()
+        if len(written) < 2 or written[-1].upper() not in _FOREIGN_JOINS or written[-2].upper() == "AS":
+            return
+        kind = written[-1].upper()
+        raise self.fail(f"CQL has no {kind} JOIN", left, hint=_FOREIGN_JOINS[kind])
 
     def natural_join(self, parts: list[Part]) -> syntax.Join:
         kind, outer = parts[2], parts[3]

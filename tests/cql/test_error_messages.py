@@ -335,7 +335,7 @@ MISTAKES = [
         "SELECT ROW_NUMBER() OVER (PARTITION BY k) FROM S [ROWS 2]",
         26,
         'unexpected "(" behind "OVER"',
-        "CQL has no OVER: the window stands behind the stream, for example FROM S [ROWS 10]",
+        "CQL has no OVER: the first rows are ORDER BY .. LIMIT n, the last of each key S [PARTITION BY k ROWS n]",
     ),
     (
         "SELECT k FROM S [ROWS 2] QUALIFY k",
@@ -472,3 +472,50 @@ def test_a_name_of_several_lines_is_shown_on_one(cql: str) -> None:
     with pytest.raises(CqlError) as caught:
         db.execute(cql)
     assert str(caught.value).split("\n")[0].endswith('"a\\nhelp"')
+
+
+HABITS = [
+    ("INSERT INTO Pos VALUES (1)", "push()"),
+    ("MERGE INTO Roads USING Pos ON 1 = 1", "push("),
+    ("CREATE INDEX i ON Pos (car)", "no indexes"),
+    ("CREATE MATERIALIZED VIEW V AS SELECT car FROM Pos", "CREATE VIEW"),
+    ("BEGIN", "no transactions"),
+    ("FROM Pos SELECT car", "begins with SELECT"),
+    ("EXPLAIN PLAN FOR SELECT car FROM Pos", "EXPLAIN SELECT"),
+    ("SELECT TOP 5 car FROM Pos", "LIMIT"),
+    ("SELECT DISTINCT ON (car) road FROM Pos", "PARTITION BY k ROWS 1"),
+    ("SELECT * EXCEPT (car) FROM Pos", "name those"),
+    ("SELECT car INTO T FROM Pos", "CREATE QUERY"),
+    ("SELECT car MOD 2 FROM Pos", "a % b"),
+    ("SELECT car ^ 2 FROM Pos", "POWER"),
+    ("SELECT car ** 2 FROM Pos", "POWER"),
+    ("SELECT RANK() FROM Pos", "LIMIT n"),
+    ("SELECT LAG(car) OVER (ORDER BY at) FROM Pos", "LIMIT n"),
+    ("SELECT car FROM Pos, LATERAL (SELECT 1 FROM Pos)", "in its own WHERE"),
+    ("SELECT car FROM TABLE(TUMBLE(TABLE Pos, DESCRIPTOR(at), 5))", "[TUMBLE 1 MINUTE]"),
+    ("SELECT car FROM Pos TABLESAMPLE (10)", "no samples"),
+    ("SELECT car FROM Pos MATCH_RECOGNIZE (PATTERN (A))", "a.ts < b.ts"),
+    ("SELECT car FROM Pos PIVOT (COUNT(*) FOR car IN (1))", "FILTER"),
+    ("SELECT car FROM Pos WATERMARK FOR at", "SLACK"),
+    ("SELECT car FROM Pos EMIT CHANGES", "ISTREAM"),
+    ("SELECT car FROM Pos FOR SYSTEM_TIME AS OF at", "[NOW]"),
+    ("SELECT car FROM Pos ANTI JOIN Pos AS p USING (car)", "NOT EXISTS"),
+    ("SELECT car FROM Pos SEMI JOIN Pos AS p ON p.car = Pos.car", "IN (SELECT"),
+    ("SELECT car FROM Pos ASOF JOIN Pos AS p ON p.car = Pos.car", "[NOW]"),
+    ("SELECT car FROM Pos MINUS SELECT car FROM Pos", "EXCEPT"),
+    ("SELECT car FROM Pos WHERE road SIMILAR TO 'a'", "REGEXP_MATCHES"),
+    ("SELECT car FROM Pos GROUP BY ALL", "GROUP BY 1, 2"),
+    ("SELECT car FROM Pos GROUP BY ROLLUP (car)", "UNION ALL"),
+    ("SELECT car FROM Pos GROUP BY GROUPING SETS ((car))", "UNION ALL"),
+    ("SELECT car FROM Pos GROUP BY car WHERE car > 1", "before GROUP BY"),
+    ("SELECT car FROM Pos ORDER BY car FETCH FIRST 2 ROWS ONLY", "LIMIT n"),
+]
+
+
+@pytest.mark.parametrize(("text", "hint"), HABITS, ids=[text[:60] for text, _ in HABITS])
+def test_habits_of_other_systems_get_help(text: str, hint: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.execute(text)
+    assert hint in caught.value.hint
