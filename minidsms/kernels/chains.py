@@ -5,7 +5,7 @@ step of a pipeline asks for, the `first` slot of its bucket and the `next` one t
 newest slot to ever older ones; of a window whose rows leave in order it ends at the first that has left, of a bag all
 that stand in it are there. A slot of which a key is NULL stands in no bucket: it joins with nothing.
 
-A step may ask for several tags, one after the other (`further`): its REACH says which. Equal keys have one.
+A step asks for one tag where keys are equal, and for a second one (`further`), REACH away, where it goes by a band.
 
 How it all stands in arrays says `kernels.join_layout`.
 """
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from minidsms.kernels.join_layout import (
     BACKS,
     CHECK,
-    DOWNWARDS,
     FROM,
     FROM_KEY,
     HAS_NULLS,
@@ -26,7 +25,6 @@ from minidsms.kernels.join_layout import (
     IS_BAG,
     KEY,
     KEYS_END,
-    LAST_TAG,
     MASK,
     NODES,
     PROBE_HI,
@@ -36,7 +34,6 @@ from minidsms.kernels.join_layout import (
     SHIFT,
     TARGET,
     UNLINKED,
-    UPWARDS,
     Windows,
 )
 from minidsms.kernels.mixing import bucket, mixed
@@ -243,32 +240,15 @@ def next_present(nodes: Int64s, instants: Int64s, stay: Stay, tag: int, slot: in
 # -------------------------------------------------------------------------------------------------- further tags
 
 
-@helper(inline=True)
-def following_tag(origin: int, tag: int, reach: int) -> Any:
-    """The tag that a step asks for after this one, where it began with `origin`; the same where it asks for no more."""
-    following = tag
-    if reach == UPWARDS:
-        following = min(tag + 1, int64(LAST_TAG))
-    elif reach == DOWNWARDS:
-        following = max(tag - 1, int64(0))
-    elif tag == origin:
-        following = origin + reach
-    return following
-
-
 @helper
 def further(windows: Windows, steps: Int64Table, r: int, chosen: Int64s, chain: Chain, tag: int) -> Any:
-    """Where step r finds no more for a tag: the next one that it asks for and for which there is a slot, this slot,
-    below chain.low where there is none, and how many were inspected.
+    """Where step r finds no more for a tag: the next one that it asks for, the first slot for it, below chain.low where
+    there is none, and how many were inspected.
     """
     inputs, f = windows.inputs, steps[r, FROM]
     origin = windows.nodes[windows.keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
     slot, inspected = int64(-1), int64(0)
-    while slot < chain.low:
-        following = following_tag(origin, tag, steps[r, REACH])
-        if following == tag:
-            break
-        tag = following
-        slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
-        inspected += looked
+    if tag == origin:
+        tag = origin + steps[r, REACH]
+        slot, inspected = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
     return tag, slot, inspected

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minidsms.elements import MAX_INSTANT
-from minidsms.kernels.chains import Stay, checks_hold, following_tag, hashed_tag, link_slots, next_present, tag_at
+from minidsms.kernels.chains import Stay, checks_hold, hashed_tag, link_slots, next_present, tag_at
 from minidsms.kernels.join_layout import (
     ASKED,
     CHECK,
@@ -152,14 +152,10 @@ def _further(windows: Windows, placed: Int64s, p: int, chosen: Int64s, stay: Sta
     step = placed[int64(p) : int64(p) + PLACED_WORDS]
     origin = windows.nodes[step[SOURCE_NODES] + 2 * (chosen[step[FROM]] & step[SOURCE_MASK])]
     slot, inspected = int64(-1), int64(0)
-    while slot < stay.low:
-        following = following_tag(origin, tag, step[REACH])
-        if following == tag:
-            break
-        tag = following
+    if tag == origin:
+        tag = origin + step[REACH]
         first = windows.heads[step[TARGET_HEADS] + bucket(tag, step[TARGET_SHIFT])]
-        slot, looked, _ = next_present(windows.nodes, windows.instants, stay, tag, first)
-        inspected += looked
+        slot, inspected, _ = next_present(windows.nodes, windows.instants, stay, tag, first)
     return tag, slot, inspected
 
 

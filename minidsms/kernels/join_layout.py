@@ -102,9 +102,6 @@ the position in the pipeline of the input that gives the tag: 0 is the arriving 
 many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does); and how far from
 that tag lies the other one that it asks for (0: there is none)."""
 
-UPWARDS, DOWNWARDS, LAST_TAG = 2, -2, 63
-"""As REACH, of steps whose tags are 0 to LAST_TAG: all greater ones are asked for, or all lesser ones."""
-
 TAG, FOLLOWING, FOUND, WALKS = range(4)
 """Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. WALKS: how many."""
 
