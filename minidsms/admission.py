@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minidsms.allowance import NO_MEMORY
 from minidsms.cql.errors import MemoryLimitError, QueueFullError
 from minidsms.elements import BoolArray
 from minidsms.operators.stream_source import StreamSource
@@ -97,6 +98,12 @@ class Admission:
                     f"{source.waiting():,} elements of {stream.definition.name} wait for query {names}, and {n:,} more "
                     f"would pass its bound of {bound:,}"
                 )
+
+    def fail_readers(self, stream: StreamInput) -> None:
+        """The system has no memory for elements that the stream has taken: the queries that read it end before them."""
+        for group in self._readers(stream):
+            group.stop(NO_MEMORY)
+        stream.store.free()
 
     # ------------------------------------------------------------------------------------------------- shedding
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _BEYOND = 4
 """A call may pass memory_limit by one part in so many: what comes after it is refused before queries fail."""
 _NEVER = float("inf")
+NO_MEMORY = "the system has no memory left"
+"""Why a query fails with a MemoryError."""
 
 
 class Allowance:

@@ -28,6 +28,7 @@ from minidsms.engine import Engine, Group, InputProgress, Network
 from minidsms.groups import Groups
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.slack_buffer import Released
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.interrupts import EngineLock, breakable
 from minidsms.memory import MemoryAccount
@@ -215,10 +216,10 @@ class Connection(Archiving, ReadsSources):
             if name is None or name.lower() not in self.queries:
                 query = register_written(self, text, name)
                 if query is not None:
-                    self.lock.undo_if_interrupted(query.close)
+                    self.lock.undo_on_error(query.close)
                     return query
             query = statements.register_text(self, text, name)
-            self.lock.undo_if_interrupted(query.close)
+            self.lock.undo_on_error(query.close)
             return query
 
     def query_each(self, template: str, table: str, name: str | None = None) -> QueryEach:
@@ -242,7 +243,7 @@ class Connection(Archiving, ReadsSources):
             self._check()
             each = QueryEach(self, template, table, name)
             self._each.append(each)
-            self.lock.undo_if_interrupted(each.close)
+            self.lock.undo_on_error(each.close)
             return each
 
     def on_change(
@@ -392,7 +393,10 @@ class Connection(Archiving, ReadsSources):
             taken = stream.push(data, ts, self.settings["batch_size"], lambda: self._step_chunk(key, stream))
             return taken, self._step(key)
         finally:
-            stream.store.keep()
+            try:
+                stream.store.keep()
+            except MemoryError:
+                self.admission.fail_readers(stream)
 
     def advance(self, ts: int, stream: str | None = None) -> None:
         """A heartbeat: no later element of the stream (default: of any) has a timestamp <= ts."""
@@ -405,9 +409,7 @@ class Connection(Archiving, ReadsSources):
             if stream is None:
                 # Read once, before any input takes it: a call that raises changes nothing.
                 ts = self._instant("advance", ts)
-                for each in self._streams.values():
-                    if not each.ended and not each.is_system:
-                        each.advance(ts)
+                self._advance_all(ts)
                 self._engine.heartbeat = max(self._engine.heartbeat, int(ts))
                 told = self._step(None)
             else:
@@ -420,6 +422,20 @@ class Connection(Archiving, ReadsSources):
                 told = self._step(key)
         if told:
             self._callbacks.tell()
+
+    def _advance_all(self, ts: int) -> None:
+        """Time has come for every stream, or, with a MemoryError, for none."""
+        begun: list[tuple[StreamInput, Released | None]] = []
+        try:
+            for each in self._streams.values():
+                if not each.ended and not each.is_system:
+                    begun.append((each, each.begin(ts)))
+        except MemoryError:
+            for each, released in begun:
+                each.give_up(released)
+            raise
+        for each, released in begun:
+            each.complete(ts, released)
 
     def _instant(self, call: str, ts: Any) -> int:
         """An instant as `push` would read it."""
@@ -697,22 +713,30 @@ class Connection(Archiving, ReadsSources):
             self._process(groups)
             for group in groups:
                 group.rest()
-        stream.store.free()
+        self._free(stream)
+
+    def _free(self, source: StreamInput | RelationInput) -> None:
+        """The store gives up what nobody claims. Queries that claim what there is no room to keep end before it."""
+        try:
+            source.store.free()
+        except MemoryError:
+            assert isinstance(source, StreamInput)
+            self.admission.fail_readers(source)
 
     def _rest(self, name: str | None = None) -> None:
         """The engine is at rest: stores give up what nobody claims, the dictionary what nobody holds."""
         if name is None:
             for source in self.inputs:
-                source.store.free()
+                self._free(source)
             groups: Iterable[Group] = self.groups.all
         else:
-            self.stream_input(name).store.free()
+            self._free(self.stream_input(name))
             groups = self.groups.reading(name)
             for group in groups:
                 # What one stream brings lets windows over the others go on, which may get nothing more themselves.
                 for stream in group.streams if len(group.streams) > 1 else ():
                     if isinstance(stream, StreamInput):
-                        stream.store.free()
+                        self._free(stream)
         for group in groups:
             group.rest()
 

@@ -120,13 +120,18 @@ class TextDictionary:
         self.nbytes += len(text) + _TEXT_NBYTES
         if self.nbytes > self._told + _STEP:
             self._tell(text)
-        if self._free:
-            code = self._free.pop()
-            self._texts[code] = text
-        else:
-            code = len(self._texts)
-            self._texts.append(text)
-        self._codes[text] = code
+        code = self._free[-1] if self._free else len(self._texts)
+        try:
+            self._codes[text] = code
+            if self._free:
+                self._texts[code] = text
+                self._free.pop()
+            else:
+                self._texts.append(text)
+        except MemoryError:
+            self._codes.pop(text, None)
+            self.nbytes -= len(text) + _TEXT_NBYTES
+            raise
         self._ranks = None
         self._arrow = None
         return code

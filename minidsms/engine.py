@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from minidsms.allowance import OPEN, Allowance
+from minidsms.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.operators.constants import ByQuery, Constant
 from minidsms.operators.contents import KnowsContents, PresentContents
@@ -564,10 +564,14 @@ class Group:
     def interrupt(self, reason: str) -> None:
         """An exception has cut a step short: what was in flight is lost, and with it the answers from there on."""
         if self._in_flight:
-            self._in_flight = False
-            self._failed.clear()
-            for network in [n for n in self.networks if n.failure is None]:
-                self._fail(network, Failure(self.progress + 1, f"interrupted by {reason}"))
+            self.stop(f"interrupted by {reason}")
+
+    def stop(self, reason: str) -> None:
+        """No query has an answer behind the last slice."""
+        self._in_flight = self.is_cut = False
+        self._failed.clear()
+        for network in [n for n in self.networks if n.failure is None]:
+            self._fail(network, Failure(self.progress + 1, reason))
 
     def _fail(self, network: Network, failure: Failure) -> None:
         """A query has come to its end; what only it used computes nothing more, and holds nothing back."""
@@ -639,18 +643,34 @@ class Engine:
         pending: Iterable[Group] = groups
         has_run = False
         while pending:
-            released = [g for g in pending if g.release(self.heartbeat, self.batch_size)]
+            released = [g for g in pending if self._has_released(g)]
             if not released:
                 break
             has_run = True
-            scheduler = self._scheduler_for(released)
-            if len(released) == 1 and not released[0].is_immediate:
-                scheduler.run(released[0].screens.turns)
-            elif isinstance(scheduler, RoundRobin):
-                scheduler.run(_Turns(released))
-            else:
-                scheduler.run([op for g in released for op in g.screens.turns])
-            for group in released:
-                group.finish()
+            try:
+                self._run(released)
+            except MemoryError:
+                for group in released:
+                    group.stop(NO_MEMORY)
             pending = [group for group in released if group.is_cut]
         return has_run
+
+    def _run(self, released: Sequence[Group]) -> None:
+        """Let a slice of these groups pass."""
+        scheduler = self._scheduler_for(released)
+        if len(released) == 1 and not released[0].is_immediate:
+            scheduler.run(released[0].screens.turns)
+        elif isinstance(scheduler, RoundRobin):
+            scheduler.run(_Turns(released))
+        else:
+            scheduler.run([op for g in released for op in g.screens.turns])
+        for group in released:
+            group.finish()
+
+    def _has_released(self, group: Group) -> bool:
+        """`Group.release`; where there is no memory for it, its queries end before the slice."""
+        try:
+            return group.release(self.heartbeat, self.batch_size)
+        except MemoryError:
+            group.stop(NO_MEMORY)
+            return False

@@ -193,13 +193,18 @@ class EngineLock:
             self.inner.acquire()
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if get_ident() != _held.main:
-            self._undo = None
-            self.inner.release()
-            return
         undo, self._undo = self._undo, None
-        self.inner.release()
-        if undo is None or kind is not None:
+        try:
+            if undo is not None and kind is not None:
+                undo()
+                undo = None
+        finally:
+            self.inner.release()
+            if get_ident() == _held.main:
+                self._leave(undo)
+
+    def _leave(self, undo: Callable[[], object] | None) -> None:
+        if undo is None:
             _held.leave()
             return
         try:
@@ -224,8 +229,8 @@ class EngineLock:
                 _held.leave()
                 _held.enter()  # where the program's handler has not raised
 
-    def undo_if_interrupted(self, undo: Callable[[], object]) -> None:
-        """Where an interrupt comes in place of what the call gives back: undo it, under the lock again. Called with the
-        lock; forgotten as the `with` that the call stands in ends.
+    def undo_on_error(self, undo: Callable[[], object]) -> None:
+        """Where an exception comes in place of what the call gives back, an interrupt for one: undo it, under the lock.
+        Called with the lock; forgotten as the `with` that the call stands in ends.
         """
         self._undo = undo

@@ -7,6 +7,7 @@ bytes, or 64 MB.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -129,7 +130,8 @@ class MemoryAccount:
         dictionary = self._db.dictionary
         least = _SWEEP_BYTES if self.limit is None else min(_SWEEP_BYTES, self.limit // 8)
         if len(dictionary) > self._sweep_at or dictionary.nbytes > max(least, 2 * self._texts_left):
-            self.reclaim()
+            with contextlib.suppress(MemoryError):  # then it is swept after the next call
+                self.reclaim()
 
     def forget_refused(self) -> None:
         """A push has been refused: the texts that only it had stand for nothing. Called while the engine rests."""

@@ -164,7 +164,7 @@ class ReadsSources:
                 db.safety.check_place(os.fspath(source))
             opened = open_anything(source, format, target, options)
             db.reading.add(opened, target)
-            db.lock.undo_if_interrupted(lambda: db.reading.take_back(opened))
+            db.lock.undo_on_error(lambda: db.reading.take_back(opened))
             return opened
 
     @property

@@ -145,7 +145,7 @@ class QueryEach:
     def fetch(self) -> list[tuple[Key, Change]]:
         """(key, change) of all queries since the last fetch, query by query in the order of their rows."""
         with self._db.lock:
-            self._db.lock.undo_if_interrupted(self._giving_back())
+            self._db.lock.undo_on_error(self._giving_back())
             found, self._left = [*self._left], []
             for key, query in self._queries.items():
                 if query.is_waiting:
@@ -166,7 +166,7 @@ class QueryEach:
                         label = name if name not in table.column_names else f"key_{name}"
                         table = table.add_column(0, label, pa.array([value] * len(table)))
                     tables.append(table)
-            self._db.lock.undo_if_interrupted(undo)
+            self._db.lock.undo_on_error(undo)
             return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
 
     def _giving_back(self) -> Callable[[], None]:

@@ -89,27 +89,27 @@ class Archiver:
     def take(self, recorder: Recorder, chunk: Chunk, nbytes: int) -> None:
         """Elements to write; they get their arrival numbers now."""
         with self._changed:
+            self._fold_rows(recorder)
             chunk.first = self._next
             self._next += len(chunk)
-            self._fold_rows(recorder)
             recorder.waiting.chunks.append(chunk)
             self._count(recorder.waiting, len(chunk), nbytes)
 
     def take_row(self, recorder: Recorder, ts: int, values: Sequence[Any], nbytes: int) -> None:
         """One element to write; it gets its arrival number now."""
         with self._changed:
-            recorder.waiting.rows.append((ts, self._next, 1, *values))
-            self._next += 1
             if len(recorder.waiting.rows) >= _ROWS_AT_ONCE:
                 self._fold_rows(recorder)
+            recorder.waiting.rows.append((ts, self._next, 1, *values))
+            self._next += 1
             self._count(recorder.waiting, 1, nbytes)
 
     @staticmethod
     def _fold_rows(recorder: Recorder) -> None:
         waiting = recorder.waiting
         if waiting.rows:
-            rows, waiting.rows = waiting.rows, []
-            waiting.chunks.append(recorder.table_of_rows(rows))
+            waiting.chunks.append(recorder.table_of_rows(waiting.rows))
+            waiting.rows = []
 
     def _count(self, waiting: Waiting, n: int, nbytes: int) -> None:
         waiting.count += n

@@ -229,7 +229,9 @@ class Converter:
         return kind(f"{self.owner}: {reason}" + (f"\nhelp: {hint}" if hint else ""))
 
     def raised(self, error: Exception) -> DataError:
-        """The error for an exception that the data's own methods have raised."""
+        """The error for an exception that the data's own methods have raised. MemoryError comes out as it is."""
+        if isinstance(error, MemoryError):
+            raise error
         return self.error(f"the data cannot be read: {raised(error)}")
 
     def _refuse(self, refused: ValueRefused, column: str) -> NoReturn:

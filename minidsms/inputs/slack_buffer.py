@@ -8,9 +8,10 @@ arrival order.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,21 @@ _HEAP_LIMIT = 4096
 _BYTES_PER_HEAP_ROW = 200
 
 
+_Row = tuple[int, int, Sequence[Any]]
+"""Instant, number of arrival, values."""
+_Run = tuple[Int64Array, list[Column], int]
+"""Instants and columns in order, and how many of them have been released."""
+
+
+class Released(NamedTuple):
+    """Elements that wait no more. start, rows: where they stood, for `take_back`."""
+
+    ts: Int64Array
+    columns: list[Column]
+    start: int
+    rows: list[_Row]
+
+
 class SlackBuffer:
     """Waiting elements of one stream."""
 
@@ -30,7 +46,7 @@ class SlackBuffer:
         self._ts: Int64Array = np.zeros(0, np.int64)
         self._columns = _no_columns(schema)
         self._start = 0
-        self._heap: list[tuple[int, int, Sequence[Any]]] = []
+        self._heap: list[_Row] = []
         self._arrivals = 0
 
     def __len__(self) -> int:
@@ -46,45 +62,73 @@ class SlackBuffer:
         """One element; values are stored scalars, None for NULL. O(log n)."""
         self._arrivals += 1
         heapq.heappush(self._heap, (ts, self._arrivals, values))
-        if len(self._heap) > max(_HEAP_LIMIT, len(self._ts)):
-            self._fold()
 
-    def add(self, ts: Int64Array, columns: Sequence[Column]) -> None:
-        """Elements in arrival order, ts in any order; the arrays are copied. O(waiting + n log n)."""
+    def remove_last(self) -> None:
+        """Undo `add_row`, where nothing has been called since. O(waiting)."""
+        self._heap.remove(next(row for row in self._heap if row[1] == self._arrivals))
+        heapq.heapify(self._heap)
+
+    def add(self, ts: Int64Array, columns: Sequence[Column]) -> _Run:
+        """Elements in arrival order, ts in any order; the arrays are copied. O(waiting + n log n). What it gives, with
+        `go_back`, undoes it. MemoryError, and the same elements wait as before.
+        """
         self._fold()
-        start, stop = self._start, len(self._ts)
-        ts = np.concatenate([self._ts[start:], ts])
-        order = np.argsort(ts, kind="stable")
-        self._ts = ts[order]
-        self._columns = [
-            Column.concat([held.slice(start, stop), new]).take(order) for held, new in zip(self._columns, columns)
-        ]
-        self._start = 0
+        before = self._ts, self._columns, self._start
+        self._merge(ts, columns)
+        return before
 
-    def release(self, until: int) -> tuple[Int64Array, list[Column]] | None:
-        """Take out the elements with ts <= until, in order; None where there is none."""
-        single = bool(self._heap) and self._heap[0][0] <= until
+    def go_back(self, run: _Run) -> None:
+        """Undo `add`, where nothing has been called since."""
+        self._ts, self._columns, self._start = run
+
+    def release(self, until: int) -> Released | None:
+        """Take out the elements with ts <= until, in order; None where there is none. MemoryError, and they wait on."""
         start, stop = self._start, self._start
         if start < len(self._ts):
             stop += int(np.searchsorted(self._ts[start:], until, "right"))
-        if start == stop and not single:
+        rows: list[_Row] = []
+        while self._heap and self._heap[0][0] <= until:
+            rows.append(heapq.heappop(self._heap))
+        if start == stop and not rows:
             return None
-        ts, columns = self._ts[start:stop], [c.slice(start, stop) for c in self._columns]
+        try:
+            released = self._released(start, stop, rows)
+        except BaseException:
+            self._push_back(rows)
+            raise
         self._start = stop
-        if stop * 2 > len(self._ts):
-            self._drop_released()
-        if single:
-            rows = []
-            while self._heap and self._heap[0][0] <= until:
-                rows.append(heapq.heappop(self._heap))
+        return released
+
+    def _released(self, start: int, stop: int, rows: list[_Row]) -> Released:
+        ts, columns = self._ts[start:stop], [c.slice(start, stop) for c in self._columns]
+        if rows:
             heap_ts, heap_columns = _columns_of_rows(rows, self.schema)
             if start == stop:
-                return heap_ts, heap_columns
+                return Released(heap_ts, heap_columns, start, rows)
             ts = np.concatenate([ts, heap_ts])
             order = np.argsort(ts, kind="stable")
             ts = ts[order]
             columns = [Column.concat([a, b]).take(order) for a, b in zip(columns, heap_columns)]
-        return ts, columns
+        return Released(ts, columns, start, rows)
+
+    def take_back(self, released: Released) -> None:
+        """Undo `release`."""
+        self._start = released.start
+        self._push_back(released.rows)
+
+    def _push_back(self, rows: Sequence[_Row]) -> None:
+        for row in rows:
+            heapq.heappush(self._heap, row)
+
+    def trim(self) -> None:
+        """Put in order what waits, once what was released stands elsewhere: let go of that where it is the larger part,
+        and of a heap that has grown large.
+        """
+        with contextlib.suppress(MemoryError):  # then later
+            if self._start and self._start * 2 > len(self._ts):
+                self._drop_released()
+            if len(self._heap) > max(_HEAP_LIMIT, len(self._ts)):
+                self._fold()
 
     def arrays(self) -> tuple[Int64Array, list[Column]]:
         """What waits, in the order of its release: (ts, columns)."""
@@ -99,25 +143,34 @@ class SlackBuffer:
     def _drop_released(self) -> None:
         """Copy what still waits, so that what was released does not stay in memory."""
         start, stop = self._start, len(self._ts)
-        self._ts = self._ts[start:].copy()
-        self._columns = [c.slice(start, stop) for c in self._columns]
-        self._columns = [Column(c.values.copy(), None if c.valid is None else c.valid.copy()) for c in self._columns]
-        self._start = 0
+        held = [c.slice(start, stop) for c in self._columns]
+        self._set_run(
+            self._ts[start:].copy(),
+            [Column(c.values.copy(), None if c.valid is None else c.valid.copy()) for c in held],
+        )
+
+    def _set_run(self, ts: Int64Array, columns: list[Column]) -> None:
+        self._ts, self._columns, self._start = ts, columns, 0
 
     def _fold(self) -> None:
         """Move the heap into the run."""
-        if not self._heap:
-            return
-        ts, columns = _columns_of_rows(sorted(self._heap, key=lambda row: row[:2]), self.schema)
-        self._heap = []
-        self.add(ts, columns)
+        if self._heap:
+            self._merge(*_columns_of_rows(sorted(self._heap, key=lambda row: row[:2]), self.schema))
+            self._heap = []
+
+    def _merge(self, ts: Int64Array, columns: Sequence[Column]) -> None:
+        start, stop = self._start, len(self._ts)
+        ts = np.concatenate([self._ts[start:], ts])
+        order = np.argsort(ts, kind="stable")
+        held = [c.slice(start, stop) for c in self._columns]
+        self._set_run(ts[order], [Column.concat([a, b]).take(order) for a, b in zip(held, columns)])
 
 
 def _no_columns(schema: Schema) -> list[Column]:
     return [Column(np.zeros(0, t.dtype)) for t in schema.types]
 
 
-def _columns_of_rows(rows: Sequence[tuple[int, int, Sequence[Any]]], schema: Schema) -> tuple[Int64Array, list[Column]]:
+def _columns_of_rows(rows: Sequence[_Row], schema: Schema) -> tuple[Int64Array, list[Column]]:
     """(ts, columns) of heap entries."""
     columns = []
     for i, type_ in enumerate(schema.types):

@@ -21,7 +21,7 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.foreign import raised
 from minidsms.inputs.rejected import InputCounters, RejectedRows
-from minidsms.inputs.slack_buffer import SlackBuffer
+from minidsms.inputs.slack_buffer import Released, SlackBuffer
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
@@ -113,19 +113,39 @@ class StreamInput:
             raise self._too_late(int(instants[at]), self._progress_before(instants, at), at)
         if self.journal is not None:
             self.journal.add(instants, None, columns, refuse is not None)
+        try:
+            return self._take_all(instants, columns, late, chunk, step)
+        except MemoryError:
+            if self.journal is not None:
+                self.journal.retract(n)
+            raise
+
+    def _take_all(
+        self,
+        instants: Int64Array,
+        columns: Sequence[Column],
+        late: BoolArray | None,
+        chunk: int,
+        step: Callable[[], None] | None,
+    ) -> int:
+        """Take the elements of a push but for the late ones, which are counted: all or, with a MemoryError, none."""
+        dropped: list[tuple[Any, str]] | None = None
         if late is not None:
-            self._drop(instants, columns, late)
+            dropped = self._dropped(instants, columns, late)
             kept = ~late
             instants, columns = instants[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
-        n, taken = len(instants), 0
-        if step is not None and n > chunk and not self._slack and not len(self._waiting):
-            for start in range(0, n - chunk, chunk):
-                part = slice(start, start + chunk)
-                taken += self._take(instants[part], [c.slice(start, start + chunk) for c in columns], True)
+        n = len(instants)
+        if step is None or n <= chunk or self._slack or len(self._waiting):
+            taken = self._take(instants, columns, step is not None)
+        else:
+            taken = self._take(instants[:chunk], [c.slice(0, chunk) for c in columns], True)
+            for start in range(chunk, n, chunk):
                 step()
-            start = (n - 1) // chunk * chunk
-            instants, columns = instants[start:], [c.slice(start, n) for c in columns]
-        return taken + self._take(instants, columns, step is not None)
+                stop = min(start + chunk, n)
+                taken += self._take_on(instants[start:stop], [c.slice(start, stop) for c in columns])
+        if dropped is not None and late is not None:
+            self._count_dropped(int(np.count_nonzero(late)), dropped)
+        return taken
 
     def _push_row(self, row: tuple[Any, ...], ts: int | None, refuse: Callable[[int], None] | None) -> int:
         """`push` of one tuple, without arrays: no more than a few microseconds."""
@@ -157,32 +177,74 @@ class StreamInput:
             return 0
         if self.journal is not None:
             self.journal.add_row(ts, values, refuse is not None)
-        greatest = self.greatest_ts
+        try:
+            return self._take_row(ts, values)
+        except MemoryError:
+            if self.journal is not None:
+                self.journal.retract(1)
+            raise
+
+    def _take_row(self, ts: int, values: Sequence[Any]) -> int:
+        """Store an element that is not late, if it is not shed; how many. MemoryError, and nothing has changed."""
+        greatest, progress = self.greatest_ts, self.progress
         if greatest is None or ts > greatest:
-            self.greatest_ts = ts
-            progress = ts - self._slack - 1
-            if progress > self.progress:
-                self.progress = progress
+            greatest, progress = ts, max(progress, ts - self._slack - 1)
+        admission, recorder = self._admission, self.recorder
+        taken = 1
         if admission is not None and admission.is_shedding and admission.kept(self, 1) is not None:
-            self._release()
-            return 0
-        self.counters.accepted += 1
-        if self.recorder is not None:
-            self.recorder.add_row(ts, values)
-        if not self._slack and ts == self.progress + 1 and not len(self._waiting):
+            taken = 0
+            self.complete(progress, self.begin(progress))
+        elif not self._slack and ts == progress + 1 and not len(self._waiting):
+            if recorder is not None:
+                self.store.prepare_row(values)
+                recorder.add_row(ts, values)
             self.store.append_row(ts, values)
+            self.progress = progress
         else:
             self._waiting.add_row(ts, values)
-            self._release()
-        return 1
+            try:
+                released = self.begin(progress, None if recorder is None else lambda: recorder.add_row(ts, values))
+            except MemoryError:
+                self._waiting.remove_last()
+                raise
+            self.complete(progress, released)
+        self.greatest_ts = greatest
+        self.counters.accepted += taken
+        return taken
 
     def advance(self, ts: Any) -> None:
         """A heartbeat: no later element has a timestamp <= ts. One below the progress says nothing new."""
         if type(ts) is not int or not FIRST_INSTANT < ts < LAST_INSTANT:
             ts = self.converter.instant(ts)
-        if ts > self.progress:
-            self.progress = ts
-            self._release()
+        self.complete(ts, self.begin(ts))
+
+    def begin(self, progress: int, record: Callable[[], None] | None = None) -> Released | None:
+        """Take out what nothing earlier can precede once the stream has progressed so far, with room in the store for
+        it. record: called when there is. MemoryError, and nothing has changed; `give_up` undoes it.
+        """
+        released = self._waiting.release(min(progress, MAX_INSTANT - 1) + 1) if len(self._waiting) else None
+        try:
+            if released is not None:
+                self.store.prepare(released.ts, released.columns)
+            if record is not None:
+                record()
+        except MemoryError:
+            self.give_up(released)
+            raise
+        return released
+
+    def give_up(self, released: Released | None) -> None:
+        """It waits as before."""
+        if released is not None:
+            self._waiting.take_back(released)
+
+    def complete(self, progress: int, released: Released | None) -> None:
+        """The stream has progressed so far, and what `begin` gave stands in the store."""
+        if released is not None:
+            self.store.append(released.ts, released.columns)
+            self._waiting.trim()
+        if progress > self.progress:
+            self.progress = progress
 
     def keep_pace(self) -> None:
         """A heartbeat by the clock, for rows that take their instants from it: none comes before the present."""
@@ -191,15 +253,13 @@ class StreamInput:
     def pass_over(self, ts: int) -> None:
         """Elements up to ts have come that nobody needs: time passes as if they had been pushed."""
         if self.greatest_ts is None or ts > self.greatest_ts:
+            self.advance(max(self.progress, ts - self._slack - 1))
             self.greatest_ts = ts
-            self.progress = max(self.progress, ts - self._slack - 1)
-            self._release()
 
     def finish(self) -> None:
         """The stream has ended: everything that waits is released, nothing more is taken."""
+        self.complete(MAX_INSTANT, self.begin(MAX_INSTANT))
         self.ended = True
-        self.progress = MAX_INSTANT
-        self._release()
 
     def reject(self, row: Any, reason: str) -> None:
         """Count and keep a row that could not be taken (sources tell of malformed rows here)."""
@@ -271,20 +331,26 @@ class StreamInput:
             return self.progress
         return max(self.progress, int(ts[:row].max()) - self._slack - 1)
 
-    def _drop(self, ts: Int64Array, columns: Sequence[Column], late: BoolArray) -> None:
-        """Count late rows and keep the newest of them."""
+    def _dropped(self, ts: Int64Array, columns: Sequence[Column], late: BoolArray) -> list[tuple[Any, str]]:
+        """The newest of the late rows, as many as are kept, and why they are."""
         rows = np.flatnonzero(late)
-        self.counters.late_dropped += len(rows)
-        unkept = max(0, len(rows) - self.rejected.limit)
-        self.counters.rejected += unkept
-        self.rejected.skip(unkept)
-        kept = rows[unkept:]
+        kept = rows[max(0, len(rows) - self.rejected.limit) :]
         shown = self.converter.rows([c.take(kept) for c in columns])
         # The greatest so far counts only what was taken, and what was dropped is never the greatest.
         greatest = np.maximum.accumulate(ts)
+        dropped = []
         for row, values in zip(kept.tolist(), shown):
             progress = max(self.progress, int(greatest[row - 1]) - self._slack - 1) if row else self.progress
-            self.reject(values, _late_reason(int(ts[row]), progress))
+            dropped.append((values, _late_reason(int(ts[row]), progress)))
+        return dropped
+
+    def _count_dropped(self, n: int, kept: Sequence[tuple[Any, str]]) -> None:
+        """Count late rows and keep the newest of them."""
+        self.counters.late_dropped += n
+        self.counters.rejected += n - len(kept)
+        self.rejected.skip(n - len(kept))
+        for row, reason in kept:
+            self.reject(row, reason)
 
     def _shown(self, values: Sequence[Any]) -> tuple[Any, ...]:
         text = self.converter.dictionary.text
@@ -303,38 +369,56 @@ class StreamInput:
     # -------------------------------------------------------------------------------------------------- storing
 
     def _take(self, ts: Int64Array, columns: Sequence[Column], is_live: bool = False) -> int:
-        """Store what is not shed; how many. is_live: the engine processes before more is stored."""
+        """Store what is not shed; how many. is_live: the engine processes before more is stored. MemoryError, and
+        nothing has changed.
+        """
         if not len(ts):
             return 0
-        greatest = int(ts.max())
-        if self.greatest_ts is None or greatest > self.greatest_ts:
-            self.greatest_ts = greatest
-            self.progress = max(self.progress, greatest - self._slack - 1)
+        newest, greatest, progress = int(ts.max()), self.greatest_ts, self.progress
+        if greatest is None or newest > greatest:
+            greatest, progress = newest, max(progress, newest - self._slack - 1)
         if self._admission is not None and not self._admission.is_open:
             # What is shed has come: time goes on, and windows expire.
             kept = self._admission.kept(self, len(ts), is_live)
             if kept is not None:
                 ts, columns = ts[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
-                if not len(ts):
-                    self._release()
-                    return 0
-        self.counters.accepted += len(ts)
-        if self.recorder is not None:
-            self.recorder.add(ts, None, columns)
-        if not len(self._waiting) and greatest <= self.progress + 1 and (not self._slack or _is_sorted(ts)):
+        recorder = self.recorder
+        if not len(ts):
+            self.complete(progress, self.begin(progress))
+        elif not len(self._waiting) and newest <= progress + 1 and (not self._slack or _is_sorted(ts)):
+            if recorder is not None:
+                self.store.prepare(ts, columns, is_live)
+                recorder.add(ts, None, columns)
             self.store.append(ts, columns, passes=is_live)
+            self.progress = progress
         else:
-            self._waiting.add(ts, columns)
-            self._release()
+            run = self._waiting.add(ts, columns)
+            try:
+                released = self.begin(progress, None if recorder is None else lambda: recorder.add(ts, None, columns))
+            except MemoryError:
+                self._waiting.go_back(run)
+                raise
+            self.complete(progress, released)
+        self.greatest_ts = greatest
+        self.counters.accepted += len(ts)
         return len(ts)
 
-    def _release(self) -> None:
-        """Move to the store what nothing earlier can precede any more."""
-        if not len(self._waiting):
-            return
-        released = self._waiting.release(min(self.progress, MAX_INSTANT - 1) + 1)
-        if released is not None:
-            self.store.append(*released)
+    def _take_on(self, ts: Int64Array, columns: Sequence[Column]) -> int:
+        """`_take` of a push whose first elements have been answered. Where there is no memory for more, the queries
+        that read the stream end before them, and nobody needs them stored.
+        """
+        try:
+            return self._take(ts, columns, True)
+        except MemoryError:
+            if self._admission is None:
+                raise
+            self._admission.fail_readers(self)
+            if self.recorder is not None:
+                self.recorder.add(ts, None, columns)
+            self.counters.accepted += len(ts)
+            self.greatest_ts = ts.item(-1)  # without slack nothing comes out of order
+            self.progress = max(self.progress, self.greatest_ts - 1)
+            return len(ts)
 
 
 def _is_sorted(ts: Int64Array) -> bool:

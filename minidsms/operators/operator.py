@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.allowance import OPEN, Allowance
+from minidsms.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.compile_time import COMPILED
 from minidsms.cql.errors import Error, MemoryLimitError, TimeLimitError
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
@@ -218,16 +218,20 @@ class Operator:
                 if queue.size > budget:
                     until = queue.cut(until, budget)
             latest = MAX_INSTANT if self.is_immediate else until
-            batches: list[Batch | None] = []
-            for queue in inputs:
-                if queue.size:
-                    batch = queue.take(latest)
-                    if batch is not None:
-                        consumed += len(batch.ts)
-                    batches.append(batch)
-                else:
-                    batches.append(None)
             self._until = until
+            batches: list[Batch | None] = []
+            try:
+                for queue in inputs:
+                    if queue.size:
+                        batch = queue.take(latest)
+                        if batch is not None:
+                            consumed += len(batch.ts)
+                        batches.append(batch)
+                    else:
+                        batches.append(None)
+            except MemoryError as error:
+                self._run_out(error)
+                return consumed
             is_first = self.progress == MIN_INSTANT
             if is_first or not self.allowance.is_open:
                 # Before its first element nothing can have happened.
@@ -308,7 +312,7 @@ class Operator:
         self._emission = self._held = None
         if isinstance(error, TimeLimitError):
             self.allowance.begin()
-        reason = "the system has no memory left" if isinstance(error, MemoryError) else str(error)
+        reason = NO_MEMORY if isinstance(error, MemoryError) else str(error)
         self.fail(max(self.progress + 1, self._latest), f"{self.name} was stopped: {reason}")
         self._complete()
 

@@ -30,8 +30,8 @@ class RelationEvents(Operator):
         self.relation = relation
         self.store = store
         self.start = start
-        self.reader = store.reader()
         self._present: Int64Array = np.maximum(store.present().ts, start)
+        self.reader = store.reader()
         self._allowed = MIN_INSTANT
 
     def is_as_new(self, start: int) -> bool:
@@ -57,7 +57,7 @@ class RelationEvents(Operator):
         return self._allowed
 
     def has_work(self) -> bool:
-        return self._emission is not None or self._allowed > self.progress
+        return self._emission is not None or (self._allowed > self.progress and self.failure is None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         cut = int(np.searchsorted(self._present, until, side="right"))

@@ -25,10 +25,10 @@ class RelationSource(Operator):
         self.relation = relation
         self.store = store
         self.start = start
-        self.reader = store.reader()
         present = store.present()
         ts = np.maximum(present.ts, start)
         self._present: Batch | None = Batch(ts, None, present.columns) if len(present) else None
+        self.reader = store.reader()
         self._allowed = MIN_INSTANT
 
     def is_as_new(self, start: int) -> bool:
@@ -56,7 +56,7 @@ class RelationSource(Operator):
         return self._allowed
 
     def has_work(self) -> bool:
-        return self._emission is not None or self._allowed > self.progress
+        return self._emission is not None or (self._allowed > self.progress and self.failure is None)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         present: Batch | None = None

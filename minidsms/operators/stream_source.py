@@ -109,6 +109,8 @@ class StreamSource(Operator):
         return self._allowed
 
     def has_work(self) -> bool:
+        if self.failure is not None:
+            return False
         if self._emission is not None or self._allowed > self.progress:
             return True
         return self.is_immediate and self.store.head > self.reader.lo

@@ -10,6 +10,7 @@ copied out for those that have not. So what is held never grows beyond four time
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -70,9 +71,8 @@ class Subscription:
 
     def take(self) -> list[Batch]:
         """The rows since the last time, oldest first."""
-        found = self._kept or []
-        self._kept = None
-        found += self._answers.portions_since(self.slot, self._taken, self.columns)
+        found = self._answers.portions_since(self.slot, self._taken, self.columns)
+        found, self._kept = [*(self._kept or ()), *found], None
         self._taken = self._answers.next_portion
         return found
 
@@ -189,21 +189,24 @@ class SharedAnswers:
         portions[1] = firsts
         portions[2] = counts
         portions[3] = slots
-        self._last[slots] = np.arange(self.next_portion, self.next_portion + n)
-        self._totals[slots] += counts
+        held = int(counts.sum())
+        numbers, totals = np.arange(self.next_portion, self.next_portion + n), self._totals[slots] + counts
+        delivery = _Delivery(ts, sign, dict(zip(shown, columns)), parts, due, self.next_portion + n)
+        # There is room for all of it; only now does anything change.
+        self._last[slots], self._totals[slots] = numbers, totals
         self.next_portion += n
-        delivery = _Delivery(ts, sign, dict(zip(shown, columns)), parts, due, self.next_portion)
         self._deliveries.append(delivery)
-        self._held += int(counts.sum())
+        self._held += held
         self._waiting += due
         if self._held > _LEAST and self._waiting * _SPARSE < self._held:
-            self._set_aside()
+            with contextlib.suppress(MemoryError):  # then at another delivery
+                self._set_aside()
         return delivery.nbytes
 
     def portions_since(self, slot: int, start: int, columns: Sequence[int]) -> list[Batch]:
         """The slot's rows from portion `start` on, oldest first, taken for one reader."""
         chain = self._chain(slot, start)
-        batches = []
+        batches, taken = [], []
         deliveries = iter(self._deliveries)
         delivery: _Delivery | None = None
         for portion in reversed(chain):
@@ -213,6 +216,8 @@ class SharedAnswers:
             rows = delivery.parts[first : first + count]
             sign = None if delivery.sign is None else delivery.sign[rows]
             batches.append(Batch(delivery.ts[rows], sign, [delivery.columns[c].take(rows) for c in columns]))  # type: ignore[arg-type]
+            taken.append((delivery, count))
+        for delivery, count in taken:
             delivery.waiting -= count
             self._waiting -= count
         self._drop_taken()
@@ -258,8 +263,10 @@ class SharedAnswers:
             self._first = self.next_portion
         elif end - self._first > (self.next_portion - self._first) // 2:
             left = self.next_portion - end
-            self._portions[:, :left] = self._portions[:, end - self._first : self.next_portion - self._first].copy()
-            self._first = end
+            with contextlib.suppress(MemoryError):  # then with what is taken next
+                kept = self._portions[:, end - self._first : self.next_portion - self._first].copy()
+                self._portions[:, :left] = kept
+                self._first = end
 
     def _set_aside(self) -> None:
         """Copy out what still waits: most of what is held has been taken."""

@@ -66,21 +66,22 @@ class Boxes:
         self._present -= 1
 
     def settle(self) -> bool:
-        """Build the tables of what has come; whether there was anything to do."""
+        """Build the tables of what has come; whether there was anything to do. MemoryError, and nothing has changed."""
         if not self._fresh and not any(level.gone for level in self.levels):
             return False
         young = sum(len(level.boxes) for level in self.levels if len(level.boxes) < MOST) + len(self._fresh)
         gone = sum(level.gone for level in self.levels)
+        kept, fresh = self.levels, list(self._fresh)
         if len(self.levels) >= _MERGED + len(self) // MOST or _MERGED * max(young, gone) > len(self):
-            self.levels = []
-            self._fresh = {number: None for number, box in enumerate(self._boxes) if box is not None}
-        fresh, self._fresh = list(self._fresh), {}
+            kept, fresh = [], [number for number, box in enumerate(self._boxes) if box is not None]
+        built = []
         for start in range(0, len(fresh), MOST):
             part = fresh[start : start + MOST]
-            level = Level([box for n in part if (box := self._boxes[n]) is not None], part, self._types)
+            built.append((part, Level([box for n in part if (box := self._boxes[n]) is not None], part, self._types)))
+        self._fresh, self.levels = {}, [*kept, *(level for _, level in built)]
+        for part, level in built:
             for place, number in enumerate(part):
                 self._places[number] = level, place
-            self.levels.append(level)
         return True
 
     def look_up(

@@ -43,10 +43,11 @@ class KeyTable:
         return cls(words_width(len(schema)), [i for i, t in enumerate(schema.types) if t is Type.TEXT])
 
     def _reset(self, capacity: int) -> None:
-        self.keys: Int64Array = np.zeros((capacity, self.width), np.int64)
-        self._links: Int64Array = np.zeros(capacity, np.int64)
-        self._slots = np.full(2 * capacity, -1, np.int32)
-        self._meta: Int64Array = np.array([0, capacity, 0], np.int64)
+        keys, links = np.zeros((capacity, self.width), np.int64), np.zeros(capacity, np.int64)
+        slots, meta = np.full(2 * capacity, -1, np.int32), np.array([0, capacity, 0], np.int64)
+        self.keys: Int64Array = keys
+        self._links: Int64Array = links
+        self._slots, self._meta = slots, meta
 
     def __len__(self) -> int:
         return int(self._meta[0])
@@ -133,11 +134,17 @@ class KeyTable:
         """Twice the capacity; ids stay. Called only when every id is in use."""
         used = self.capacity
         capacity = 2 * used
-        self.keys = np.concatenate([self.keys, np.zeros((used, self.width), np.int64)])
-        self._links = np.concatenate([self._links, np.zeros(used, np.int64)])
+        keys = np.concatenate([self.keys, np.zeros((used, self.width), np.int64)])
+        links = np.concatenate([self._links, np.zeros(used, np.int64)])
+        # Only when there is room for all of it does anything change.
         self._slots = np.full(2 * capacity, -1, np.int32)
-        self._meta[1] = capacity
+        self.keys, self._links, self._meta[1] = keys, links, capacity
         kernels.rehash(self._slots, self.keys, self._links, used)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Most ids are free, and many."""
+        return _WORTH_SHRINKING < self.capacity >= len(self) * 8
 
     def compact(self, remap: tuple[int, Int64Array] | None = None) -> Int64Array | None:
         """Give memory back if most ids are free: then the rows are numbered anew, and the result names, for each
@@ -146,8 +153,7 @@ class KeyTable:
         None: nothing changed. remap: (word, new value of each old value), for tables whose rows hold another
         table's ids; it forces the renumbering.
         """
-        capacity = self.capacity
-        if remap is None and (capacity <= _WORTH_SHRINKING or len(self) * 8 > capacity):
+        if remap is None and not self.is_sparse:
             return None
         kept = self.live()
         keys = self.keys[kept]

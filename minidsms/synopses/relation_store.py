@@ -18,8 +18,8 @@ from minidsms.synopses.stream_store import Reader, StreamStore
 
 
 class RelationStore:
-    """Changes by sequence number, with readers like a stream's store. mirrors: stores of the same rows that take what
-    changes here, too, as long as anybody reads them.
+    """Changes by sequence number, with readers like a stream's store. mirrors: stores whose logs take what changes
+    here, too, as long as anybody reads them.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -53,16 +53,20 @@ class RelationStore:
         return self._log.nbytes + self._bag.nbytes + sum(mirror.nbytes for mirror in self.mirrors)
 
     def append(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> int:
-        """Make changes; returns -1, or the first deletion that cancels no row, and then nothing has changed.
+        """Make changes; returns -1, or the first deletion that cancels no row. Then, or with a MemoryError, nothing has
+        changed.
 
         ts: (n,) nondecreasing, not below the last.  sign: (n,), or None for insertions only.
         """
+        logged = [*columns, Column(np.ones(len(ts), np.bool_) if sign is None else sign > 0)]
+        self._log.prepare(ts, logged)
+        for mirror in self.mirrors:
+            mirror._log.prepare(ts, logged)
         bad = self._bag.apply(ts, sign, row_words(columns))
         if bad < 0:
-            inserted = np.ones(len(ts), np.bool_) if sign is None else sign > 0
-            self._log.append(ts, [*columns, Column(inserted)])
+            self._log.append(ts, logged)
             for mirror in self.mirrors:
-                mirror.append(ts, sign, columns)
+                mirror._log.append(ts, logged)
         return bad
 
     def ts(self, start: int, stop: int) -> Int64Array:

@@ -10,6 +10,7 @@ Invariants: every deletion cancels an earlier insertion of an equal row, or the 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 
 import numpy as np
@@ -48,22 +49,29 @@ class RowBag:
         ts: (n,) nondecreasing, not below those before.  sign: (n,), None for insertions only.  words: (n, w), of
         `elements.row_words`.
         """
-        ids = self._table.acquire(words)
-        if len(self._counts) < self._table.capacity:
-            self._counts = np.concatenate([self._counts, np.zeros(self._table.capacity - len(self._counts), np.int64)])
-        if sign is None:
-            np.add.at(self._counts, ids, 1)
-            self._log(ts, ids)
-            self._size += len(ids)
-            return -1
-        bad = self._first_bad(ids, sign)
+        bad = -1
+        try:
+            ids = self._table.acquire(words)
+            self._count_to(self._table.capacity)
+            inserted = ts, ids
+            if sign is not None:
+                bad = self._first_bad(ids, sign)
+                inserted = ts[sign > 0], ids[sign > 0]
+            if bad < 0:
+                self._reserve(len(inserted[0]))
+                np.add.at(self._counts, ids, 1 if sign is None else sign)
+        except MemoryError:
+            with contextlib.suppress(MemoryError):
+                self._release(self._table.live())
+            raise
+        # From here on nothing fails.
         if bad < 0:
-            np.add.at(self._counts, ids, sign)
-            inserted = sign > 0
-            self._log(ts[inserted], ids[inserted])
-            self._size += int(sign.sum(dtype=np.int64))
-        self._table.release(ids[self._counts[ids] == 0])
-        self._give_back()
+            self._log(*inserted)
+            self._size += 2 * len(inserted[0]) - len(ids)
+        if sign is not None:
+            with contextlib.suppress(MemoryError):  # then with the next deletion
+                self._release(ids)
+                self._give_back()
         return bad
 
     def present(self) -> Batch:
@@ -96,12 +104,22 @@ class RowBag:
         bad = order[running + self._counts[grouped] < 0]
         return int(bad.min()) if len(bad) else -1
 
+    def _count_to(self, capacity: int) -> None:
+        """Have a count for every id."""
+        if len(self._counts) < capacity:
+            self._counts = np.concatenate([self._counts, np.zeros(capacity - len(self._counts), np.int64)])
+
+    def _reserve(self, n: int) -> None:
+        """Have room for n more insertions."""
+        stop = self._logged + n
+        if stop > len(self._ids):
+            room = np.zeros(max(stop, 2 * len(self._ids)) - self._logged, np.int64)
+            ids = np.concatenate([self._ids[: self._logged], room])
+            self._ts = np.concatenate([self._ts[: self._logged], room])
+            self._ids = ids
+
     def _log(self, ts: Int64Array, ids: Int64Array) -> None:
         stop = self._logged + len(ids)
-        if stop > len(self._ids):
-            capacity = max(stop, 2 * len(self._ids))
-            self._ids = np.concatenate([self._ids[: self._logged], np.zeros(capacity - self._logged, np.int64)])
-            self._ts = np.concatenate([self._ts[: self._logged], np.zeros(capacity - self._logged, np.int64)])
         self._ids[self._logged : stop] = ids
         self._ts[self._logged : stop] = ts
         self._logged = stop
@@ -120,20 +138,26 @@ class RowBag:
         """Forget insertions whose rows are gone."""
         if self._logged > self._size:
             lives = self._lives()
-            self._ids = self._ids[: self._logged][lives]
-            self._ts = self._ts[: self._logged][lives]
-            self._logged = len(self._ids)
+            ids, ts = self._ids[: self._logged][lives], self._ts[: self._logged][lives]
+            self._ids, self._ts, self._logged = ids, ts, len(ids)
+
+    def _release(self, ids: Int64Array) -> None:
+        """Free those of these ids whose rows are not there."""
+        gone = ids >= len(self._counts)
+        gone[~gone] = self._counts[ids[~gone]] == 0
+        self._table.release(ids[gone])
 
     def _give_back(self) -> None:
-        """Follow the bag down: shorten the log, and number the rows anew where most ids are free."""
+        """Follow the bag down: shorten the log, and number the rows anew where most ids are free. MemoryError, and the
+        rows are the same.
+        """
         if self._logged <= 2 * self._size + _WORTH_COMPACTING:
             return
         self._compact()
-        kept = self._table.compact()
-        if kept is not None:
+        if self._table.is_sparse:
+            kept = self._table.live()
             renamed = np.zeros(int(kept.max()) + 1 if len(kept) else 0, np.int64)
             renamed[kept] = np.arange(len(kept))
-            self._ids = renamed[self._ids]
-            counts = self._counts[kept]
-            self._counts = np.zeros(self._table.capacity, np.int64)
-            self._counts[: len(kept)] = counts
+            ids, counts = renamed[self._ids], self._counts[kept]
+            self._table.compact()
+            self._ids, self._counts = ids, counts

@@ -10,6 +10,7 @@ registered reader has passed it, and only while the engine rests, so that refere
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -109,13 +110,11 @@ class StreamStore:
         """
         n = len(ts)
         first = self.head
-        if passes and n >= _WORTH_PASSING and self.tail == first and not self.mirrors and _are_plain(ts, columns):
+        if passes and self._may_pass(ts, columns):
             self._passing = ts, columns
             self.head += n
             return first
-        self.keep()
-        if n > self._mask + 1 - len(self):
-            self._grow(len(self) + n)
+        self.prepare(ts, columns)
         self._put(first & self._mask, ts, columns)
         self.head += n
         for mirror in self.mirrors:
@@ -124,37 +123,59 @@ class StreamStore:
 
     def append_row(self, ts: int, values: Sequence[Any]) -> None:
         """Append one element of stored scalars, None for NULL: `append` without its arrays, for single pushes."""
-        if self._passing is not None:
-            self.keep()
-        if self.head - self.tail > self._mask:
-            self._grow(len(self) + 1)
+        if self._passing is not None or self.head - self.tail > self._mask or None in values or self.mirrors:
+            self.prepare_row(values)
         at = self.head & self._mask
         self._ts[at] = ts
-        for i, value in enumerate(values):
-            valid = self._valid[i]
-            if value is None:
-                if valid is None:
-                    valid = self._with_mask(i)
-                valid[at] = False
-                self._values[i][at] = 0
-            else:
-                self._values[i][at] = value
-                if valid is not None:
-                    valid[at] = True
+        for array, valid, value in zip(self._values, self._valid, values):
+            if valid is not None:
+                valid[at] = value is not None
+            array[at] = 0 if value is None else value
         self.head += 1
         for mirror in self.mirrors:
             mirror.append_row(ts, values)
 
+    def _may_pass(self, ts: Int64Array, columns: Sequence[Column]) -> bool:
+        is_large = len(ts) >= _WORTH_PASSING
+        return is_large and self.tail == self.head and not self.mirrors and _are_plain(ts, columns)
+
+    def prepare(self, ts: Int64Array, columns: Sequence[Column], passes: bool = False) -> None:
+        """Make all the room that `append` needs for these elements: it will not fail. MemoryError, and nothing has
+        changed.
+        """
+        if passes and self._may_pass(ts, columns):
+            return
+        self._make_room(len(ts), [column.valid is not None for column in columns])
+        for mirror in self.mirrors:
+            mirror.prepare(ts, columns)
+
+    def prepare_row(self, values: Sequence[Any]) -> None:
+        """The same for `append_row`."""
+        self._make_room(1, [value is None for value in values])
+        for mirror in self.mirrors:
+            mirror.prepare_row(values)
+
+    def _make_room(self, n: int, have_nulls: Sequence[bool]) -> None:
+        self.keep()
+        if n > self._mask + 1 - len(self):
+            self._grow(len(self) + n)
+        for i, has_nulls in enumerate(have_nulls):
+            if has_nulls and self._valid[i] is None:
+                self._with_mask(i)
+
     def keep(self) -> None:
-        """Copy into the ring what stands outside of it."""
+        """Copy into the ring what stands outside of it. MemoryError, and it goes on standing there."""
         if self._passing is None:
             return
-        (ts, columns), self._passing = self._passing, None
-        self.head = self.tail  # the ring is empty
-        if len(ts) > self._mask + 1:
-            self._grow(len(ts))
-        self._put(self.tail & self._mask, ts, columns)
-        self.head = self.tail + len(ts)
+        ts, columns = self._passing
+        stop, self.head = self.head, self.tail  # the ring is empty
+        try:
+            if len(ts) > self._mask + 1:
+                self._grow(len(ts))
+            self._put(self.tail & self._mask, ts, columns)
+            self._passing = None
+        finally:
+            self.head = stop
 
     def ts(self, start: int, stop: int) -> Int64Array:
         """The instants of the elements [start, stop); a view where they lie in one piece."""
@@ -271,7 +292,8 @@ class StreamStore:
             # its size.
             peak, self._peak, self._frees = self._peak, len(self), 0
             if self._mask + 1 > max(_LARGE, 8 * peak):
-                self._resize((self._mask + 1) // 4)
+                with contextlib.suppress(MemoryError):  # then it keeps what it has
+                    self._resize((self._mask + 1) // 4)
 
     def shrink(self) -> None:
         """Give up room that nothing stands in, at once: memory is short. Called while the engine rests."""
@@ -307,7 +329,7 @@ class StreamStore:
                     valid = self._with_mask(i)
                 self._write(valid, start, column.valid)
             elif valid is not None:
-                self._write(valid, start, np.ones(len(ts), np.bool_))
+                self._fill(valid, start, len(ts))
 
     def _with_mask(self, column: int) -> BoolArray:
         """A column gets its first NULL: a mask for it."""
@@ -321,6 +343,12 @@ class StreamStore:
         if first < len(values):
             array[: len(values) - first] = values[first:]
 
+    def _fill(self, valid: BoolArray, start: int, n: int) -> None:
+        """So many elements from a slot on are not NULL."""
+        first = min(n, self._mask + 1 - start)
+        valid[start : start + first] = True
+        valid[: n - first] = True
+
     def _read(self, array: npt.NDArray[T], start: int, stop: int) -> npt.NDArray[T]:
         begin = start & self._mask
         end = begin + stop - start
@@ -332,29 +360,19 @@ class StreamStore:
         self._resize(1 << (2 * needed - 1).bit_length())
 
     def _resize(self, capacity: int) -> None:
-        """Move what is held into arrays of another capacity; each element keeps its sequence number."""
-        held = len(self)
-        start = self.tail & (capacity - 1)
-        old = self._mask
+        """Move what is held into arrays of another capacity; each element keeps its sequence number. MemoryError, and
+        nothing has changed.
+        """
         arrays = [self._ts, *self._values, *self._valid]
-        moved: list[AnyArray | None] = []
-        for array in arrays:
-            if array is None:
-                moved.append(None)
-                continue
-            new = np.empty(capacity, array.dtype)
-            self._mask = old
-            values = self._read(array, self.tail, self.head)
-            self._mask = capacity - 1
-            if held:
-                self._write(new, start, values)
-            moved.append(new)
+        held = [None if a is None else self._read(a, self.tail, self.head) for a in arrays]
+        moved: list[Any] = [None if a is None else np.empty(capacity, a.dtype) for a in arrays]
         self._mask = capacity - 1
+        for array, values in zip(moved, held):
+            if values is not None:
+                self._write(array, self.tail & self._mask, values)
         self._places = None
         k = len(self.schema)
-        self._ts = moved[0]  # type: ignore[assignment]
-        self._values = moved[1 : k + 1]  # type: ignore[assignment]
-        self._valid = moved[k + 1 :]  # type: ignore[assignment]
+        self._ts, self._values, self._valid = moved[0], moved[1 : k + 1], moved[k + 1 :]
 
 
 def _are_plain(ts: Int64Array, columns: Sequence[Column]) -> bool:

@@ -54,9 +54,8 @@ class SystemInput(StreamInput):
         try:
             # All of the publication or none of it, and never an error in the caller's push.
             super().push({self.schema[0].name: [now] * n, **columns})
-        except MemoryLimitError:
+        except (MemoryLimitError, MemoryError):
             self.skipped += 1
             return False
-        self.progress = now
-        self._release()
+        self.complete(now, self.begin(now))
         return True
