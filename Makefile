@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test alone check soak interrupts slopes soak-spark house switches reductions crashes matrix bench bench-peers tables clean
+.PHONY: help env demo test alone check soak interrupts slopes soak-spark house switches reductions crashes matrix bench bench-peers tables docs clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -31,6 +31,7 @@ help:
 	@echo "make bench   the benchmarks, a few minutes (BENCH='rates --case join --rounds 5' for a part)"
 	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
 	@echo "make house   the shape of the source in numbers, beside the first release's (HOUSE='--details' tells which)"
+	@echo "make docs    the docs as a site, with the API and the experiments, in build/docs"
 	@echo "make tables  keep the parser's tables, after a change of the grammar"
 	@echo "make clean   remove the environment and everything that is cached"
 
@@ -90,6 +91,11 @@ soak-spark: env
 
 bench: env
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+docs: env
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "the site is build/docs/index.html"
 
 house: env
 	@$(BIN)/python -m benchmarks.house --git 67fe27d $(HOUSE)
