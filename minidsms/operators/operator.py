@@ -183,6 +183,25 @@ class Operator:
                 return self.is_immediate and queue.size > 0
         return True
 
+    def passes_time(self) -> bool:
+        """Whether there is nothing to do. Time in which nothing comes and nothing happens here passes at once."""
+        if self._emission is not None:
+            return False
+        if self.failure is not None:
+            return True
+        until = MAX_INSTANT
+        for queue in self.inputs:
+            if queue.size:
+                return False
+            if queue.progress < until:
+                until = queue.progress
+        if until > self.progress:
+            if self.acts_on_time and self.wakes_at() <= until:
+                return False
+            self._until = until
+            self._complete()
+        return True
+
     @property
     def is_fresh(self) -> bool:
         """Nothing has come in yet: the state is that of a new operator, however much time has passed."""

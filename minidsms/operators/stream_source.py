@@ -115,13 +115,13 @@ class StreamSource(Operator):
             return True
         return self.is_immediate and self.store.head > self.reader.lo
 
-    def run(self, budget: int) -> int:
-        if self._emission is None and self.reader.lo == self.store.head:
-            # Time alone: nothing waits to be handed on.
+    def passes_time(self) -> bool:
+        if self._emission is not None or self.reader.lo != self.store.head:
+            return False
+        if self._allowed > self.progress:
             self._until = self._allowed
             self._complete()
-            return 0
-        return super().run(budget)
+        return True
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         lo = self.reader.lo

@@ -23,7 +23,7 @@ class RoundRobin:
             is_left = False
             ran = False
             for operator in operators:
-                if not operator.has_work():
+                if operator.passes_time() or not operator.has_work():
                     continue
                 if operator.is_blocked():
                     is_left = True

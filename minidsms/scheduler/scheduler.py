@@ -61,6 +61,10 @@ class Schedulable(Protocol):
         """Something is begun or waits."""
         ...
 
+    def passes_time(self) -> bool:
+        """Whether there is nothing to do. Time in which nothing comes and nothing happens here passes at once."""
+        ...
+
     def is_blocked(self) -> bool:
         """A reader has not made room."""
         ...

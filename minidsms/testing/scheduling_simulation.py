@@ -90,6 +90,10 @@ class SimulatedOperator:
         """A block waits."""
         return any(queue.first_ts() is not None for queue in self.inputs)
 
+    def passes_time(self) -> bool:
+        """No block waits: time alone does nothing."""
+        return not self.has_work()
+
     def is_blocked(self) -> bool:
         """Queues have no bound here: their size is what is measured."""
         return False

@@ -50,6 +50,8 @@ class Conjunction:
             stop = start + self._limit(min(CHUNK, n - start))
             stop = self._before_change(batch, start, stop)
             rows, wrong = self._chunk(batch, start, stop)
+            if stop - start == n:
+                return None if rows is None or len(rows) == n else rows, None if wrong is None else int(wrong[0])
             if rows is None or len(rows) == stop - start:
                 count += stop - start
                 kept.append(np.arange(start, stop))
