@@ -36,8 +36,8 @@ MAX_INSTANT = 2**63 - 1
 class Type(enum.Enum):
     """The types of docs/semantics R4 and the array that holds each.
 
-    INTEGER, TIMESTAMP and INTERVAL (ticks) and TEXT (codes of the connection's dictionary) are int64 arrays, FLOAT is
-    float64, BOOLEAN is bool. NULL is the type of the bare literal; a column of it is int64 zeros, never valid.
+    INTEGER, TIMESTAMP and INTERVAL (ticks), TEXT and lists (codes of the connection's dictionary) are int64 arrays,
+    FLOAT is float64, BOOLEAN is bool. NULL is the type of the bare literal; a column of it is int64 zeros, never valid.
     """
 
     INTEGER = "INTEGER"
@@ -46,7 +46,28 @@ class Type(enum.Enum):
     TEXT = "TEXT"
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"
+    INTEGER_LIST = "INTEGER[]"
+    FLOAT_LIST = "FLOAT[]"
+    BOOLEAN_LIST = "BOOLEAN[]"
+    TEXT_LIST = "TEXT[]"
+    TIMESTAMP_LIST = "TIMESTAMP[]"
+    INTERVAL_LIST = "INTERVAL[]"
     NULL = "NULL"
+
+    @property
+    def is_coded(self) -> bool:
+        """Its values are codes of the dictionary: texts, and lists as `minidsms.lists` writes them."""
+        return self is Type.TEXT or self.element is not None
+
+    @property
+    def element(self) -> Type | None:
+        """The type of a list's elements; None for what is no list."""
+        return _ELEMENTS.get(self)
+
+    @property
+    def list_type(self) -> Type:
+        """The type of lists of these."""
+        return _LISTS[self]
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
@@ -59,6 +80,17 @@ class Type(enum.Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+_LISTS = {
+    Type.INTEGER: Type.INTEGER_LIST,
+    Type.FLOAT: Type.FLOAT_LIST,
+    Type.BOOLEAN: Type.BOOLEAN_LIST,
+    Type.TEXT: Type.TEXT_LIST,
+    Type.TIMESTAMP: Type.TIMESTAMP_LIST,
+    Type.INTERVAL: Type.INTERVAL_LIST,
+}
+_ELEMENTS = {list_: element for element, list_ in _LISTS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from minidsms.elements import Int64Array, Type
+from minidsms.elements import Int64Array
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
@@ -155,5 +155,5 @@ class MemoryAccount:
         for query in self._db.queries.values():
             for batch in query.live_batches():
                 for i, type_ in enumerate(query.schema.types):
-                    if type_ is Type.TEXT:
+                    if type_.is_coded:
                         yield batch.column(i).values  # type: ignore[misc]

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema, Type, columns_of_words, row_words
+from minidsms.lists import list_of
 
 _ARROW_UNITS = {1_000_000_000: "s", 1_000_000: "ms", 1_000: "us", 1: "ns"}
 
@@ -31,6 +32,8 @@ class ResultCodec:
     def _values(self, column: Column, type_: Type) -> list[Any]:
         if type_ is Type.TEXT:
             return list(self._dictionary.decode(column))
+        if type_.element is not None:
+            return [None if text is None else list(list_of(text)) for text in self._dictionary.decode(column)]
         values = column.values.tolist()
         if column.valid is None:
             return values  # type: ignore[no-any-return]
@@ -55,12 +58,20 @@ class ResultCodec:
         mask = None if column.valid is None else ~column.valid
         if type_ is Type.NULL:
             return pa.nulls(len(column))
+        if type_.element is not None:
+            element = self._array(Column.nulls(0, type_.element), type_.element).type
+            whole = pa.array(self._values(column, type_), pa.list_(self._plain(type_.element)))
+            return whole.cast(pa.list_(element))
         array = pa.array(column.values, mask=mask)
         if self._unit is not None and type_ is Type.TIMESTAMP:
             return array.cast(pa.timestamp(self._unit, "UTC"))
         if self._unit is not None and type_ is Type.INTERVAL:
             return array.cast(pa.duration(self._unit))
         return array
+
+    @staticmethod
+    def _plain(type_: Type) -> pa.DataType:
+        return pa.string() if type_ is Type.TEXT else pa.from_numpy_dtype(type_.dtype)
 
     def texts(self, column: Column) -> pa.Array:
         """A TEXT column's values as an Arrow string array."""

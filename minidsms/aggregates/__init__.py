@@ -27,5 +27,7 @@ SYNONYMS = {
     "mean": "avg",
     "group_concat": "string_agg",
     "listagg": "string_agg",
+    "collect_list": "array_agg",
+    "list": "array_agg",
 }
 """Other spellings of the same aggregates; the bound tree only knows the first one."""

@@ -1,4 +1,4 @@
-"""Aggregates that put a group's values together in an order: STRING_AGG."""
+"""Aggregates that put a group's values together in an order: STRING_AGG, ARRAY_AGG."""
 
 from __future__ import annotations
 
@@ -46,6 +46,13 @@ class Joined(Collected):
         return str(self._separator).join(self.values())
 
 
+class Gathered(Collected):
+    """The list of the values."""
+
+    def result(self) -> tuple[Any, ...]:
+        return tuple(self.values())
+
+
 def _separator(value: Any) -> str | None:
     return None if isinstance(value, str) else "a separator is TEXT"
 
@@ -54,7 +61,18 @@ def _text(types: Sequence[Type]) -> Signature | None:
     return Signature((Type.TEXT,), Type.TEXT) if types[0] in (Type.TEXT, Type.NULL) else None
 
 
+def _listed(types: Sequence[Type]) -> Signature | None:
+    element = Type.INTEGER if types[0] is Type.NULL else types[0]
+    return None if element.element is not None else Signature((element,), element.list_type)
+
+
 FUNCTIONS = (
+    Aggregate(
+        "array_agg", 1, 1, _listed, "any type but lists",
+        "the list of the values, NULLs among them, as they arrived or in the order of ORDER BY",
+        ("ARRAY_AGG(v ORDER BY w DESC, t)", "[2, None, 2, 1]"), Gathered,
+        ordering=Ordering.INSIDE, distinct=True, passes_nulls=False,
+    ),
     Aggregate(
         "string_agg", 1, 2, _text, "TEXT, and a separator (a comma without it)",
         "the texts with the separator between them, as they arrived or in the order of ORDER BY",

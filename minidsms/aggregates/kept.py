@@ -24,6 +24,10 @@ def _any(types: Sequence[Type]) -> Signature:
     return Signature((_known(types),), _known(types))
 
 
+def _ordered(types: Sequence[Type]) -> Signature | None:
+    return None if types[0].element is not None else _any(types)
+
+
 def _sum(types: Sequence[Type]) -> Signature | None:
     return _any(types) if _known(types) in _ADDED else None
 
@@ -63,8 +67,8 @@ FUNCTIONS = (
     _row("count", _counted, "anything, or *", "rows, or values that are not NULL", ("COUNT(v)", "3"), distinct=True),
     _row("sum", _sum, "INTEGER, FLOAT or INTERVAL", "the sum", ("SUM(v)", "5"), distinct=True),
     _row("avg", _mean, "INTEGER or FLOAT", "the mean", ("AVG(w)", "27.5"), distinct=True),
-    _row("min", _any, "any type", "the least", ("MIN(v)", "1")),
-    _row("max", _any, "any type", "the greatest", ("MAX(t)", "'c'")),
+    _row("min", _ordered, "any type but lists", "the least", ("MIN(v)", "1")),
+    _row("max", _ordered, "any type but lists", "the greatest", ("MAX(t)", "'c'")),
     _row("variance", _mean, "INTEGER or FLOAT", "the variance of a sample", ("VARIANCE(w)", "225.0")),
     _row("stddev", _mean, "INTEGER or FLOAT", "the standard deviation of a sample", ("STDDEV(w)", "15.0")),
     _row(
@@ -86,5 +90,5 @@ FUNCTIONS = (
             ("regr_avgx", _pairs_averaged, "the mean of x, of rows where neither is NULL", "1.6666666666666667", "avg"),
         )
     ),
-    _row("any_value", _any, "any type", "one of the values: the least", ("ANY_VALUE(t)", "'a'"), "min"),
+    _row("any_value", _ordered, "any type but lists", "one of the values: the least", ("ANY_VALUE(t)", "'a'"), "min"),
 )  # fmt: skip

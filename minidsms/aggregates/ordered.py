@@ -148,7 +148,9 @@ def _number(types: Sequence[Type]) -> Signature | None:
 
 
 def _same(types: Sequence[Type]) -> Signature | None:
-    """The first argument's type, whatever the others'."""
+    """The first argument's type, whatever the others'; lists have no order."""
+    if any(t.element is not None for t in types):
+        return None
     known = tuple(Type.INTEGER if t is Type.NULL else t for t in types)
     return Signature(known, known[0])
 

@@ -72,7 +72,8 @@ class AggregateCallBinder:
         behind: Sequence[bound.Expr] = ()
         if row.ordering is Ordering.INSIDE:
             behind, keys = self._sorted_by(values, order, keys)
-        settings = Settings(len(values), parameters, keys, by_arrival=row.ordering is Ordering.INSIDE and not keys)
+        by_arrival = row.ordering is Ordering.INSIDE and not keys
+        settings = Settings(len(values), parameters, keys, row.passes_nulls, by_arrival)
         return bound.AggregateCall(
             row.name, None, signature.result, expr.distinct, args=(*values, *behind), settings=settings, span=expr.span
         )
@@ -131,6 +132,9 @@ class AggregateCallBinder:
             if other is not None:
                 raise self._error("with DISTINCT the order can only be that of the values", "leave ORDER BY out", other)
             return (order, keys) if order else (values, (SortKey(),))
+        unordered = next((e for e in order if e.type.element is not None), None)
+        if unordered is not None:
+            raise self._error("lists have no order", "order by an element or by CARDINALITY", unordered)
         typed = [coerce(self._session, e, Type.INTEGER) if e.type is Type.NULL else e for e in order]
         return typed, keys
 

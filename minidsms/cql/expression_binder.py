@@ -255,6 +255,11 @@ class ExpressionBinder:
 
     def _wrong_types(self, function: Function, args: Sequence[bound.Expr], expr: syntax.Syntax) -> CqlError:
         if function.takes == FUNCTIONS["="].takes:
+            listed = next((a for a in args if a.type.element is not None), None)
+            if listed is not None and common_type([a.type for a in args]) is not None:
+                name = function.name if not function.name[0].isalpha() else function.name.upper()
+                reason = "lists hold no lists" if function.name == "list_value" else f"lists have no order, for {name}"
+                raise self.session.error(reason, listed.span, f"this is {listed.type}")
             collects = function.name in ("coalesce", "least", "greatest", "nullif")
             verb = f"{function.name.upper()} cannot bring together" if collects else "cannot compare"
             return mismatch(self.session, args, verb)

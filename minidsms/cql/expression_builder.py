@@ -280,6 +280,14 @@ class ExpressionBuilder(Transformer[Token, Part]):
         utc = syntax.Literal("UTC", span=part_span(parts[1]))
         return syntax.Call("CONVERT_TZ", (parts[0], utc, self.text_(parts[4:])), span=span_of(parts))
 
+    def list_value(self, parts: list[Part]) -> syntax.Call:
+        if parts[2] is None:
+            raise self.fail("a list without elements has no type", parts[3], hint="LIST_SLICE([1], 2) is one")
+        return syntax.Call("LIST_VALUE", parts[2], span=span_of(parts))
+
+    def index(self, parts: list[Part]) -> syntax.Call:
+        return syntax.Call("ELEMENT_AT", (parts[0], parts[2]), span=span_of(parts))
+
     def arrow(self, parts: list[Part]) -> syntax.Call:
         """What stands in a JSON document: `->` as JSON, `->>` as text."""
         operand, arrow, minus, key = parts

@@ -20,7 +20,6 @@ _BOUNDS = (
 )
 _COALESCE = "write COALESCE(a, b)"
 _HOPPING = "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]"
-_USER_AGGREGATE = "there is no such aggregate; declare one with create_aggregate"
 _RANKS = "CQL has no ranks; the first n rows are ORDER BY a LIMIT n, the last n of each key S [PARTITION BY key ROWS n]"
 _GROUPINGS = "put a query for each grouping together with UNION ALL"
 _CASE = "write CASE WHEN condition THEN a ELSE b END"
@@ -37,7 +36,7 @@ _HINTS = {
     **dict.fromkeys(("ifnull", "nvl", "isnull"), _COALESCE),
     **dict.fromkeys(("tumble", "hop", "tumbling", "hopping"), _HOPPING),
     "session": "the window stands behind the stream: S [SESSION 30 MINUTES PARTITION BY k]",
-    **dict.fromkeys(("array_agg", "collect_list", "collect_set"), _USER_AGGREGATE),
+    "collect_set": "write ARRAY_AGG(DISTINCT x)",
     **dict.fromkeys(("earliest_by_offset", "first_value"), "write FIRST(x), or FIRST(x) IGNORE NULLS"),
     **dict.fromkeys(("latest_by_offset", "last_value"), "write LAST(x), or LAST(x) IGNORE NULLS"),
     **dict.fromkeys(("if", "iif", "decode"), _CASE),

@@ -51,7 +51,7 @@ def can_cast(source: Type, target: Type) -> bool:
         Type.TIMESTAMP: (Type.INTEGER,),
         Type.INTERVAL: (Type.INTEGER,),
     }
-    return target in allowed[source]
+    return target in allowed.get(source, ())
 
 
 # ------------------------------------------------------------------------------------------------------- resolvers
@@ -146,9 +146,18 @@ def _compare(types: Sequence[Type]) -> Signature | None:
     return Signature((type_,) * len(types), Type.BOOLEAN)
 
 
+def _order(types: Sequence[Type]) -> Signature | None:
+    """As `_compare`, of what has an order; lists have none."""
+    return None if any(t.element is not None for t in types) else _compare(types)
+
+
 def _collect(types: Sequence[Type]) -> Signature | None:
     common = common_type(types)
     return None if common is None else Signature((common,) * len(types), common)
+
+
+def _ordered(types: Sequence[Type]) -> Signature | None:
+    return None if any(t.element is not None for t in types) else _collect(types)
 
 
 def _anything(types: Sequence[Type]) -> Signature | None:
@@ -178,7 +187,7 @@ def _operators() -> list[Function]:
         Function("in", 2, None, _compare, _SAME),
         Function("is null", 1, 1, _anything, "anything"),
         Function("is distinct from", 2, 2, _compare, _SAME),
-        *(Function(op, 2, 2, _compare, _SAME) for op in sorted(COMPARISONS)),
+        *(Function(op, 2, 2, _compare if op in ("=", "<>") else _order, _SAME) for op in sorted(COMPARISONS)),
     ]
 
 
@@ -193,8 +202,8 @@ def _called() -> list[Function]:
     rows = [
         Function("coalesce", 1, None, _collect, _SAME, "the first that is not NULL", ("COALESCE(NULL, 2, 3)", "2")),
         Function("nullif", 2, 2, _collect, _SAME, "NULL where both are equal, else the first", ("NULLIF(1, 2)", "1")),
-        Function("least", 1, None, _collect, _SAME, "the least; NULLs do not count", ("LEAST(3, NULL, 2)", "2")),
-        Function("greatest", 1, None, _collect, _SAME, "the greatest; NULLs do not count", ("GREATEST(3, 2)", "3")),
+        Function("least", 1, None, _ordered, _SAME, "the least; NULLs do not count", ("LEAST(3, NULL, 2)", "2")),
+        Function("greatest", 1, None, _ordered, _SAME, "the greatest; NULLs do not count", ("GREATEST(3, 2)", "3")),
         Function("abs", 1, 1, _number_or_interval, "INTEGER, FLOAT or INTERVAL", "without its sign", ("ABS(-2)", "2")),
         Function("sign", 1, 1, *number, "-1, 0 or 1", ("SIGN(-2.5)", "-1.0")),
         Function("floor", 1, 1, *number, "the whole number at or below", ("FLOOR(-2.5)", "-3.0")),
@@ -279,6 +288,23 @@ SYNONYMS = {
     "json_extract_path_text": "json_extract_string",
     "extractjsonfield": "json_extract_string",
     "is_json_string": "json_valid",
+    "list_extract": "element_at",
+    "array_length": "cardinality",
+    "array_contains": "list_contains",
+    "array_position": "list_position",
+    "array_slice": "list_slice",
+    "array_concat": "list_concat",
+    "array_cat": "list_concat",
+    "array_append": "list_append",
+    "array_distinct": "list_distinct",
+    "array_sort": "list_sort",
+    "array_reverse": "list_reverse",
+    "array_sum": "list_sum",
+    "array_min": "list_min",
+    "array_max": "list_max",
+    "array_join": "array_to_string",
+    "split": "string_split",
+    "string_to_array": "string_split",
 }
 """Other spellings of the same functions; the bound tree only knows the first one."""
 

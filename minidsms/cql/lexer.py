@@ -73,8 +73,14 @@ _NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
 _ORDER_WORDS = frozenset(
     {"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT", "LIMIT", "OFFSET"}
 )
+_BEFORE_LISTS = frozenset({"LPAR", "COMMA", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CONCAT", "EQUAL"}) | {
+    "COMPARISON",
+    "LLIST",
+}
+_CLAUSES = frozenset({"SELECT", "FROM", "JOIN", "ON", "WHERE", "BY", "HAVING"})
+_WORDS_BEFORE_LISTS = RESERVED - {"NULL", "TRUE", "FALSE", "END", "AS"} | {"ARRAY"}
 _TIME_ZONE = ("AT", "TIME", "ZONE")
-_ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL"})
+_ENDS_OF_VALUES = frozenset({"IDENT", "TEXT", "RPAR", "NOT", "END", "NULL", "RLIST", "RINDEX"})
 _ENDS_OF_FROM_ITEMS = (_ENDS_OF_VALUES - {"NOT"}) | {"RSQB", "NUMBER", "UNIT", "TRUE", "FALSE", "NUMBERS", "TEXTS"}
 _BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT"})
 
@@ -143,6 +149,8 @@ _LITERALS = re.compile(
     re.VERBOSE,
 )
 """A whole list of literals in parentheses, of one kind. Possessive throughout: it is matched once, or not at all."""
+_INDEX = re.compile(r"\s*(?:-?\s*[0-9]+|(?!(?i:NOW)\s*\])[^\W\d]\w*)\s*\]")
+"""A number or a name alone in brackets, which is no window."""
 _SEPARATED_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,.])")
 _WORD_CHARACTERS = re.compile(r"\w+")
 
@@ -176,6 +184,8 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
     tokens: list[Token] = []
     parentheses = 0
     in_window = False
+    brackets: list[str] = []
+    in_from = False
     first = start
     while start < stop:
         match = _LEXEME.match(text, start, stop)
@@ -199,7 +209,11 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
                     lexeme, end = separated.group().replace(",", ""), separated.end()
             _refuse_glued_word(text, start, end, stop)
         elif kind == "symbol":
-            in_window = lexeme == "[" or (in_window and lexeme != "]")
+            if lexeme == "[":
+                brackets.append(_bracket(text, end, stop, tokens, in_from))
+            if lexeme in "[]" and brackets:
+                kind = brackets[-1] if lexeme == "[" else brackets.pop()
+            in_window = bool(brackets) and brackets[-1] == "symbol"
             parentheses += (lexeme == "(") - (lexeme == ")")
             if parentheses > MAX_NESTING:
                 raise CqlError(
@@ -210,6 +224,8 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
                 )
         tokens.append(_token(text, kind, lexeme, start, end))
         start = end
+        if kind == "word" and lexeme.upper() in _CLAUSES:
+            in_from = lexeme.upper() in ("FROM", "JOIN")
         if kind == "word" and lexeme.upper() == "IN":
             listed = _literals(text, start, stop)
             if listed is not None:
@@ -220,6 +236,21 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
         if len(tokens) > MAX_TOKENS:
             raise _too_many(text, tokens[-1])
     return Statement(tokens, stop), stop
+
+
+def _bracket(text: str, start: int, stop: int, tokens: list[Token], in_from: bool) -> str:
+    """What a bracket opens: "list" where no value stands before it, "index" behind one, else "symbol": a window.
+
+    in_from: FROM or JOIN is the last clause that has begun.
+    """
+    before = tokens[-1] if tokens else None
+    if before is None or before.type in _BEFORE_LISTS:
+        return "list"
+    word = before.upper() if before.type == "WORD" else ""
+    is_by = word == "BY" and len(tokens) > 1 and tokens[-2].upper() in ("GROUP", "ORDER")
+    if word in _WORDS_BEFORE_LISTS or is_by:
+        return "list"
+    return "index" if not in_from and _INDEX.match(text, start, stop) else "symbol"
 
 
 def _literals(text: str, start: int, stop: int) -> Token | None:
@@ -245,6 +276,9 @@ def _too_many(text: str, token: Token) -> CqlError:
 
 
 def _token(text: str, kind: str, lexeme: str, start: int, end: int) -> Token:
+    if kind in ("list", "index"):
+        side = "L" if lexeme == "[" else "R"
+        return Token(f"{side}{kind.upper()}", lexeme, start, end_pos=end)
     if kind == "symbol":
         lexeme = "<>" if lexeme == "!=" else lexeme
         return Token(_SYMBOLS[lexeme], lexeme, start, end_pos=end)
@@ -478,6 +512,8 @@ class _Context:
         before, after = self._type(i - 1), self._type(i + 1)
         if word in RESERVED or (word == "BY" and before in ("GROUP", "ORDER")):
             return word
+        if word == "ARRAY":
+            return word if after == "LLIST" else "IDENT"
         if word in _ORDER_WORDS and self._orders(i, word):
             return word
         if word in STREAM_OPERATORS:

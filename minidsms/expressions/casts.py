@@ -90,10 +90,13 @@ def _to_text(source: Type, dictionary: TextDictionary, tick_ns: int) -> Callable
 
 def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -> Callable[[Value], Value]:
     """The conversion of a column; every pair the binder lets through has one."""
-    if source is target or (source.dtype == target.dtype and Type.TEXT not in (source, target)):
+    is_coded = source.is_coded or target.is_coded
+    if source is target or (source.dtype == target.dtype and not is_coded):
         return _identity
     if source is Type.NULL:
         return lambda a: Value(a.values.astype(target.dtype), a.valid, a.failed)
+    if source.element is not None:
+        return _identity  # its text is its form as TEXT
     if target is Type.TEXT:
         return _to_text(source, dictionary, tick_ns)
     if source is Type.TEXT:

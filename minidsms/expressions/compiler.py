@@ -233,22 +233,23 @@ def _library_call(expr: bound.Call, context: Context) -> Node:
     described = LIBRARY[expr.function]
     of_values = library.value_function(described, context.tick_ns)
     if of_values is not None:
-        return _text_call(expr, of_values, context)
+        return _text_call(expr, of_values, context, described.strict)
     apply = library.array_function(described, expr.args, expr.type, context.tick_ns)
     nodes = [compile_node(a, context) for a in expr.args]
     return lambda frame: apply([node(frame) for node in nodes])
 
 
-def _text_call(expr: bound.Call, function: text.TextFunction, context: Context) -> Node:
-    """By code where only one argument varies, and that is a TEXT; else by distinct combination."""
+def _text_call(expr: bound.Call, function: text.TextFunction, context: Context, is_strict: bool = True) -> Node:
+    """By code where only one argument varies, and that is a TEXT or a list; else by distinct combination."""
     args = expr.args
     varying = [i for i, a in enumerate(args) if not isinstance(a, bound.Literal)]
     constants = [a.value for a in args if isinstance(a, bound.Literal)]
-    if None not in constants and len(varying) == 1 and args[varying[0]].type is Type.TEXT:
-        table = text.per_text(function, constants, varying[0], context.dictionary, expr.type)
+    if is_strict and None not in constants and len(varying) == 1 and args[varying[0]].type.is_coded:
+        is_list = args[varying[0]].type is not Type.TEXT
+        table = text.per_text(function, constants, varying[0], context.dictionary, expr.type, is_list)
         return _unary(table, args[varying[0]], context)
     nodes = [compile_node(a, context) for a in args]
-    combined = text.per_combination(function, [a.type for a in args], context.dictionary, expr.type)
+    combined = text.per_combination(function, [a.type for a in args], context.dictionary, expr.type, is_strict)
     return lambda frame: combined([node(frame) for node in nodes])
 
 

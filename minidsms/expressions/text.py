@@ -17,6 +17,7 @@ from minidsms.elements import Int64Array, Type
 from minidsms.expressions import like
 from minidsms.expressions.value import Value, any_failed, both_valid, finish
 from minidsms.functions.function import FAILED
+from minidsms.lists import list_of, list_text
 
 _UNKNOWN, _VALUE, _NULL, _FAILED = 0, 1, 2, 3
 
@@ -119,29 +120,48 @@ def _word(result: Any, dictionary: TextDictionary) -> tuple[int, Any]:
         return _NULL, 0
     if isinstance(result, str):
         return _VALUE, dictionary.code(result)
+    if isinstance(result, tuple):
+        return _VALUE, dictionary.code(list_text(result))
     return _VALUE, result
 
 
 def per_text(
-    function: TextFunction, constants: Sequence[Any], position: int, dictionary: TextDictionary, type_: Type
+    function: TextFunction,
+    constants: Sequence[Any],
+    position: int,
+    dictionary: TextDictionary,
+    type_: Type,
+    is_list: bool = False,
 ) -> CodeTable:
-    """The function with all arguments constant but the TEXT at `position`; constants holds the others, in order."""
+    """The function with all arguments constant but the TEXT or list at `position`; constants holds the others."""
     before, after = tuple(constants[:position]), tuple(constants[position:])
+    if is_list:
+        return CodeTable(dictionary, lambda text: function(*before, list_of(text), *after), type_)
     return CodeTable(dictionary, lambda text: function(*before, text, *after), type_)
 
 
 def per_combination(
-    function: TextFunction, arg_types: Sequence[Type], dictionary: TextDictionary, type_: Type
+    function: TextFunction,
+    arg_types: Sequence[Type],
+    dictionary: TextDictionary,
+    type_: Type,
+    is_strict: bool = True,
 ) -> Callable[[Sequence[Value]], Value]:
-    """The function of several varying arguments, computed once per distinct combination in the chunk."""
+    """The function of several varying arguments, computed once per distinct combination in the chunk.
+
+    is_strict: of a NULL it is NULL; else the function is given None.
+    """
 
     def apply(args: Sequence[Value]) -> Value:
-        valid, failed = both_valid(*args), any_failed(*args)
+        valid, failed = both_valid(*args) if is_strict else None, any_failed(*args)
         n = max((len(a.values) for a in args), default=1)
         if any(len(a.values) == 0 for a in args):
             n = 0
-        rows, inverse = _combinations([np.broadcast_to(_words(a, valid), (n,)) for a in args])
-        pools = [_python(a.values, t, dictionary) for a, t in zip(args, arg_types)]
+        columns = [np.broadcast_to(_words(a, valid), (n,)) for a in args]
+        if not is_strict:
+            columns += [np.broadcast_to(a.valid, (n,)).astype(np.int64) for a in args if a.valid is not None]
+        rows, inverse = _combinations(columns)
+        pools = [_python(a, t, dictionary) for a, t in zip(args, arg_types)]
         results = np.zeros(len(rows), type_.dtype)
         states = np.full(len(rows), _VALUE, np.uint8)
         usable = np.broadcast_to(np.ones(1, np.bool_) if valid is None else valid, (n,))[rows]
@@ -176,8 +196,17 @@ def _combinations(columns: Sequence[Int64Array]) -> tuple[Int64Array, Int64Array
     return first, key
 
 
-def _python(values: Any, type_: Type, dictionary: TextDictionary) -> Callable[[int], Any]:
-    """Row -> Python value."""
-    if type_ is Type.TEXT:
-        return lambda row: dictionary.text(int(values[row]))
-    return lambda row: values[row].item()
+def _python(value: Value, type_: Type, dictionary: TextDictionary) -> Callable[[int], Any]:
+    """Row -> Python value, None for NULL."""
+    values, valid = value.values, value.valid
+
+    def present(row: int) -> Any:
+        if type_ is Type.TEXT:
+            return dictionary.text(int(values[row]))
+        if type_.element is not None:
+            return list_of(dictionary.text(int(values[row])))
+        return values[row].item()
+
+    if valid is None:
+        return present
+    return lambda row: present(row) if valid[row if len(valid) > 1 else 0] else None

@@ -7,7 +7,7 @@ definition (`minidsms.testing`) has its own.
 
 from __future__ import annotations
 
-from minidsms.functions import calendar, digests, documents, formats, mathematics, patterns, texts, web, zones
+from minidsms.functions import calendar, digests, documents, formats, lists, mathematics, patterns, texts, web, zones
 from minidsms.functions.function import Function
 
 FAMILIES: dict[str, tuple[Function, ...]] = {
@@ -16,6 +16,7 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "digests": digests.FUNCTIONS,
     "web addresses": web.FUNCTIONS,
     "JSON": documents.FUNCTIONS,
+    "lists": lists.FUNCTIONS,
     "mathematics": mathematics.FUNCTIONS,
     "calendar": calendar.FUNCTIONS,
     "times as text": formats.FUNCTIONS,

@@ -1,7 +1,7 @@
 """A row of the table of functions.
 
-Invariant: a function sees no NULL and gives the same value for the same arguments, whenever and wherever it is asked;
-`of_values` and `of_arrays` give a value, None (NULL) or FAILED, and never raise.
+Invariant: a strict function sees no NULL, and each gives the same value for the same arguments, whenever and wherever
+it is asked; `of_values` and `of_arrays` give a value, None (NULL) or FAILED, and never raise.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class Function:
     of_values: over Python values, once per distinct text or combination of arguments.  of_arrays: over whole columns,
     numpy arrays of one length or of one element; a FLOAT that comes out as NaN is NULL.  Operators have neither.
     literals: by position, the arguments that must be written as literals, each with its check; both forms see them as
-    Python values.  in_ticks: the function also takes `tick_ns`, the nanoseconds of an instant's tick.
+    Python values.  strict: a NULL argument gives NULL and reaches neither form; else both see it as None.
+    in_ticks: the function also takes `tick_ns`, the nanoseconds of an instant's tick.
     summary, example: one line of documentation; an expression, and what it gives.
     """
 
@@ -71,6 +72,7 @@ class Function:
     literals: Mapping[int, Check] = field(default_factory=dict)
     can_fail: bool = False
     in_ticks: bool = False
+    strict: bool = True
 
 
 def fixed(result: Type, *params: Type) -> Callable[[Sequence[Type]], Signature | None]:

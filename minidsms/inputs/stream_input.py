@@ -17,7 +17,7 @@ import numpy as np
 from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, LateElementError
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.foreign import raised
 from minidsms.inputs.rejected import InputCounters, RejectedRows
@@ -72,7 +72,7 @@ class StreamInput:
         self._slack = min(definition.slack, LAST_INSTANT)
         self._waiting = SlackBuffer(definition.schema)
         self.converter = Converter(f"stream {definition.name}", definition.schema, dictionary, tick_ns)
-        self._text = tuple(i for i, t in enumerate(definition.schema.types) if t is Type.TEXT)
+        self._text = tuple(i for i, t in enumerate(definition.schema.types) if t.is_coded)
 
     # ---------------------------------------------------------------------------------------------------- input
 

@@ -84,7 +84,7 @@ def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
             return grouping.SUM
         case "avg" if spec.arg_type is not Type.FLOAT:
             return grouping.AVG
-        case "min" | "max" if spec.arg_type is not Type.TEXT and (is_fifo or is_append_only):
+        case "min" | "max" if not spec.arg_type.is_coded and (is_fifo or is_append_only):
             return grouping.TOP if is_append_only else grouping.EXTREME
     return grouping.EXTERNAL
 
@@ -130,7 +130,7 @@ class GroupStates:
         start: int = MIN_INSTANT,
         is_append_only: bool = False,
     ) -> None:
-        text = [i for i, t in enumerate(key_types) if t is Type.TEXT]
+        text = [i for i, t in enumerate(key_types) if t.is_coded]
         self.table = KeyTable(words_width(len(key_types)), text) if key_types else None
         # Where nothing is deleted nothing is taken back.
         self.arrivals = ArrivalRing() if key_types and is_fifo and not is_append_only else None
@@ -168,7 +168,7 @@ class GroupStates:
             elif kind != grouping.COUNT:
                 slot = _place(self.slots, self._slot_of, spec.arg)
         is_largest, is_float = spec.function == "max", spec.arg_type is Type.FLOAT
-        return Call(kind, weight, slot, is_largest, is_float, spec.result_type is Type.TEXT)
+        return Call(kind, weight, slot, is_largest, is_float, spec.result_type.is_coded)
 
     def __len__(self) -> int:
         return 1 if self.table is None else len(self.table)

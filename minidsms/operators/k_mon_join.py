@@ -25,7 +25,7 @@ import numpy as np
 
 from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type
+from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.expressions.failures import short
 from minidsms.joins.directed_graph import Edge, orientation, pipelines
 from minidsms.kernels import k_mon_join as kernels
@@ -518,7 +518,7 @@ class KMonJoin(Operator):
         value = column.values[at]
         if column.valid is not None and not column.valid[at]:
             return f"{names[c]} NULL"
-        if self.rows.schemas[i][c].type is Type.TEXT and self.texts is not None:
+        if self.rows.schemas[i][c].type.is_coded and self.texts is not None:
             return f"{names[c]} {short(self.texts.text(int(value)))}"
         return f"{names[c]} {value}"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, BoolArray, Int64Array, Schema, Type, row_words
+from minidsms.elements import AnyArray, Batch, BoolArray, Int64Array, Schema, row_words
 from minidsms.kernels.arrays import normal
 
 Ranks = Callable[[Int64Array], Int64Array]
@@ -66,7 +66,7 @@ def ordered_by_value(batch: Batch, schema: Schema, ranks: Ranks | None) -> Batch
     for column, type_ in zip(batch.columns, schema.types):
         if column.valid is not None:
             keys.append(column.valid)
-        if type_ is Type.TEXT:
+        if type_.is_coded:
             assert ranks is not None, "TEXT columns are ordered by ranks"
             valid = np.ones(len(column), np.bool_) if column.valid is None else column.valid
             values = np.zeros(len(column), np.int64)

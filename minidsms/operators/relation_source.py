@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from minidsms.elements import MIN_INSTANT, Batch, Column, Int64Array, Type
+from minidsms.elements import MIN_INSTANT, Batch, Column, Int64Array
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.relation_store import RelationStore
 
@@ -81,7 +81,7 @@ class RelationSource(Operator):
         """TEXT codes of present rows that have not been handed on: the relation may have lost them since."""
         if self._present is not None:
             for column, type_ in zip(self._present.columns, self.schema.types):
-                if type_ is Type.TEXT:
+                if type_.is_coded:
                     yield column.values  # type: ignore[misc]
 
     def close(self) -> None:

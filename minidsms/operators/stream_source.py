@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Column, Int64Array, Type
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Column, Int64Array
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.stream_store import StreamStore
 
@@ -31,7 +31,7 @@ class OwnRows:
         store = self.own_store
         seq = np.arange(store.tail, store.head, dtype=np.int64)
         for i, type_ in enumerate(store.schema.types):
-            if type_ is Type.TEXT:
+            if type_.is_coded:
                 yield store.gather(i, seq).words()
 
     def arrays(self) -> dict[str, AnyArray]:

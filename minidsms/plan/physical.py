@@ -619,7 +619,7 @@ class PhysicalPlanner:
             functools.partial(state, settings),
             types,
             call.type,
-            settings.values,
+            settings.values if settings.passes_nulls else 0,
             call.distinct,
             settings.by_arrival,
             ROW_BYTES,

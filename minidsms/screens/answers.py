@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int8Array, Int32Array, Int64Array, Schema, Type
+from minidsms.elements import Batch, Column, Int8Array, Int32Array, Int64Array, Schema
 from minidsms.screens.tail import Definition
 
 _SPARSE = 4
@@ -285,7 +285,7 @@ class SharedAnswers:
 
     def live_codes(self) -> Iterator[Int64Array]:
         """The TEXT codes of the rows that wait."""
-        texts = {i for i, type_ in enumerate(self._schema.types) if type_ is Type.TEXT}
+        texts = {i for i, type_ in enumerate(self._schema.types) if type_.is_coded}
         for delivery in self._deliveries:
             for column in texts & delivery.columns.keys():
                 yield delivery.columns[column].words()

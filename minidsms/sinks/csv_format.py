@@ -16,7 +16,7 @@ from pyarrow import csv as arrow_csv
 
 from minidsms.elements import Batch, Schema, Type
 from minidsms.results import ResultCodec
-from minidsms.sinks.lines import is_text, join, joined, plain_columns, replace_where, written
+from minidsms.sinks.lines import is_text, join, joined, json_lists, plain_columns, replace_where, written
 
 KERNEL_FROM = 65_536
 """Elements of a sink from which loading the kernel that writes them pays."""
@@ -29,7 +29,7 @@ class CsvFormat:
 
     def __init__(self, schema: Schema, codec: ResultCodec) -> None:
         self._codec = codec
-        self._has_texts = Type.TEXT in schema.types
+        self._has_texts = any(t.is_coded for t in schema.types)
         self._is_whole_numbers = all(t in (Type.INTEGER, Type.INTERVAL) for t in schema.types)
         self._written = 0
 
@@ -53,7 +53,7 @@ class CsvFormat:
         return self._lines(decoded)
 
     def _lines(self, table: Any) -> bytes:
-        columns = list(plain_columns(table))
+        columns = [json_lists(column) for column in plain_columns(table)]
         masks = {i: pc.match_substring_regex(c, _NEEDS_QUOTES) for i, c in enumerate(columns) if is_text(c)}
         if not any(pc.any(mask).as_py() for mask in masks.values()):
             buffer = io.BytesIO()

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from minidsms.elements import Batch, Schema
 from minidsms.results import ResultCodec
-from minidsms.sinks.lines import is_text, join, joined, plain_columns, replace_where, written
+from minidsms.sinks.lines import is_text, join, joined, json_lists, plain_columns, replace_where, written
 
 _NEEDS_ESCAPE = '["\\\\\\x00-\\x1f\\x7f]'
 
@@ -50,6 +50,10 @@ def _value(column: Any) -> Any:
         return join(('"', texts, '"'), "")
     if pa.types.is_timestamp(column.type):
         return join(('"', written(column), '"'), "")
+    if pa.types.is_list(column.type):
+        texts = json_lists(column)
+        is_real = pa.types.is_floating(column.type.value_type)
+        return pc.replace_substring(texts, "Infinity", "1e999") if is_real else texts
     texts = written(column)
     if pa.types.is_floating(column.type):
         infinite = pc.is_inf(column)

@@ -7,6 +7,7 @@ format's matter.
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -175,6 +176,16 @@ def plain_columns(table: Any) -> Iterator[Any]:
         if isinstance(array, pa.ChunkedArray):
             array = array.chunk(0)
         yield array.cast(pa.int64()) if pa.types.is_duration(array.type) else array
+
+
+def json_lists(array: Any) -> Any:
+    """A column of lists as JSON texts, with instants as texts and durations in ticks; any other as it is."""
+    if not pa.types.is_list(array.type):
+        return array
+    if pa.types.is_duration(array.type.value_type):
+        array = array.cast(pa.list_(pa.int64()))
+    texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in array.to_pylist()]
+    return pa.array(texts, pa.large_string())
 
 
 def is_text(array: Any) -> bool:

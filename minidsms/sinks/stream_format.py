@@ -32,7 +32,7 @@ class StreamFormat:
 
     def decode(self, batch: Batch) -> tuple[Batch, list[Any]]:
         """The elements, and the texts of their TEXT columns."""
-        texts = [self._codec.texts(batch.column(i)) for i, t in enumerate(self._schema.types) if t is Type.TEXT]
+        texts = [self._codec.texts(batch.column(i)) for i, t in enumerate(self._schema.types) if t.is_coded]
         return batch, texts
 
     def text(self, decoded: tuple[Batch, list[Any]]) -> bytes:
@@ -46,7 +46,7 @@ class StreamFormat:
             pieces.append(marks.take(pa.array((batch.sign > 0).astype(np.int8))))
         for i, type_ in enumerate(self._schema.types):
             pieces += [", "] if i else []
-            pieces.append(_escaped_where(next(texts)) if type_ is Type.TEXT else _texts(batch.column(i), type_))
+            pieces.append(_escaped_where(next(texts)) if type_.is_coded else _texts(batch.column(i), type_))
         return joined([*pieces, "\n"], "", null="NULL")
 
 

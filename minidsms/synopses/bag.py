@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, Int64Array, Schema, Type, row_words
+from minidsms.elements import AnyArray, Batch, Int64Array, Schema, row_words
 from minidsms.kernels import bag as kernels
 from minidsms.synopses.stub import NO_INSTANTS, plain
 
@@ -84,7 +84,7 @@ class Bag:
         """The TEXT codes of the rows."""
         size = int(self._figures[kernels.SIZE])
         for i, type_ in enumerate(self.schema.types):
-            if type_ is Type.TEXT:
+            if type_.is_coded:
                 yield self._words[:size, i]
 
     def arrays(self) -> dict[str, AnyArray]:

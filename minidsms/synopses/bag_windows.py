@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int64Array, Schema, Type
+from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.kernels.hashing import hash_rows, normal_signs
 from minidsms.kernels.join_layout import HAS_NULLS, KEY, NODES
 from minidsms.synopses.row_layout import RowLayout
@@ -139,7 +139,7 @@ class BagWindow:
         """The codes of TEXT values held."""
         slots = self._slots()
         for j, c in enumerate(self.layout.columns):
-            if self.schema[c].type is Type.TEXT:
+            if self.schema[c].type.is_coded:
                 yield self._words[slots, self.layout.word_of[j]]
 
     def _slots(self) -> Int64Array:

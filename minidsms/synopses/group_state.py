@@ -133,7 +133,7 @@ class DistinctValues:
     """
 
     def __init__(self, arg_type: Type, is_fifo: bool = False) -> None:
-        self.pairs = KeyTable(2, (1,) if arg_type is Type.TEXT else ())
+        self.pairs = KeyTable(2, (1,) if arg_type.is_coded else ())
         self.counts: Int64Array = np.zeros((self.pairs.capacity), np.int64)
         self.arrivals = ArrivalRing() if is_fifo else None
 

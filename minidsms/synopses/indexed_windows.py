@@ -318,7 +318,7 @@ class IndexedWindow:
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values held here; a store referred to answers for its own."""
         if self._is_own and len(self):
-            texts = [c for c in self.kept if self.schema[c].type is Type.TEXT]
+            texts = [c for c in self.kept if self.schema[c].type.is_coded]
             slots = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
             for column in self.gather(texts, slots):
                 yield column.words()

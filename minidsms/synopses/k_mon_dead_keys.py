@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array, Type
+from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.k_mon_join import CLOCK, LENGTH, PART, PARTS_END, RANGE, ROWS, STREAM, TOTAL, UNIQUE
 from minidsms.kernels.k_mon_keys import DeadKeyArrays
@@ -172,7 +172,7 @@ class DeadKeys:
             for k in (0, 1):
                 schema = self._rows.schemas[edge.ends[k]]
                 for p, pair in enumerate(edge.columns):
-                    if schema[pair[k]].type is Type.TEXT:
+                    if schema[pair[k]].type.is_coded:
                         yield self.keys_of(2 * e + k)[:, p].copy()
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:

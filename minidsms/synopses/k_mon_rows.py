@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Column, Int64Array, Schema, Type
+from minidsms.elements import BoolArray, Column, Int64Array, Schema
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
@@ -200,7 +200,7 @@ class KMonRows:
         for i, schema in enumerate(self.schemas):
             rows = self.view(i, 0, int(self.figures[i, END]))
             for c in self.columns[i]:
-                if schema[c].type is Type.TEXT:
+                if schema[c].type.is_coded:
                     yield rows[:, self.places[i][c]].copy()
 
     # -------------------------------------------------------------------------------------------------- arrivals

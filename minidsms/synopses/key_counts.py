@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Int8Array, Int64Array, Schema, Type
+from minidsms.elements import Batch, Int8Array, Int64Array, Schema
 from minidsms.kernels.hashing import hash_rows, key_tags, normal, normal_signs
 from minidsms.kernels.keyed_slots import POSITION, SHIFT
 from minidsms.kernels.semi_join import BEFORE, COUNT, FREE, KEY_NODE_WORDS, LIVE, TOUCHED, relink_keys
@@ -55,7 +55,7 @@ class KeyCounts:
         """The codes of TEXT values among the keys."""
         words = self.arrays()["words"]
         for j, c in enumerate(self.layout.keys):
-            if self.schema[c].type is Type.TEXT:
+            if self.schema[c].type.is_coded:
                 yield words[:, j]
 
     def begin(self, batch: Batch | None) -> tuple[Int64Array, Int8Array, Int64Array, Int64Array]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Schema, Type, columns_of_words, row_words
+from minidsms.elements import AnyArray, Column, Int8Array, Int64Array, Schema, columns_of_words, row_words
 from minidsms.kernels import key_table as kernels
 from minidsms.kernels.arrays import normal
 
@@ -40,7 +40,7 @@ class KeyTable:
     @classmethod
     def of_schema(cls, schema: Schema) -> KeyTable:
         """A table for whole rows of the schema, as `elements.row_words` writes them."""
-        return cls(words_width(len(schema)), [i for i, t in enumerate(schema.types) if t is Type.TEXT])
+        return cls(words_width(len(schema)), [i for i, t in enumerate(schema.types) if t.is_coded])
 
     def _reset(self, capacity: int) -> None:
         keys, links = np.zeros((capacity, self.width), np.int64), np.zeros(capacity, np.int64)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int64Array, Schema, Type
+from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.kernels.hashing import hash_rows, key_tags, normal, normal_signs
 from minidsms.kernels.keyed_slots import FIFO, FREED, KEYLESS, MASK, SHIFT, UNLINKED, Side, relink
 from minidsms.synopses.row_layout import RowLayout
@@ -80,7 +80,7 @@ class KeyedBag:
         """The codes of TEXT values held."""
         live = self._live()
         for j, c in enumerate(self.layout.columns):
-            if self.schema[c].type is Type.TEXT:
+            if self.schema[c].type.is_coded:
                 yield self._words[live, self.layout.word_of[j]]
 
     def release(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int64Array, Schema, Type, columns_of_words, row_words
+from minidsms.elements import Batch, Column, Int64Array, Schema, columns_of_words, row_words
 from minidsms.kernels.hashing import key_tags, normal, normal_signs
 from minidsms.kernels.keyed_slots import FIFO, HI, KEYLESS, LO, MASK, SHIFT, UNLINKED, Side, relink
 from minidsms.synopses.row_layout import RowLayout
@@ -107,7 +107,7 @@ class KeyedRing:
         if self._store is None:
             at = np.arange(self.state[LO], self.state[HI], dtype=np.int64) & self.state[MASK]
             for j, c in enumerate(self._kept):
-                if self.schema[c].type is Type.TEXT:
+                if self.schema[c].type.is_coded:
                     yield self._words[at, self.layout.word_of[j]]
 
     # -------------------------------------------------------------------------------------------- the join's work

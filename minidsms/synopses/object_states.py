@@ -21,6 +21,7 @@ from minidsms.elements import AnyArray, Column, Int64Array, Type
 from minidsms.expressions.failures import told
 from minidsms.interrupts import breakable
 from minidsms.kernels.aggregation import NULL, VALUE
+from minidsms.lists import list_text
 from minidsms.synopses.group_state import Run
 
 
@@ -175,6 +176,8 @@ class ObjectStates:
                 return None if math.isnan(result) else float(result) + 0.0
             case Type.TEXT if isinstance(result, str):
                 return result
+            case list_ if list_.element is not None and isinstance(result, tuple):
+                return list_text(result)
             case Type.INTEGER | Type.TIMESTAMP | Type.INTERVAL if isinstance(result, int | np.integer):
                 if isinstance(result, bool) or not -(2**63) <= result < 2**63:
                     raise OverflowError(f"{result!r} is not of type {self._definition.type}")
@@ -182,7 +185,7 @@ class ObjectStates:
         raise TypeError(f"{result!r} is not of type {self._definition.type}")
 
     def _column(self, answers: list[Any]) -> Column:
-        if self._definition.type is Type.TEXT:
+        if self._definition.type.is_coded:
             assert self._texts is not None
             return self._texts.encode(answers)
         return Column(np.array(answers, self._definition.type.dtype))

@@ -123,7 +123,7 @@ class OrderedValues(GroupArrays):
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held. Whoever asks may reuse all others, so their ranks are forgotten."""
-        if self._type is Type.TEXT:
+        if self._type.is_coded:
             self._rank_of = np.full(1, _UNRANKED, np.int64)
             yield self._held(kernels.WORD)
 

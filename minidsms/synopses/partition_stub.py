@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.cql.bound import WindowKind, WindowSpec
-from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, Type, row_words
+from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array, Schema, row_words
 from minidsms.kernels import partition_window as kernels
 from minidsms.synopses.stub import NO_INSTANTS, plain
 
@@ -237,10 +237,10 @@ class PartitionStub:
         """The TEXT codes of rows and keys."""
         slots = self._standing()
         for j, i in enumerate(self._kept):
-            if self.schema.types[i] is Type.TEXT:
+            if self.schema.types[i].is_coded:
                 yield Column(self._values[j]).words()[slots]
         for j, i in enumerate(self.keys):
-            if self.schema.types[i] is Type.TEXT:
+            if self.schema.types[i].is_coded:
                 yield self._key_words[self._slots[slots, kernels.KEY], j]
 
     def arrays(self) -> dict[str, AnyArray]:

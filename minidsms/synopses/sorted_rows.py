@@ -51,7 +51,7 @@ class SortedRows:
         return Entry(keys, tuple((value is not None, value) for value in row), words)
 
     def _values(self, column: Column, type_: Type) -> list[Any]:
-        if type_ is Type.TEXT:
+        if type_.is_coded:
             return self._texts.decode(column)
         values: list[Any] = column.values.tolist()
         if column.valid is None:
@@ -73,7 +73,7 @@ class SortedRows:
     def live_codes(self) -> Iterator[Int64Array]:
         """The TEXT codes held (0 stands for NULL)."""
         for i, type_ in enumerate(self.schema.types):
-            if type_ is Type.TEXT:
+            if type_.is_coded:
                 yield self._words(self.rows)[:, i]
 
     def arrays(self) -> dict[str, AnyArray]:

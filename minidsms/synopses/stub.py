@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema, Type
+from minidsms.elements import AnyArray, Batch, Column, Int64Array, Schema
 from minidsms.kernels.windows import merge_changes, slide_range
 from minidsms.synopses.stream_store import Reader, StreamStore
 
@@ -325,7 +325,7 @@ class Stub:
         if own is not None:
             seq = np.arange(own.tail, own.head, dtype=np.int64)
             for i, type_ in enumerate(own.schema.types):
-                if type_ is Type.TEXT:
+                if type_.is_coded:
                     yield own.gather(i, seq).words()
 
     def arrays(self) -> dict[str, AnyArray]:

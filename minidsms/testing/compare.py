@@ -303,6 +303,8 @@ def canonical(row: Iterable[Value]) -> Row:
 
 
 def _written(value: Value) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
     if not isinstance(value, float):
         return repr(value)
     return "0.0" if abs(value) < 1e-9 else repr(float(f"{value:.9g}"))

@@ -298,7 +298,8 @@ class Definition:
         args = call.args if call.has_objects else () if call.arg is None else (call.arg,)
         given = [tuple(evaluate(a, row, scope) for a in args) for row in members]
         if call.settings is not None:
-            given = [values for values in given if None not in values[: call.settings.values]]
+            if call.settings.passes_nulls:
+                given = [values for values in given if None not in values[: call.settings.values]]
             given = list(dict.fromkeys(given)) if call.distinct else given
             return normal(OF_ROWS[call.function](given, call.settings)) if given else None
         if call.function in ("first", "last"):

@@ -1,6 +1,6 @@
 """The aggregates of a group's rows, by definition: lists, fractions and sorting, with nothing kept from before.
 
-Every function takes the rows whose values are not NULL, at least one, in the order of their arrival.
+Every function takes the rows that count, at least one, in the order of their arrival.
 """
 
 from __future__ import annotations
@@ -57,14 +57,20 @@ def _compared(settings: Settings) -> Callable[[Sequence[Any], Sequence[Any]], in
                     return -1 if (x is None) == key.nulls_first else 1
             elif x != y:
                 return -1 if (x < y) != key.descending else 1
+        if a[0] is None or b[0] is None:
+            return int(a[0] is None) - int(b[0] is None)
         return int(a[0] > b[0]) - int(a[0] < b[0])
 
     return compare
 
 
-def _joined(rows: Rows, settings: Settings) -> str:
+def _together(rows: Rows, settings: Settings) -> tuple[Any, ...]:
     ordered = sorted(rows, key=cmp_to_key(_compared(settings))) if settings.keys else rows
-    return str(settings.parameters[0]).join(row[0] for row in ordered)
+    return tuple(row[0] for row in ordered)
+
+
+def _joined(rows: Rows, settings: Settings) -> str:
+    return str(settings.parameters[0]).join(_together(rows, settings))
 
 
 def _about(values: Sequence[Fraction], others: Sequence[Fraction]) -> Fraction:
@@ -113,6 +119,7 @@ OF_ROWS: dict[str, Callable[[Rows, Settings], Any]] = {
     "arg_min": lambda rows, settings: min(rows, key=lambda row: (row[1], row[0]))[0],
     "arg_max": lambda rows, settings: max(rows, key=lambda row: (row[1], row[0]))[0],
     "string_agg": _joined,
+    "array_agg": _together,
     "var_pop": _of_pairs(lambda n, yy, xx, yx, y, x: xx / n),
     "stddev_pop": _of_pairs(lambda n, yy, xx, yx, y, x: _root(xx / n)),
     "covar_pop": _of_pairs(lambda n, yy, xx, yx, y, x: yx / n),

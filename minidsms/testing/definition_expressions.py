@@ -6,6 +6,7 @@ such as an overflow, raises `Failed`; AND and OR take that as a fourth truth val
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -23,6 +24,7 @@ from minidsms.elements import Type
 from minidsms.testing.civil_time import CALENDAR, iso_text
 from minidsms.testing.definition_documents import OF_DOCUMENTS
 from minidsms.testing.definition_library import OF_TIMES, OF_VALUES, Failure
+from minidsms.testing.definition_lists import OF_LISTS
 from minidsms.testing.history import Row, Value
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
@@ -140,18 +142,21 @@ def call(function: str, values: Sequence[Any], tick_ns: int) -> Any:
     """A built-in function of values; all but those of OF_NULLS are NULL where a value is."""
     if function in OF_NULLS:
         return OF_NULLS[function](*values)
-    if None in values:
+    if None in values and function != "list_value":
         return None
     if function in CALENDAR:
         return CALENDAR[function](values[0] * tick_ns)
     try:
         if function in OF_TIMES:
             return OF_TIMES[function](*values, tick_ns)
-        if function in OF_VALUES or function in OF_DOCUMENTS:
-            return (OF_VALUES | OF_DOCUMENTS)[function](*values)
+        if function in _OF_TABLE:
+            return _OF_TABLE[function](*values)
     except Failure as failure:
         raise Failed(f"{function}: {failure}") from None
     return FUNCTIONS[function](*values)
+
+
+_OF_TABLE = OF_VALUES | OF_DOCUMENTS | OF_LISTS
 
 
 def normal(value: Value) -> Value:
@@ -254,6 +259,8 @@ def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Value:
     if target is Type.TEXT:
         if source is Type.TIMESTAMP:
             return iso_text(value * tick_ns)
+        if isinstance(value, tuple):
+            return json.dumps(value, ensure_ascii=False)
         return value if isinstance(value, str) else repr(value).lower() if isinstance(value, bool) else repr(value)
     try:
         if target is Type.TIMESTAMP and isinstance(value, str):

@@ -258,7 +258,8 @@ class Grammar:
             return f"{name}({share if row.literals else ''}) WITHIN GROUP ({order}){behind}"
         if row.ordering is Ordering.INSIDE:
             keys = self.sort_keys(columns) if not distinct and (not one_stream or self.chance(0.7)) else ""
-            return f"{name}({distinct}{args[0]}, '-'{keys}){behind}"
+            separator = ", '-'" if row.literals else ""
+            return f"{name}({distinct}{args[0]}{separator}{keys}){behind}"
         written = ", ".join([*args, *[share] * len(row.literals)])
         nulls = self.pick("", " IGNORE NULLS", " RESPECT NULLS") if not row.passes_nulls else ""
         return f"{name}({distinct}{written}){nulls}{behind}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,4 +45,9 @@ def net_changes(tau: int, before: Iterable[Row], after: Iterable[Row]) -> list[C
 
 def value_order(row: Row) -> tuple[tuple[bool, Value], ...]:
     """Column by column, NULL first."""
-    return tuple((value is not None, value) for value in row)
+    return tuple((value is not None, _plain(value)) for value in row)
+
+
+def _plain(value: Value) -> Value:
+    """A list is ordered as its text."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) else value

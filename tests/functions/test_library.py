@@ -22,9 +22,11 @@ from minidsms.dictionary import TextDictionary
 from minidsms.elements import Type
 from minidsms.expressions.compiler import Context, compile_expression
 from minidsms.functions import FAMILIES, LIBRARY
+from minidsms.lists import list_of
 from minidsms.testing.definition_documents import OF_DOCUMENTS
 from minidsms.testing.definition_expressions import Failed, Scope, evaluate
 from minidsms.testing.definition_library import OF_TIMES, OF_VALUES
+from minidsms.testing.definition_lists import OF_LISTS
 from tests.expressions.generating import SCHEMA, batch_of
 
 INTEGER, FLOAT, TEXT, TIMESTAMP, INTERVAL = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.TIMESTAMP, Type.INTERVAL
@@ -84,6 +86,11 @@ WRITTEN = st.one_of(
     ),
 )
 PATHS = ("$", "$.a", "$.a[0]", '$.a[-1]."b c"', "$.tags.é", "a", "b c", "tags", "$[1]")
+LISTS = {
+    type_: st.lists(st.one_of(VALUES[type_.element], st.none()), min_size=1, max_size=4).map(tuple)
+    for type_ in Type
+    if type_.element in VALUES
+}
 UNITS = ("microsecond", "millisecond", "second", "minute", "hour", "Day", "week", "month", "quarter", "year", "decade")
 PATTERNS = ("a", "[0-9]+", "(a)(b)?", "^-", "[A-Z]{2}|b", "", "(?:x|y)*", ".")
 LITERALS: dict[str, tuple[Any, ...]] = {
@@ -113,7 +120,10 @@ def _arguments(name: str) -> st.SearchStrategy[tuple[tuple[Type, ...], tuple[Any
             (INTERVAL, TIMESTAMP, TIMESTAMP),
             (INTEGER, INTEGER),
             (FLOAT, INTEGER),
-            *[(t,) * 4 for t in VALUES],
+            *[(t,) * 4 for t in (*VALUES, *LISTS)],
+            *[(t, t.element) for t in LISTS],
+            (Type.FLOAT_LIST, INTEGER, INTEGER),
+            (Type.TEXT_LIST, INTEGER),
         )
         tried = [function.resolve(list(types[:count])) for types in candidates if len(types) >= count]
         # What a fixed signature takes is told by the signature for NULLs.
@@ -129,7 +139,7 @@ def _arguments(name: str) -> st.SearchStrategy[tuple[tuple[Type, ...], tuple[Any
                     values.append(st.sampled_from(words))
                     literal.append(st.just(True))
                 else:
-                    values.append(WRITTEN if name in OF_DOCUMENTS and type_ is TEXT else VALUES[type_])
+                    values.append(WRITTEN if name in OF_DOCUMENTS and type_ is TEXT else {**VALUES, **LISTS}[type_])
                     literal.append(st.booleans())
             return st.tuples(st.just(signature.args), st.tuples(*values), st.tuples(*literal))
 
@@ -154,7 +164,8 @@ def _by_engine(expr: scalar.Expr, rows: list[tuple[Any, ...]], dictionary: TextD
             results.append(None)
         else:
             value = found.values[i].item()
-            results.append(dictionary.text(value) if expr.type is TEXT else value)
+            shown = dictionary.text(value) if expr.type.is_coded else value
+            results.append(shown if expr.type.element is None else list_of(shown))
     return results
 
 
@@ -163,6 +174,16 @@ def _by_definition(expr: scalar.Expr, row: tuple[Any, ...], tick_ns: int) -> Any
         return evaluate(expr, row, Scope(lambda query, outer: [], tick_ns=tick_ns))
     except Failed:
         return "failed"
+
+
+def _list(type_: Type, value: tuple[Any, ...], cells: dict[str, Any]) -> scalar.Expr:
+    """A list written out; one of texts is put together in a column where that is free."""
+    if type_ is Type.TEXT_LIST and "t" not in cells and None not in value and not any("|" in v for v in value):
+        cells["t"] = "|".join(value)
+        column = scalar.ColumnRef(TEXT, SCHEMA.names.index("t"), "t")
+        return scalar.Call(type_, "string_split", (column, scalar.Literal(TEXT, "|")))
+    assert type_.element is not None
+    return scalar.Call(type_, "list_value", tuple(scalar.Literal(type_.element, v) for v in value))
 
 
 COLUMNS = {TEXT: ("t", "u"), INTEGER: ("i", "j"), FLOAT: ("f", "g"), TIMESTAMP: ("at", "at")}
@@ -178,7 +199,9 @@ def test_a_function_gives_what_its_definition_gives(name: str, data: Any, tick_n
     args: list[scalar.Expr] = []
     for type_, value, is_literal in zip(types, values, literal):
         free = [c for c in COLUMNS.get(type_, ()) if c not in cells]
-        if is_literal or not free:
+        if type_.element is not None:
+            args.append(_list(type_, value, cells))
+        elif is_literal or not free:
             args.append(scalar.Literal(type_, value))
         else:
             cells[free[0]] = value
@@ -192,12 +215,13 @@ def test_a_function_gives_what_its_definition_gives(name: str, data: Any, tick_n
     got = _by_engine(expr, rows, TextDictionary(), tick_ns)
     for one, each in zip(got, rows):
         want = _by_definition(expr, each, tick_ns)
+        want = tuple(want) if isinstance(want, list) else want
         assert _alike(one, want), (expr, each, one, want)
         assert one != "failed" or can_fail(expr)
 
 
 def test_every_function_has_its_definition_and_no_definition_lacks_a_function() -> None:
-    assert set(OF_VALUES) | set(OF_TIMES) | set(OF_DOCUMENTS) == set(LIBRARY)
+    assert set(OF_VALUES) | set(OF_TIMES) | set(OF_DOCUMENTS) | set(OF_LISTS) == set(LIBRARY)
     assert {name for name, f in LIBRARY.items() if f.in_ticks} == set(OF_TIMES)
 
 
@@ -232,6 +256,11 @@ IN_DUCKDB = {
     "time_bucket": "time_bucket(to_milliseconds({0}), {1})", "gcd": "gcd({0}, {1})", "atan2": "atan2({0}, {1})",
     "json_extract": "json_extract({0}, {1})", "json_extract_string": "json_extract_string({0}, {1})",
     "json_exists": "json_exists({0}, {1})", "json_valid": "json_valid({0})",
+    "element_at": "list_extract({0}, {1})", "cardinality": "len({0})", "list_contains": "list_contains({0}, {1})",
+    "list_concat": "list_concat({0}, {1})", "list_append": "list_append({0}, {1})", "list_min": "list_min({0})",
+    "list_reverse": "list_reverse({0})", "list_sort": "list_sort({0}, 'ASC', 'NULLS LAST')",
+    "list_sum": "list_sum({0})", "list_avg": "list_avg({0})", "list_max": "list_max({0})",
+    "string_split": "string_split({0}, {1})", "generate_series": "generate_series({0}, {1})",
     "cbrt": "cbrt({0})", "degrees": "degrees({0})", "radians": "radians({0})", "sin": "sin({0})", "tanh": "tanh({0})",
 }  # fmt: skip
 """Functions that DuckDB has, too, as it writes them."""
@@ -251,6 +280,11 @@ def _fits_duckdb(name: str, types: tuple[Type, ...], values: tuple[Any, ...]) ->
         differs = re.search("[0-9]e[-+]?[0-9]|ud8|NaN", document) or document.count('"a"') > 1 or "[" * 200 in document
         return not differs and path != '$.a[-1]."b c"'
     for type_, value in zip(types, values):
+        if type_.element is not None:
+            if type_.element in (TIMESTAMP, INTERVAL):
+                return False
+            if not all(v is None or _fits_duckdb("", (type_.element,), (v,)) for v in value):
+                return False
         # Before 1970 DuckDB rounds weeks toward it.
         if type_ is TIMESTAMP and not 7 * 86_400_000 <= value < 4 * 10**12:
             return False
@@ -277,7 +311,7 @@ def test_a_function_gives_what_duckdb_gives(name: str, duck: Any, data: Any) -> 
     arguments = _arguments(name).filter(lambda a: len(a[0]) == call.count("{") and _fits_duckdb(name, a[0], a[1]))
     types, values, _ = data.draw(arguments)
     written = [
-        f"make_timestamp(CAST({value} AS BIGINT) * 1000)" if type_ is TIMESTAMP else _sql(value)
+        f"make_timestamp(CAST({value} AS BIGINT) * 1000)" if type_ is TIMESTAMP else _sql(value, type_)
         for type_, value in zip(types, values)
     ]
     try:
@@ -286,16 +320,25 @@ def test_a_function_gives_what_duckdb_gives(name: str, duck: Any, data: Any) -> 
         want = "failed"
     signature = LIBRARY[name].resolve(list(types))
     assert signature is not None
-    expr = scalar.Call(signature.result, name, tuple(scalar.Literal(t, v) for t, v in zip(types, values)))
+    args = [scalar.Literal(t, v) if t.element is None else _list(t, v, {"t": None}) for t, v in zip(types, values)]
+    expr = scalar.Call(signature.result, name, tuple(args))
     (got,) = _by_engine(expr, [(None,) * len(SCHEMA.names)], TextDictionary(), 1_000_000)
     if hasattr(want, "timestamp"):
         want = (want - type(want)(1970, 1, 1)).total_seconds() * 1000
         assert got == want
+    elif isinstance(want, list):
+        assert got == tuple(want)
     else:
         assert got == want or _alike(float(got), float(want)), (values, got, want)
 
 
-def _sql(value: Any) -> str:
+def _sql(value: Any, type_: Type = TEXT) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, tuple):
+        assert type_.element is not None
+        name = {INTEGER: "BIGINT", FLOAT: "DOUBLE", TEXT: "VARCHAR"}[type_.element]
+        return f"CAST([{', '.join(_sql(v, type_.element) for v in value)}] AS {name}[])"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 

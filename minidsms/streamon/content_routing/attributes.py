@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import AnyArray, BoolArray, Int64Array, Schema, Type
+from minidsms.elements import AnyArray, BoolArray, Int64Array, Schema
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.classifiers import READINGS, Classifier, Reading
 
@@ -52,13 +52,13 @@ class Attributes:
 
     def is_text(self, column: int) -> bool:
         """Its words are hashes."""
-        return self.fields[column].type is Type.TEXT
+        return self.fields[column].type.is_coded
 
     def words(self, column: int, frame: Frame) -> tuple[AnyArray, BoolArray | None]:
         """(words, valid or None for all), both (frame.n,)."""
         value = frame.column(column)
         values: Any = value.values
-        if self.fields[column].type is Type.TEXT:
+        if self.fields[column].type.is_coded:
             values = self._hashed(values)
         elif values.dtype == np.bool_:
             values = values.astype(np.int64)

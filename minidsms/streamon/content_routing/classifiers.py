@@ -36,6 +36,7 @@ READINGS = {
     Type.TIMESTAMP: (Reading.HOUR, Reading.WEEKDAY),
     Type.INTERVAL: (Reading.RANGE,),
     Type.NULL: (),
+    **{type_: () for type_ in Type if type_.element is not None},
 }
 """The partitioning functions tried for each type."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array, Type
+from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels.k_mon_join import (
     BASE,
     CHANGES,
@@ -73,7 +73,7 @@ class Returning:
         ]
         self._unique = {i: [rows.places[i][c] for c in columns] for i, columns in unique.items()}
         texts = [
-            [rows.places[i][c] for c in columns if rows.schemas[i][c].type is Type.TEXT]
+            [rows.places[i][c] for c in columns if rows.schemas[i][c].type.is_coded]
             for i, columns in enumerate(rows.columns)
         ]
         ways = [len(sides) + (i in unique) for i, sides in enumerate(self._sides)]

@@ -1,0 +1,213 @@
+"""Functions of lists. Positions count from 1, from the end by negative numbers; NULLs are elements like others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minidsms.elements import Type
+from minidsms.functions.function import FAILED, MOST_CHARACTERS, Function, Signature, fixed
+from minidsms.lists import List
+
+_INT, _FLOAT, _TEXT, _BOOL = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
+_NUMBERS = (_INT, _FLOAT)
+Resolver = Callable[[Sequence[Type]], Signature | None]
+
+
+def _of_list(result: Callable[[Type], Type | None], *behind: Callable[[Type], Type]) -> Resolver:
+    """A list, then arguments whose types follow from that of its elements, as does the result's."""
+
+    def resolve(types: Sequence[Type]) -> Signature | None:
+        element = types[0].element
+        if element is None:
+            return None
+        wanted = [one(element) for one in behind[: len(types) - 1]]
+        for have, want in zip(types[1:], wanted):
+            if have not in (want, Type.NULL) and not (have is _INT and want is _FLOAT):
+                return None
+        found = result(element)
+        return None if found is None else Signature((types[0], *wanted), found)
+
+    return resolve
+
+
+def _same(element: Type) -> Type:
+    return element
+
+
+def _list(element: Type) -> Type:
+    return element.list_type
+
+
+def _always(type_: Type) -> Callable[[Type], Type]:
+    return lambda element: type_
+
+
+def _only(*types: Type) -> Callable[[Type], Type | None]:
+    return lambda element: element if element in types else None
+
+
+def _elements(types: Sequence[Type]) -> Signature | None:
+    """The elements of a list that is written out: of one type, NULLs, INTEGER among FLOAT."""
+    present: list[Type] = [t for t in types if t is not Type.NULL] or [_INT]
+    element = _FLOAT if set(present) == {_INT, _FLOAT} else present[0]
+    if element.element is not None or any(t not in (element, _INT) for t in present):
+        return None
+    if element is not _FLOAT and any(t is not element for t in present):
+        return None
+    return Signature((element,) * len(types), element.list_type)
+
+
+def _at(values: List, place: int) -> Any:
+    index = place - 1 if place > 0 else place
+    return values[index] if place and -len(values) <= index < len(values) else None
+
+
+def _slice(values: List, first: int, last: int | None = None) -> List:
+    n = len(values)
+    begin = first - 1 if first > 0 else max(n + first, 0) if first < 0 else 0
+    end = n if last is None else last if last >= 0 else n + last + 1
+    return values[begin : max(end, begin)]
+
+
+def _joined(values: List, separator: str) -> str:
+    return separator.join(v for v in values if v is not None)
+
+
+def _split(text: str, separator: str) -> List:
+    return tuple(text.split(separator)) if separator else tuple(text) or ("",)
+
+
+def _key(value: Any) -> tuple[bool, Any]:
+    return value is None, value
+
+
+def _distinct(values: List) -> List:
+    return tuple(dict.fromkeys(values))
+
+
+def _present(values: List) -> list[Any]:
+    return [v for v in values if v is not None]
+
+
+def _sum(values: List) -> Any:
+    numbers = _present(values)
+    if not numbers:
+        return None
+    if isinstance(numbers[0], float):
+        return _real_sum(numbers)
+    total = sum(numbers)
+    return total if -(2**63) <= total < 2**63 else FAILED
+
+
+def _real_sum(numbers: list[float]) -> float:
+    try:
+        return math.fsum(numbers)
+    except (OverflowError, ValueError):
+        return float(sum(numbers))
+
+
+def _mean(values: List) -> Any:
+    numbers = _present(values)
+    return _real_sum([float(n) for n in numbers]) / len(numbers) if numbers else None
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[List], Any]:
+    return lambda values: choose(_present(values), default=None)
+
+
+def _repeated(first: int, last: int, step: int = 1) -> Any:
+    if step == 0 or (last - first) // step >= MOST_CHARACTERS:
+        return FAILED
+    return tuple(range(first, last + (1 if step > 0 else -1), step))
+
+
+def _both(types: Sequence[Type]) -> Signature | None:
+    first = next((t for t in types if t is not Type.NULL), Type.NULL)
+    if first.element is None or any(t not in (first, Type.NULL) for t in types):
+        return None
+    return Signature((first,) * len(types), first)
+
+
+_LIST = "a list"
+_NUMBERED = "a list and a position"
+
+FUNCTIONS = (
+    Function(
+        "list_value", 1, None, _elements, "values of one type", "the list of these; also `[1, 2]`",
+        ("LIST_VALUE(1, NULL, 2)", "[1, None, 2]"), lambda *values: values, strict=False,
+    ),
+    Function(
+        "element_at", 2, 2, _of_list(_same, _always(_INT)), _NUMBERED,
+        "the element at a position, NULL where there is none; also `l[2]`", ("ELEMENT_AT(['a', 'b'], -1)", "'b'"), _at,
+    ),
+    Function(
+        "cardinality", 1, 1, _of_list(_always(_INT)), _LIST, "how many elements", ("CARDINALITY([7, NULL])", "2"), len,
+    ),
+    Function(
+        "list_contains", 2, 2, _of_list(_always(_BOOL), _same), "a list and a value", "whether the value is an element",
+        ("LIST_CONTAINS(['a', 'b'], 'b')", "true"), lambda values, value: value in values,
+    ),
+    Function(
+        "list_position", 2, 2, _of_list(_always(_INT), _same), "a list and a value",
+        "the position of the first element that is equal, or NULL", ("LIST_POSITION([7, 9], 9)", "2"),
+        lambda values, value: values.index(value) + 1 if value in values else None,
+    ),
+    Function(
+        "list_slice", 2, 3, _of_list(_list, _always(_INT), _always(_INT)), "a list and one or two positions",
+        "the elements from a position to another, both included, or to the end",
+        ("LIST_SLICE([1, 2, 3, 4], 2, -2)", "[2, 3]"), _slice,
+    ),
+    Function(
+        "list_concat", 2, None, _both, "lists of one type", "one after the other",
+        ("LIST_CONCAT([1], [2, 3])", "[1, 2, 3]"), lambda *lists: tuple(v for values in lists for v in values),
+    ),
+    Function(
+        "list_append", 2, 2, _of_list(_list, _same), "a list and a value", "the list with the value behind it",
+        ("LIST_APPEND([1], 2)", "[1, 2]"), lambda values, value: (*values, value),
+    ),
+    Function(
+        "list_distinct", 1, 1, _of_list(_list), _LIST, "each element once, where it stands first",
+        ("LIST_DISTINCT([2, 1, 2])", "[2, 1]"), _distinct,
+    ),
+    Function(
+        "list_sort", 1, 1, _of_list(_list), _LIST, "the elements from least to greatest, NULLs last",
+        ("LIST_SORT([2, NULL, 1])", "[1, 2, None]"), lambda values: tuple(sorted(values, key=_key)),
+    ),
+    Function(
+        "list_reverse", 1, 1, _of_list(_list), _LIST, "the elements from last to first",
+        ("LIST_REVERSE([1, 2])", "[2, 1]"), lambda values: values[::-1],
+    ),
+    Function(
+        "list_sum", 1, 1, _of_list(_only(_INT, _FLOAT, Type.INTERVAL)), "a list of numbers",
+        "the sum; NULLs do not count", ("LIST_SUM([1, NULL, 2])", "3"), _sum, can_fail=True,
+    ),
+    Function(
+        "list_avg", 1, 1, _of_list(lambda element: _FLOAT if element in _NUMBERS else None), "a list of numbers",
+        "the mean; NULLs do not count", ("LIST_AVG([1, NULL, 2])", "1.5"), _mean,
+    ),
+    Function(
+        "list_min", 1, 1, _of_list(_same), _LIST, "the least; NULLs do not count", ("LIST_MIN(['b', 'a'])", "'a'"),
+        _extreme(min),
+    ),
+    Function(
+        "list_max", 1, 1, _of_list(_same), _LIST, "the greatest; NULLs do not count", ("LIST_MAX([1, NULL, 2])", "2"),
+        _extreme(max),
+    ),
+    Function(
+        "array_to_string", 2, 2, _of_list(lambda element: _TEXT if element is _TEXT else None, _always(_TEXT)),
+        "a list of TEXT, and a separator", "the texts with the separator between them; NULLs are passed over",
+        ("ARRAY_TO_STRING(['a', NULL, 'b'], '-')", "'a-b'"), _joined,
+    ),
+    Function(
+        "string_split", 2, 2, fixed(Type.TEXT_LIST, _TEXT), "TEXT, and a separator",
+        "the parts between separators; the characters where that is ''", ("STRING_SPLIT('a-b', '-')", "['a', 'b']"),
+        _split,
+    ),
+    Function(
+        "generate_series", 2, 3, fixed(Type.INTEGER_LIST, _INT), "INTEGER, from, to and perhaps a step",
+        "the numbers from one to another, both included; fails above 1,000,000 and with a step of 0",
+        ("GENERATE_SERIES(1, 7, 3)", "[1, 4, 7]"), _repeated, can_fail=True,
+    ),
+)  # fmt: skip

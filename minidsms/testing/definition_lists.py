@@ -1,0 +1,114 @@
+"""Functions of lists, by definition: element by element. A list is a tuple."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minidsms.testing.definition_library import Failure
+
+List = Sequence[Any]
+
+
+def _place(values: List, place: int) -> int:
+    """A position counted from 1, or from the end, as one from 1; perhaps outside."""
+    return place if place >= 0 else len(values) + 1 + place
+
+
+def _slice(values: List, first: int, last: int | None = None) -> List:
+    begin, end = _place(values, first), len(values) if last is None else _place(values, last)
+    return tuple(v for i, v in enumerate(values, 1) if begin <= i <= end)
+
+
+def _at(values: List, place: int) -> Any:
+    return next((v for i, v in enumerate(values, 1) if i == _place(values, place)), None)
+
+
+def _position(values: List, value: Any) -> int | None:
+    return next((i for i, v in enumerate(values, 1) if v == value), None)
+
+
+def _present(values: List) -> List:
+    return [v for v in values if v is not None]
+
+
+def _sorted(values: List) -> List:
+    return (*sorted(_present(values)), *(v for v in values if v is None))
+
+
+def _once(values: List) -> List:
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return tuple(found)
+
+
+def _sum(values: List) -> Any:
+    numbers = _present(values)
+    if not numbers or isinstance(numbers[0], int):
+        total = sum(numbers) if numbers else None
+        if total is not None and not -(2**63) <= total < 2**63:
+            raise Failure("overflow")
+        return total
+    return _fsum(numbers)
+
+
+def _fsum(numbers: List) -> float:
+    try:
+        return math.fsum(numbers)
+    except (OverflowError, ValueError):
+        return float(sum(numbers))
+
+
+def _mean(values: List) -> Any:
+    numbers = [float(v) for v in _present(values)]
+    return _fsum(numbers) / len(numbers) if numbers else None
+
+
+def _split(text: str, separator: str) -> List:
+    parts = [""]
+    while text:
+        if separator and text.startswith(separator):
+            parts.append("")
+            text = text[len(separator) :]
+        else:
+            parts[-1] += text[0]
+            text = text[1:]
+            if not separator and text:
+                parts.append("")
+    return tuple(parts)
+
+
+def _series(first: int, last: int, step: int = 1) -> List:
+    if step == 0 or (last - first) // step >= 1_000_000:
+        raise Failure("too many")
+    found = []
+    while (first <= last) if step > 0 else (first >= last):
+        found.append(first)
+        first += step
+    return tuple(found)
+
+
+OF_LISTS: dict[str, Callable[..., Any]] = {
+    "list_value": lambda *values: values,
+    "element_at": _at,
+    "cardinality": lambda values: sum(1 for _ in values),
+    "list_contains": lambda values, value: _position(values, value) is not None,
+    "list_position": _position,
+    "list_slice": _slice,
+    "list_concat": lambda *lists: tuple(v for values in lists for v in values),
+    "list_append": lambda values, value: tuple([*values, value]),
+    "list_distinct": _once,
+    "list_sort": _sorted,
+    "list_reverse": lambda values: tuple(reversed(values)),
+    "list_sum": _sum,
+    "list_avg": _mean,
+    "list_min": lambda values: next(iter(_sorted(_present(values))), None),
+    "list_max": lambda values: next(reversed(_sorted(_present(values))), None),
+    "array_to_string": lambda values, separator: separator.join(_present(values)),
+    "string_split": _split,
+    "generate_series": _series,
+}
+"""Functions of lists, by name."""

@@ -1,0 +1,131 @@
+"""Lists in queries: how they read, what they are to windows, joins and groups, and how they come out."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.testing.compare import check
+from minidsms.testing.feeds import random_feed
+from minidsms.testing.generators import Case, declaration
+
+ROWS = [(1, 10, "a-b"), (1, None, "c"), (2, 5, "a-b")]
+
+
+def _answer(query: str) -> list[Any]:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER, t TEXT)")
+        answer = db.query(query)
+        db.push("S", ROWS, ts=[1, 2, 3])
+        db.advance(3)
+        return [c.row for c in answer.fetch()]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("[k, v, NULL]", [2, 5, None]),
+        ("ARRAY[1, 2.5]", [1.0, 2.5]),
+        ("STRING_SPLIT(t, '-')[-1]", "b"),
+        ("[10, 20, 30][k]", 20),
+        ("[1, 2][3]", None),
+        ("[k + 1,200][1]", 3),
+        ("LIST_SORT([3, k])[1] IN (2, 7)", True),
+        ("[k, 1] = [2, 1] AND [k] <> [3] AND [k] IN ([1], [2])", True),
+        ("[NULL, 1] = [NULL, 1]", True),
+        ("COALESCE(NULL, [k])", [2]),
+        ("CAST([1.0, NULL] AS TEXT) || CAST(['é'] AS TEXT)", '[1.0, null]["é"]'),
+        ("CASE WHEN k = 2 THEN ['x'] ELSE STRING_SPLIT(t, '') END", ["x"]),
+    ],
+)
+def test_lists_read_as_people_write_them(expression: str, value: Any) -> None:
+    assert _answer(f"SELECT ISTREAM({expression} AS value) FROM S [NOW] WHERE k = 2") == [(value,)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("[]", "a list without elements has no type"),
+        ("[1, 'a']", "INTEGER and TEXT"),
+        ("[[1]]", "lists hold no lists"),
+        ("[1] < [2]", "lists have no order, for <"),
+        ("MIN([v])", "MIN does not take INTEGER[]"),
+        ("ARRAY_AGG([v])", "ARRAY_AGG does not take INTEGER[]"),
+        ("ARRAY_AGG(v ORDER BY [v])", "lists have no order"),
+        ("LIST_CONTAINS([1], 'a')", "LIST_CONTAINS takes a list and a value"),
+        ("CAST('[1]' AS INTEGER[])", ""),
+    ],
+)
+def test_a_wrong_list_is_told_when_the_query_is_read(expression: str, told: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER, t TEXT)")
+        with pytest.raises(minidsms.CqlError, match=re.escape(told)):
+            db.query(f"SELECT {expression} FROM S [RANGE 5]")
+
+
+QUERIES = (
+    "SELECT x.l AS c0, COUNT(*) AS c1 FROM (SELECT [k, v] AS l FROM Sb [RANGE 3]) AS x GROUP BY x.l",
+    "SELECT DISTINCT STRING_SPLIT(a.t, 'a') AS c0, [a.k] AS c1 FROM Sb [ROWS 3] AS a",
+    "SELECT x.l AS c0, y.k AS c1 FROM (SELECT [v] AS l, k FROM Sb [RANGE 4]) AS x, (SELECT [a] AS l, k FROM Rel) AS y"
+    " WHERE x.l = y.l",
+    "SELECT x.l AS c0, y.v AS c1 FROM (SELECT [k] AS l FROM Sb [ROWS 2]) AS x LEFT JOIN"
+    " (SELECT [k] AS l, v FROM Sb [RANGE 2]) AS y ON x.l = y.l",
+    "SELECT [v, k] AS c0, k AS c1 FROM Sb [RANGE 3] ORDER BY k DESC LIMIT 2",
+    "SELECT [v, k] AS c0 FROM Sb [RANGE 3] EXCEPT SELECT [v, k] AS c0 FROM Sb [RANGE 1]",
+    "DSTREAM (SELECT ARRAY_AGG(v ORDER BY k, t DESC) AS c0, k AS c1 FROM Sb [RANGE 3] GROUP BY k)",
+    "SELECT d.l AS c0, COUNT(DISTINCT d.l) AS c1, FIRST(d.l) AS c2 FROM"
+    " (ISTREAM (SELECT ARRAY_AGG(v ORDER BY v) AS l, k FROM Sb [RANGE 3] GROUP BY k)) [ROWS 3] AS d GROUP BY d.l",
+    "SELECT LIST_SUM(ARRAY_AGG(v)) AS c0, CARDINALITY(ARRAY_AGG(DISTINCT t)) AS c1 FROM Sb [RANGE 3 SLIDE 2]",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_lists_are_kept_compared_and_let_go_as_other_values_are(query: str) -> None:
+    for seed in range(5):
+        rng = random.Random(f"{query} {seed}")
+        names = ["Sb", "Rel"] if "Rel" in query else ["Sb"]
+        case = Case(tuple(map(declaration, names)), query, random_feed(rng, names, 16, False))
+        check(case, batch_size=rng.choice((1, 2, 7, 1000)))
+
+
+def test_arrow_tables_and_files_hold_lists(tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER, t TEXT)")
+        columns = "[k, v] AS n, STRING_SPLIT(t, '-') AS parts, [v / 4.0] AS f, [CAST(k AS TIMESTAMP)] AS at"
+        answer = db.query(f"SELECT ISTREAM({columns}) FROM S [NOW]")
+        for name in ("out.csv", "out.jsonl"):
+            db.execute(f"CREATE QUERY {name[-3:]} AS SELECT ISTREAM({columns}) FROM S [NOW] INTO '{tmp_path / name}'")
+        db.push("S", ROWS, ts=[1, 2, 3])
+        db.advance(3)
+        table = answer.arrow()
+    assert table["n"].to_pylist() == [[1, 10], [1, None], [2, 5]]
+    assert table["parts"].to_pylist() == [["a", "b"], ["c"], ["a", "b"]]
+    assert str(table.schema.field("at").type) == "list<item: timestamp[ms, tz=UTC]>"
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [line["parts"] for line in lines] == [["a", "b"], ["c"], ["a", "b"]]
+    assert [line["f"] for line in lines] == [[2.5], [None], [1.25]]
+    assert '"[1, 10]","[""a"", ""b""]",[2.5]' in (tmp_path / "out.csv").read_text()
+
+
+def test_codes_of_lists_survive_the_sweep_of_the_dictionary() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        answer = db.query("SELECT ARRAY_AGG(k) AS l FROM S [ROWS 3]")
+        grouped = db.query("SELECT x.l FROM (SELECT [k] AS l FROM S [ROWS 2]) AS x GROUP BY x.l")
+        for i in range(300):
+            db.push("S", (i,), ts=i)
+            if i % 50 == 0:
+                answer.fetch(), grouped.fetch()
+                db.memory.reclaim()
+        answer.fetch(), grouped.fetch()
+        db.memory.reclaim()
+        assert len(db.dictionary) < 20
+        db.advance(400)
+        assert answer.snapshot() == [([297, 298, 299],)]
+        assert sorted(grouped.snapshot()) == [([298],), ([299],)]
