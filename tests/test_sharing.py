@@ -416,6 +416,23 @@ def test_a_query_that_is_paused_leaves_the_others_running() -> None:
     assert c.snapshot() == [(1, 4)]
 
 
+@pytest.mark.parametrize("aggregate", ["MEDIAN(v)", "MODE(v)", "ARG_MAX(v, v)", "STRING_AGG(CAST(v AS TEXT), ',')"])
+def test_a_query_that_is_paused_takes_its_ordered_values_with_it(aggregate: str) -> None:
+    db = connected()
+    a, b = [db.query(f"SELECT k, {aggregate} FROM S [RANGE 100] GROUP BY k") for _ in range(2)]
+    db.push("S", [(1, 1), (1, 1)], ts=1)
+    db.advance(1)
+    assert "Aggregate" in shared(a, b)
+    a.pause()
+    assert shared(a, b) == set()
+    before = a.snapshot()
+    db.push("S", [(1, 2), (1, 2), (1, 2)], ts=2)
+    db.advance(2)
+    assert b.snapshot() != before == a.snapshot()
+    a.resume()
+    assert a.snapshot() == b.snapshot()
+
+
 def test_a_query_with_settings_of_its_own_has_operators_of_its_own() -> None:
     db = connected()
     a, b = [db.query("SELECT k, SUM(v) FROM S [RANGE 100] GROUP BY k") for _ in range(2)]

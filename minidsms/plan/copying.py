@@ -14,6 +14,7 @@ import copy
 import enum
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Protocol, runtime_checkable
@@ -144,6 +145,9 @@ class _Memory:
                 return self._container(value)
             case MethodType():
                 return self._note(value, MethodType(value.__func__, self.copy(value.__self__)))
+            case partial():
+                keywords = {name: self.copy(v) for name, v in value.keywords.items()}
+                return self._note(value, partial(self.copy(value.func), *map(self.copy, value.args), **keywords))
             case Queue():
                 queue = self._note(value, Queue(value.schema, value.bound, value.name, value.byte_bound))
                 queue.progress = value.progress
