@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import minidsms
 from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, Error, LateElementError
 from minidsms.dictionary import TextDictionary
@@ -247,6 +248,17 @@ def test_a_row_at_or_before_the_progress_is_late_and_the_call_changes_nothing() 
         with pytest.raises(LateElementError, match="SLACK"):
             source.push(data, ts=ts)
         assert state(source) == before
+
+
+def test_a_late_row_is_told_by_how_much() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (at TIMESTAMP) TIMESTAMP BY at SLACK 2 SECONDS; CREATE STREAM T (v INTEGER)")
+        db.push("S", (1_767_225_600_000,))
+        db.push("T", (1,), ts=10)
+        with pytest.raises(LateElementError, match=r"late by 2\.5 s: timestamp 2025-12-31 23:59:55\.5, but "):
+            db.push("S", (1_767_225_595_500,))
+        with pytest.raises(LateElementError, match="late by 3: timestamp 7, but the stream has passed 9"):
+            db.push("T", (1,), ts=7)
 
 
 def test_late_drop_takes_the_others_and_keeps_the_late_ones_as_rejected() -> None:

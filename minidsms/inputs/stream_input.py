@@ -17,7 +17,8 @@ import numpy as np
 from minidsms.cql.catalog import StreamDef
 from minidsms.cql.errors import DataError, LateElementError
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type
+from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.foreign import raised
 from minidsms.inputs.rejected import InputCounters, RejectedRows
@@ -173,7 +174,7 @@ class StreamInput:
             if self.journal is not None:
                 self.journal.add_row(ts, values, refuse is not None)
             self.counters.late_dropped += 1
-            self.reject(self._shown(values), _late_reason(ts, self.progress))
+            self.reject(self._shown(values), self._late_reason(ts, self.progress))
             return 0
         if self.journal is not None:
             self.journal.add_row(ts, values, refuse is not None)
@@ -341,7 +342,7 @@ class StreamInput:
         dropped = []
         for row, values in zip(kept.tolist(), shown):
             progress = max(self.progress, int(greatest[row - 1]) - self._slack - 1) if row else self.progress
-            dropped.append((values, _late_reason(int(ts[row]), progress)))
+            dropped.append((values, self._late_reason(int(ts[row]), progress)))
         return dropped
 
     def _count_dropped(self, n: int, kept: Sequence[tuple[Any, str]]) -> None:
@@ -359,9 +360,18 @@ class StreamInput:
     def _too_late(self, ts: int, progress: int, row: int | None) -> DataError:
         where = "" if row is None else f"row {row}: "
         hint = "declare the stream with SLACK, so that it waits for late rows, or with LATE DROP"
-        error = self.converter.error(f"{where}{_late_reason(ts, progress)}", hint, LateElementError)
+        error = self.converter.error(f"{where}{self._late_reason(ts, progress)}", hint, LateElementError)
         error.row = row
         return error
+
+    def _late_reason(self, ts: int, progress: int) -> str:
+        """By how much a row is late: with so much more slack it would have been taken."""
+        by, tick_ns = progress + 1 - ts, self.converter.tick_ns
+        column = self.definition.timestamp_by
+        if column is None or self.schema[column].type is not Type.TIMESTAMP:
+            return f"late by {by}: timestamp {ts}, but the stream has passed {progress}"
+        came, passed = iso_of_ticks(ts, tick_ns), iso_of_ticks(progress, tick_ns)
+        return f"late by {by * tick_ns / 1e9:g} s: timestamp {came}, but the stream has passed {passed}"
 
     def _ended(self) -> DataError:
         return self.converter.error("the stream has ended", "its source was read to the end", LateElementError)
@@ -423,7 +433,3 @@ class StreamInput:
 
 def _is_sorted(ts: Int64Array) -> bool:
     return bool((ts[1:] >= ts[:-1]).all())
-
-
-def _late_reason(ts: int, progress: int) -> str:
-    return f"late: timestamp {ts}, but the stream has passed {progress}"
