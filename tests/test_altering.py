@@ -98,6 +98,25 @@ def test_a_pause_is_of_one_query_only() -> None:
     assert paused.fetch() == [] and len(other.fetch()) == 1
 
 
+def test_a_pause_parts_queries_that_share_aggregates_and_first_rows() -> None:
+    texts = (
+        "SELECT k, ARG_MIN(v, v) AS least FROM S [RANGE 5] GROUP BY k",
+        "SELECT k, v, window_end FROM S [HOP 4 EVERY 2] ORDER BY v LIMIT 1",
+        "SELECT k, window_start, COUNT(*) AS n FROM S [SESSION 3 PARTITION BY k] GROUP BY k, window_start",
+    )
+    for text in texts:
+        with minidsms.connect() as db:
+            db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+            running, paused = db.query(text), db.query(text, name="paused")
+            db.push("S", [(1, 2), (1, 1), (2, 5)], ts=[1, 2, 2])
+            db.execute("ALTER QUERY paused PAUSE")
+            db.push("S", [(1, 0), (2, 1)], ts=[3, 4])
+            db.advance(20)
+            db.execute("ALTER QUERY paused RESUME")
+            db.advance(21)
+            assert paused.fetch() == running.fetch() != []
+
+
 def test_an_instant_closed_during_a_pause_is_closed_for_relations_too() -> None:
     outcomes = []
     for pauses in (False, True):

@@ -51,7 +51,7 @@ _OTHERS_OWN = {
 
 _SAME = (
     int, float, complex, str, bytes, bool, type(None), range, type, enum.Enum, np.generic, np.dtype, FunctionType,
-    BuiltinFunctionType, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
+    BuiltinFunctionType, partial, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
     TextDictionary, RelationStore, ConstraintRegistry, SharedByCopies, Box, Screening, StreaMon, Decision,
     ForcedSwitching,
 )  # fmt: skip
