@@ -1,8 +1,8 @@
 """Random n-way joins: cases of two to six inputs of every kind, with join graphs of every shape.
 
 Inputs are windows of all kinds, relations and derived relations, some of them twice; equalities, over numbers and
-texts with NULLs, form chains, stars and cycles, or leave inputs apart; theta conditions and conditions that can fail
-stand beside them. Invariant: the case depends on the seed and the arguments only.
+texts with NULLs, form chains, stars and cycles, or leave inputs apart, maybe within a band; theta conditions and
+conditions that can fail stand beside them. Invariant: the case depends on the seed and the arguments only.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ def random_join(seed: int, most: int = 5, size: int = 9) -> Case:
     conditions = [] if is_apart else _equalities(rng, [name for _, name in items])
     if is_apart and n > 2:
         conditions = _equalities(rng, [name for _, name in items[: n - 1]])
+    if is_apart and rng.random() < 0.7:
+        last, other = items[-1][1], rng.choice(items[:-1])[1]
+        band = rng.choice(("ABS({0} - {1}) < 2", "{1} - {0} BETWEEN 0 AND 1.5", "{0} = {1} + 1"))
+        conditions.append(band.format(f"{last}.k", f"{other}.k"))
     if rng.random() < 0.3:
         conditions.append(f"{_column(rng, items, 'k')} < {_column(rng, items, 'k')} + {rng.randrange(3)}")
     if rng.random() < 0.15:
