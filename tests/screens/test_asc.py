@@ -14,7 +14,7 @@ from minidsms.cql.parser import parse_query
 from minidsms.elements import Batch, Column, Type
 from minidsms.expressions import compile_expression, evaluate_columns
 from minidsms.plan.screening import box_of
-from minidsms.screens import level
+from minidsms.screens import homes, level
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import float_key
 from minidsms.screens.domains import Domains
@@ -97,9 +97,13 @@ def test_a_box_holds_the_values_for_which_the_condition_is_true(text: str) -> No
     assert scene.found([condition]) == [scene.true_rows(condition)]
 
 
-@pytest.mark.parametrize("many", [2048, 0])
-def test_bitmaps_of_many_conjunctions_are_what_each_condition_says(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(level, "MANY", many)  # 0: every level has homes
+@pytest.mark.parametrize(("many", "groups"), [(2048, 0), (0, 1000), (0, 3)])
+def test_bitmaps_of_many_conjunctions_are_what_each_condition_says(
+    many: int, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(level, "MANY", many)  # 0: every level has home lists, with so many groups of regions
+    monkeypatch.setattr(homes, "_GROUPS", groups)
+    monkeypatch.setattr(homes, "GROUPED_BYTES", 1)
     scene = Scene()
     rng = Random(3)
     texts = [" AND ".join(rng.sample(ATOMS, rng.randrange(1, 4))) for _ in range(300)]
