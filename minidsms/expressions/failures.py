@@ -16,6 +16,7 @@ from minidsms.elements import Type
 from minidsms.expressions import user
 from minidsms.expressions.compiler import Context, compile_node
 from minidsms.expressions.value import Columns, Frame, Value
+from minidsms.functions import LIBRARY
 
 
 def explain_failure(expr: bound.Expr, context: Context, columns: Columns, row: int) -> tuple[str, str]:
@@ -73,11 +74,20 @@ def _reason(expr: bound.Expr, context: Context, frame: Frame) -> str:
             return f"{_value(arg, context, frame).values[0].item()!r} is out of range for {target}"
         case bound.Call(function="single", args=(count, _)):
             return f"it gave {_value(count, context, frame).values[0].item()} rows; at most one is allowed"
-        case bound.Call(args=args):
-            operands = [_value(a, context, frame) for a in args]
-            shown = ", ".join(str(v.values[0].item()) for v in operands)
-            return f"{expr.type} overflow for {shown}"
+        case bound.Call(function=function, args=args):
+            shown = ", ".join(_shown(_value(a, context, frame), a.type, context) for a in args)
+            return f"it has no value for {shown}" if function in LIBRARY else f"{expr.type} overflow for {shown}"
     return "it failed"
+
+
+def _shown(value: Value, type_: Type, context: Context) -> str:
+    """One operand, as messages show it."""
+    if value.valid is not None and not value.valid[0]:
+        return "NULL"
+    if type_.is_coded:
+        text = context.dictionary.decode(value.column())[0]
+        return short(text) if type_ is Type.TEXT else str(text)[:60]
+    return str(value.values[0].item())
 
 
 def _user_reason(expr: bound.UserCall, context: Context, frame: Frame) -> str:

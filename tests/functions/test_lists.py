@@ -94,6 +94,19 @@ def test_lists_are_kept_compared_and_let_go_as_other_values_are(query: str) -> N
         check(case, batch_size=rng.choice((1, 2, 7, 1000)))
 
 
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("t -> 'a'", "JSON_EXTRACT(t, 'a'): it has no value for 'a-b', 'a'"),
+        ("LIST_SUM([v, 9223372036854775807])", "it has no value for [5, 9223372036854775807]"),
+        ("GENERATE_SERIES(k, v, 0)", "it has no value for 2, 5, 0"),
+    ],
+)
+def test_a_function_that_fails_names_what_it_was_given(expression: str, told: str) -> None:
+    with pytest.raises(minidsms.QueryError, match=re.escape(told)):
+        _answer(f"SELECT ISTREAM({expression}) FROM S [NOW] WHERE k = 2")
+
+
 def test_arrow_tables_and_files_hold_lists(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (k INTEGER, v INTEGER, t TEXT)")
