@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import adaptivity, files, latency, memory, observing, rates, starting, stations, sweeps
+from benchmarks import adaptivity, files, latency, memory, observing, pushes, rates, starting, stations, sweeps
 from benchmarks.cases import CASES
 
-PARTS = ("rates", "latency", "stations", "start", "memory", "sweeps", "files", "adaptivity", "observing")
+PARTS = ("rates", "latency", "pushes", "stations", "start", "memory", "sweeps", "files", "adaptivity", "observing")
 
 
 def main(arguments: list[str]) -> int:
@@ -40,6 +40,7 @@ def main(arguments: list[str]) -> int:
         "latency": lambda: _shown(
             console, "latency of one push and its advance (goal: p50 50, p99 200)", latency.measure()
         ),
+        "pushes": lambda: _shown(console, "small pushes, processor time", pushes.measure()),
         "stations": lambda: _stations(console),
         "start": lambda: _shown(
             console, f"seconds to the first answer (goals {starting.GOAL_S})", {"seconds": starting.measure()}
