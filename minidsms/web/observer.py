@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from minidsms.streamon.plan_log import Decision
 
 SHARE = 0.01
+MOST_QUERIES = 200
+"""The newest queries are looked at; how many more there are is told."""
 _MOST_DECISIONS = 500
 _MOST_PICTURES = 100
 _MOST_ENTITIES = 3000
@@ -55,6 +57,19 @@ class _Seen:
 
     at_s: float
     picture: dict[str, Any]
+
+
+class _Looked:
+    """A connection as far as it is looked at (`system_streams.sys_stream.Observed`)."""
+
+    def __init__(self, db: Connection, queries: list[Query]) -> None:
+        self.queries = {query.name: query for query in queries}
+        self.settings = db.settings
+        self.tick_ns = db.tick_ns
+        self.nbytes = db.nbytes
+        self.inputs = db.inputs
+        self.screens = db.screens
+        self.scheduler = db.scheduler
 
 
 class Observer:
@@ -126,23 +141,24 @@ class Observer:
                 if db.is_closed:
                     return
                 now_s = time.monotonic()
-                gather(db, rows, self._since, now_s - self._last_s, resets_peaks=False)
+                queries = list(db.queries.values())[-MOST_QUERIES:]
+                gather(_Looked(db, queries), rows, self._since, now_s - self._last_s, resets_peaks=False)
                 self._last_s = now_s
-                queries = list(db.queries.values())
                 drawn = plan_view.queries_drawn(queries)
                 graph, entities = plan_view.graph_of(drawn)
-                described = self._describe(queries[: len(drawn) + 100], len(queries))
+                described = self._describe(queries, len(db.queries))
+                undrawn = len(db.queries) - len(drawn)
                 decisions = list(db.streamon.plan_log)[-_MOST_DECISIONS:]
+                for number in [n for n in self._decided_s if decisions and n < decisions[0].number]:
+                    del self._decided_s[number]
             at_s = round(now_s - self._began_s, 3)
             told = _told(rows)
             self._remember(at_s, told)
-            signature = text_of(
-                [entities, [plan_view.plan_lines(n) for n in graph.nodes], [*map(str, graph.edges)][:0]]
-            )
-            signature += str([(n.detail, n.queries) for n in graph.nodes])
+            written = [(entities[n.number], n.detail, n.queries, plan_view.plan_lines(n)) for n in graph.nodes]
+            signature = str((undrawn, written))
             if signature != self._signature:
                 self._signature = signature
-                picture = plan_view.picture(graph, entities, len(queries) - len(drawn))
+                picture = plan_view.picture(graph, entities, undrawn)
                 self._pictures.append(_Seen(at_s, picture))
                 self._set("graph", {"at": at_s, **picture})
                 self._set("pictures", [seen.at_s for seen in self._pictures])

@@ -30,15 +30,15 @@ _LEAST_WIDTH = 26
 
 
 def queries_drawn(queries: Sequence[Query]) -> list[Query]:
-    """Those that a picture has room for, the oldest first. The caller holds the lock."""
+    """Those that a picture has room for, of many the newest. The caller holds the lock."""
     seen: set[int] = set()
-    drawn = []
-    for query in queries:
-        new = {id(op) for op in query.network.working} - seen
-        if len(seen) + len(new) <= MOST_OPERATORS:
-            seen |= new
-            drawn.append(query)
-    return drawn
+    drawn: list[Query] = []
+    for query in reversed(queries):
+        seen |= {id(op) for op in query.network.working}
+        if len(seen) > MOST_OPERATORS and drawn:
+            break
+        drawn.append(query)
+    return drawn[::-1]
 
 
 def graph_of(queries: Sequence[Query]) -> tuple[PlanGraph, dict[int, str]]:

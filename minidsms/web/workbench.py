@@ -10,7 +10,6 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import CqlError, Error
-from minidsms.shell.instants import Instants
 from minidsms.shell.showing import cell
 from minidsms.streamon.loop import adaptations_of
 from minidsms.system_streams.sys_stream import operator_names
@@ -153,10 +152,6 @@ class Workbench:
             if 0 <= number < len(places):
                 return places[number]
         raise Error(f"no plan can change at {entity!r}")
-
-    def show_instant(self, ts: int) -> str:
-        """An instant of the data as a person reads it."""
-        return Instants(self._db).show(ts)
 
 
 def _as_plan(value: Any) -> Any:

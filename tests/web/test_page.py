@@ -32,6 +32,16 @@ def test_the_plan_is_drawn_once_where_queries_share_it(db: Connection) -> None:
     assert all({edge["from"], edge["to"]} <= numbers for edge in graph["edges"])
 
 
+def test_of_many_queries_the_newest_are_shown(db: Connection) -> None:
+    for i in range(300):
+        db.query(f"SELECT road, COUNT(*) AS n FROM Pos [RANGE {i + 1} SECONDS] GROUP BY road", name=f"n{i}")
+    told = Page(db).events("graph", "catalog")
+    names = {name for node in told["graph"]["nodes"] for name in node["queries"]}
+    assert "n299" in names and len(told["graph"]["nodes"]) < 200
+    assert told["graph"]["undrawn"] == 300 - len(names)
+    assert told["catalog"]["queries"][-1]["name"] == "n299" and told["catalog"]["more_queries"] == 100
+
+
 def test_boxes_do_not_overlap(db: Connection) -> None:
     for i in range(4):
         db.query(f"SELECT road, COUNT(*) AS n FROM Pos [RANGE {i + 1} SECONDS] WHERE speed > {i} GROUP BY road")

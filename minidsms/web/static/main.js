@@ -32,6 +32,7 @@ inspector.onClose = () => choose(null);
 
 on("graph", (graph) => {
   empty.hidden = graph.nodes.length > 0;
+  byId("undrawn").textContent = graph.undrawn ? `and ${graph.undrawn} older queries` : "";
   picture.svg.toggleAttribute("hidden", !graph.nodes.length);
   picture.draw(graph);
   picture.mark(place.chosen, place.marked);
