@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minidsms.allowance import NO_MEMORY
-from minidsms.cql.errors import MemoryLimitError, QueueFullError
+from minidsms.cql.errors import MemoryLimitError, QueueFullError, one_line
 from minidsms.elements import BoolArray
 from minidsms.operators.stream_source import StreamSource
 from minidsms.synopses.stream_store import StreamStore
@@ -69,15 +69,17 @@ class Admission:
             return
         account = self._account
         if not account.fits(stream.store, n):
+            name = one_line(stream.definition.name)
             raise MemoryLimitError(
-                f"{account.nbytes:,} bytes are held and {n:,} more elements of {stream.definition.name} would pass the "
+                f"{account.nbytes:,} bytes are held and {n:,} more elements of {name} would pass the "
                 f"memory_limit of {self._db.settings['memory_limit']:,}; push less at once, fetch answers, advance the "
                 "streams that hold time back, close queries that have failed, or SET memory_limit or load_shedding"
             )
         for query in account.over_their_limit(stream.store) if account.has_limited_queries else ():
+            name = one_line(query.name)
             raise MemoryLimitError(
-                f"query {query.name} holds {query.nbytes:,} bytes, and its memory_limit is "
-                f"{query.settings.memory_limit:,}; fetch its answers, or ALTER QUERY {query.name} SET memory_limit"
+                f"query {name} holds {query.nbytes:,} bytes, and its memory_limit is {query.settings.memory_limit:,}; "
+                f"fetch its answers, or ALTER QUERY {name} SET memory_limit"
             )
 
     def admit_bytes(self, nbytes: int) -> None:
@@ -93,10 +95,10 @@ class Admission:
         """For `push(.., block=False)`: QueueFullError where n more would wait than a query's bounds allow."""
         for source, bound, group in self._waiting(self._readers(stream)):
             if source.store is stream.store and source.waiting() + n > bound:
-                names = ", ".join(query.name for query in self._queries(group))
+                names = ", ".join(one_line(query.name) for query in self._queries(group))
                 raise QueueFullError(
-                    f"{source.waiting():,} elements of {stream.definition.name} wait for query {names}, and {n:,} more "
-                    f"would pass its bound of {bound:,}"
+                    f"{source.waiting():,} elements of {one_line(stream.definition.name)} wait for query {names}, and "
+                    f"{n:,} more would pass its bound of {bound:,}"
                 )
 
     def fail_readers(self, stream: StreamInput) -> None:

@@ -20,7 +20,7 @@ from minidsms.arguments import name_of, text_of
 from minidsms.behind import Behind
 from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
-from minidsms.cql.errors import ClosedError, Error, MemoryLimitError, quoted
+from minidsms.cql.errors import ClosedError, Error, MemoryLimitError, one_line, quoted
 from minidsms.cql.parameters import Parameters, written
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
@@ -358,7 +358,7 @@ class Connection(Archiving, ReadsSources):
             stream = self._streams.get(key)
             if stream is not None:
                 if sign is not None:
-                    raise Error(f"{name} is a stream; its elements have no sign")
+                    raise Error(f"{one_line(name)} is a stream; its elements have no sign")
                 if self._callbacks.are_calling():
                     self._callbacks.defer(lambda: self.push(name, data, ts, block=block))
                     return 0
@@ -372,7 +372,7 @@ class Connection(Archiving, ReadsSources):
                     taken, told = self._push_columns(key, stream, data, ts)
             elif key in self._relations:
                 if not block:
-                    raise Error(f"{name} is a relation; block=False is for streams, whose elements wait")
+                    raise Error(f"{one_line(name)} is a relation; block=False is for streams, whose elements wait")
                 if self._callbacks.are_calling():
                     self._callbacks.defer(lambda: self.push(name, data, ts, sign))
                     return 0
@@ -416,7 +416,9 @@ class Connection(Archiving, ReadsSources):
                 key = name_of(stream).lower()
                 if key not in self._streams:
                     if key in self._relations:
-                        raise Error(f"{stream} is a relation; relations hold no time back and take no heartbeats")
+                        raise Error(
+                            f"{one_line(stream)} is a relation; relations hold no time back and take no heartbeats"
+                        )
                     raise self._unknown(stream)
                 self._streams[key].advance(ts)
                 told = self._step(key)
@@ -767,7 +769,7 @@ class Connection(Archiving, ReadsSources):
     def _unknown(self, name: str) -> Error:
         if name.lower() in self.system_streams.definitions():
             return Error(f"{name} is written by the engine; declare a stream of your own to push into")
-        known = [i.definition.name for i in self.inputs]
+        known = [one_line(i.definition.name) for i in self.inputs]
         more = ", .." if len(known) > MOST_NAMES else ""
         there = f"there are: {', '.join(known[:MOST_NAMES])}{more}" if known else "none has been created"
         return Error(f"no stream or relation {quoted(name)}; {there}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from minidsms.arguments import name_of, text_of
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, one_line
 from minidsms.cql.parameters import cut, literal
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
 from minidsms.expressions.timestamps import iso_of_ticks
@@ -41,8 +41,8 @@ class QueryEach:
             raise Error(f'query_each takes the name of a relation; there is no relation "{table}"')
         if not definition.key:
             raise Error(
-                f"query_each delivers with the key of a row, and {definition.name} has none\n"
-                f"help: CREATE RELATION {definition.name} (..) KEY (..)"
+                f"query_each delivers with the key of a row, and {one_line(definition.name)} has none\n"
+                f"help: CREATE RELATION {one_line(definition.name)} (..) KEY (..)"
             )
         self._db = db
         self._input = db.relation_input(definition.name)

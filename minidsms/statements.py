@@ -14,7 +14,7 @@ from minidsms.connectors import open_declared, open_into, placed_at, show_sinks,
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
-from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.errors import CqlError, Error, quoted
 from minidsms.cql.functions import CALLED
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
@@ -281,7 +281,7 @@ def _register(
 ) -> tuple[Query, Backfill | None]:
     """`register`; backfill: the folder of archives where the query's past is, which is to be run once it is wired."""
     if name is not None and name.lower() in db.queries:
-        raise Error(f'there is a query "{name}" already; close it first')
+        raise Error(f"there is a query {quoted(name)} already; close it first")
     bound = bind(tree, db.catalog, text)
     db.warnings.extend(bound.warnings)
     logical = reduce_state(plan(bound.node, text), db.catalog, db.settings)

@@ -40,3 +40,45 @@ def test_a_call_with_a_senseless_argument_is_refused(call: Callable[[Any], objec
 def test_a_clock_is_a_function() -> None:
     with pytest.raises(Error, match="clock"):
         Connection(clock=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ts", [2**62, -(2**62), 2**63, -(2**70)])
+def test_an_instant_out_of_range_is_refused_and_the_error_names_the_range(ts: int) -> None:
+    """docs/semantics T1."""
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (v INTEGER); CREATE RELATION R (v INTEGER)")
+    calls: list[Callable[[], object]] = [
+        lambda: db.push("S", (1,), ts=ts),
+        lambda: db.push("S", [(1,), (2,)], ts=[0, ts]),
+        lambda: db.push("R", (1,), ts=ts),
+        lambda: db.advance(ts),
+        lambda: db.advance(ts, "S"),
+    ]
+    for call in calls:
+        with pytest.raises(minidsms.DataError, match=r"-2\*\*62 < ts < 2\*\*62"):
+            call()
+    assert db.push("S", (1,), ts=-(2**62) + 2) == 1
+    assert db.push("S", (1,), ts=2**62 - 1) == 1
+
+
+def test_an_error_shows_a_name_of_several_lines_on_one() -> None:
+    name = "two\nlines\x1b[2J"
+    db = minidsms.connect()
+    db.execute(f'CREATE STREAM "{name}" (v INTEGER); CREATE RELATION "{name}2" (v INTEGER)')
+    db.query(f'SELECT v FROM "{name}"', name=name)
+    calls: list[Callable[[], object]] = [
+        lambda: db.push(name, (1,), sign=1),
+        lambda: db.push(name, ("x",), ts=1),
+        lambda: db.push(name, [(1,), (2,)], ts=[2, 1]),
+        lambda: db.push(name + "2", (1,), block=False),
+        lambda: db.advance(1, name + "2"),
+        lambda: db.push("another", (1,)),
+        lambda: db.query(f'SELECT v FROM "{name}"', name=name),
+        lambda: db.query_each(f'SELECT v FROM "{name}" WHERE v = $v', name + "2"),
+        lambda: db.execute(f'DROP STREAM "{name}"'),
+    ]
+    for call in calls:
+        with pytest.raises(minidsms.Error) as raised:
+            call()
+        first = str(raised.value).split("\n")[0]
+        assert "two\\nlines\\x1b[2" in first, first

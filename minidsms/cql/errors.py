@@ -68,6 +68,15 @@ def quoted(name: object, most: int = 60) -> str:
     return f'"{written}"' if len(text) <= most else f'"{written[:most]}.."'
 
 
+def one_line(name: str) -> str:
+    """A name as an error shows it that is known to be short: on one line.
+
+    >>> one_line("a\\nb")
+    'a\\\\nb'
+    """
+    return name.replace("\n", "\\n")
+
+
 def shown(path: str, most: int = 200) -> str:
     """A path as Python writes it, cut where it is long."""
     written = repr(path)

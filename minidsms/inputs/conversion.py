@@ -201,6 +201,7 @@ class Converter:
         try:
             column = self._columns.read(ts, Type.TIMESTAMP)
         except ValueRefused as refused:
+            refused.hint = refused.hint or OUTSIDE
             self._refuse(refused, "ts")
         except Exception as error:
             raise self.raised(error) from error

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from minidsms.cql.catalog import RelationDef
-from minidsms.cql.errors import DataError, Error, LateElementError
+from minidsms.cql.errors import DataError, Error, LateElementError, one_line
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, Column, Int8Array, Int64Array, Type
 from minidsms.inputs.arrays import ColumnReader
@@ -66,7 +66,7 @@ class RelationInput:
         self.journal: Journal | None = None
         self.followers: list[Follower] = []
         self._dictionary = dictionary
-        self.converter = Converter(f"relation {definition.name}", definition.schema, dictionary, tick_ns)
+        self.converter = Converter(f"relation {one_line(definition.name)}", definition.schema, dictionary, tick_ns)
         self._signs = ColumnReader(dictionary, tick_ns)
 
     @property

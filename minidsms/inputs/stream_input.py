@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minidsms.cql.catalog import StreamDef
-from minidsms.cql.errors import DataError, LateElementError
+from minidsms.cql.errors import DataError, LateElementError, one_line
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.timestamps import iso_of_ticks
@@ -72,7 +72,7 @@ class StreamInput:
         # A slack beyond the range of instants holds everything back just as well, and does not overflow.
         self._slack = min(definition.slack, LAST_INSTANT)
         self._waiting = SlackBuffer(definition.schema)
-        self.converter = Converter(f"stream {definition.name}", definition.schema, dictionary, tick_ns)
+        self.converter = Converter(f"stream {one_line(definition.name)}", definition.schema, dictionary, tick_ns)
         self._text = tuple(i for i, t in enumerate(definition.schema.types) if t.is_coded)
 
     # ---------------------------------------------------------------------------------------------------- input

@@ -2,7 +2,9 @@
 
 Each kind runs in a process of its own, under a stream that is steady and never ends: keys come and go, windows are
 full after a moment. The slope of the resident set over the later half of the time is printed, in bytes a second and by
-element; so are the bytes by call of connections that are opened and closed, and of queries registered and dropped.
+element: that of its floor, the least of every tenth of the samples, for what is held until a file has been written
+comes and goes. So are the bytes by call of connections that are opened and closed, and of queries registered and
+dropped.
 docs/design, point 10: state is bounded by what windows hold, not by the length of the stream.
 """
 
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +89,16 @@ def slope(xs: Sequence[float], ys: Sequence[float]) -> float:
     return float((spread * y).sum() / max((spread * spread).sum(), 1e-12))
 
 
+def floor(held: Sequence[float], parts: int = 10) -> list[int]:
+    """Where the least of each part of a series stands.
+
+    >>> floor([3, 1, 2, 9, 4, 5], 2)
+    [1, 4]
+    """
+    ends = [len(held) * i // parts for i in range(parts + 1)]
+    return [min(range(a, b), key=held.__getitem__) for a, b in pairwise(ends) if a < b]
+
+
 def feed(db: minidsms.Connection, at: int, texts_last: bool) -> None:
     """One push to each stream: keys that are new in every round, and texts that are, or come back (texts_last)."""
     n = np.arange(at, at + _ROWS)
@@ -124,7 +137,9 @@ def run(kind: str, seconds: float) -> tuple[float, float, int]:
                 times.append(passed)
                 held.append(resident())
                 elements.append(3 * at)
-        return slope(times, held), slope(elements, held), 3 * at
+        places = floor(held)
+        lows = [held[i] for i in places]
+        return slope([times[i] for i in places], lows), slope([elements[i] for i in places], lows), 3 * at
 
 
 def connections(calls: int) -> float:
