@@ -71,7 +71,7 @@ class Safety:
         """A file or folder may be read and written there."""
         if not self._is_safe:
             return True
-        if "\0" in path:
+        if "\0" in path or path.lower().startswith("file:"):  # a URL is no path, and is resolved elsewhere
             return False
         place = os.path.realpath(os.path.expanduser(path))
         return any(os.path.commonpath((place, folder)) == folder for folder in self._folders)

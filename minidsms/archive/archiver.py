@@ -21,9 +21,9 @@ import pyarrow as pa
 from minidsms.archive.buffers import Buffers
 from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive
-from minidsms.archive.locking import Lock
 from minidsms.archive.progress import Progress, write_progress
 from minidsms.archive.recorder import Chunk, Recorder, Waiting
+from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
 from minidsms.forking import register
@@ -44,7 +44,7 @@ class Archiver:
         self.interval_s = interval_s
         self.buffers = Buffers(interval_s)
         """Memory for what the recorders copy."""
-        self._recorders: dict[Recorder, Lock] = {}
+        self._recorders: dict[Recorder, Writer] = {}
         self._next = 0
         self._nbytes = 0
         self._writing_bytes = 0
@@ -61,15 +61,10 @@ class Archiver:
 
     def attach(self, recorder: Recorder) -> None:
         """Write for one more recorder. Error where another writer has its archive."""
-        lock = Lock(recorder.archive.folder)
-        try:
-            there = recorder.archive.files()
-        except BaseException:
-            lock.release()
-            raise
+        writer = Writer(recorder.archive)
         with self._changed:
-            self._recorders[recorder] = lock
-            self._next = max([self._next, *[f.last_arrival + 1 for f in there]])
+            self._recorders[recorder] = writer
+            self._next = max(self._next, writer.snapshot.arrivals)
 
     def detach(self, recorder: Recorder) -> None:
         """Write what the recorder holds, and forget it."""
@@ -159,8 +154,8 @@ class Archiver:
             if self._thread is not None:
                 self._thread.join()
             self.buffers.close()
-            for lock in self._recorders.values():
-                lock.release()
+            for writer in self._recorders.values():
+                writer.release()
             self._recorders.clear()
 
     def abandon(self) -> None:
@@ -240,14 +235,12 @@ class Archiver:
             self._nbytes -= taken.nbytes
             self._writing_bytes += taken.nbytes
             arrivals = self._next
-        todo: list[pa.Table] = []
         left: list[Chunk | pa.Table] | list[pa.Table] = taken.chunks
         try:
             if taken.chunks:
-                left = todo = pieces(recorder.archive, recorder.table(taken.chunks))
-                while todo:
-                    write_piece(recorder.archive, todo[0])
-                    del todo[0]
+                left = pieces(recorder.archive, recorder.table(taken.chunks))
+                self._commit(self._recorders[recorder], left)
+                left = []
             write_progress(recorder.archive.folder, Progress(arrivals, _instant(closed)))
         except BaseException:
             with self._changed:
@@ -256,6 +249,18 @@ class Archiver:
         finally:
             with self._changed:
                 self._writing_bytes -= taken.nbytes
+
+    @staticmethod
+    def _commit(writer: Writer, tables: Sequence[pa.Table]) -> None:
+        """Write tables as files, and let all of them, or none, be of the archive."""
+        paths: list[str] = []
+        try:
+            for table in tables:
+                paths.append(write_piece(writer.archive, table))
+            writer.commit("archive", paths)
+        except Exception:
+            writer.discard(paths)
+            raise
 
     def _put_back(self, recorder: Recorder, taken: Waiting, left: Sequence[Chunk | pa.Table]) -> None:
         """Let elements wait again, before those that came meanwhile."""

@@ -1,26 +1,21 @@
 """Compaction: the small files of a partition, as frequent flushes leave them, become few.
 
-Invariant: at every moment the files that `Archive.files` lists hold every element once. A new file is written and
-synced under a temporary name; a replacement, written atomically, says that it stands for the old ones; then it is
-renamed and they are removed, which whoever comes next does if a crash prevented it.
+Invariant: at every moment the files of the last snapshot hold every element once. A new file is written first, one
+commit puts it in the place of the old ones, and they are removed, which the next writer does if a crash prevented it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import secrets
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from minidsms.archive.atomic import sync_folder, write_bytes, write_temporary
-from minidsms.archive.files import FILE_ROWS, name_of, overlapping, read_files, write_parquet
-from minidsms.archive.format import Archive, ArchiveFile, Replacement, replacements
+from minidsms.archive.files import FILE_ROWS, overlapping, read_files, write_piece
+from minidsms.archive.format import Archive, ArchiveFile
 from minidsms.archive.inspecting import rows_of
-from minidsms.archive.locking import Lock
+from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 
 
@@ -37,32 +32,26 @@ def compact(archive: Archive, file_rows: int = FILE_ROWS, progress: Callable[[fl
 
     Reading the archive meanwhile may fail to find a file. progress: called with the fraction done.
     """
-    lock = Lock(archive.folder)
-    try:
+    with Writer(archive) as writer:
         before = after = 0
-        partitions = archive.partitions()
-        for i, partition in enumerate(partitions):
-            folder = archive.partition_folder(partition)
-            finish(folder)
-            found = sorted(archive.files_of(partition), key=lambda f: (f.first_ts, f.first_arrival))
-            before += len(found)
-            for files in _merges(found, file_rows):
-                _merge(archive, folder, files)
-            after += len(archive.files_of(partition))
-            if progress is not None:
-                progress((i + 1) / len(partitions))
+        by_partition = [
+            (partition, list(found)) for partition, found in itertools.groupby(archive.files(), archive.partition_of)
+        ]
+        try:
+            for i, (_, found) in enumerate(by_partition):
+                before += len(found)
+                after += len(found)
+                for files in _merges(found, file_rows):
+                    _merge(writer, files)
+                    after -= len(files) - 1
+                if progress is not None:
+                    progress((i + 1) / len(by_partition))
+        except OSError as error:
+            reason = error.strerror or error
+            raise Error(
+                f"the archive {archive.folder!r} cannot be compacted: {reason}; nothing of it is lost"
+            ) from None
         return Compacted(before, after)
-    except OSError as error:
-        reason = error.strerror or error
-        raise Error(f"the archive {archive.folder!r} cannot be compacted: {reason}; nothing of it is lost") from None
-    finally:
-        lock.release()
-
-
-def finish(folder: str) -> None:
-    """Carry out the replacements of a partition that have been decided."""
-    for replacement in list(replacements(folder)):
-        _replace(folder, replacement)
 
 
 def _merges(files: list[ArchiveFile], file_rows: int) -> Iterator[list[ArchiveFile]]:
@@ -81,23 +70,10 @@ def _merges(files: list[ArchiveFile], file_rows: int) -> Iterator[list[ArchiveFi
         yield together
 
 
-def _merge(archive: Archive, folder: str, files: list[ArchiveFile]) -> None:
+def _merge(writer: Writer, files: list[ArchiveFile]) -> None:
+    archive = writer.archive
     schema = archive.metadata.arrow_schema
     table = pa.concat_tables([t.cast(schema) for t in read_files(archive, files)])
-    new = name_of(table)
-    temporary = write_temporary(os.path.join(folder, new), lambda file: write_parquet(archive, file, table))
-    old = tuple(os.path.basename(f.path) for f in files)
-    path = os.path.join(folder, f".replace-{secrets.token_hex(4)}.json")
-    replacement = Replacement(path, os.path.basename(temporary), new, old)
-    write_bytes(path, json.dumps({"temporary": replacement.temporary, "new": new, "old": old}).encode())
-    _replace(folder, replacement)
-
-
-def _replace(folder: str, replacement: Replacement) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.rename(os.path.join(folder, replacement.temporary), os.path.join(folder, replacement.new))
-    for name in replacement.old:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(folder, name))
-    sync_folder(folder)
-    os.unlink(replacement.path)
+    old = [f.path for f in files]
+    writer.commit("compact", [write_piece(archive, table)], old)
+    writer.discard(old)

@@ -46,6 +46,8 @@ class Archiving:
         relation's archive begins with its present rows; is_new: a query's with all its answers that nobody has taken.
         Error where the folder cannot be written, or another writer has the archive.  docs/archives.md.
         """
+        from minidsms.archive.format import local
+
         db = cast("Connection", self)
         with db.lock:
             db._check()
@@ -59,7 +61,7 @@ class Archiving:
             elif target.recorder is not None:
                 raise Error(f"{name} is archived already, in {target.recorder.archive.folder!r}")
             else:
-                _attach(db, target, os.path.abspath(folder), partition, is_new)
+                _attach(db, target, os.path.abspath(local(folder)), partition, is_new)
 
     def flush(self) -> None:
         """Return when all that has been pushed before is in the archives, on disk. Error where it cannot be written."""

@@ -33,11 +33,16 @@ _ORDER = [("_ts", "ascending"), ("_arrival", "ascending")]
 
 
 def write(archive: Archive, table: pa.Table, file_rows: int = FILE_ROWS) -> list[str]:
-    """Write elements, in any order, as new files; returns their paths.
+    """Write elements, in any order, as new files in one commit; returns their paths.
 
     table: the columns of `Metadata.arrow_schema`. Raises OSError where the disk does not take them.
     """
-    return [write_piece(archive, piece) for piece in pieces(archive, table, file_rows)]
+    from minidsms.archive.writer import Writer
+
+    with Writer(archive) as writer:
+        paths = [write_piece(archive, piece) for piece in pieces(archive, table, file_rows)]
+        writer.commit("archive", paths)
+    return paths
 
 
 def pieces(archive: Archive, table: pa.Table, file_rows: int = FILE_ROWS) -> list[pa.Table]:
@@ -56,7 +61,7 @@ def pieces(archive: Archive, table: pa.Table, file_rows: int = FILE_ROWS) -> lis
 
 
 def write_piece(archive: Archive, table: pa.Table) -> str:
-    """Write one of the `pieces` as a file; its path."""
+    """Write one of the `pieces` as a file, to be committed; its path."""
     folder = archive.partition_folder(int(numbers(table, "_ts")[0]) // archive.metadata.partition_ticks)
     if not os.path.isdir(folder):
         os.makedirs(folder, exist_ok=True)

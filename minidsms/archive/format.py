@@ -2,13 +2,15 @@
 
     data/                              a folder of archives, each named after its stream, relation or query
         Pos/                           an archive (a name that is no plain word is percent-encoded)
-            archive.json               format and its version, name, kind, time unit, partition, columns
-            _part=15706/               the elements whose ts // partition_ticks is 15706
+            _archive.json              format and its version, name, kind, time unit, partition, columns
+            _log/                      which files it holds: `archive.log`
+            part=2013-01-01/           the elements of a day: those with one ts // partition_ticks
                 1356998400000_1356999999999_0_4711_9f3a1c.parquet
 
 A file's name says first ts, last ts, first arrival, last arrival, and a token that makes it unique. Every file has
 the columns `_ts` (int64), `_arrival` (int64), `_sign` (int8), then the data columns under their `field` names, and is
-sorted by (_ts, _arrival). Files of a partition may overlap in time; none crosses a partition.
+sorted by (_ts, _arrival). Files of a partition may overlap in time; none crosses a partition. Partitions that are no
+days are numbered. In archives of version 1 all are, in folders `_part=15706`, and the metadata are `archive.json`.
 
 Types on disk: INTEGER int64; FLOAT double, never NaN nor -0.0; BOOLEAN boolean; TEXT string; TIMESTAMP, INTERVAL and
 `_ts` int64, in ticks of the archive's time unit (TIMESTAMP and `_ts` since 1970 UTC); NULL int64, always null. So
@@ -16,7 +18,7 @@ every reader of Parquet sees the same numbers, whatever the unit.
 
 `_arrival` is one sequence for the whole connection: (_ts, _arrival) is the order of docs/semantics T3. A relation's
 elements are its changes. Invariant: a file under a name that ends in `.parquet` is whole; names with a leading dot
-are nobody's business but the writer's.
+are nobody's business but the writer's, and other readers of Parquet pass over those with a leading underscore.
 """
 
 from __future__ import annotations
@@ -28,20 +30,23 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
 
+from minidsms.archive import unlogged
 from minidsms.archive.atomic import sync_folder, write_bytes
+from minidsms.archive.log import read_snapshot
 from minidsms.cql.errors import Error
 from minidsms.elements import Field, Schema, Type
 from minidsms.settings import UNIT_NS
 
 FORMAT = "minidsms-archive"
-VERSION = 1
-METADATA = "archive.json"
-PARTITION = "_part="
+VERSION = 2
+_METADATA = {1: "archive.json", 2: "_archive.json"}
+_PARTITION = {1: "_part", 2: "part"}
 OWN_COLUMNS = ("_ts", "_arrival", "_sign")
 DAY_NS = 86_400_000_000_000
 
@@ -51,7 +56,7 @@ _FILE = re.compile(r"(-?\d+)_(-?\d+)_(\d+)_(\d+)_[0-9a-f]+\.parquet")
 
 @dataclass(frozen=True)
 class Metadata:
-    """What `archive.json` says.
+    """What the metadata file says.
 
     kind: "stream" (every sign is +1) or "relation" (changes).  schema: names may repeat, as in a query's result.
     timestamp_by, key: column positions, as declared.
@@ -64,6 +69,7 @@ class Metadata:
     partition_ticks: int
     timestamp_by: int | None = None
     key: tuple[int, ...] = ()
+    version: int = VERSION
 
     @property
     def tick_ns(self) -> int:
@@ -73,7 +79,7 @@ class Metadata:
     @property
     def fields(self) -> tuple[str, ...]:
         """The data columns' names in the files: the schema's, made unique whatever their case."""
-        taken = set(OWN_COLUMNS) | {PARTITION.rstrip("=")}
+        taken = set(OWN_COLUMNS) | {_PARTITION[self.version]}
         fields = []
         for name in self.schema.names:
             field, n = name, 2
@@ -91,12 +97,12 @@ class Metadata:
         return pa.schema([*own, *[pa.field(f, t) for f, t in zip(self.fields, types)]])
 
     def to_json(self) -> str:
-        """The text of `archive.json`."""
+        """The text of the metadata file."""
         columns = [{"name": c.name, "type": c.type.value, "field": f} for c, f in zip(self.schema, self.fields)]
         return json.dumps(
             {
                 "format": FORMAT,
-                "version": VERSION,
+                "version": self.version,
                 "name": self.name,
                 "kind": self.kind,
                 "time_unit": self.time_unit,
@@ -115,8 +121,8 @@ class Metadata:
             data = json.loads(text)
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {data['format']!r}")
-            if data["version"] != VERSION:
-                raise Error(f"{where}: version {data['version']} of the format; this minidsms reads {VERSION}")
+            if data["version"] not in _METADATA:
+                raise Error(f"{where}: version {data['version']} of the format; this minidsms reads up to {VERSION}")
             schema = Schema(tuple(Field(str(c["name"]), Type(c["type"])) for c in data["columns"]))
             by, key = data["timestamp_by"], tuple(int(k) for k in data["key"])
             read = cls(
@@ -127,6 +133,7 @@ class Metadata:
                 int(data["partition_ticks"]),
                 None if by is None else int(by),
                 key,
+                int(data["version"]),
             )
             if read.kind not in ("stream", "relation") or read.time_unit not in UNIT_NS or read.partition_ticks < 1:
                 raise ValueError("a value out of its range")
@@ -154,45 +161,38 @@ class Archive:
     metadata: Metadata
 
     def files(self, from_: int | None = None, to: int | None = None) -> list[ArchiveFile]:
-        """The files that may hold elements with from_ <= ts <= to, ordered by first ts, then first arrival."""
-        found = []
-        for partition in self.partitions():
-            first = partition * self.metadata.partition_ticks
-            if (to is not None and first > to) or (
-                from_ is not None and first + self.metadata.partition_ticks - 1 < from_
-            ):
-                continue
-            found += [
-                file
-                for file in self.files_of(partition)
-                if (to is None or file.first_ts <= to) and (from_ is None or file.last_ts >= from_)
-            ]
+        """The files that may hold elements with from_ <= ts <= to, ordered by first ts, then first arrival: those of
+        the last snapshot.
+        """
+        found = [
+            file
+            for file in self._all_files()
+            if (to is None or file.first_ts <= to) and (from_ is None or file.last_ts >= from_)
+        ]
         return sorted(found, key=lambda f: (f.first_ts, f.first_arrival, f.path))
+
+    def _all_files(self) -> list[ArchiveFile]:
+        snapshot = read_snapshot(self.folder)
+        if snapshot is None:
+            return unlogged.files(self)
+        return [file_of(os.path.join(self.folder, name)) for name in snapshot.files]
+
+    def partition_of(self, file: ArchiveFile) -> int:
+        """The number of the partition that a file is of."""
+        return file.first_ts // self.metadata.partition_ticks
 
     def partitions(self) -> list[int]:
         """The numbers of the partitions, ascending."""
-        numbers = []
-        with readable(self.folder):
-            for entry in os.scandir(self.folder):
-                number = entry.name.removeprefix(PARTITION)
-                if entry.name.startswith(PARTITION) and re.fullmatch(r"-?\d+", number):
-                    numbers.append(int(number))
-        return sorted(numbers)
+        return sorted({self.partition_of(file) for file in self._all_files()})
 
     def partition_folder(self, partition: int) -> str:
         """Where a partition's files lie."""
-        return os.path.join(self.folder, f"{PARTITION}{partition}")
-
-    def files_of(self, partition: int) -> list[ArchiveFile]:
-        """The files of one partition, in no order. Where a compaction was cut short, as if it had been finished."""
-        folder = self.partition_folder(partition)
-        with readable(folder):
-            names = set(os.listdir(folder))
-            for replacement in replacements(folder):
-                names.difference_update(replacement.old)
-                # Under its temporary name it is as whole; it has been synced before the replacement was written.
-                names.add(replacement.new if replacement.new in names else replacement.temporary)
-            return [file for name in names if (file := _file_of(folder, name)) is not None]
+        metadata = self.metadata
+        name = str(partition)
+        if metadata.version > 1 and metadata.partition_ticks * metadata.tick_ns == DAY_NS:
+            with contextlib.suppress(OverflowError):
+                name = str(date(1970, 1, 1) + timedelta(days=partition))
+        return os.path.join(self.folder, f"{_PARTITION[metadata.version]}={name}")
 
 
 @contextlib.contextmanager
@@ -204,38 +204,20 @@ def readable(folder: str) -> Iterator[None]:
         raise Error(f"cannot read the archive {folder!r}: {str(error)[:200]}") from None
 
 
-@dataclass(frozen=True)
-class Replacement:
-    """A compaction that is under way: `temporary`, once renamed to `new`, stands for all of `old`."""
-
-    path: str
-    temporary: str
-    new: str
-    old: tuple[str, ...]
+def is_partition(name: str) -> bool:
+    """Whether a folder of this name is a partition's."""
+    return name.startswith(tuple(f"{prefix}=" for prefix in _PARTITION.values()))
 
 
-def replacements(folder: str) -> Iterator[Replacement]:
-    """The compactions of a partition that have been decided and not finished."""
-    for name in os.listdir(folder):
-        if name.startswith(".replace-") and name.endswith(".json"):
-            path = os.path.join(folder, name)
-            with open(path, encoding="utf-8") as file:
-                data = json.load(file)
-            yield Replacement(path, data["temporary"], data["new"], tuple(data["old"]))
+def has_ranges(name: str) -> bool:
+    """Whether a file's name tells its ranges, as the names that writers here give do."""
+    return _FILE.fullmatch(name) is not None
 
 
-def _file_of(folder: str, name: str) -> ArchiveFile | None:
-    """The file of this name, None for what is none of an archive's."""
-    plain = name.removeprefix(".").removesuffix(".part")
-    match = _FILE.fullmatch(plain)
-    if match is None:
-        return (
-            None if name.startswith(".") or not name.endswith(".parquet") else footer_ranges(os.path.join(folder, name))
-        )
-    if name.startswith(".") and not any(r.temporary == name for r in replacements(folder)):
-        return None
-    first, last, first_arrival, last_arrival = map(int, match.groups())
-    return ArchiveFile(os.path.join(folder, name), first, last, first_arrival, last_arrival)
+def file_of(path: str) -> ArchiveFile:
+    """A file of an archive: what its name tells, or its footer. Error where neither does."""
+    match = _FILE.fullmatch(os.path.basename(path).removeprefix(".").removesuffix(".part"))
+    return footer_ranges(path) if match is None else ArchiveFile(path, *map(int, match.groups()))
 
 
 def footer_ranges(path: str) -> ArchiveFile:
@@ -266,6 +248,19 @@ def default_partition_ticks(tick_ns: int) -> int:
     return max(DAY_NS // tick_ns, 1000)
 
 
+def local(folder: str) -> str:
+    """A folder of archives as a path: `file:` URLs are taken too. Error for a URL of any other kind."""
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", folder):
+        return folder
+    parts = urlsplit(folder)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        raise Error(
+            f"{folder!r}: archives lie in folders of a file system, not at {parts.scheme}: addresses\n"
+            "help: name a path or a file: URL; what lies elsewhere must be mounted"
+        )
+    return unquote(parts.path)
+
+
 def folder_name(name: str) -> str:
     """The folder of an archive in its folder of archives."""
     quoted = quote(name, safe="")
@@ -277,9 +272,9 @@ def create(folder: str, metadata: Metadata) -> Archive:
 
     Error where it is there and is another, or the folder cannot be written.
     """
+    folder = local(folder)
     place = os.path.join(folder, folder_name(metadata.name))
-    path = os.path.join(place, METADATA)
-    if os.path.exists(path):
+    if _metadata_file(place) is not None:
         there = open_archive(place)
         for what in ("kind", "time_unit"):
             old, new = getattr(there.metadata, what), getattr(metadata, what)
@@ -290,7 +285,7 @@ def create(folder: str, metadata: Metadata) -> Archive:
         return there
     try:
         os.makedirs(place, exist_ok=True)
-        write_bytes(path, metadata.to_json().encode())
+        write_bytes(os.path.join(place, _METADATA[VERSION]), metadata.to_json().encode())
         sync_folder(folder)
     except OSError as error:
         raise Error(f"cannot write the archive {place!r}: {error.strerror or error}") from None
@@ -299,13 +294,13 @@ def create(folder: str, metadata: Metadata) -> Archive:
 
 def open_archive(place: str) -> Archive:
     """The archive in its own folder. Error where there is none."""
-    path = os.path.join(place, METADATA)
+    path = _metadata_file(place) or os.path.join(place, _METADATA[VERSION])
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it cannot be read"
-        raise Error(f"{place!r} is no archive: {METADATA}: {reason}") from None
+        raise Error(f"{place!r} is no archive: {os.path.basename(path)}: {reason}") from None
     return Archive(place, Metadata.from_json(text, path))
 
 
@@ -313,13 +308,20 @@ def archives_in(folder: str) -> list[Archive]:
     """The archives of a folder, ordered by name; the folder itself where it is an archive. Error where there is no
     such folder.
     """
-    if os.path.exists(os.path.join(folder, METADATA)):
+    folder = local(folder)
+    if _metadata_file(folder) is not None:
         return [open_archive(folder)]
     try:
         places = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
     except OSError as error:
         raise Error(f"cannot read the folder {folder!r}: {error.strerror or error}") from None
-    return [open_archive(place) for place in places if os.path.exists(os.path.join(place, METADATA))]
+    return [open_archive(place) for place in places if _metadata_file(place) is not None]
+
+
+def _metadata_file(place: str) -> str | None:
+    """The metadata file of an archive in its own folder; None where there is none."""
+    paths = [os.path.join(place, name) for name in reversed(_METADATA.values())]
+    return next((path for path in paths if os.path.exists(path)), None)
 
 
 def find(folder: str, name: str) -> Archive:

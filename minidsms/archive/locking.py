@@ -62,15 +62,17 @@ def _lock(handle: int) -> None:
 
 
 def _leftovers(folder: str) -> list[str]:
-    from minidsms.archive.format import PARTITION, replacements
+    from minidsms.archive.format import is_partition
+    from minidsms.archive.log import FOLDER
+    from minidsms.archive.unlogged import replacements
 
-    found = [e.path for e in os.scandir(folder) if e.name.startswith(".") and e.name.endswith(".part")]
-    for partition in os.scandir(folder):
-        if partition.name.startswith(PARTITION) and partition.is_dir():
-            kept = {r.temporary for r in replacements(partition.path)}
-            found += [
-                e.path
-                for e in os.scandir(partition.path)
-                if e.name.startswith(".") and e.name.endswith(".part") and e.name not in kept
-            ]
+    found = [e.path for e in os.scandir(folder) if _is_unfinished(e.name)]
+    for inner in os.scandir(folder):
+        if (is_partition(inner.name) or inner.name == FOLDER) and inner.is_dir():
+            kept = {r.temporary for r in replacements(inner.path)}
+            found += [e.path for e in os.scandir(inner.path) if _is_unfinished(e.name) and e.name not in kept]
     return found
+
+
+def _is_unfinished(name: str) -> bool:
+    return name.startswith(".") and name.endswith(".part")

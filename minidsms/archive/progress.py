@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from minidsms.archive.atomic import write_bytes
 from minidsms.cql.errors import Error
 
-_NAME = "progress.json"
+_NAME = "_progress.json"
+_OLD_NAME = "progress.json"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Progress:
 
 def read_progress(folder: str) -> Progress | None:
     """What the last writer of an archive said, None where it said nothing. Error where the file is damaged."""
-    path = os.path.join(folder, _NAME)
+    path = _path(folder)
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
@@ -41,4 +42,10 @@ def read_progress(folder: str) -> Progress | None:
 def write_progress(folder: str, progress: Progress) -> None:
     """Replace what was said before. Raises OSError."""
     text = json.dumps({"arrivals": progress.arrivals, "closed": progress.closed})
-    write_bytes(os.path.join(folder, _NAME), text.encode())
+    write_bytes(_path(folder), text.encode())
+
+
+def _path(folder: str) -> str:
+    """In an archive that has the file under the name of earlier versions, it keeps it."""
+    old = os.path.join(folder, _OLD_NAME)
+    return old if os.path.exists(old) else os.path.join(folder, _NAME)

@@ -66,7 +66,7 @@ def _read(spark: SparkSession, archive: Archive, paths: list[str], until: int) -
     if not paths:
         frame = spark.createDataFrame([], ddl)
     else:
-        frame = spark.read.schema(ddl).parquet(*paths)
+        frame = spark.read.schema(ddl).parquet(*[f"file://{os.path.abspath(path)}" for path in paths])
     own = [F.col("_ts"), F.col("_arrival"), F.col("_sign")]
     data = [frame[f"`{f.replace('`', '``')}`"].alias(f"c{i}") for i, f in enumerate(metadata.fields)]
     return frame.select(*own, *data).where(F.col(TS) <= long(until))

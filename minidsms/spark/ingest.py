@@ -2,37 +2,39 @@
 
 The raw columns are read as the declaration's types; rows that cannot be read go to a table of rejects with the reason;
 duplicates are removed where asked; what is left is partitioned by time, sorted and numbered. Spark does all of it:
-nothing is collected, and no Python runs per row.
+nothing is collected, no Python runs per row, and the raw files are parsed once.
 
-Invariant: the archive gets the whole of an ingest or, where it is cut short before its files are complete, nothing;
-once they are, the next ingest finishes what was begun.
+Invariant: an ingest is one commit of the archive's log, with its rejects and the names of the files it has read; so an
+ingest that is cut short leaves nothing, and one that is repeated adds nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from minidsms.archive.atomic import sync_folder
 from minidsms.archive.files import FILE_ROWS
 from minidsms.archive.format import (
-    PARTITION,
     Archive,
-    ArchiveFile,
     Metadata,
     create,
     default_partition_ticks,
     file_name,
     folder_name,
     footer_ranges,
+    local,
 )
 from minidsms.archive.inspecting import rows_of
-from minidsms.archive.locking import Lock
 from minidsms.archive.progress import Progress, read_progress, write_progress
+from minidsms.archive.writer import Writer
 from minidsms.cql import syntax
 from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.declarations import stream_def
@@ -40,13 +42,14 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.elements import Type
 from minidsms.settings import UNIT_NS
-from minidsms.spark.reading import quoted
+from minidsms.spark.raw_files import RawFiles, new_files
+from minidsms.spark.reading import data_frame, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORMATS = ("csv", "json", "parquet")
-_STAGING = ".ingest-"
+_STAGING = "_ingest-"
 _PLACE = ("_file", "_block", "_row")
 _OWN = ("_corrupt", *_PLACE)
 _EMPTY = "\ue000"
@@ -55,7 +58,7 @@ _EMPTY = "\ue000"
 @dataclass(frozen=True)
 class Ingested:
     """What an ingest did. rows: written.  rejected: in the table of rejects, a folder of Parquet files, None where it
-    is empty.  duplicates: left out.
+    is empty.  duplicates: left out.  seen: files left out, because an earlier ingest has read them.
     """
 
     archive: Archive
@@ -63,6 +66,7 @@ class Ingested:
     rejected: int
     duplicates: int
     rejects: str | None
+    seen: int = 0
 
 
 def ingest(
@@ -75,13 +79,18 @@ def ingest(
     partition: int | None = None,
     options: Mapping[str, str] | None = None,
     spark: SparkSession | None = None,
+    batch: str | None = None,
 ) -> Ingested:
     """Add raw files to the archive of a stream; makes the archive where there is none.
 
+    A file that an earlier ingest has read, and that has not changed since, is left out.
+
     paths: files, folders or patterns, as Spark takes them.  folder: of archives, on a file system that all of Spark
     sees.  declaration: `CREATE STREAM .. TIMESTAMP BY ..`; columns are found by name.  format: csv, json (an object per
-    line) or parquet.  distinct: True leaves out rows that are equal to another; columns leave out all but the earliest
-    row for their values.  time_unit, partition: of a new archive.  options: of Spark's reader.
+    line) or parquet.  distinct: True leaves out rows that are equal to another, also to one of the archive; columns
+    leave out all but the earliest row for their values, and all where the archive has such a row.  time_unit,
+    partition: of a new archive.  options: of Spark's reader.  batch: a name; a batch of a name that has been ingested
+    is left out as a whole.
 
     Raises CqlError for the declaration, Error where something does not fit.
     """
@@ -99,19 +108,59 @@ def ingest(
     places = [paths] if isinstance(paths, str) else list(paths)
     ticks = partition or default_partition_ticks(tick_ns)
     metadata = Metadata(stream.name, "stream", time_unit, stream.schema, ticks, stream.timestamp_by, stream.key)
-    archive = create(os.path.abspath(folder), metadata)
-    lock = Lock(archive.folder)
+    archive = create(os.path.abspath(local(folder)), metadata)
+    with Writer(archive) as writer:
+        _recover(writer)
+        with _told():
+            found = new_files(spark, places, format, dict(options or {}), writer.snapshot.inputs)
+            if batch in writer.snapshot.batches or not found.files:
+                return Ingested(archive, 0, 0, 0, None, found.seen)
+            return _take(spark, writer, stream, found, format, chosen, batch or secrets.token_hex(8))
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What Spark says of raw data, in one line."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     try:
-        _finish(archive)
-        read = _read(spark, places, format, dict(options or {}), stream, tick_ns)
-        token = secrets.token_hex(4)
-        rejects, rejected = _write_rejects(read, archive, token)
-        good = read.where("_reason = ''")
-        rows = _write(good, archive, chosen, token)
-        duplicates = good.count() - rows if chosen is not None else 0
-        return Ingested(archive, rows, rejected, duplicates, rejects)
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        java = getattr(error, "java_exception", None)
+        lines = str(error if java is None else java.getMessage()).strip().splitlines()
+        raise Error(f"cannot read the raw data: {(lines or [type(error).__name__])[0][:300]}") from None
+
+
+def _take(
+    spark: SparkSession,
+    writer: Writer,
+    stream: StreamDef,
+    found: RawFiles,
+    format: str,
+    distinct: list[int] | None,
+    batch: str,
+) -> Ingested:
+    """Read new files and commit what they hold."""
+    from pyspark.sql import functions as F
+
+    archive = writer.archive
+    read = _read(spark, found, format, stream, archive.metadata.tick_ns).persist()
+    try:
+        counted = {row[0]: row[1] for row in read.groupBy(F.col("_reason") == "").count().collect()}
+        good, rejected = counted.get(True, 0), counted.get(False, 0)
+        token = token_of(batch)
+        if rejected:
+            wrong = read.where("_reason <> ''").select("_raw", "_reason", "_file")
+            wrong.write.parquet(f"file://{os.path.join(rejects_of(archive), _STAGING + token)}")
+        staging = os.path.join(archive.folder, _STAGING + token)
+        os.makedirs(staging)
+        if good:
+            _write(_without_duplicates(spark, read.where("_reason = ''"), writer, distinct), writer, staging)
+        rows = commit(writer, staging, batch, found.identities)
     finally:
-        lock.release()
+        read.unpersist()
+    return Ingested(archive, rows, rejected, good - rows, rejects_of(archive) if rejected else None, found.seen)
 
 
 def _declared(text: str, tick_ns: int) -> StreamDef:
@@ -142,21 +191,27 @@ def _positions(stream: StreamDef, distinct: bool | Sequence[str]) -> list[int] |
 # ------------------------------------------------------------------------------------------------------------ reading
 
 
-def _read(
-    spark: SparkSession, places: list[str], format: str, options: dict[str, str], stream: StreamDef, tick_ns: int
-) -> DataFrame:
-    """The rows: c0, c1 .. of the declared types, `_ts`, the raw row as `_raw`, where it stood, and `_reason`: why it
-    cannot be taken, or ''.
+def _read(spark: SparkSession, found: RawFiles, format: str, stream: StreamDef, tick_ns: int) -> DataFrame:
+    """The rows: c0, c1 .. of the declared types, `_ts`, where it stood, `_reason`: why it cannot be taken, or '', and
+    then `_raw`, the raw row.
+
+    Files of one form are read together. A column that only some have is NULL in the others.
     """
-    from pyspark.errors import AnalysisException
+    raw = [_raw(spark, files, format, found.options, stream) for files in found.by_form]
+    there = {f.name.lower(): f.name for frame in raw for f in frame.schema.fields if f.name not in _OWN}
+    for column in stream.schema:
+        if column.name.lower() not in there:
+            raise Error(f'the raw data have no column "{column.name}"\nhelp: they have {", ".join(there.values())}')
+    return reduce(lambda a, b: a.unionByName(b), [_typed(frame, format, stream, tick_ns) for frame in raw])
+
+
+def _typed(raw: DataFrame, format: str, stream: StreamDef, tick_ns: int) -> DataFrame:
+    """The rows of files of one form: see `_read`."""
     from pyspark.sql import functions as F
 
+    from minidsms.spark.computed import spark_type
     from minidsms.spark.raw_columns import read_column
 
-    try:
-        raw = _raw(spark, places, format, options, stream)
-    except AnalysisException as error:
-        raise Error(f"cannot read the raw data: {str(error).splitlines()[0][:300]}") from None
     kinds = {f.name.lower(): f for f in raw.schema.fields}
     values: list[Column] = []
     reasons: list[Column] = []
@@ -164,8 +219,8 @@ def _read(
     for column in stream.schema:
         field = kinds.get(column.name.lower())
         if field is None:
-            there = ", ".join(f.name for f in raw.schema.fields if f.name not in _OWN)
-            raise Error(f'the raw data have no column "{column.name}"\nhelp: they have {there}')
+            values.append(F.lit(None).cast(spark_type(column.type)))
+            continue
         source = raw[f"`{field.name}`"]
         value = read_column(source, field.dataType, column.type, tick_ns, column.name)
         values.append(value)
@@ -177,17 +232,20 @@ def _read(
     ts = values[stream.timestamp_by]
     first = F.when(raw["_corrupt"].isNotNull(), F.lit(f"the row is no {format} of these columns"))
     missing = F.when(ts.isNull(), F.lit("the timestamp is NULL"))
+    reason = F.coalesce(first, *reasons, missing, F.lit(""))
     shown = [raw[f"`{f.name}`"] for f in raw.schema.fields if f.name not in _OWN]
     return raw.select(
         *[v.alias(f"c{i}") for i, v in enumerate(values)],
         ts.alias("_ts"),
-        F.coalesce("_corrupt", F.to_json(F.struct(*shown))).alias("_raw"),
-        F.coalesce(first, *reasons, missing, F.lit("")).alias("_reason"),
+        F.when(reason != "", F.coalesce("_corrupt", F.to_json(F.struct(*shown)))).alias("_raw"),
+        reason.alias("_reason"),
         *_PLACE,
     )
 
 
-def _raw(spark: SparkSession, places: list[str], format: str, options: dict[str, str], stream: StreamDef) -> DataFrame:
+def _raw(
+    spark: SparkSession, files: Sequence[str], format: str, options: Mapping[str, str], stream: StreamDef
+) -> DataFrame:
     """The files as Spark reads them, texts where the format has no types; `_corrupt`, the text of a row that cannot be
     taken apart, or NULL; and where each row stood.
     """
@@ -199,6 +257,7 @@ def _raw(spark: SparkSession, places: list[str], format: str, options: dict[str,
         F.monotonically_increasing_id().alias("_row"),
     ]
     nothing = F.lit(None).cast("string").alias("_corrupt")
+    places = list(files)
     if format == "parquet":
         return spark.read.options(**options).parquet(*places).select("*", nothing, *place)
     if format == "json":
@@ -220,71 +279,97 @@ def _raw(spark: SparkSession, places: list[str], format: str, options: dict[str,
     return reader.schema(texts).csv(places).select(*read, "_corrupt", *place)
 
 
-def _write_rejects(read: DataFrame, archive: Archive, token: str) -> tuple[str | None, int]:
-    """The rows that cannot be taken: `_raw`, `_reason`, `_file`; where they are and how many."""
-    table = os.path.join(os.path.dirname(archive.folder), folder_name(archive.metadata.name) + ".rejects")
-    place = os.path.join(table, f"ingest={token}")
-    read.where("_reason <> ''").select("_raw", "_reason", "_file").write.parquet(f"file://{place}")
-    rejected = sum(rows_of(os.path.join(place, n)) for n in os.listdir(place) if n.endswith(".parquet"))
-    if rejected:
-        return table, rejected
-    shutil.rmtree(place)
-    if not os.listdir(table):
-        os.rmdir(table)
-    return None, 0
-
-
 # ------------------------------------------------------------------------------------------------------------ writing
 
 
-def _write(good: DataFrame, archive: Archive, distinct: list[int] | None, token: str) -> int:
-    """Order, number and write the rows, then move their files into the archive; how many rows."""
+def _without_duplicates(spark: SparkSession, good: DataFrame, writer: Writer, distinct: list[int] | None) -> DataFrame:
+    """The rows less those that share their values in the columns `distinct` with an earlier one."""
     from pyspark.sql import functions as F
 
-    metadata = archive.metadata
-    columns = [f"c{i}" for i in range(len(metadata.schema))]
-    rows = good
-    if distinct is not None:
-        # The earliest of those that share the values; of equal instants, the first in the files.
-        earliest = F.min(F.struct("_ts", *_PLACE, *columns)).alias("_kept")
-        keys = [F.col(f"c{i}").alias(f"_k{i}") for i in distinct]
-        rows = rows.groupBy(*keys).agg(earliest).select("_kept.*")
+    if distinct is None:
+        return good
+    columns = [f"c{i}" for i in range(len(writer.archive.metadata.schema))]
+    # Of equal instants, the first in the files.
+    earliest = F.min(F.struct("_ts", *_PLACE, *columns)).alias("_kept")
+    keys = [F.col(f"c{i}").alias(f"_k{i}") for i in distinct]
+    rows = good.groupBy(*keys).agg(earliest).select("_kept.*")
+    files = writer.archive.files()
+    if not files:
+        return rows
+    fields = writer.archive.metadata.fields
+    there = data_frame(spark, writer.archive, files).select(
+        *[F.col(quoted(fields[i])).alias(f"_k{i}") for i in distinct]
+    )
+    return rows.join(there, [rows[f"c{i}"].eqNullSafe(there[f"_k{i}"]) for i in distinct], "left_anti")
+
+
+def _write(rows: DataFrame, writer: Writer, staging: str) -> None:
+    """Order, number and write the rows into a staging folder."""
+    from pyspark.sql import functions as F
+
+    metadata = writer.archive.metadata
     ticks = F.lit(metadata.partition_ticks).cast("bigint")
     number = F.call_function("div", F.col("_ts") - F.pmod(F.col("_ts"), ticks), ticks)
     order = ["_part", "_ts", *_PLACE]
     rows = rows.withColumn("_part", number).repartitionByRange(*order).sortWithinPartitions(*order)
-    first = max([f.last_arrival + 1 for f in archive.files()], default=0)
-    arrival = F.monotonically_increasing_id() + F.lit(first).cast("bigint")
-    data = [F.col(c).alias(f) for c, f in zip(columns, metadata.fields)]
+    arrival = F.monotonically_increasing_id() + F.lit(writer.snapshot.arrivals).cast("bigint")
+    data = [F.col(f"c{i}").alias(f) for i, f in enumerate(metadata.fields)]
     written = rows.select(
         "_part", F.col("_ts"), arrival.alias("_arrival"), F.lit(1).cast("tinyint").alias("_sign"), *data
     )
-    staging = os.path.join(archive.folder, _STAGING + token)
-    written.write.option("maxRecordsPerFile", FILE_ROWS).partitionBy("_part").parquet(f"file://{staging}")
-    return _finish(archive)
+    own = written.write.option("maxRecordsPerFile", FILE_ROWS).mode("overwrite")
+    own.partitionBy("_part").parquet(f"file://{staging}")
 
 
-def _finish(archive: Archive) -> int:
-    """Move the files of ingests that are complete into the archive, and remove those that are not; the rows moved."""
-    rows, last = 0, -1
-    for entry in [e for e in os.scandir(archive.folder) if e.name.startswith(_STAGING)]:
-        if os.path.exists(os.path.join(entry.path, "_SUCCESS")):
-            for partition in [p for p in os.scandir(entry.path) if p.name.startswith(PARTITION)]:
-                folder = os.path.join(archive.folder, partition.name)
-                os.makedirs(folder, exist_ok=True)
-                for name in sorted(n for n in os.listdir(partition.path) if n.endswith(".parquet")):
-                    file = footer_ranges(os.path.join(partition.path, name))
-                    rows += rows_of(file.path)
-                    last = max(last, file.last_arrival)
-                    os.rename(file.path, os.path.join(folder, _name(file)))
-                sync_folder(folder)
-            sync_folder(archive.folder)
-        shutil.rmtree(entry.path)
+def commit(writer: Writer, staging: str, batch: str, inputs: Sequence[str]) -> int:
+    """Move the files of a staging folder, `_part=N` within, into the archive and commit them; how many rows.
+
+    Rejects that have been staged appear with them.
+    """
+    archive, rows, last = writer.archive, 0, -1
+    paths: list[str] = []
+    for partition in [p for p in os.scandir(staging) if p.name.startswith("_part=")]:
+        folder = archive.partition_folder(int(partition.name.removeprefix("_part=")))
+        os.makedirs(folder, exist_ok=True)
+        for name in sorted(n for n in os.listdir(partition.path) if n.endswith(".parquet")):
+            file = footer_ranges(os.path.join(partition.path, name))
+            rows += rows_of(file.path)
+            last = max(last, file.last_arrival)
+            paths.append(
+                os.path.join(folder, file_name(file.first_ts, file.last_ts, file.first_arrival, file.last_arrival))
+            )
+            os.rename(file.path, paths[-1])
+        sync_folder(folder)
+    sync_folder(archive.folder)
+    writer.commit("ingest", paths, batch=batch, inputs=inputs)
+    _recover(writer)
     told = read_progress(archive.folder)
     if told is not None and told.arrivals <= last:
         write_progress(archive.folder, Progress(last + 1, None))
     return rows
 
 
-def _name(file: ArchiveFile) -> str:
-    return file_name(file.first_ts, file.last_ts, file.first_arrival, file.last_arrival)
+def _recover(writer: Writer) -> None:
+    """Let the rejects of ingests that have been committed appear, and remove what others have staged."""
+    committed = {token_of(batch) for batch in writer.snapshot.batches}
+    table = rejects_of(writer.archive)
+    for entry in list(os.scandir(table)) if os.path.isdir(table) else []:
+        if entry.name.startswith(_STAGING):
+            token = entry.name.removeprefix(_STAGING)
+            if token in committed:
+                os.rename(entry.path, os.path.join(table, f"ingest={token}"))
+            else:
+                shutil.rmtree(entry.path)
+    for entry in list(os.scandir(writer.archive.folder)):
+        if entry.name.startswith(_STAGING):
+            shutil.rmtree(entry.path)
+
+
+def token_of(batch: str) -> str:
+    """What stands for a batch in the names of folders."""
+    return hashlib.sha256(batch.encode()).hexdigest()[:16]
+
+
+def rejects_of(archive: Archive) -> str:
+    """The folder of an archive's table of rejects."""
+    return os.path.join(os.path.dirname(archive.folder), folder_name(archive.metadata.name) + ".rejects")

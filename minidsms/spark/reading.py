@@ -75,7 +75,7 @@ def data_frame(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFil
         raise Error(
             f"a compaction of {archive.folder!r} was cut short\nhelp: minidsms archive compact {archive.folder}"
         )
-    return spark.read.schema(schema(archive)).parquet(*[f.path for f in files])
+    return spark.read.schema(schema(archive)).parquet(*[f"file://{os.path.abspath(f.path)}" for f in files])
 
 
 def schema(archive: Archive) -> Any:

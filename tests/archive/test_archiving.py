@@ -170,7 +170,7 @@ def test_a_relation_that_does_not_follow_its_archive_is_refused(tmp_path: Path) 
 def test_what_cannot_be_written_waits_and_nothing_more_is_taken(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
-        obstacle = tmp_path / "S" / "_part=0"
+        obstacle = tmp_path / "S" / "part=1970-01-01"
         obstacle.write_text("in the way")
         db.push("S", [(1,), (2,)], ts=[1, 2])
         with pytest.raises(Error, match="cannot be written"):
@@ -187,7 +187,7 @@ def test_of_elements_of_several_partitions_only_those_unwritten_are_tried_again(
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (v INTEGER)")
         db.archive("S", str(tmp_path), partition=10)
-        obstacle = tmp_path / "S" / "_part=1"
+        obstacle = tmp_path / "S" / "part=1"
         obstacle.write_text("in the way")
         db.push("S", [(1,), (2,), (3,)], ts=[1, 11, 21])
         with pytest.raises(Error, match="cannot be written"):

@@ -58,8 +58,8 @@ def test_what_is_no_metadata_is_refused(text: str) -> None:
 
 
 def test_a_later_version_is_refused_by_its_number() -> None:
-    text = json.dumps(json.loads(_metadata().to_json()) | {"version": 2})
-    with pytest.raises(Error, match="version 2"):
+    text = json.dumps(json.loads(_metadata().to_json()) | {"version": 3})
+    with pytest.raises(Error, match="version 3"):
         Metadata.from_json(text, "here")
 
 

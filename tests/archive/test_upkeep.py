@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,6 +154,7 @@ def test_verifying_finds_a_deletion_that_cancels_nothing(tmp_path: Path) -> None
 
 def test_verifying_finds_files_that_are_cut_off_or_in_the_wrong_place(archive: Archive) -> None:
     first, second, *_ = archive.files()
+    shutil.rmtree(os.path.join(archive.folder, "_log"))  # which names the second where it has been
     with open(first.path, "r+b") as file:
         file.truncate(200)
     os.makedirs(archive.partition_folder(7))
@@ -190,6 +192,6 @@ def test_the_command_line_names_what_is_wrong(
         assert main(["archive", action, str(tmp_path / "empty")]) == 1
         assert "has no archive" in capsys.readouterr().err
     assert main(["archive", "inspect", str(tmp_path / "nowhere")]) == 1
-    metadata = Path(archive.folder, "archive.json")
+    metadata = Path(archive.folder, "_archive.json")
     metadata.write_text(json.dumps(json.loads(metadata.read_text()) | {"name": "S\x1b[31m"}))
     assert main(["archive", "inspect", archive.folder]) == 1 or "\x1b" not in capsys.readouterr().out

@@ -13,10 +13,9 @@ import pytest
 from pyarrow import dataset, parquet
 
 import minidsms
-from minidsms.archive.format import find
 from minidsms.archive.verifying import verify
+from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
-from minidsms.spark import ingest as module
 from minidsms.spark.ingest import ingest
 from tests.archive.reading import rows
 
@@ -164,31 +163,62 @@ def test_equal_instants_keep_the_order_of_the_file_and_runs_follow_one_another(
     assert len(set(arrivals)) == 20
 
 
-def test_an_ingest_that_is_cut_short_leaves_nothing_or_is_finished(
+def test_an_ingest_is_whole_or_not_and_a_repeat_adds_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declaration = "CREATE STREAM S (t INTEGER) TIMESTAMP BY t"
-    file = tmp_path / "a.csv"
-    file.write_text("t\n" + "".join(f"{i}\n" for i in range(5)))
     place = str(tmp_path / "data")
+    (tmp_path / "a.csv").write_text("t\n0\n1\n2\nnever\n")
 
-    def again() -> list[int]:
-        other = tmp_path / "b.csv"
-        other.write_text("t\n9\n")
-        ingest(str(other), place, declaration, "csv", spark=spark)
+    def run(files: str, **options: Any) -> tuple[int, int, int, int]:
+        done = ingest(str(tmp_path / files), place, declaration, "csv", partition=2, spark=spark, **options)
+        return done.rows, done.rejected, done.duplicates, done.seen
+
+    def values() -> list[int]:
         return [v for (v,) in _values(tmp_path / "data", "S")]
 
+    def rejects() -> list[str]:
+        folder = tmp_path / "data" / "S.rejects"
+        if not list(folder.glob("ingest=*")):
+            return []
+        return list(dataset.dataset(folder).to_table().column("_raw").to_pylist())
+
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_name", lambda file: 1 / 0)
+        real = Writer.commit
+
+        def dying(self: Writer, what: str, *arguments: Any, **options: Any) -> None:
+            if what == "ingest":
+                raise ZeroDivisionError
+            real(self, what, *arguments, **options)
+
+        patch.setattr(Writer, "commit", dying)
         with pytest.raises(ZeroDivisionError):
-            ingest(str(file), place, declaration, "csv", partition=2, spark=spark)
-    assert rows(place, "S") == []
-    assert again() == [0, 1, 2, 3, 4, 9]
-    staging = Path(find(place, "S").folder, ".ingest-dead", "_part=0")
-    staging.mkdir(parents=True)
-    (staging / "part-0.parquet").write_bytes(b"half a file")
-    assert again() == [0, 1, 2, 3, 4, 9, 9]
-    assert not staging.exists()
+            run("a.csv")
+    assert values() == rejects() == []
+    assert run("a.csv", batch="monday") == (3, 1, 0, 0)
+    assert values() == [0, 1, 2]
+    assert len(rejects()) == 1
+    assert run("a.csv") == (0, 0, 0, 1)
+    (tmp_path / "b.csv").write_text("t\n2\n3\n3\n")
+    assert run("b.csv", batch="monday") == (0, 0, 0, 0)
+    assert run("*.csv", distinct=True) == (1, 0, 2, 1)
+    assert values() == [0, 1, 2, 3]
+    assert len(rejects()) == 1
+
+
+def test_files_of_several_forms_are_read_together(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("t,v\n1,10\n")
+    (tmp_path / "2.csv").write_text("v,t\n20,2\n")
+    (tmp_path / "3.csv").write_text("t,more,v,w\n3,x,30,0.5\n4,x,40\n")
+    (tmp_path / "4.csv").write_text("")
+    declaration = "CREATE STREAM S (t INTEGER, v INTEGER, w FLOAT) TIMESTAMP BY t"
+    done = ingest(str(tmp_path / "*.csv"), f"file://{tmp_path}/data", declaration, "csv", spark=spark)
+    assert (done.rows, done.rejected) == (3, 1)
+    assert _values(tmp_path / "data", "S") == [(1, 10, None), (2, 20, None), (3, 30, 0.5)]
+    for name, columns in (("a", {"t": [1], "v": [1], "w": [0.5]}), ("b", {"t": [2.0], "x": [0], "v": [2]})):
+        parquet.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    with pytest.raises(Error, match="column t is double"):
+        ingest(str(tmp_path / "*.parquet"), str(tmp_path / "data"), declaration, "parquet", spark=spark)
 
 
 def test_an_ingested_archive_is_replayed_on_either_engine_and_backfilled(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,190 @@
+"""The commit log of an archive: which files it holds, as numbered snapshots.
+
+    Pos/_log/00000000000000000017.json      a manifest: what the commit of this number added and removed
+
+A manifest is written aside, synced and renamed, so a commit is there as a whole or not at all, and whoever reads the
+log sees whole commits only. It carries a checksum. One in `WHOLE` of them lists everything, so that a reader takes few;
+those that nobody needs any more are removed then. Of older commits some remain known: how far they reached.
+
+Invariant: a file is of the archive if and only if the last snapshot names it; arrivals only grow from commit to commit,
+so what an earlier snapshot held is what arrived below its `arrivals`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from minidsms.archive.atomic import write_bytes
+from minidsms.cql.errors import Error
+
+FOLDER = "_log"
+WHOLE = 64
+"""One in so many manifests lists everything."""
+
+_NAME = re.compile(r"(\d{20})\.json")
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A commit that is remembered. number: of its snapshot.  at_ms: when, milliseconds since 1970 UTC.  arrivals: all
+    elements below are in this snapshot.  batch: of the ingest that made it, or None.
+    """
+
+    number: int
+    at_ms: int
+    arrivals: int
+    batch: str | None = None
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a commit changes. what: archive, ingest, compact, or begin for the first.
+
+    added, removed: paths in the archive's folder.  batch, inputs: the ingest's, and which raw files it has read.
+    """
+
+    what: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    arrivals: int = 0
+    batch: str | None = None
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the archive holds as of a commit. inputs: the raw files that have been ingested."""
+
+    number: int = -1
+    files: frozenset[str] = frozenset()
+    inputs: frozenset[str] = frozenset()
+    marks: tuple[Mark, ...] = field(default=())
+
+    @property
+    def arrivals(self) -> int:
+        """All elements have arrivals below."""
+        return self.marks[-1].arrivals if self.marks else 0
+
+    @property
+    def batches(self) -> frozenset[str]:
+        """The ingests that have been committed."""
+        return frozenset(mark.batch for mark in self.marks if mark.batch is not None)
+
+    def after(self, commit: Commit, at_ms: int) -> Snapshot:
+        """The next snapshot."""
+        arrivals = max(self.arrivals, commit.arrivals)
+        mark = Mark(self.number + 1, at_ms, arrivals, commit.batch)
+        files = (self.files - set(commit.removed)) | set(commit.added)
+        return Snapshot(mark.number, files, self.inputs | set(commit.inputs), (*self.marks, mark))
+
+
+def read_snapshot(folder: str) -> Snapshot | None:
+    """The last snapshot of the archive in a folder; None where it has no log. Error where the log is damaged."""
+    place = os.path.join(folder, FOLDER)
+    for _ in range(_TRIES):
+        numbers = _numbers(place)
+        if not numbers:
+            return None
+        last = max(numbers)
+        with contextlib.suppress(FileNotFoundError):  # its writer went on and removed what nobody needs
+            return _folded(place, last)
+    raise Error(f"{place}: the manifest before {last} is missing\nhelp: restore it from a copy of the archive")
+
+
+def publish(folder: str, before: Snapshot, commit: Commit, at_ms: int) -> Snapshot:
+    """Make a commit, behind the last; the new snapshot. Raises OSError, and then nothing has been committed."""
+    after = before.after(commit, at_ms)
+    content: dict[str, Any] = {
+        "number": after.number,
+        "at_ms": at_ms,
+        "what": commit.what,
+        "arrivals": after.arrivals,
+        "added": list(commit.added),
+        "removed": list(commit.removed),
+        "batch": commit.batch,
+        "inputs": list(commit.inputs),
+    }
+    if after.number % WHOLE == 0:
+        after = replace(after, marks=_kept(after.marks, after.number - WHOLE))
+        marks = [[m.number, m.at_ms, m.arrivals, m.batch] for m in after.marks]
+        content["all"] = {"files": sorted(after.files), "inputs": sorted(after.inputs), "marks": marks}
+    place = os.path.join(folder, FOLDER)
+    os.makedirs(place, exist_ok=True)
+    write_bytes(_path(place, after.number), _sealed(content))
+    if after.number % WHOLE == 0:
+        _remove(place, after.number - WHOLE)
+    return after
+
+
+def _kept(marks: Iterable[Mark], since: int) -> tuple[Mark, ...]:
+    """Which commits stay known: all since then, before that every `WHOLE`-th and those of ingests."""
+    return tuple(m for m in marks if m.number >= since or m.number % WHOLE == 0 or m.batch is not None)
+
+
+def _remove(place: str, below: int) -> None:
+    for number in _numbers(place):
+        if number < below:
+            with contextlib.suppress(OSError):
+                os.unlink(_path(place, number))
+
+
+def _numbers(place: str) -> list[int]:
+    try:
+        names = os.listdir(place)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise Error(f"cannot read the log {place!r}: {error.strerror or error}") from None
+    return [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
+
+
+def _path(place: str, number: int) -> str:
+    return os.path.join(place, f"{number:020}.json")
+
+
+def _folded(place: str, last: int) -> Snapshot:
+    snapshot = Snapshot()
+    for number in range(last - last % WHOLE, last + 1):
+        content = _read(_path(place, number), number)
+        try:
+            if number % WHOLE == 0:
+                every = content["all"]
+                marks = tuple(Mark(*entry) for entry in every["marks"])
+                snapshot = Snapshot(number, frozenset(every["files"]), frozenset(every["inputs"]), marks)
+                continue
+            lists: list[Sequence[str]] = [content[key] for key in ("added", "removed", "inputs")]
+            added, removed, inputs = map(tuple, lists)
+            commit = Commit(content["what"], added, removed, content["arrivals"], content["batch"], inputs)
+            snapshot = snapshot.after(commit, content["at_ms"])
+        except (KeyError, TypeError) as error:
+            raise Error(f"{_path(place, number)}: no manifest of an archive ({str(error)[:200]})") from None
+    return snapshot
+
+
+def _sealed(content: dict[str, Any]) -> bytes:
+    text = json.dumps(content, sort_keys=True)
+    return f'{{"checksum": "{zlib.crc32(text.encode()):08x}",\n"commit": {text}}}\n'.encode()
+
+
+def _read(path: str, number: int) -> dict[str, Any]:
+    """The content of a manifest. FileNotFoundError where there is none, Error where it is damaged."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        content: dict[str, Any] = data["commit"]
+        text = json.dumps(content, sort_keys=True)
+        if data["checksum"] != f"{zlib.crc32(text.encode()):08x}" or content["number"] != number:
+            raise ValueError("its checksum is wrong")
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Error(f"{path}: cannot be read: {str(error)[:200]}") from None
+    return content

@@ -1,0 +1,96 @@
+"""The one writer of an archive: it holds the lock, and what it commits to the log counts.
+
+Files come first, under their final names, and then the commit that names them. A writer that was killed in between has
+left files that nothing names; the next writer removes them. An archive without a log, as earlier versions wrote them,
+gets one that begins with all its files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+from minidsms.archive import unlogged
+from minidsms.archive.format import Archive, file_of, has_ranges, is_partition, readable
+from minidsms.archive.locking import Lock
+from minidsms.archive.log import Commit, Snapshot, publish, read_snapshot
+from minidsms.cql.errors import Error
+
+
+class Writer:
+    """Held from construction to `release`. Error where another writer, here or in another process, holds the archive,
+    and where it cannot be written.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self._lock = Lock(archive.folder)
+        try:
+            self.snapshot = self._begun()
+            self._sweep()
+        except OSError as error:
+            self.release()
+            raise Error(f"cannot write the archive {archive.folder!r}: {error.strerror or error}") from None
+        except BaseException:
+            self.release()
+            raise
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let another writer have it. Releasing twice is no error."""
+        self._lock.release()
+
+    def commit(
+        self,
+        what: str,
+        added: Sequence[str] = (),
+        removed: Sequence[str] = (),
+        batch: str | None = None,
+        inputs: Sequence[str] = (),
+    ) -> None:
+        """Let files be of the archive from now on, and others no more, in one step. added, removed: paths.
+
+        Raises OSError; then nothing has changed.
+        """
+        names = [tuple(os.path.relpath(path, self.archive.folder) for path in paths) for paths in (added, removed)]
+        arrivals = max((file_of(path).last_arrival + 1 for path in added), default=0)
+        change = Commit(what, names[0], names[1], arrivals, batch, tuple(inputs))
+        self.snapshot = publish(self.archive.folder, self.snapshot, change, time.time_ns() // 1_000_000)
+
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove files that have not been committed, as far as they can be."""
+        for path in paths:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+    def _begun(self) -> Snapshot:
+        there = read_snapshot(self.archive.folder)
+        if there is not None:
+            return there
+        unlogged.finish(self.archive)
+        self.snapshot = Snapshot()
+        self.commit("begin", [file.path for file in unlogged.files(self.archive)])
+        return self.snapshot
+
+    def _sweep(self) -> None:
+        """Remove the files of commits that were not made."""
+        for path in _data_files(self.archive):
+            if os.path.relpath(path, self.archive.folder) not in self.snapshot.files:
+                self.discard([path])
+
+
+def _data_files(archive: Archive) -> Iterator[str]:
+    """The files of an archive's partitions that bear names as writers give them."""
+    with readable(archive.folder):
+        folders = [entry.path for entry in os.scandir(archive.folder) if is_partition(entry.name) and entry.is_dir()]
+    for folder in folders:
+        with readable(folder):
+            names = os.listdir(folder)
+        yield from (os.path.join(folder, name) for name in names if has_ranges(name))

@@ -1,0 +1,89 @@
+"""Which raw files an ingest reads: those that no earlier one has read, grouped by their form.
+
+Files of one form have the same header line (csv) or schema (Parquet), and can be read together. A file is known by its
+address and, where it lies on this machine, by its size and the time of its last change.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class RawFiles:
+    """New files. files: with something in them, addresses as Spark gives them.  by_form: the same, grouped.
+
+    identities: what the log remembers of all new files, empty ones too.  seen: how many there are that are not new.
+    options: for Spark's reader.
+    """
+
+    by_form: tuple[tuple[str, ...], ...]
+    identities: tuple[str, ...]
+    seen: int
+    options: Mapping[str, str]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(file for group in self.by_form for file in group)
+
+
+def new_files(
+    spark: SparkSession, places: list[str], format: str, options: Mapping[str, str], seen: Set[str]
+) -> RawFiles:
+    """The new files of places: files, folders or patterns. seen: identities of those that have been read."""
+    chosen = {name: value for name, value in options.items() if name.lower() in _CHOOSING}
+    listed = sorted(set(spark.read.options(**chosen).text(places).inputFiles()))
+    identities = {file: identity(file) for file in listed}
+    new = [file for file in listed if identities[file] not in seen]
+    forms: dict[str, list[str]] = {}
+    for file in new:
+        form = _form(file, format, options)
+        if form is not None:
+            forms.setdefault(form, []).append(file)
+    more = {"basePath": places[0]} if len(places) == 1 and os.path.isdir(places[0]) else {}
+    by_form = tuple(tuple(group) for group in forms.values())
+    return RawFiles(by_form, tuple(identities[f] for f in new), len(listed) - len(new), {**more, **options})
+
+
+_CHOOSING = ("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "ignoremissingfiles")
+"""Options of Spark's readers that say which files are read."""
+
+
+def identity(file: str) -> str:
+    """What tells a file from others and from its earlier contents."""
+    path = _local(file)
+    if path is None:
+        return file
+    stat = os.stat(path)
+    return f"{file}|{stat.st_size}|{stat.st_mtime_ns}"
+
+
+def _local(file: str) -> str | None:
+    parts = urlsplit(file)
+    return unquote(parts.path) if parts.scheme == "file" else None
+
+
+def _form(file: str, format: str, options: Mapping[str, str]) -> str | None:
+    """Equal for files that can be read together; None for a file without anything in it."""
+    path = _local(file)
+    if path is None:
+        return file if format != "json" else ""
+    if os.path.getsize(path) == 0:
+        return None
+    if format == "parquet":
+        from pyarrow import parquet
+
+        return str(parquet.read_schema(path).remove_metadata())
+    if format == "csv" and options.get("header", "true").lower() == "true":
+        with open(path, "rb") as raw:
+            line = raw.readline().strip()
+        return line.decode(options.get("encoding", "utf-8"), "replace") or file
+    return ""
