@@ -34,7 +34,6 @@ from minidsms.plan.rules.merge_joins import merge_joins
 from minidsms.plan.rules.pipeline_semi_joins import pipeline_semi_joins
 from minidsms.plan.unnesting import build
 from minidsms.spark import aggregates, joins, set_operations, streams, windows
-from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.extremes import is_extreme
 from minidsms.spark.frames import (
     FROM,
@@ -131,8 +130,6 @@ class Compiler:
             case bound.Aggregate():
                 start = None if node.start is None else self._relation(node.start)
                 return aggregates.aggregate(world, self._relation(node.input), node, start)
-            case bound.Top():
-                raise NotExpressibleError("ORDER BY .. LIMIT")
             case bound.Distinct():
                 return set_operations.distinct(world, self._relation(node.input))
             case bound.SetOperation():
@@ -189,6 +186,19 @@ class Compiler:
         first = reduce(lambda a, b: a.unionByName(b), firsts).agg(F.min(AT).alias(FROM))
         frame = first.where(F.col(FROM).isNotNull()).select(FROM, long(NEVER).alias(TO))
         return Intervals(frame, 0)
+
+
+def beyond_frames(node: Node) -> str | None:
+    """What of a node no DataFrame operation does, in words; None where all can be said."""
+    match node:
+        case bound.Aggregate():
+            return aggregates.beyond_columns(node)
+        case bound.Top():
+            return "ORDER BY .. LIMIT"
+        case bound.Window(spec=spec) | WindowEvents(spec=spec) if spec.kind is WindowKind.SESSION:
+            return "a SESSION window"
+        case _:
+            return None
 
 
 def _uses(root: Stop) -> dict[int, int]:

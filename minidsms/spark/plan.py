@@ -25,8 +25,7 @@ from minidsms.elements import Schema
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import Stop, nodes
 from minidsms.settings import UNIT_NS
-from minidsms.spark.aggregates import beyond_columns
-from minidsms.spark.compiler import Compiled, Compiler, base_relation, logical_plan
+from minidsms.spark.compiler import Compiled, Compiler, base_relation, beyond_frames, logical_plan
 from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.expressions import Expressions
 from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
@@ -112,10 +111,9 @@ def _within(node: Node) -> Iterator[bound.Expr]:
 def _beyond_spark(root: Stop, expressions: Expressions) -> str | None:
     """What of the plan no Spark column means exactly; None where all can be said."""
     for node in nodes(root):
-        if isinstance(node, bound.Aggregate):
-            refused = beyond_columns(node)
-            if refused is not None:
-                return refused
+        refused = beyond_frames(node)
+        if refused is not None:
+            return refused
         try:
             for expr in node.expressions:
                 expressions.compute(expr)

@@ -44,6 +44,16 @@ def test_ranges_are_cut_by_time_whatever_the_key() -> None:
     assert cut("SELECT k, ua_span(v) FROM A [RANGE 3] GROUP BY k") == BySlices(4)
 
 
+def test_first_rows_and_windows_that_hop_are_cut_by_time() -> None:
+    assert cut("SELECT k FROM A [RANGE 3] ORDER BY v LIMIT 2") == BySlices(4)
+    assert cut("SELECT k, window_end, ts FROM A [HOP 3 EVERY 2]") == BySlices(6)
+
+
+def test_sessions_are_numbered_over_all_keys_and_reach_back_without_bound() -> None:
+    found = cut("SELECT k FROM A [SESSION 3 PARTITION BY k]")
+    assert isinstance(found, Whole) and "SESSION" in found.no_key and "SESSION" in found.no_time
+
+
 def test_a_join_on_something_else_is_cut_by_time() -> None:
     found = cut("ISTREAM (SELECT A.k, uf_twice(B.v) FROM A [RANGE 30], B [RANGE 3 SLIDE 2] WHERE A.k < B.k)")
     assert found == BySlices(32)
