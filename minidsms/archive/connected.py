@@ -180,6 +180,8 @@ def _attach(
 
     if partition is not None and partition < 1:
         raise Error("partition is a number of ticks, at least 1")
+    if any(t.element is not None for t in target.schema.types):
+        raise Error("an archive holds no lists\nhelp: archive their elements, or CAST(l AS TEXT)")
     ticks = partition or default_partition_ticks(db.tick_ns)
     unit = db.settings["time_unit"]
     if isinstance(target, StreamInput):

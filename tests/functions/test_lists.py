@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms.shell.modes.rows import sort_key
+from minidsms.shell.showing import cell
 from minidsms.testing.compare import check
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -59,7 +61,7 @@ def test_lists_read_as_people_write_them(expression: str, value: Any) -> None:
         ("ARRAY_AGG([v])", "ARRAY_AGG does not take INTEGER[]"),
         ("ARRAY_AGG(v ORDER BY [v])", "lists have no order"),
         ("LIST_CONTAINS([1], 'a')", "LIST_CONTAINS takes a list and a value"),
-        ("CAST('[1]' AS INTEGER[])", ""),
+        ("CAST('[1]' AS INTEGER[])", 'unexpected "["'),
     ],
 )
 def test_a_wrong_list_is_told_when_the_query_is_read(expression: str, told: str) -> None:
@@ -142,3 +144,16 @@ def test_codes_of_lists_survive_the_sweep_of_the_dictionary() -> None:
         db.advance(400)
         assert answer.snapshot() == [([297, 298, 299],)]
         assert sorted(grouped.snapshot()) == [([298],), ([299],)]
+
+
+def test_an_archive_refuses_lists(tmp_path: Path) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        with pytest.raises(minidsms.Error, match="an archive holds no lists"):
+            db.execute(f"CREATE QUERY q AS SELECT ISTREAM([k] AS l) FROM S [NOW] ARCHIVE '{tmp_path / 'a'}'")
+
+
+def test_the_shell_shows_and_sorts_lists() -> None:
+    rows = [(1, [1, None]), (1, [1, 2]), (None, None)]
+    assert sorted(rows, key=sort_key)[0] == (None, None)
+    assert [cell(value) for value in rows[0]] == ["1", "[1, None]"]

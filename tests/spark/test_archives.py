@@ -26,6 +26,10 @@ QUERIES = {
     "groups": "SELECT road, AVG(speed), COUNT(*) FROM Pos [RANGE 10 SECONDS] GROUP BY road",
     "join": "ISTREAM (SELECT P.car, P.speed FROM Pos [NOW] P, Lim WHERE P.road = Lim.road AND P.speed > Lim.most)",
     "by_key": "SELECT road, spread(speed), CAST(MAX(speed) AS TEXT) FROM Pos GROUP BY road",
+    "ordered": "SELECT road, MEDIAN(speed), ARG_MAX(car, speed), STRING_AGG(road, '-' ORDER BY car)"
+    " FROM Pos [RANGE 2 SECONDS] GROUP BY road",
+    "first": "SELECT road, FIRST(speed) IGNORE NULLS AS f, BOOL_OR(speed > 50) AS fast"
+    " FROM Pos [RANGE 2 SECONDS] GROUP BY road",
     "by_time": "SELECT spread(speed) AS s, COUNT(*) AS n FROM Pos [RANGE 2 SECONDS SLIDE 1 SECOND]",
 }
 
@@ -159,6 +163,10 @@ def test_what_neither_way_can_answer_is_refused_with_the_reasons(
         run("SELECT COUNT(*) FROM Pos", folder, by="engines")
     with pytest.raises(Error, match="by DataFrame operations: it has the user aggregate spread"):
         db.offload("by_key", folder, by="frames")
+    with pytest.raises(Error, match="it has lists"):
+        run("SELECT road, ARRAY_AGG(speed) FROM Pos [RANGE 2 SECONDS] GROUP BY road", folder)
+    with pytest.raises(Error, match="it has the aggregate median"):
+        run("SELECT road, MEDIAN(speed) FROM Pos [RANGE 2 SECONDS] GROUP BY road", folder, by="frames")
     with pytest.raises(Error, match="there are: frames, engines"):
         run("SELECT COUNT(*) FROM Pos", folder, by="magic")
 

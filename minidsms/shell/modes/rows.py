@@ -46,5 +46,7 @@ def table_lines(
 
 
 def sort_key(row: Sequence[Any]) -> list[tuple[bool, Any]]:
-    """An order of rows that stands still while others come and go; NULL first."""
-    return [(value is not None, 0 if value is None else value) for value in row]
+    """An order of rows that stands still while others come and go; NULL first, lists by their texts."""
+    return [
+        (value is not None, 0 if value is None else str(value) if isinstance(value, list) else value) for value in row
+    ]
