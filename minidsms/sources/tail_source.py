@@ -43,6 +43,12 @@ class Tail:
 
     def run(self, source: LiveLines) -> None:
         """Read until stopped."""
+        try:
+            self._follow(source)
+        finally:
+            give_up(self._file)
+
+    def _follow(self, source: LiveLines) -> None:
         rows, cutter = source.rows(self.path), LineCutter()
         if self._from_end:
             rows = source.rows(f"{self.path} (lines counted from where reading began)")
@@ -87,10 +93,9 @@ class Tail:
     def _change(self, position: int) -> str:
         """ "replaced", "truncated", or "" where the file is the same."""
         try:
-            there = os.stat(self.path)
+            there, ours = os.stat(self.path), os.fstat(self._file.fileno())
         except OSError:
             return ""  # between two files of a rotation, or gone: more may still be written to ours
-        ours = os.fstat(self._file.fileno())
         if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
             return "replaced"
         return "truncated" if ours.st_size < position else ""

@@ -1,9 +1,9 @@
 """A layer under every file, socket and clock of the engine that lets the n-th operation fail.
 
-It stands between the engine's modules and `open`, `os`, `socket`, `tempfile` and `time`, counts what they ask for, and
-fails where it was told to: a disk that is full (half of what was to be written is), a read error, a rename that is
-refused, a connection cut off, a clock that jumps. As in SQLite's tests a case is run for n = 1, 2, 3, .. until nothing
-fails any more: `minidsms.testing.fault_cases`.
+It stands between the engine's modules and `open`, `os`, `socket`, `tempfile`, `time` and Parquet by pyarrow, counts
+what they ask for, and fails where it was told to: a disk that is full (half of what was to be written is), a read
+error, a rename that is refused, a connection cut off, a clock that jumps. As in SQLite's tests a case is run for n = 1,
+2, 3, .. until nothing fails any more: `minidsms.testing.fault_cases`.
 
 Invariant: nothing but calls of the engine's own modules is counted, and what a failed operation has really done is what
 it may have done when the system fails so: a file is closed though its close has failed.
@@ -23,10 +23,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pyarrow import dataset, parquet
+
 _IN_OS = (
     "open", "fsync", "fstat", "ftruncate", "listdir", "makedirs", "mkdir", "posix_fallocate", "rename", "replace",
     "scandir", "unlink", "write",
 )  # fmt: skip
+_IN_PARQUET = ("write_table", "read_metadata", "read_schema")
+"""What pyarrow does with files that it opens by itself."""
 _CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns")
 _REASONS = {
     "open": errno.EMFILE,
@@ -152,6 +156,9 @@ def injected(faults: Faults) -> Iterator[Faults]:
                 patch(os, name, _checked(getattr(os, name), name, faults))
         for name in _CLOCKS:
             patch(time, name, _told(getattr(time, name), name, faults))
+        for name in _IN_PARQUET:
+            patch(parquet, name, _checked(getattr(parquet, name), name, faults))
+        patch(dataset, "dataset", _checked(dataset.dataset, "dataset", faults))
         patch(socket, "socket", _socket_class(faults))
         try:
             yield faults

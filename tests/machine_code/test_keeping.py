@@ -292,3 +292,32 @@ def test_a_folder_in_which_others_may_write_is_not_used(tmp_path: Path, mode: in
     tmp_path.chmod(mode)
     assert store._usable(tmp_path) is None
     tmp_path.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [(Path, "read_bytes"), (Path, "unlink"), (Path, "glob"), (store.tempfile, "mkstemp"), (os, "replace"),
+     (os, "fdopen"), (os, "open"), (store.fcntl, "flock")],
+    ids=lambda operation: operation[1],
+)  # fmt: skip
+def test_a_disk_that_fails_costs_no_more_than_a_compilation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, operation: tuple[object, str]
+) -> None:
+    old, new = ObjectCode(("a",), b"old"), ObjectCode(("b",), b"new")
+    monkeypatch.setattr(store, "kept_in", lambda: tmp_path)
+    store.write("twice", "1-x", old)
+
+    def failing(*arguments: object, **options: object) -> object:
+        raise OSError(5, "input/output error")
+
+    with monkeypatch.context() as faults:
+        faults.setattr(*operation, failing)
+        store.write("twice", "2-x", new)
+        assert store.read("twice", "2-x") in (None, new)
+        assert store.read("twice", "1-x") in (None, old)
+        entered = 0
+        with store.alone("twice"):
+            entered += 1
+        assert entered == 1
+    store.write("twice", "2-x", new)
+    assert store.read("twice", "2-x") == new
