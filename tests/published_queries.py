@@ -435,8 +435,10 @@ _LINKS = {link: "pid INTEGER, size INTEGER" for link in "CBO"}
 _CAR_STR = {"CarStr": "cid INTEGER, xpos INTEGER, sid INTEGER"}
 
 
-def _babu(section: str, text: str, streams: dict[str, str], span: int = 200, **domains: Domain) -> Published:
-    return Published(f"Babu 2005, {section}", text, streams, domains=domains, span=span)
+def _babu(
+    section: str, text: str, streams: dict[str, str], span: int = 200, rows: int = 40, **domains: Domain
+) -> Published:
+    return Published(f"Babu 2005, {section}", text, streams, domains=domains, span=span, rows=rows)
 
 
 BABU = (
@@ -447,7 +449,8 @@ BABU = (
         Where C.pid = B.pid and B.pid = O.pid""",
         _LINKS,
         span=1500,
-        pid=range(20),
+        rows=30,
+        pid=range(12),
     ),
     _babu(
         "example 2.1.1",
@@ -508,8 +511,9 @@ BABU = (
         "section 6.2",
         "Select * From S1 [Rows Unbounded], S2 [Rows Unbounded], S3 [Rows Unbounded] Where S1.A = S2.A and S2.B = S3.B",
         _ABC,
-        A=range(12),
-        B=range(12),
+        rows=24,
+        A=range(8),
+        B=range(8),
     ),
     _babu(
         "example 6.3.4",

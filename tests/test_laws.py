@@ -27,7 +27,7 @@ Runner = Callable[[Case], Answer]
 PLAIN = Options(views=False, derived=False, relations=False, extreme=False, times=False)
 WITHOUT_NOW = replace(PLAIN, now=False, derived=True)
 
-law = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+law = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 randomness = st.randoms(use_true_random=False)
 on_both = pytest.mark.parametrize("run", [run_definition, run_engine], ids=["definition", "engine"])
 

@@ -10,10 +10,10 @@ from minidsms.testing.generators import random_company
 from minidsms.testing.matrix import check_company, main, settings
 
 
-@pytest.mark.parametrize("first", range(0, 24, 8))
+@pytest.mark.parametrize("first", range(0, 15, 5))
 def test_companies_answer_as_defined_whatever_is_shared(first: int) -> None:
     compared = 0
-    for seed in range(first, first + 8):
+    for seed in range(first, first + 5):
         switched = [cell for cell in settings(seed) if "switch_seed" in cell]
         compared += check_company(seed, 8, Random(seed).sample(switched, 1))
         compared += check_company(seed, 8, Random(seed).sample([c for c in settings(seed) if c["sharing"] == "on"], 1))

@@ -21,9 +21,9 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("start", range(0, 60, 20))
+@pytest.mark.parametrize("start", range(0, 36, 12))
 def test_orders_do_not_show_in_any_answer(start: int) -> None:
-    agree(((seed, random_join_case(500_000 + seed)) for seed in range(start, start + 20)), WAYS)
+    agree(((seed, random_join_case(500_000 + seed)) for seed in range(start, start + 12)), WAYS)
 
 
 @pytest.mark.long
