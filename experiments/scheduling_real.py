@@ -12,7 +12,7 @@ from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.parser import parse_query
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Field, Int64Array, Schema, Type
-from minidsms.engine import Group
+from minidsms.engine.engine import Group
 from minidsms.expressions import Context
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.stream_source import StreamSource

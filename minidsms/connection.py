@@ -12,43 +12,44 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minidsms import forking, statements
-from minidsms.admission import Admission
-from minidsms.allowance import Allowance
+from minidsms.answers.callbacks import Callbacks
+from minidsms.answers.news import News
+from minidsms.answers.results import ResultCodec
 from minidsms.archive.connected import Archiving
-from minidsms.arguments import name_of, text_of
-from minidsms.behind import Behind
-from minidsms.callbacks import Callbacks
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, MemoryLimitError, one_line, quoted
 from minidsms.cql.parameters import Parameters, written
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
-from minidsms.engine import Engine, Group, InputProgress, Network
-from minidsms.groups import Groups
+from minidsms.engine.engine import Engine, Group, InputProgress, Network
+from minidsms.engine.groups import Groups
+from minidsms.engine.reading import ReadsSources, SourceList, end_windows
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.slack_buffer import Released
 from minidsms.inputs.stream_input import StreamInput
-from minidsms.interrupts import EngineLock, breakable
-from minidsms.memory import MemoryAccount
-from minidsms.news import News
+from minidsms.limits.admission import Admission
+from minidsms.limits.allowance import Allowance
+from minidsms.limits.memory import MemoryAccount
 from minidsms.plan.constants import Families
 from minidsms.plan.templates import Templates
+from minidsms.process import forking
+from minidsms.process.behind import Behind
+from minidsms.process.interrupts import EngineLock, breakable
+from minidsms.process.safety import Safety
 from minidsms.query import Change, Query
-from minidsms.reading import ReadsSources, SourceList, end_windows
-from minidsms.registering import create_written, register_written
-from minidsms.results import ResultCodec
-from minidsms.rules import QueryEach
-from minidsms.safety import Safety
 from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
 from minidsms.settings import UNIT_NS, Settings
+from minidsms.statements import run as statements
+from minidsms.statements.arguments import name_of, text_of
+from minidsms.statements.registering import create_written, register_written
+from minidsms.statements.rules import QueryEach
+from minidsms.statements.user_definitions import define_aggregate, define_function
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.system_streams import Publisher, SysDecisions, SysStream, SystemStreams
-from minidsms.user_definitions import define_aggregate, define_function
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

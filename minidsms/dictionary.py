@@ -20,9 +20,9 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from minidsms.allowance import OPEN, Allowance
 from minidsms.cql.errors import DataError
 from minidsms.elements import Column, Int64Array
+from minidsms.limits.allowance import OPEN, Allowance
 
 _UNSEEN = -1
 _SMALL = 8

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from minidsms.answers.newest import Newest
+from minidsms.answers.present_rows import PresentRows
+from minidsms.answers.results import ResultCodec
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import MIN_INSTANT, Batch, Schema
-from minidsms.interrupts import breakable
-from minidsms.newest import Newest
 from minidsms.plan.plan_graph import readers_among
-from minidsms.present_rows import PresentRows
-from minidsms.query_settings import QuerySettings
-from minidsms.results import ResultCodec
+from minidsms.process.interrupts import breakable
 from minidsms.screens.showing import standing_for
+from minidsms.statements.query_settings import QuerySettings
 from minidsms.streamon.loop import adaptations_of
 from minidsms.streamon.plan_log import Decision
 from minidsms.synopses.stream_store import StreamStore
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
     from minidsms.connection import Connection
     from minidsms.cql.bound import Node
-    from minidsms.engine import Network
-    from minidsms.interrupts import EngineLock
+    from minidsms.engine.engine import Network
     from minidsms.notebook.html import PlanView
     from minidsms.notebook.live_view import LiveView
     from minidsms.operators.contents import PresentContents
     from minidsms.operators.operator import Failure
     from minidsms.plan.explain import Plan
     from minidsms.plan.operator_tree import OperatorNode
+    from minidsms.process.interrupts import EngineLock
     from minidsms.screens.tail import Folding
     from minidsms.sinks.sink import Sink
 
@@ -508,7 +508,7 @@ class Query:
         """The changes as they come, for `async for`: those waiting, then what sources and pushes bring, until the query
         is closed or nothing more can come. What other tasks and threads push wakes it.
         """
-        from minidsms.async_changes import changes_of
+        from minidsms.answers.async_changes import changes_of
 
         return changes_of(self)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from minidsms.cql.errors import CqlError, Error, quoted
 from minidsms.cql.times import duration_ticks
-from minidsms.safety import STANDARD
+from minidsms.process.safety import STANDARD
 
 UNIT_NS = {
     "ns": 1,

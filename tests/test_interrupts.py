@@ -1,8 +1,8 @@
 """Interrupts: a call has happened wholly or not at all, and nothing is half registered or held by what is gone.
 
-SIGINT waits while a call is at work (`minidsms.interrupts`): a sample of the lines of all public calls is interrupted
-here, `make interrupts` takes the others. A line may also fail for want of memory: where queries are wired to the engine
-and taken from it, that leaves nothing behind either.
+SIGINT waits while a call is at work (`minidsms.process.interrupts`): a sample of the lines of all public calls is
+interrupted here, `make interrupts` takes the others. A line may also fail for want of memory: where queries are wired
+to the engine and taken from it, that leaves nothing behind either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 
 import minidsms
 from minidsms import connection, engine, groups
-from minidsms.interrupts import EngineLock
+from minidsms.process.interrupts import EngineLock
 from minidsms.testing.interrupted_calls import CASES, run_case
 
 FUNCTIONS = {"start", "forget", "remove", "_drop", "_leave", "_end", "_forget", "add", "_add", "_use"}

@@ -18,8 +18,8 @@ from minidsms.cql import syntax
 from minidsms.cql.binder import bind
 from minidsms.cql.parser import parse_query
 from minidsms.cql.stream_script import parse_script
-from minidsms.script import connect_for_script, load_script
 from minidsms.shell.main import main
+from minidsms.statements.script import connect_for_script, load_script
 from minidsms.testing.compare import Answer, difference_of
 from minidsms.testing.definition import answer
 from minidsms.testing.history import History

@@ -26,7 +26,7 @@ from minidsms.archive.recorder import Chunk, Recorder, Waiting
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
-from minidsms.forking import register
+from minidsms.process.forking import register
 
 LIMIT_BYTES = 256 << 20
 FILE_BYTES = 64 << 20

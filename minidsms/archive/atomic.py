@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import IO
 
-from minidsms.interrupts import held
+from minidsms.process.interrupts import held
 
 
 def temporary_name(name: str) -> str:

@@ -31,7 +31,7 @@ from minidsms.plan.physical import Inputs
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.cql.bound import Node
-    from minidsms.engine import Group, InputProgress
+    from minidsms.engine.engine import Group, InputProgress
     from minidsms.query import Query
     from minidsms.synopses.relation_store import RelationStore
     from minidsms.synopses.stream_store import StreamStore

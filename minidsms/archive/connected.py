@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.cql.errors import Error
-from minidsms.interrupts import EngineLock, held, let_through
+from minidsms.process.interrupts import EngineLock, held, let_through
 from minidsms.settings import interval_ticks
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import contextlib
 import os
 
 from minidsms.cql.errors import Error
-from minidsms.forking import register
+from minidsms.process.forking import register
 
 _NAME = ".lock"
 

@@ -26,7 +26,7 @@ from minidsms.cql.errors import Error, quoted
 from minidsms.elements import MAX_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
-from minidsms.interrupts import held, let_through
+from minidsms.process.interrupts import held, let_through
 from minidsms.sources.driver import SourceDriver
 from minidsms.sources.driver_entry import Entry
 

@@ -18,7 +18,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.syntax_errors import accepted, syntax_error
 from minidsms.cql.tree_builder import TreeBuilder, check_tree
 from minidsms.elements import Type
-from minidsms.forking import keep_whole
+from minidsms.process.forking import keep_whole
 
 
 class _Grammar:

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from minidsms.arguments import name_of, text_of
 from minidsms.connection import Connection
 from minidsms.cql import syntax
 from minidsms.cql.catalog import RelationDef, StreamDef
@@ -36,7 +35,8 @@ from minidsms.elements import Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
-from minidsms.statements import carry_out
+from minidsms.statements.arguments import name_of, text_of
+from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
     from minidsms.query import Query

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from minidsms.archive.atomic import sync_folder
-from minidsms.behind import end_at_exit
 from minidsms.cql.errors import Error
 from minidsms.durability.segments import FRAME, HEADER, checksum, entries, header, name_of_segment, segments
+from minidsms.process.behind import end_at_exit
 
 SEGMENT_BYTES = 64 << 20
 """A segment that is longer takes no more entries."""

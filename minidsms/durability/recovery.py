@@ -19,7 +19,7 @@ from minidsms.durability.meaning import about
 from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
-from minidsms.statements import carry_out
+from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection

@@ -19,12 +19,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minidsms.compile_time import COMPILED
 from minidsms.cql import bound
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.expressions.logic import FLIPPED
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, constants
+from minidsms.machine_code.compile_time import COMPILED
 
 DENSE, AT, GATHERED = 0, 1, 2
 """Where the values stand: see `minidsms.kernels.filtering`."""

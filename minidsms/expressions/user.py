@@ -23,7 +23,7 @@ from minidsms.cql.errors import Error
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Int64Array, Type
 from minidsms.expressions.value import INT64_MAX, INT64_MIN, Value, any_failed, both_valid, finish, full
-from minidsms.interrupts import breakable
+from minidsms.process.interrupts import breakable
 
 
 class WrongResult(Error):

@@ -17,7 +17,7 @@ KEPT_ROWS = 1000
 @dataclass
 class InputCounters:
     """Rows an input has seen: taken, dropped for lateness, and not taken at all (late ones included). shed: elements
-    that overload has cost one query or several (`minidsms.admission`).
+    that overload has cost one query or several (`minidsms.limits.admission`).
     """
 
     accepted: int = 0

@@ -26,9 +26,9 @@ from minidsms.inputs.slack_buffer import Released, SlackBuffer
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
-    from minidsms.admission import Admission
     from minidsms.archive.recorder import Recorder
     from minidsms.durability.journal import Journal
+    from minidsms.limits.admission import Admission
 
 _NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
 

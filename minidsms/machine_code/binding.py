@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from minidsms.compile_time import COMPILED
-from minidsms.forking import keep_whole
 from minidsms.machine_code import environment, store
+from minidsms.machine_code.compile_time import COMPILED
 from minidsms.machine_code.store import ObjectCode
+from minidsms.process.forking import keep_whole
 
 if TYPE_CHECKING:
     from minidsms.machine_code.definition import Definition

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.allowance import NO_MEMORY, OPEN, Allowance
-from minidsms.compile_time import COMPILED
 from minidsms.cql.errors import Error, MemoryLimitError, TimeLimitError
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
+from minidsms.limits.allowance import NO_MEMORY, OPEN, Allowance
+from minidsms.machine_code.compile_time import COMPILED
 from minidsms.queues import Queue
 from minidsms.synopses.synopsis import Synopsis
 

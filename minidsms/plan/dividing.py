@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from minidsms.engine import Group, Network
+from minidsms.engine.engine import Group, Network
 from minidsms.operators.operator import Operator
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy, copied

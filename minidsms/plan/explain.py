@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from minidsms.cql.bound import Node
 from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
-from minidsms.engine import Network
+from minidsms.engine.engine import Network
 from minidsms.operators.operator import Operator
 from minidsms.operators.select import Select
 from minidsms.plan.formats import FORMATS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minidsms.elements import MIN_INSTANT
-from minidsms.engine import Network
+from minidsms.engine.engine import Network
 from minidsms.inputs.stream_input import StreamInput
 
 

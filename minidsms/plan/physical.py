@@ -18,7 +18,7 @@ from minidsms.cql.bound import Expr, Node, SetKind, StreamKind, WindowKind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.scalar_text import print_aggregate
 from minidsms.elements import Batch, Int64Array, Schema
-from minidsms.engine import InputProgress, Network, close_operator
+from minidsms.engine.engine import InputProgress, Network, close_operator
 from minidsms.expressions import (
     Context,
     compile_expression,

@@ -12,10 +12,10 @@ from collections.abc import Sequence as Listed
 
 import numpy as np
 
-from minidsms.compile_time import thread_ns
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array, Type
 from minidsms.kernels.screening import FOUND, HOME, MICRO, ROW, WORDS, screen_homes, screen_rows
+from minidsms.machine_code.compile_time import thread_ns
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import Box
 from minidsms.screens.domains import Domains

@@ -21,7 +21,7 @@ from minidsms.shell.session import Quit, Session
 from minidsms.shell.styles import Styles, wants_colour
 
 if TYPE_CHECKING:
-    from minidsms.safety import Safety
+    from minidsms.process.safety import Safety
 
 
 def run_batch(inputs: Sequence[tuple[str, str]], configuration: Configuration, safety: Safety) -> int:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def explain(options: argparse.Namespace) -> int:
     """Print the plan of a query over the declarations of a file; its sources are not opened."""
-    from minidsms import statements
     from minidsms.cql.binder import bind
     from minidsms.cql.parser import parse_query
+    from minidsms.statements import run as statements
 
     with _declared(options) as db:
         bound = bind(parse_query(options.query), db.catalog, options.query)
@@ -27,12 +27,12 @@ def explain(options: argparse.Namespace) -> int:
 
 def _declared(options: argparse.Namespace) -> Connection:
     """A connection with the declarations and settings of the file, if one is named."""
-    from minidsms import statements
     from minidsms.connection import connect
     from minidsms.cql.parser import parse
     from minidsms.cql.stream_script import is_stream_script
-    from minidsms.script import connect_for_script, load_script
     from minidsms.shell.reading import read_text
+    from minidsms.statements import run as statements
+    from minidsms.statements.script import connect_for_script, load_script
 
     text = read_text(options.file) if options.file is not None else ""
     if is_stream_script(text):

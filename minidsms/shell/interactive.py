@@ -34,7 +34,7 @@ from minidsms.shell.styles import Styles, wants_colour
 from minidsms.shell.typing_aids import Aids
 
 if TYPE_CHECKING:
-    from minidsms.safety import Safety
+    from minidsms.process.safety import Safety
     from minidsms.shell.session import Session
     from minidsms.shell.worker import Worker
 

@@ -16,7 +16,7 @@ from minidsms.shell.showing import cell, layout
 from minidsms.shell.styles import plain
 
 if TYPE_CHECKING:
-    from minidsms.statements import Table
+    from minidsms.statements.run import Table
 
 
 class Results:

@@ -70,7 +70,7 @@ def _load(text: str, options: argparse.Namespace) -> Job:
     from minidsms.cql.stream_script import is_stream_script
 
     if is_stream_script(text):
-        from minidsms.script import connect_for_script, load_script
+        from minidsms.statements.script import connect_for_script, load_script
 
         if options.time_unit not in (None, "s"):
             raise Error("--time-unit: a tick of a STREAM script is a second")
@@ -85,9 +85,9 @@ def _load(text: str, options: argparse.Namespace) -> Job:
 
 def carry_out(db: Connection, text: str) -> list[tuple[Query, str | None]]:
     """Carry out the statements; tables are printed at once. The queries that are left running."""
-    from minidsms import statements
     from minidsms.cql.parser import parse
     from minidsms.query import Query
+    from minidsms.statements import run as statements
 
     try:
         for statement in parse(text):

@@ -25,8 +25,8 @@ from minidsms.shell.watching import Watches
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.cql import syntax
+    from minidsms.process.safety import Safety
     from minidsms.query import Query
-    from minidsms.safety import Safety
     from minidsms.shell.configuration import Configuration
     from minidsms.shell.feed import Feed
     from minidsms.shell.plan_drawing import PlanDrawing
@@ -69,7 +69,7 @@ class Session:
 
     def _begin(self, safety: Safety) -> None:
         from minidsms.connection import connect
-        from minidsms.safety import STANDARD
+        from minidsms.process.safety import STANDARD
 
         given = dict(self.configuration.settings)
         is_safe = safety.is_safe or given.pop("safe", "off") == "on"
@@ -178,7 +178,7 @@ class Session:
     def _show(self, statement: syntax.Statement, result: object, new: list[Query]) -> None:
         """What a statement has given."""
         from minidsms.cql import syntax
-        from minidsms.statements import Table
+        from minidsms.statements.run import Table
 
         if isinstance(result, Table):
             self.results.table(result, self.mode)

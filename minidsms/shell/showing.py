@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema, Type
-from minidsms.results import ResultCodec
 from minidsms.shell.harmless import harmless
 
 _WIDEST = 60

@@ -12,7 +12,7 @@ from minidsms.cql.errors import Error
 
 def start(options: argparse.Namespace) -> int:
     """Run the shell that the command line asks for; the exit code."""
-    from minidsms.safety import Safety
+    from minidsms.process.safety import Safety
     from minidsms.shell import configuration as configurations
     from minidsms.shell.modes.mode import read_mode
     from minidsms.shell.words import words_of

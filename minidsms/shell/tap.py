@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from minidsms.shell.modes.rows import Element, elements_of
 
 if TYPE_CHECKING:
+    from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch, Schema
-    from minidsms.results import ResultCodec
     from minidsms.shell.modes.making import AnyMode
 
 KEPT = 20

@@ -14,7 +14,7 @@ import stat
 from collections import deque
 from typing import IO, cast
 
-from minidsms.forking import cut_off, register
+from minidsms.process.forking import cut_off, register
 from minidsms.sinks.destination import cannot_write
 from minidsms.sinks.locking import alone
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from minidsms.behind import Behind
+from minidsms.answers.results import ResultCodec
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema
-from minidsms.results import ResultCodec
+from minidsms.process.behind import Behind
 from minidsms.sinks.destination import Destination, cannot_write
 
 GROUP_ROWS = 131_072

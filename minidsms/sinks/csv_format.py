@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema, Type
-from minidsms.results import ResultCodec
 from minidsms.sinks.lines import is_text, join, joined, json_lists, plain_columns, replace_where, written
 
 KERNEL_FROM = 65_536

@@ -14,8 +14,8 @@ from typing import IO, Any, cast
 
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error
-from minidsms.forking import cut_off, register
-from minidsms.interrupts import held
+from minidsms.process.forking import cut_off, register
+from minidsms.process.interrupts import held
 from minidsms.sinks.unfinished import begin, remove_abandoned
 
 

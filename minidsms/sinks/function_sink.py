@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
-from minidsms.results import ResultCodec
 
 
 class FunctionSink:

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
-from minidsms.results import ResultCodec
 from minidsms.sinks.lines import is_text, join, joined, json_lists, plain_columns, replace_where, written
 
 _NEEDS_ESCAPE = '["\\\\\\x00-\\x1f\\x7f]'

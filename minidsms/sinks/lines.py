@@ -16,9 +16,9 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minidsms.behind import Behind
+from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
-from minidsms.results import ResultCodec
+from minidsms.process.behind import Behind
 from minidsms.sinks.destination import Destination
 
 ROWS_AT_ONCE = 65_536

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from minidsms.answers.results import ResultCodec
 from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
-from minidsms.results import ResultCodec
 from minidsms.sinks.lines import LineFormat, LineSink
 from minidsms.sinks.sink import Sink
 from minidsms.sources.options import Options

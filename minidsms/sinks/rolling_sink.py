@@ -11,9 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from minidsms.answers.results import ResultCodec
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema
-from minidsms.results import ResultCodec
 from minidsms.sinks.sink import Sink
 
 

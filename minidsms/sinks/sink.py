@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
-from minidsms.results import ResultCodec
 
 
 class Sink(Protocol):

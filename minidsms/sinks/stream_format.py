@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Column, Schema, Type
-from minidsms.results import ResultCodec
 from minidsms.sinks.lines import joined, replace_where, written
 
 _CONTROL = "[\\x00-\\x1f\\x7f]"

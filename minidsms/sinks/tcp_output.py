@@ -13,7 +13,7 @@ import threading
 from collections import deque
 
 from minidsms.cql.errors import Error
-from minidsms.forking import cut_off, register
+from minidsms.process.forking import cut_off, register
 from minidsms.sources.addresses import TcpAddress
 from minidsms.sources.tcp_source import MOST_CLIENTS, cannot_connect, listen
 

@@ -16,7 +16,7 @@ from minidsms.cql.errors import DataError
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
-from minidsms.interrupts import breakable
+from minidsms.process.interrupts import breakable
 from minidsms.sources.source import TS_COLUMN, Heartbeat, LiveSource, Source
 
 _LEAST_ROWS = 64

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from minidsms.behind import end_at_exit
+from minidsms.process.behind import end_at_exit
 
 _AHEAD = 4
 _WORKERS = 2

@@ -12,7 +12,7 @@ import socket
 import threading
 
 from minidsms.cql.errors import Error
-from minidsms.forking import cut_off, register
+from minidsms.process.forking import cut_off, register
 from minidsms.sources.addresses import TcpAddress
 from minidsms.sources.line_cutter import LineCutter
 from minidsms.sources.line_rows import LineRows

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from minidsms.compile_time import thread_ns
+from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.forcing import Forcing
 from minidsms.streamon.framework import Executor, Profiler, Reoptimizer
 from minidsms.streamon.plan_log import Decision

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from minidsms.compile_time import COMPILED
+from minidsms.machine_code.compile_time import COMPILED
 
 SMALL = 256
 """Elements of a part that is timed always."""

@@ -19,9 +19,9 @@ import numpy as np
 from minidsms.aggregates.aggregate import State
 from minidsms.elements import AnyArray, Column, Int64Array, Type
 from minidsms.expressions.failures import told
-from minidsms.interrupts import breakable
 from minidsms.kernels.aggregation import NULL, VALUE
 from minidsms.lists import list_text
+from minidsms.process.interrupts import breakable
 from minidsms.synopses.group_state import Run
 
 

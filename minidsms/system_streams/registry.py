@@ -20,7 +20,7 @@ from minidsms.inputs.stream_input import StreamInput
 from minidsms.system_streams.system_input import SystemInput
 
 if TYPE_CHECKING:
-    from minidsms.admission import Admission
+    from minidsms.limits.admission import Admission
 
 
 class Publisher(Protocol):

@@ -15,7 +15,7 @@ from minidsms.dictionary import TextDictionary
 from minidsms.inputs.stream_input import StreamInput
 
 if TYPE_CHECKING:
-    from minidsms.admission import Admission
+    from minidsms.limits.admission import Admission
 
 
 class SystemInput(StreamInput):

@@ -33,7 +33,7 @@ from typing import Any
 import pyarrow as pa
 
 import minidsms
-from minidsms.interrupts import are_held
+from minidsms.process.interrupts import are_held
 from minidsms.testing.fault_cases import open_files
 
 _ENGINE = os.path.dirname(minidsms.__file__) + os.sep

@@ -11,9 +11,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from minidsms.answers.newest import KEPT
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema, Type
-from minidsms.newest import KEPT
 from minidsms.shell.instants import Instants
 from minidsms.web.wire import is_number
 

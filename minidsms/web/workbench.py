@@ -47,7 +47,7 @@ class Workbench:
         return {"results": results, "error": None}
 
     def _carry_out(self, text: str) -> dict[str, Any]:
-        from minidsms.statements import Table
+        from minidsms.statements.run import Table
 
         db = self._db
         with db.lock:

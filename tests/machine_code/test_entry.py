@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from minidsms import compile_time
 from minidsms.machine_code import (
     Grid,
     Int64s,
     Record,
     Rows,
     binding,
+    compile_time,
     grid_of,
     helper,
     int64,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minidsms.behind import Behind
 from minidsms.operators.aggregate import Aggregate
+from minidsms.process.behind import Behind
 from tests.operators.harness import Element, batch, contents, elements, feed, netted, queue, random_cuts, random_window
 from tests.operators.test_aggregate import ALL, SCHEMA, Texts, check, expected_states, run_in_order, some_rows, spec
 
@@ -43,7 +43,7 @@ def test_a_restored_aggregate_goes_on_as_the_first_one_would(fifo: bool) -> None
 
 
 def test_the_present_rows_are_the_balance_of_all_changes() -> None:
-    from minidsms.present_rows import PresentRows
+    from minidsms.answers.present_rows import PresentRows
 
     items = random_window(some_rows(7, 200), 7, size=30)
     present = PresentRows(SCHEMA, Behind())

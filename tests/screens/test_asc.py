@@ -19,7 +19,7 @@ from minidsms.screens.asc import Constructs
 from minidsms.screens.box import float_key
 from minidsms.screens.domains import Domains
 from minidsms.screens.level import Found, Level
-from minidsms.statements import context
+from minidsms.statements.run import context
 
 ENDS = (-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1)
 DECLARED = "CREATE STREAM S (v INTEGER, x FLOAT, t TEXT, b BOOLEAN, w TIMESTAMP, far INTEGER)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minidsms.safety import Safety
+from minidsms.process.safety import Safety
 from minidsms.shell.configuration import Configuration
 from minidsms.shell.session import Session
 from minidsms.shell.styles import Styles

@@ -11,7 +11,7 @@ import pytest
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import Error
-from minidsms.safety import Safety
+from minidsms.process.safety import Safety
 from minidsms.shell.configuration import EXAMPLE, Configuration, load_configuration
 from minidsms.shell.main import main
 from minidsms.shell.modes.mode import ModeSpec

@@ -11,7 +11,7 @@ def test_nothing_of_the_engine_is_loaded_before_the_prompt_stands() -> None:
 import sys
 from minidsms.shell.configuration import load_configuration
 from minidsms.shell.interactive import InteractiveShell
-from minidsms.safety import Safety
+from minidsms.process.safety import Safety
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import DummyInput
 from prompt_toolkit.output import DummyOutput

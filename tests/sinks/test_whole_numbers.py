@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from minidsms.answers.results import ResultCodec
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema, Type
-from minidsms.results import ResultCodec
 from minidsms.sinks import csv_format
 
 EXTREMES = [0, 1, -1, 9, 10, -10, 99, 100, 10**18 - 1, 10**18, -(10**18), 2**63 - 1, -(2**63), -(2**63) + 1]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.behind import FEWEST_ROWS, Behind
+from minidsms.process.behind import FEWEST_ROWS, Behind
 from minidsms.sinks.destination import Destination
 from minidsms.sinks.lines import LineSink
 from minidsms.sinks.opening import line_format

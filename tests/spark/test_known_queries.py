@@ -12,8 +12,8 @@ import pytest
 import minidsms
 from minidsms.cql.binder import bind
 from minidsms.cql.parser import parse_query
-from minidsms.script import connect_for_script, load_script
 from minidsms.spark.running import prepare_connected
+from minidsms.statements.script import connect_for_script, load_script
 from minidsms.testing.compare import Answer, difference_of, netted
 from minidsms.testing.definition import answer
 from minidsms.testing.spark_answers import answer_of

@@ -12,8 +12,8 @@ from minidsms.connection import Connection
 from minidsms.cql import syntax
 from minidsms.cql.printer import print_query
 from minidsms.cql.stream_script import parse_script
-from minidsms.script import connect_for_script, load_script
 from minidsms.spark.running import prepare_connected
+from minidsms.statements.script import connect_for_script, load_script
 from minidsms.testing.compare import netted
 from tests import test_linear_road as linear_road
 from tests.published_queries import LINEAR_ROAD, NEXMARK, Published

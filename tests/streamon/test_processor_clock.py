@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minidsms.compile_time import CompileTime
+from minidsms.machine_code.compile_time import CompileTime
 from minidsms.streamon import processor_clock
 from minidsms.streamon.processor_clock import SAMPLED, SMALL, ProcessorClock
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import minidsms
-from minidsms.safety import Safety
+from minidsms.process.safety import Safety
 from minidsms.shell.configuration import Configuration
 from minidsms.shell.session import Session
 from tests.shell.sessions import KeptScreen

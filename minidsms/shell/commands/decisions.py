@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
-from minidsms.statements import Table
+from minidsms.statements.run import Table
 
 
 def _decisions(session: Session, arguments: Arguments) -> None:

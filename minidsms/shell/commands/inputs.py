@@ -5,7 +5,7 @@ from __future__ import annotations
 from minidsms.activity import measure
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
-from minidsms.statements import Table
+from minidsms.statements.run import Table
 
 
 def _streams(session: Session, arguments: Arguments) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.modes.mode import MODES, read_mode
 from minidsms.shell.session import Session
-from minidsms.statements import Table
+from minidsms.statements.run import Table
 
 
 def _mode(session: Session, arguments: Arguments) -> None:

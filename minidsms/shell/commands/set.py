@@ -7,7 +7,7 @@ from minidsms.cql.printer import print_name
 from minidsms.settings import SETTINGS
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
-from minidsms.statements import Table
+from minidsms.statements.run import Table
 
 
 def _set(session: Session, arguments: Arguments) -> None:

@@ -14,9 +14,9 @@ from minidsms.shell.modes.rows import Element, cells_of, elements_of, is_number
 from minidsms.shell.showing import cell
 
 if TYPE_CHECKING:
+    from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch
     from minidsms.query import Query
-    from minidsms.results import ResultCodec
 
 _WIDEST_PAD = 30
 

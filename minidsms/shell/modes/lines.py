@@ -10,9 +10,9 @@ from minidsms.sinks.lines import lines_of
 from minidsms.sinks.opening import line_format
 
 if TYPE_CHECKING:
+    from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch
     from minidsms.query import Query
-    from minidsms.results import ResultCodec
     from minidsms.sinks.lines import LineFormat
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 from minidsms.cql.errors import Error
 
 if TYPE_CHECKING:
+    from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch
     from minidsms.query import Query
-    from minidsms.results import ResultCodec
     from minidsms.shell.instants import Instants
     from minidsms.shell.modes.rows import Element
     from minidsms.shell.styles import Styles

@@ -9,8 +9,8 @@ from minidsms.elements import Schema, Type
 from minidsms.shell.showing import cell, layout
 
 if TYPE_CHECKING:
+    from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch
-    from minidsms.results import ResultCodec
     from minidsms.shell.instants import Instants
 
 Element = tuple[int, int, tuple[Any, ...]]

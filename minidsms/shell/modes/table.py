@@ -10,9 +10,9 @@ from minidsms.shell.modes.mode import Look
 from minidsms.shell.modes.rows import Element, elements_of, sort_key, table_lines
 
 if TYPE_CHECKING:
+    from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch
     from minidsms.query import Query
-    from minidsms.results import ResultCodec
 
 Row = tuple[Any, ...]
 

@@ -10,9 +10,9 @@ from minidsms.shell.modes.mode import Look, ModeSpec
 from minidsms.shell.modes.rows import Element, sort_key, table_lines
 
 if TYPE_CHECKING:
+    from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch
     from minidsms.query import Query
-    from minidsms.results import ResultCodec
 
 _AT_ONCE = 8192
 """Rows of a stream that are decoded before the best are chosen again."""

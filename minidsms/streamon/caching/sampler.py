@@ -16,7 +16,6 @@ from typing import Protocol
 
 import numpy as np
 
-from minidsms.compile_time import thread_ns
 from minidsms.elements import Batch, Int64Array
 from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.figures import PipelineFigures, ProbeSample
@@ -24,6 +23,7 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import CacheSpec, Index, Orders, key_parts, members_of, position
 from minidsms.kernels.join_layout import IS_BAG, KEY, MASK, Path
 from minidsms.kernels.join_sampling import ASKED, FOUND, SAMPLE_WORDS, sample_pipeline
+from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.caching.contracts import CachingJoin
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.synopses.indexed_windows import WindowIndex

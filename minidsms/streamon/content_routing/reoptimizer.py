@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from minidsms.compile_time import thread_ns
 from minidsms.elements import BoolArray
+from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes, could_save
 from minidsms.streamon.content_routing.classifiers import Classifier

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from minidsms.compile_time import thread_ns
 from minidsms.expressions.value import Frame
+from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.change_detection.usual import Tolerance, Usual
 from minidsms.streamon.content_routing.routes import Routes
 from minidsms.streamon.contracts import Change, DetectsChanges, Order, OrderingAlgorithm

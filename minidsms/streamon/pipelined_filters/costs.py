@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minidsms.compile_time import thread_ns
 from minidsms.elements import Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
+from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.contracts import Float64Array
 
 FEW, MANY, MOST = 128, 1024, 8192

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.compile_time import thread_ns
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
+from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.contracts import Evaluate, KnowsChanges, Order, OrderingAlgorithm, Wanted
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minidsms.allowance import NO_MEMORY
 from minidsms.cql.errors import MemoryLimitError, QueueFullError, one_line
 from minidsms.elements import BoolArray
+from minidsms.limits.allowance import NO_MEMORY
 from minidsms.operators.stream_source import StreamSource
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
-    from minidsms.engine import Group
+    from minidsms.engine.engine import Group
     from minidsms.inputs.stream_input import StreamInput
-    from minidsms.memory import MemoryAccount
+    from minidsms.limits.memory import MemoryAccount
     from minidsms.query import Query
 
 _EASY = 0.5

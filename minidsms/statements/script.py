@@ -53,7 +53,7 @@ def load_script(db: Connection, text: str, only_declare: bool = False) -> Loaded
             case syntax.CreateView():
                 _declare_view(db, entry, text, loaded)
             case syntax.QueryStatement(query=tree) if not only_declare:
-                from minidsms.statements import register
+                from minidsms.statements.run import register
 
                 loaded.queries.append((register(db, tree, text, None), entry.path))
     loaded.warnings += db.warnings
@@ -77,7 +77,7 @@ def _declare(db: Connection, entry: ScriptEntry, text: str) -> None:
 
 def _declare_view(db: Connection, entry: ScriptEntry, text: str, loaded: LoadedScript) -> None:
     from minidsms.cql.binder import bind_view
-    from minidsms.statements import carry_out
+    from minidsms.statements.run import carry_out
 
     view = entry.statement
     assert isinstance(view, syntax.CreateView)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from minidsms.cql.errors import MemoryLimitError, TimeLimitError
 
 if TYPE_CHECKING:
-    from minidsms.memory import MemoryAccount
+    from minidsms.limits.memory import MemoryAccount
 
 _BEYOND = 4
 """A call may pass memory_limit by one part in so many: what comes after it is refused before queries fail."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from minidsms.allowance import OPEN, Allowance
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
-from minidsms.engine import Group, Network
+from minidsms.engine.engine import Group, Network
+from minidsms.limits.allowance import OPEN, Allowance
 from minidsms.plan.copying import CannotCopy, copied
 from minidsms.plan.dividing import divide, share, take_back_all
 from minidsms.plan.logical import Stop

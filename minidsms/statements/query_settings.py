@@ -14,7 +14,7 @@ from minidsms.elements import MAX_INSTANT
 from minidsms.settings import SETTINGS, Settings, checked
 
 if TYPE_CHECKING:
-    from minidsms.engine import Network
+    from minidsms.engine.engine import Network
 
 ALTERABLE = ("batch_size", "queue_size", "queue_bytes", "quantum", "memory_limit")
 """The settings a query may have of its own."""

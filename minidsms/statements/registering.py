@@ -15,7 +15,7 @@ from minidsms.cql.binder import bind
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
 from minidsms.elements import MIN_INSTANT, Int64Array
-from minidsms.engine import Group, Network
+from minidsms.engine.engine import Group, Network
 from minidsms.expressions import Context
 from minidsms.operators.constants import Constant, Constants
 from minidsms.operators.operator import Operator

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minidsms.arguments import name_of, type_of, types_of
 from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef
 from minidsms.cql.errors import Error
 from minidsms.elements import Type
+from minidsms.statements.arguments import name_of, type_of, types_of
 
 
 def define_function(

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from minidsms.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
+from minidsms.limits.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.operators.constants import ByQuery, Constant
 from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Failure, Operator

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from minidsms.aggregates import AGGREGATES
-from minidsms.altering import alter_query, alter_stream
-from minidsms.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
@@ -21,17 +19,19 @@ from minidsms.cql.printer import print_query
 from minidsms.cql.session import tables_named
 from minidsms.elements import MIN_INSTANT, Type
 from minidsms.expressions import Context
-from minidsms.history import HistoryGate
-from minidsms.interrupts import let_through
 from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
 from minidsms.plan.sharing import RunningOperators
 from minidsms.plan.state_reduction import reduce_state
+from minidsms.process.interrupts import let_through
 from minidsms.query import Query
-from minidsms.registering import family_of, tail_of
 from minidsms.settings import SETTINGS
+from minidsms.statements.altering import alter_query, alter_stream
+from minidsms.statements.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
+from minidsms.statements.history import HistoryGate
+from minidsms.statements.registering import family_of, tail_of
 from minidsms.streamon.k_mon.monitoring.registry import COLUMNS as COLUMNS_OF_CONSTRAINTS
 from minidsms.streamon.loop import name_places
 

@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minidsms.interrupts import held, let_through, passing
+from minidsms.process.interrupts import held, let_through, passing
 
 if TYPE_CHECKING:
-    from minidsms.interrupts import EngineLock
-    from minidsms.news import News
+    from minidsms.answers.news import News
+    from minidsms.process.interrupts import EngineLock
     from minidsms.query import Query
 
 

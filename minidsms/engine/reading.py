@@ -9,16 +9,16 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from minidsms.arguments import name_of
 from minidsms.cql.errors import Error
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.range_window import RangeWindow
 from minidsms.plan.ending import end_of
+from minidsms.statements.arguments import name_of
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
-    from minidsms.engine import Group, Network
+    from minidsms.engine.engine import Group, Network
     from minidsms.sources.driver import SourceDriver
     from minidsms.sources.source import LiveSource, Source
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minidsms.behind import Behind
 from minidsms.elements import Batch, Int64Array, Schema
+from minidsms.process.behind import Behind
 
 if TYPE_CHECKING:
     from minidsms.synopses.key_table import KeyTable

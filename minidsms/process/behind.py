@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from minidsms.forking import register
+from minidsms.process.forking import register
 
 _MOST_WAITING = 3
 FEWEST_ROWS = 4096

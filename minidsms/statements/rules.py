@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from minidsms.arguments import name_of, text_of
 from minidsms.cql.errors import Error, one_line
 from minidsms.cql.parameters import cut, literal
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.query import Change, Query
+from minidsms.statements.arguments import name_of, text_of
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minidsms.engine import Group
+from minidsms.engine.engine import Group
 from minidsms.query import Change, Query
 
 Told = Callable[[list[tuple[Query, list[Change]]]], Any]

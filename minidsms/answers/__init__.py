@@ -1,0 +1,1 @@
+"""Answers on their way to whoever asked: fetched, awaited, called back, or read as a relation."""

@@ -1,0 +1,1 @@
+"""What statements do to a connection, and what is declared by them. docs/semantics, "Statements"."""
