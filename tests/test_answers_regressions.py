@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minidsms.testing.compare import check
-from minidsms.testing.generators import random_case
+from minidsms.testing.compare import check, run_definition
+from minidsms.testing.feeds import Advance, Push
+from minidsms.testing.generators import Case, random_case
 
 SEEDS = (
     10_448,  # a global row over a base relation began before its windows
@@ -18,3 +19,13 @@ SEEDS = (
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 1024])
 def test_a_case_that_once_differed_agrees(seed: int, batch_size: int) -> None:
     assert check(random_case(seed), batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1024])
+@pytest.mark.parametrize("query", ["SELECT SUM(k * k) AS s FROM {}", "SELECT COUNT(*) AS n FROM {} WHERE k * k > 1"])
+def test_what_fails_before_the_start_of_a_global_row_fails_the_query(query: str, batch_size: int) -> None:
+    rows = Push("R", ((1, 1, (2**63 - 1,)),))
+    tables = ("CREATE STREAM S (a INTEGER)", "CREATE RELATION R (k INTEGER)")
+    case = Case(tables, query.format("R LEFT JOIN S [ROWS 1] ON a = k"), (rows, Advance(9)))
+    assert run_definition(case).failed_at == 1
+    assert check(case, batch_size=batch_size) == "agreed"

@@ -281,22 +281,28 @@ class Definition:
 
     def _aggregate(self, node: bound.Aggregate, outer: tuple[Row, ...]) -> list[Row]:
         groups: dict[Row, list[Row]] = {}
+        scope, present = self._scope(outer), self.rows(node.input, outer)
         if node.is_global:
             # R3: no row before the first arrival in a window, even if a base relation has rows to count.
             if not any(
                 self.arrivals(e.input) if isinstance(e, bound.Window) else self._changes(e) for e in node.events
             ):
+                for call in node.aggregates:
+                    self._given(call, present, scope)  # they may fail, though nothing is made of them
                 return []
             groups[()] = []
-        scope = self._scope(outer)
-        for row in self.rows(node.input, outer):
+        for row in present:
             groups.setdefault(tuple(evaluate(k, row, scope) for k in node.keys), []).append(row)
         calls = node.aggregates
         return [key + tuple(self._aggregated(c, rows, scope) for c in calls) for key, rows in groups.items()]
 
-    def _aggregated(self, call: bound.AggregateCall, members: list[Row], scope: Scope) -> Value:
+    def _given(self, call: bound.AggregateCall, members: Sequence[Row], scope: Scope) -> list[Row]:
+        """The values of its arguments in each row."""
         args = call.args if call.has_objects else () if call.arg is None else (call.arg,)
-        given = [tuple(evaluate(a, row, scope) for a in args) for row in members]
+        return [tuple(evaluate(a, row, scope) for a in args) for row in members]
+
+    def _aggregated(self, call: bound.AggregateCall, members: list[Row], scope: Scope) -> Value:
+        given = self._given(call, members, scope)
         if call.settings is not None:
             if call.settings.passes_nulls:
                 given = [values for values in given if None not in values[: call.settings.values]]
