@@ -61,8 +61,17 @@ def write_bytes(path: str, data: bytes) -> None:
 
 def sync_folder(folder: str) -> None:
     """Make the names in a folder last."""
+    _sync(folder or ".")
+
+
+def sync_file(path: str) -> None:
+    """Make what somebody else has written into a file last."""
+    _sync(path)
+
+
+def _sync(path: str) -> None:
     with held:
-        handle = os.open(folder or ".", os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

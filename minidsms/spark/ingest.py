@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from minidsms.archive.atomic import sync_folder
+from minidsms.archive.atomic import sync_file, sync_folder
 from minidsms.archive.files import FILE_ROWS
 from minidsms.archive.format import (
     Archive,
@@ -338,6 +338,7 @@ def commit(writer: Writer, staging: str, batch: str, inputs: Sequence[str]) -> i
             paths.append(
                 os.path.join(folder, file_name(file.first_ts, file.last_ts, file.first_arrival, file.last_arrival))
             )
+            sync_file(file.path)
             os.rename(file.path, paths[-1])
         sync_folder(folder)
     sync_folder(archive.folder)

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from minidsms.cql.errors import CqlError
+from minidsms import connect
+from minidsms.cql.errors import CqlError, QueryError
 from minidsms.testing.compare import check
 from minidsms.testing.generators import Case, declaration, random_feed
 
@@ -109,3 +110,14 @@ def test_first_and_last_under_an_inequality_are_refused_with_a_way_out() -> None
     answer = check(Case(declared, query, random_feed(Random(0), ["Sa", "Sb"], 3)))
     assert answer.startswith("refused: FIRST")
     assert issubclass(CqlError, Exception)
+
+
+def test_a_scalar_subquery_of_two_rows_is_told_as_it_was_written() -> None:
+    with connect() as db:
+        db.execute("CREATE RELATION L (k INTEGER); CREATE RELATION P (k INTEGER)")
+        query = db.query("SELECT P.k FROM P WHERE P.k = (SELECT k FROM L)")
+        db.push("L", [(1,), (2,)], ts=1)
+        db.push("P", (1,), ts=1)
+        db.advance(2)
+        with pytest.raises(QueryError, match=r"\(SELECT k FROM L\): it gave 2 rows; at most one is allowed"):
+            query.fetch()
