@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms import connection, engine, groups
+from minidsms import connection
+from minidsms.engine import engine, groups
 from minidsms.process.interrupts import EngineLock
 from minidsms.testing.interrupted_calls import CASES, run_case
 

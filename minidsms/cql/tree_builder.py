@@ -171,7 +171,8 @@ class TreeBuilder(ExpressionBuilder):
 
     def limited(self, parts: list[Part]) -> _Clause:
         offset = 0 if parts[4] is None else self.count_of(parts[4])
-        return _Clause("limited", "ORDER BY", (parts[0], self.count_of(parts[2]), offset))
+        span = span_of([*parts[0], *parts[1:]])
+        return _Clause("limited", "ORDER BY", (parts[0], self.count_of(parts[2]), offset), span=span)
 
     def select(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         return self._limited(self._select(parts, parts[2], [parts[1]], parts[3:-1]), parts[-1])

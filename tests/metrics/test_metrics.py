@@ -100,7 +100,7 @@ def test_open_telemetry_observes_the_same(db: Connection) -> None:
     told = {m.name: m for m in data.resource_metrics[0].scope_metrics[0].metrics}
     (point,) = told["minidsms.answers"].data.data_points
     assert (point.value, dict(point.attributes)) == (2, {"query": "q"})
-    assert told["minidsms.limits.memory"].unit == "By"
+    assert told["minidsms.memory"].unit == "By"
 
 
 def test_health_tells_which_queries_have_failed_and_why(db: Connection) -> None:

@@ -1,0 +1,28 @@
+"""A statement knows where it stands in its text: a connection with a folder keeps just that piece of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from minidsms.cql.parser import parse
+from minidsms.testing.generators import random_case
+
+TEXTS = {
+    "SELECT a FROM S ORDER BY a DESC NULLS FIRST LIMIT 3",
+    "SELECT a FROM S ORDER BY a LIMIT 3 OFFSET 2",
+    "ISTREAM (SELECT a FROM S [ROWS 3] ORDER BY a LIMIT 1)",
+    "SELECT a FROM S [SESSION 4 PARTITION BY a]",
+    "SELECT a FROM S [HOP 3 EVERY 4] WHERE a IN (1, 2) HAVING a = 1",
+    "SELECT ARRAY_AGG(a ORDER BY b) FROM S GROUP BY b",
+    "SELECT [1, 2] FROM S NATURAL JOIN T",
+    "WITH U AS (SELECT a FROM S) SELECT a FROM U",
+} | {random_case(seed).query for seed in range(150)}
+
+
+@pytest.mark.parametrize("before", ["", "CREATE VIEW V AS ", "CREATE QUERY q AS "])
+def test_a_statement_spans_its_text(before: str) -> None:
+    for text in TEXTS:
+        statement = before + text
+        (first, second) = parse(f"{statement}; {statement};")
+        assert first.span == (0, len(statement)), statement
+        assert second.span == (len(statement) + 2, 2 * len(statement) + 2), statement
