@@ -90,6 +90,10 @@ def test_an_expression_is_what_the_definition_says(type_: Type, depth: int) -> N
     law()
 
 
+def test_nullif_keeps_its_invariants_where_no_row_is() -> None:
+    check(call(FLOAT, "nullif", column("f"), Cast(FLOAT, literal(""))), [])
+
+
 @SLOW
 @given(expressions(BOOLEAN, 2), st.lists(expressions(BOOLEAN, 1), min_size=1, max_size=3), rows(30))
 def test_a_predicate_finds_the_rows_that_are_true_and_the_rows_that_failed(
