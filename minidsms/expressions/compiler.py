@@ -87,7 +87,8 @@ def _whole(value: Value, n: int, type_: Type) -> Value:
         valid = None if valid.all() else full(valid, n)
     failed = value.failed
     if failed is not None:
-        failed = full(failed, n) if failed.any() else None
+        failed = full(failed, n)
+        failed = failed if failed.any() else None  # a constant that fails does so in no row where there is none
     return Value(values, valid, failed)
 
 

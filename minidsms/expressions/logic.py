@@ -155,7 +155,7 @@ def nullif(a: Value, b: Value) -> Value:
     valid = ~same.values if a.valid is None else a.valid & ~same.values
     if failed is not None:
         valid = valid & ~failed
-    return finish(values, None if failed is None and valid.all() else valid, failed)
+    return finish(values, None if valid.all() else valid, failed)
 
 
 def single(count: Value, a: Value) -> Value:
