@@ -51,7 +51,7 @@ demo: env
 	@$(BIN)/python examples/flights.py
 
 test: env
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not long' --doctest-modules minidsms tests
+	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
 
 alone: env
 	@$(BIN)/python -m tests.alone $(ALONE)
@@ -60,7 +60,7 @@ check: env
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m mypy
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not long' --doctest-modules minidsms tests
+	@$(BIN)/python -m pytest -n $(JOBS) -m 'not long' --doctest-modules minidsms tests
 
 matrix: env
 	@$(BIN)/python -m minidsms.testing.matrix $(MATRIX)

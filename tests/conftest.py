@@ -7,9 +7,11 @@ import signal
 import threading
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 # No test asserts a time: a slow machine, or the first compilation of a kernel, is no failure.
 settings.register_profile("minidsms", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -34,6 +36,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rewrite", action="store_true", help="write what came out into golden scripts and the docs' examples"
     )
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    return _ByStarts(config, log)
+
+
+class _ByStarts(LoadScopeScheduling):  # type: ignore[misc]
+    """A test goes to the worker that is free; those of Spark, and of the browser, stay together: they start dearly."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((room for room in ("tests/spark/", "tests/web/") if nodeid.startswith(room)), nodeid)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_a_replay_gives_the_defined_answer(tmp_path: Path) -> None:
-    _compare(tmp_path, range(24))
+    _compare(tmp_path, range(12))
 
 
 @pytest.mark.long

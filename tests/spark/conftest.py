@@ -1,4 +1,4 @@
-"""One small Spark session for all tests that want one: they stand in the group `spark`, which one worker runs."""
+"""One small Spark session for all tests that want one: one worker runs this folder (tests/conftest.py)."""
 
 from __future__ import annotations
 

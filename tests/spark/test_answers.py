@@ -16,8 +16,6 @@ from minidsms.testing.spark_answers import check_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 YEARS = 3 * 365 * 86_400_000
 SA = [
     (0, 1, 2, 0.5, "a"),

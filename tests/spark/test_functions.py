@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from minidsms.cql.binder import bind
 from minidsms.cql.bound import Project
 from minidsms.cql.parser import parse_query
@@ -16,8 +14,6 @@ from tests.expressions.samples import SAMPLES, stream_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_spark_has_every_function(spark: SparkSession) -> None:

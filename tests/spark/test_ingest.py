@@ -22,8 +22,6 @@ from tests.archive.reading import rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 POS = "CREATE STREAM Pos (at TIMESTAMP, car INTEGER, speed FLOAT, ok BOOLEAN, road TEXT) TIMESTAMP BY at"
 DAY = 86_400_000
 

@@ -23,7 +23,7 @@ from tests import test_nexmark as nexmark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 LINEAR_ROAD = (
     "CurCarSeg",

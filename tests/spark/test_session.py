@@ -17,8 +17,6 @@ from minidsms.spark.session import LOOPBACK, given, prepared, session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def test_the_session_is_started_once(spark: SparkSession) -> None:
     assert session() is spark

@@ -22,8 +22,6 @@ from tests.test_published_queries import feed_of, prepared
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 BENCHMARKS = (*NEXMARK, *(query for query in LINEAR_ROAD if query.name.startswith("Linear Road")))
 
 
