@@ -21,16 +21,26 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int32Array, Int64Array
-from minidsms.machine_code import helper, int32, int64, kernel, uint64
+from minidsms.machine_code import helper, int64, kernel, uint64
 
 KIND, BASE, SPAN, PLACE, COUNT, REGION = range(6)
 DIRECT, SEARCHED, GIVEN = 0, 1, 2
 """KIND: a table by the value less BASE, up to SPAN; a binary search; the value is the region."""
-ROW, FOUND, MICRO, HOME, WORDS = range(5)
-"""Of the state: the next row, pairs found, arrows of regions followed; of home lists the next home, and words of
-bitmaps looked at."""
+ROW, FOUND, MICRO, HOME, OF_HOME, TURN, WORDS = range(7)
+"""Of the state: the next row, pairs found, arrows of regions followed; of home lists the first row of the chunk, the
+next home, its next block, whose turn it is there, and words of bitmaps looked at."""
 BLOCK = 4
 """Words of bitmaps that home lists look at together."""
+CHUNK = 1024
+"""Rows that home lists look at together."""
+STEP = 64
+"""Of these, how many at a time meet a block of bitmaps before those left are compared."""
+FETCHED = 32
+"""Rows from which on a block is brought into the cache as a whole."""
+LINE = 8
+"""Words of a line of the cache."""
+LAST, TOTAL, READERS = range(3)
+"""Of a slot of answers: the number of its last portion, all rows it was given, who reads it."""
 
 
 @helper(inline=True)
@@ -142,7 +152,7 @@ def _is_in(asked: Any, first: Any, end: Any, regions: Any, row: Any) -> Any:
     inside = int64(1)
     i = int64(first)
     while i < end:
-        region = regions[asked[i, 0], row]
+        region = regions[row, asked[i, 0]]
         low = i
         n = int64(asked[i, 3])
         i += n
@@ -154,77 +164,143 @@ def _is_in(asked: Any, first: Any, end: Any, regions: Any, row: Any) -> Any:
     return inside
 
 
+@helper
+def _turns(near: Any, regions: Any, home: Any, first: Any, end: Any, turns: Any, begins: Any) -> Any:
+    """A counting sort: the rows of each block of a home, ascending, stand in `turns` from begins[block] on."""
+    for block in range(len(begins)):
+        begins[block] = 0
+    for row in range(first, end):
+        region = regions[row, home]
+        for block in range(near[region, 0], near[region, 1]):
+            begins[block + 2] += 1
+    for block in range(2, len(begins)):
+        begins[block] += begins[block - 1]
+    for row in range(first, end):
+        region = regions[row, home]
+        for block in range(near[region, 0], near[region, 1]):
+            turns[begins[block + 1]] = row
+            begins[block + 1] += 1
+
+
+@helper
+def _fetch(words: Any, first: Any, end: Any) -> Any:
+    """Bring words into the cache one after the other, sooner than rows ask for them here and there; 0, which the
+    compiler cannot know.
+    """
+    seen = uint64(0)
+    for i in range(first, end, LINE):
+        seen |= uint64(words[uint64(i)])
+    return int64(seen == ~uint64(0) >> uint64(1))
+
+
 @kernel(
-    "void(int32[:,::1], int32[:,::1], Tuple((int64[:,::1], int32[:,::1], uint64[::1], uint64[::1], int32[::1],"
-    " int32[:,::1])), int32[::1], Tuple((int32[::1], int32[::1])), int64[::1])"
+    "void(int32[:,::1], int32[:,::1], Tuple((int64[:,::1], int64[:,::1], int32[:,::1], uint64[::1], uint64[::1],"
+    " int32[::1], int32[:,::1])), int32[::1], Tuple((int32[::1], int32[::1], uint64[::1], int64[::1])),"
+    " Tuple((int32[::1], int32[::1])), int64[::1])"
 )
 def screen_homes(
-    regions: Int32Array, groups: Int32Array, lists: Any, filters: Int32Array, found: Any, state: Int64Array
+    regions: Int32Array,
+    groups: Int32Array,
+    lists: Any,
+    filters: Int32Array,
+    scratch: Any,
+    found: Any,
+    state: Int64Array,
 ) -> None:
-    """Go on from state[HOME] and state[ROW] until all homes are done, or `found` has no room for what one more row may
-    bring there: home by home, for what stands at one stays in the cache then. Of a home those blocks of bitmaps are
-    looked at where filters are that the row's region admits; whoever all columns' groups admit is compared.
+    """Go on from `state` until all rows are done, or `found` has no room for what STEP more may bring.
 
-    regions, groups: (p, n) of the rows.  lists: see `screens.homes`.  filters: of each bit.  found: (rows, filters),
-    those of each filter in ascending row.
+    CHUNK rows after CHUNK rows, home by home, and there block by block of bitmaps: the rows whose region admits some of
+    a block's filters meet it one after the other, so that all they look at stays in the first-level cache. Whoever all
+    columns' groups admit is compared.
+
+    regions, groups: (n, p) of the rows, groups by their first word in a block.  lists: see `screens.homes`.  filters:
+    of each bit.  scratch: rows by block and where each block's begin; words of bitmaps in which filters are left, and
+    of which row and word they are.  found: (rows, filters), those of each filter in ascending row.
     """
-    homes, near, packed, bits, starts, asked = lists
+    homes, blocks, near, packed, bits, starts, asked = lists
+    turns, begins, left, whose = scratch
     rows, members = found
     k = state[FOUND]
+    first = state[ROW]
     home = state[HOME]
-    row = state[ROW]
+    block = state[OF_HOME]
+    turn = state[TURN]
     looked = 0
-    while home < len(regions):
-        first = homes[home, 0]
-        words = homes[home, 1]
-        compared = k
-        while words > 0 and row < regions.shape[1] and k + 64 * words <= len(rows):
-            region = regions[home, row]
-            at = int64(near[region, 0])
-            word = int64(near[region, 1])
-            end = word + near[region, 2]
-            looked += near[region, 2]
-            while word < end:
-                w0 = packed[uint64(at)]
-                w1 = packed[uint64(at + 1)]
-                w2 = packed[uint64(at + 2)]
-                w3 = packed[uint64(at + 3)]
-                for c in range(len(regions)):
-                    if c != home:
-                        line = homes[home, 2] + groups[c, row] * words + word
-                        w0 &= bits[uint64(line)]
-                        w1 &= bits[uint64(line + 1)]
-                        w2 &= bits[uint64(line + 2)]
-                        w3 &= bits[uint64(line + 3)]
-                place = (first + word) << 6
-                for _ in range(BLOCK):
-                    while w0 != uint64(0):
-                        rows[k] = row
-                        members[k] = place + _lowest(w0)
-                        k += 1
-                        w0 &= w0 - uint64(1)
-                    w0 = w1
-                    w1 = w2
-                    w2 = w3
-                    w3 = uint64(0)
-                    place += 64
-                at += BLOCK
-                word += BLOCK
-            row += 1
-        admitted = k
-        k = compared
-        for i in range(compared, admitted):
-            bit = members[i]
-            filter_ = filters[bit]
-            rows[k] = rows[i]
-            members[k] = filter_
-            k += _is_in(asked, starts[bit], starts[bit + 1], regions, rows[i]) & int64(filter_ >= 0)
-        if words > 0 and row < regions.shape[1]:
-            break
-        row = 0
-        home += 1
-    state[HOME] = home
-    state[ROW] = row
+    while first < len(regions):
+        end = min(first + CHUNK, len(regions))
+        while home < regions.shape[1]:
+            if homes[home, 1] > 0:
+                _turns(near, regions, home, first, end, turns, begins)
+            while block < homes[home, 1]:
+                turn = max(turn, int64(begins[block]))
+                last = int64(begins[block + 1])
+                number = homes[home, 0] + block
+                bit = number * (64 * BLOCK)
+                group = number * homes[home, 2]
+                at = blocks[number, 1] - blocks[number, 0] * BLOCK
+                if last - turn >= FETCHED:
+                    looked += _fetch(packed, blocks[number, 1], blocks[number + 1, 1])
+                    looked += _fetch(bits, group, group + homes[home, 2])
+                    looked += _fetch(asked.reshape(-1), 4 * starts[bit], 4 * starts[bit + 64 * BLOCK])
+                while turn < last:
+                    stop = min(turn + STEP, last)
+                    if k + (stop - turn) * (64 * BLOCK) > len(rows):
+                        state[ROW] = first
+                        state[HOME] = home
+                        state[OF_HOME] = block
+                        state[TURN] = turn
+                        state[FOUND] = k
+                        state[WORDS] += looked
+                        return
+                    n = 0
+                    for t in range(turn, stop):
+                        row = int64(turns[uint64(t)])
+                        line = at + BLOCK * int64(regions[uint64(row), uint64(home)])
+                        w0 = packed[uint64(line)]
+                        w1 = packed[uint64(line + 1)]
+                        w2 = packed[uint64(line + 2)]
+                        w3 = packed[uint64(line + 3)]
+                        for c in range(regions.shape[1]):
+                            if c != home:
+                                line = group + groups[uint64(row), uint64(c)]
+                                w0 &= bits[uint64(line)]
+                                w1 &= bits[uint64(line + 1)]
+                                w2 &= bits[uint64(line + 2)]
+                                w3 &= bits[uint64(line + 3)]
+                        row *= BLOCK
+                        left[uint64(n)] = w0
+                        whose[uint64(n)] = row
+                        n += int64(w0 != uint64(0))
+                        left[uint64(n)] = w1
+                        whose[uint64(n)] = row + 1
+                        n += int64(w1 != uint64(0))
+                        left[uint64(n)] = w2
+                        whose[uint64(n)] = row + 2
+                        n += int64(w2 != uint64(0))
+                        left[uint64(n)] = w3
+                        whose[uint64(n)] = row + 3
+                        n += int64(w3 != uint64(0))
+                    looked += BLOCK * (stop - turn)
+                    for i in range(n):
+                        word = left[uint64(i)]
+                        row = whose[uint64(i)] // BLOCK
+                        of_word = bit + 64 * (whose[uint64(i)] % BLOCK)
+                        while word != uint64(0):
+                            asks = uint64(of_word + _lowest(word))
+                            filter_ = filters[asks]
+                            rows[uint64(k)] = row
+                            members[uint64(k)] = filter_
+                            inside = _is_in(asked, starts[asks], starts[asks + uint64(1)], regions, row)
+                            k += inside & int64(filter_ >= 0)
+                            word &= word - uint64(1)
+                    turn = stop
+                block += 1
+                turn = 0
+            block = 0
+            home += 1
+        home = 0
+        first = end
+    state[ROW] = first
     state[FOUND] = k
     state[WORDS] += looked
 
@@ -272,6 +348,27 @@ def by_member(
     return found
 
 
+@kernel("int64(int64[::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64)")
+def add_portions(
+    firsts: Int64Array, counts: Int64Array, slots: Int64Array, of_slot: Int64Array, portions: Int64Array, number: int
+) -> int:
+    """Write portions, numbered from `number` on, a different slot each; the rows that readers of the slots now have.
+
+    of_slot: (slots, 3) the last portion, all its rows and its readers.  portions: (n, 4), see `screens.answers`.
+    """
+    due = 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        portions[i, 0] = of_slot[slot, LAST]
+        portions[i, 1] = firsts[i]
+        portions[i, 2] = counts[i]
+        portions[i, 3] = slot
+        of_slot[slot, LAST] = number + i
+        of_slot[slot, TOTAL] += counts[i]
+        due += counts[i] * of_slot[slot, READERS]
+    return due
+
+
 @kernel("void(uint64[:,::1], int64[::1], int64[::1], int64[::1])")
 def set_bits(bits: np.ndarray, filters: Int64Array, first: Int64Array, last: Int64Array) -> None:
     """Set the bit of filters[i] in the regions from first[i] to last[i]."""
@@ -282,29 +379,23 @@ def set_bits(bits: np.ndarray, filters: Int64Array, first: Int64Array, last: Int
             bits[region, w] |= bit
 
 
-@kernel("void(int32[:,::1], int64[::1], int64[::1], int64[::1])")
-def span_blocks(near: Int32Array, filters: Int64Array, first: Int64Array, last: Int64Array) -> None:
-    """near[region, 1:]: the first word of the first block with a bit of filters[i] in the regions from first[i] to
-    last[i], and how many words there are up to the end of the last such block; 0 where there is none.
-    """
+@kernel("void(int64[:,::1], int64[::1], int64[::1], int64[::1])")
+def span_blocks(spans: Int64Array, filters: Int64Array, first: Int64Array, last: Int64Array) -> None:
+    """Widen spans[block], the first and last region that admit one of its filters, by those of filters[i]."""
     for i in range(len(filters)):
-        w = int32((filters[i] >> 6) & ~(BLOCK - 1))
-        for region in range(first[i], last[i] + 1):
-            if near[region, 2] == 0:
-                near[region, 1] = w
-                near[region, 2] = BLOCK
-            elif w < near[region, 1]:
-                near[region, 2] += near[region, 1] - w
-                near[region, 1] = w
-            elif w >= near[region, 1] + near[region, 2]:
-                near[region, 2] = w - near[region, 1] + BLOCK
+        block = filters[i] // (64 * BLOCK)
+        spans[block, 0] = min(spans[block, 0], first[i])
+        spans[block, 1] = max(spans[block, 1], last[i])
 
 
-@kernel("void(int32[:,::1], uint64[::1], int64[::1], int64[::1], int64[::1])")
-def set_packed(near: Int32Array, packed: np.ndarray, filters: Int64Array, first: Int64Array, last: Int64Array) -> None:
-    """As `set_bits`, where a region's words stand from near[region, 0] on and begin with the word near[region, 1]."""
+@kernel("void(int64[:,::1], uint64[::1], int64[::1], int64[::1], int64[::1])")
+def set_packed(
+    blocks: Int64Array, packed: np.ndarray, filters: Int64Array, first: Int64Array, last: Int64Array
+) -> None:
+    """As `set_bits`, where the words of a block's region blocks[block, 0] stand from blocks[block, 1] on."""
     for i in range(len(filters)):
-        w = filters[i] >> 6
+        block = filters[i] // (64 * BLOCK)
+        w = blocks[block, 1] + ((filters[i] >> 6) & (BLOCK - 1))
         bit = uint64(1) << uint64(filters[i] & 63)
         for region in range(first[i], last[i] + 1):
-            packed[near[region, 0] + w - near[region, 1]] |= bit
+            packed[w + BLOCK * (region - blocks[block, 0])] |= bit

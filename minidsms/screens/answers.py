@@ -18,10 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int8Array, Int32Array, Int64Array, Schema
+from minidsms.kernels.screening import LAST, READERS, TOTAL, add_portions
 from minidsms.screens.tail import Definition
 
 _SPARSE = 4
 """A delivery of which less than one row in so many waits is copied out."""
+_NEW_SLOT = np.array([-1, 0, 0], np.int64)
 _LEAST = 4096
 """Rows below which deliveries are not looked at for that."""
 
@@ -99,12 +101,10 @@ class SharedAnswers:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._deliveries: deque[_Delivery] = deque()
-        self._portions = np.zeros((4, 1024), np.int64)  # the portion of the slot before it, first row, rows, slot
+        self._portions = np.zeros((1024, 4), np.int64)  # the portion of the slot before it, first row, rows, slot
         self._first = 0
         self.next_portion = 0
-        self._last = np.full(64, -1, np.int64)
-        self._totals = np.zeros(64, np.int64)
-        self._readers = np.zeros(64, np.int64)
+        self._slot = np.tile(_NEW_SLOT, (64, 1))
         self._free: list[int] = []
         self._slots = 0
         self._held = self._waiting = 0
@@ -119,12 +119,10 @@ class SharedAnswers:
         """A slot for one more box."""
         if self._free:
             slot = self._free.pop()
-            self._last[slot] = -1
+            self._slot[slot, LAST] = -1
             return slot
-        if self._slots == len(self._last):
-            self._last = np.concatenate([self._last, np.full(self._slots, -1, np.int64)])
-            self._totals = np.concatenate([self._totals, np.zeros(self._slots, np.int64)])
-            self._readers = np.concatenate([self._readers, np.zeros(self._slots, np.int64)])
+        if self._slots == len(self._slot):
+            self._slot = np.concatenate([self._slot, np.tile(_NEW_SLOT, (self._slots, 1))])
         self._slots += 1
         return self._slots - 1
 
@@ -136,7 +134,7 @@ class SharedAnswers:
         """One more reader of a slot, from the next batch on."""
         subscription = Subscription(self, slot, columns, of)
         self._of_slot.setdefault(slot, []).append(subscription)
-        self._readers[slot] += 1
+        self._slot[slot, READERS] += 1
         for column in columns:
             self._shown[column] = self._shown.get(column, 0) + 1
         self.subscriptions[id(subscription)] = subscription
@@ -147,7 +145,7 @@ class SharedAnswers:
         left = subscription.take()
         del self.subscriptions[id(subscription)]
         self._of_slot[subscription.slot].remove(subscription)
-        self._readers[subscription.slot] -= 1
+        self._slot[subscription.slot, READERS] -= 1
         for column in subscription.columns:
             self._shown[column] -= 1
             if not self._shown[column]:
@@ -156,11 +154,11 @@ class SharedAnswers:
 
     def last_of(self, slot: int) -> int:
         """The number of the slot's last portion."""
-        return int(self._last[slot])
+        return int(self._slot[slot, LAST])
 
     def total_of(self, slot: int) -> int:
         """Rows the slot has ever been given."""
-        return int(self._totals[slot])
+        return int(self._slot[slot, TOTAL])
 
     # ------------------------------------------------------------------------------------------------------- rows
 
@@ -172,7 +170,6 @@ class SharedAnswers:
         Every slot at most once.  O(rows + slots), whoever reads them.
         """
         n = len(slots)
-        due = int(counts @ self._readers[slots])
         wanted = np.zeros(len(batch), np.bool_)
         wanted[parts] = True
         rows = np.flatnonzero(wanted)
@@ -185,19 +182,14 @@ class SharedAnswers:
             ts, columns = batch.ts[rows], batch.columns_at(shown, rows)
             sign = None if batch.sign is None else batch.sign[rows]
         portions = self._room(n)
-        portions[0] = self._last[slots]
-        portions[1] = firsts
-        portions[2] = counts
-        portions[3] = slots
+        delivery = _Delivery(ts, sign, dict(zip(shown, columns)), parts, 0, self.next_portion + n)
         held = int(counts.sum())
-        numbers, totals = np.arange(self.next_portion, self.next_portion + n), self._totals[slots] + counts
-        delivery = _Delivery(ts, sign, dict(zip(shown, columns)), parts, due, self.next_portion + n)
-        # There is room for all of it; only now does anything change.
-        self._last[slots], self._totals[slots] = numbers, totals
-        self.next_portion += n
         self._deliveries.append(delivery)
+        # There is room for all of it; only now does anything change.
+        delivery.waiting = add_portions(firsts, counts, slots, self._slot, portions, self.next_portion)
+        self.next_portion += n
         self._held += held
-        self._waiting += due
+        self._waiting += delivery.waiting
         if self._held > _LEAST and self._waiting * _SPARSE < self._held:
             with contextlib.suppress(MemoryError):  # then at another delivery
                 self._set_aside()
@@ -212,7 +204,7 @@ class SharedAnswers:
         for portion in reversed(chain):
             while delivery is None or delivery.end <= portion:
                 delivery = next(deliveries)
-            _, first, count, _ = self._portions[:, portion - self._first].tolist()
+            _, first, count, _ = self._portions[portion - self._first].tolist()
             rows = delivery.parts[first : first + count]
             sign = None if delivery.sign is None else delivery.sign[rows]
             batches.append(Batch(delivery.ts[rows], sign, [delivery.columns[c].take(rows) for c in columns]))  # type: ignore[arg-type]
@@ -226,31 +218,31 @@ class SharedAnswers:
     def news(self) -> list[Definition]:
         """The queries that have been given rows since this was asked last."""
         first, self._told = max(self._told, self._first), self.next_portion
-        slots = np.unique(self._portions[3, first - self._first : self.next_portion - self._first])
+        slots = np.unique(self._portions[first - self._first : self.next_portion - self._first, 3])
         return [s.of for slot in slots.tolist() for s in self._of_slot.get(slot, ())]
 
     def count_since(self, slot: int, start: int) -> int:
         """How many rows those are; they stay."""
-        return sum(int(self._portions[2, p - self._first]) for p in self._chain(slot, start))
+        return sum(int(self._portions[p - self._first, 2]) for p in self._chain(slot, start))
 
     def _chain(self, slot: int, start: int) -> list[int]:
         """The slot's portions from `start` on, newest first."""
         found = []
-        portion = int(self._last[slot])
+        portion = self.last_of(slot)
         start = max(start, self._first)
         while portion >= start:
             found.append(portion)
-            portion = int(self._portions[0, portion - self._first])
+            portion = int(self._portions[portion - self._first, 0])
         return found
 
     def _room(self, n: int) -> Int64Array:
         """Where the next n portions stand."""
         used = self.next_portion - self._first
-        if used + n > self._portions.shape[1]:
-            grown = np.zeros((4, 2 * (used + n)), np.int64)
-            grown[:, :used] = self._portions[:, :used]
+        if used + n > len(self._portions):
+            grown = np.zeros((2 * (used + n), 4), np.int64)
+            grown[:used] = self._portions[:used]
             self._portions = grown
-        return self._portions[:, used : used + n]
+        return self._portions[used : used + n]
 
     def _drop_taken(self) -> None:
         """Forget the oldest deliveries that everybody has taken, and their portions."""
@@ -264,8 +256,8 @@ class SharedAnswers:
         elif end - self._first > (self.next_portion - self._first) // 2:
             left = self.next_portion - end
             with contextlib.suppress(MemoryError):  # then with what is taken next
-                kept = self._portions[:, end - self._first : self.next_portion - self._first].copy()
-                self._portions[:, :left] = kept
+                kept = self._portions[end - self._first : self.next_portion - self._first].copy()
+                self._portions[:left] = kept
                 self._first = end
 
     def _set_aside(self) -> None:
@@ -279,7 +271,7 @@ class SharedAnswers:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows that wait, and of the tables."""
-        tables = self._portions.nbytes + self._last.nbytes + self._totals.nbytes + self._readers.nbytes
+        tables = self._portions.nbytes + self._slot.nbytes
         kept = sum(len(b) * b.row_nbytes for s in self.subscriptions.values() for b in s.kept)
         return tables + kept + sum(d.nbytes for d in self._deliveries)
 

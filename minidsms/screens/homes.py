@@ -22,8 +22,8 @@ from minidsms.screens.box import Box
 from minidsms.screens.domains import Domains
 from minidsms.screens.sequence import Homes
 
-GROUPED_BYTES = 1 << 18
-"""Bytes that the bitmaps of a home's groups may have: a quarter of a second-level cache."""
+GROUPED_BYTES = 1 << 14
+"""Bytes that a block of all groups' bitmaps may have: half of a first-level cache."""
 _GROUPS = 16
 """Groups that a column has at least, if it has so many regions."""
 
@@ -33,10 +33,12 @@ class HomeLists:
 
     places: by box, its bit in the bitmaps.  size: bits.  arrays: for the kernel,
 
-        homes    (p, 3): of those at home in a column the first word, their words, and where their groups' `bits` begin
-        near     (regions, 3): of those at home in the column whom the region admits the first word in `packed`, its
-                 number among the words of that home, and how many words there are, in blocks of BLOCK
-        bits     home by home, group by group, a word for 64 filters at home
+        homes    (p, 3): of those at home in a column the first block of BLOCK words, their blocks, and the words that
+                 all groups have in a block of `bits`
+        blocks   (number + 1, 2): the first region that admits some of a block's filters, its first word in `packed`
+        near     (regions, 2): which blocks of the home have filters that the region may admit: the first, and behind
+                 the last one
+        bits     home by home, block by block, group by group, a word for 64 filters at home
         starts   (size + 1,): of each bit, which lines of `asked` are its own
         asked    (m, 4): a column that is not its home, the first and last region of a run of what it admits there, and
                  how many such lines there are from here on
@@ -112,10 +114,11 @@ class HomeLists:
     def _settle(self) -> None:
         is_home = self._at_home(self.homes)
         self._place(self._asked[is_home])
-        near, packed = self._packed(self._asked[is_home])
-        bits, begins = self._grouped()
-        homes = np.ascontiguousarray(np.stack([self._first_words, self._words, begins], axis=1))
-        self.arrays = homes, near, packed, bits, *self._compared(self._asked[~is_home])
+        blocks, near, packed = self._packed(self._asked[is_home])
+        bits, lines = self._grouped()
+        homes = np.full((len(self.columns), 3), BLOCK * lines, np.int64)
+        homes[:, 0], homes[:, 1] = self._first_words // BLOCK, self._words // BLOCK
+        self.arrays = homes, blocks, near, packed, bits, *self._compared(self._asked[~is_home])
 
     def groups_of(self, regions: Int32Array) -> Int32Array:
         """(p, n) the groups of regions."""
@@ -148,21 +151,33 @@ class HomeLists:
         first, last = (np.ascontiguousarray(self._runs[lines, i], np.int64) for i in (0, 1))
         return np.repeat(self.places[asked[:, 0]] - 64 * first_word, n), first, last, np.repeat(asked[:, 1], n)
 
-    def _packed(self, home: Int64Array) -> tuple[Int32Array, np.ndarray]:
-        bits, first, last, _ = self._bits(home, self._first_words[home[:, 1]])
-        near: Int32Array = np.zeros((self.domains.size, 3), np.int32)
-        span_blocks(near, bits, first, last)
-        ends: Int64Array = np.cumsum(near[:, 2], dtype=np.int64)
-        near[:, 0] = ends - near[:, 2]
-        packed = np.zeros(max(1, int(ends[-1])), np.uint64)
-        set_packed(near, packed, bits, first, last)
-        return near, packed
+    def _packed(self, home: Int64Array) -> tuple[Int64Array, Int32Array, np.ndarray]:
+        """(blocks, near, packed): see `arrays`."""
+        bits, first, last, _ = self._bits(home, np.zeros(len(home), np.int64))
+        column = np.repeat(np.arange(len(self.columns)), self._words // BLOCK)
+        spans = np.tile(np.array([self.domains.size, -1], np.int64), (len(column), 1))
+        span_blocks(spans, bits, first, last)
+        number = np.arange(len(column)) - (self._first_words // BLOCK)[column]
+        near: Int32Array = np.zeros((self.domains.size, 2), np.int32)
+        near[:, 0] = len(column)
+        for block, (low, high) in enumerate(spans.tolist()):
+            near[low : high + 1, 0] = np.minimum(near[low : high + 1, 0], number[block])
+            near[low : high + 1, 1] = np.maximum(near[low : high + 1, 1], number[block] + 1)
+        blocks = np.zeros((len(column) + 1, 2), np.int64)
+        for block, c in enumerate(column.tolist()):
+            start, end = self.domains.first[c : c + 2]
+            met = start + np.flatnonzero((near[start:end, 0] <= number[block]) & (near[start:end, 1] > number[block]))
+            blocks[block, 0] = met[0] if len(met) else start
+            blocks[block + 1, 1] = blocks[block, 1] + (BLOCK * (1 + met[-1] - met[0]) if len(met) else 0)
+        packed = np.zeros(max(1, int(blocks[-1, 1])), np.uint64)
+        set_packed(blocks, packed, bits, first, last)
+        return blocks, near, packed
 
-    def _grouped(self) -> tuple[np.ndarray, Int64Array]:
-        """(bits, where those of each home begin); of a column its first group, the shift that makes a region's number
-        that of its group, and its first region.
+    def _grouped(self) -> tuple[np.ndarray, int]:
+        """(bits, how many groups all columns have); sets of a column its first group, the shift that makes a region's
+        number that of its group, and its first region.
         """
-        most = max(_GROUPS, GROUPED_BYTES // (8 * int(self._words.max()) * len(self.columns)))
+        most = max(_GROUPS, GROUPED_BYTES // (8 * BLOCK * len(self.columns)))
         groups = self._groups = np.zeros((len(self.columns), 3), np.int32)
         groups[:, 2] = self.domains.first[:-1]
         lines = 0
@@ -176,7 +191,7 @@ class HomeLists:
         for home, words in enumerate(self._words.tolist()):
             asked = self._asked[home_of == home]
             first_word = self._first_words[home]
-            grouped = all_bits[begins[home] : begins[home] + lines * words].reshape(lines, words)
+            grouped = np.zeros((lines, words), np.uint64)
             everybody = bitmap(np.unique(self.places[asked[:, 0]] - 64 * first_word).tolist(), 64 * words)
             for c, end in enumerate(ends):
                 users = self.places[asked[asked[:, 1] == c, 0]] - 64 * first_word
@@ -184,7 +199,9 @@ class HomeLists:
             bits, first, last, column = self._bits(asked, np.full(len(asked), first_word))
             base, shift, at = groups[column].astype(np.int64).T
             set_bits(grouped, bits, base + ((first - at) >> shift), base + ((last - at) >> shift))
-        return all_bits, begins
+            by_block = grouped.reshape(lines, -1, BLOCK).transpose(1, 0, 2)
+            all_bits[begins[home] : begins[home] + lines * words] = by_block.ravel()
+        return all_bits, lines
 
     def _compared(self, asked: Int64Array) -> tuple[np.ndarray, np.ndarray]:
         """(starts, asked) of what is not asked of homes, by bit; who admits nothing has a run that has no region."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, BoolArray, Int32Array, Int64Array, Type
-from minidsms.kernels.screening import FOUND, HOME, MICRO, ROW, WORDS, screen_homes, screen_rows
+from minidsms.kernels.screening import BLOCK, CHUNK, FOUND, MICRO, ROW, STEP, WORDS, screen_homes, screen_rows
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.screens.asc import Constructs
 from minidsms.screens.box import Box
@@ -24,6 +24,8 @@ from minidsms.screens.sequence import Homes, Sequence
 
 MANY = 2048
 """Boxes above which a level has home lists."""
+_STEP_PAIRS = STEP * BLOCK * 64
+"""Pairs that one step through home lists may find."""
 
 
 class Found:
@@ -81,8 +83,13 @@ class Level:
         words = constructs.size // 64
         self._members = np.full(64 * words, -1, np.int32)
         self._members[constructs.places] = self._numbers
-        looked_by = np.full(len(self.domains.columns), -1, np.int64)
-        self._scratch = np.zeros(words, np.uint64), looked_by, self._members, self.counts
+        if isinstance(constructs, HomeLists):
+            blocks = int(constructs.arrays[0][:, 1].max())
+            by_block = np.empty(CHUNK * blocks, np.int32), np.empty(blocks + 2, np.int32)
+            self._home_scratch = *by_block, np.empty(STEP * BLOCK + 1, np.uint64), np.empty(STEP * BLOCK + 1, np.int64)
+        else:
+            looked_by = np.full(len(self.domains.columns), -1, np.int64)
+            self._scratch = np.zeros(words, np.uint64), looked_by, self._members, self.counts
 
     def order_of(self, names: Listed[str]) -> list[str]:
         """The columns in the order in which they are looked at, or by how many are at home. names: the producer's."""
@@ -121,7 +128,7 @@ class Level:
         return keys, present
 
     def _look_at_columns(self, constructs: Constructs, keys: Int64Array, present: BoolArray, found: Found) -> None:
-        state = np.zeros(5, np.int64)
+        state = np.zeros(7, np.int64)
         state[FOUND] = found.count
         self._scratch[1][:] = -1
         found.reserve(4 * keys.shape[1] + len(self._members))
@@ -135,16 +142,17 @@ class Level:
         self.micro += int(state[MICRO])
 
     def _look_at_homes(self, lists: HomeLists, regions: Int32Array, found: Found) -> None:
-        groups = lists.groups_of(regions)
-        state = np.zeros(5, np.int64)
+        groups = np.ascontiguousarray(BLOCK * lists.groups_of(regions).T)
+        regions = np.ascontiguousarray(regions.T)
+        state = np.zeros(7, np.int64)
         state[FOUND] = found.count
-        found.reserve(4 * regions.shape[1] + len(self._members))
+        found.reserve(4 * len(regions) + _STEP_PAIRS)
         while True:
             pairs = found.rows, found.members
-            screen_homes(regions, groups, lists.arrays, self._members, pairs, state)
+            screen_homes(regions, groups, lists.arrays, self._members, self._home_scratch, pairs, state)
             found.count = int(state[FOUND])
-            if state[HOME] == len(regions):
+            if state[ROW] == len(regions):
                 break
-            found.reserve(max(len(self._members), found.count))
-        self.counts[0] += regions.shape[1]
+            found.reserve(max(_STEP_PAIRS, found.count))
+        self.counts[0] += len(regions)
         self.words += int(state[WORDS])

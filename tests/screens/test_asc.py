@@ -13,6 +13,7 @@ from minidsms.cql.bound import Expr, Filter
 from minidsms.cql.parser import parse_query
 from minidsms.elements import Batch, Column, Type
 from minidsms.expressions import compile_expression, evaluate_columns
+from minidsms.kernels.screening import BLOCK, CHUNK, STEP
 from minidsms.plan.screening import box_of
 from minidsms.screens import homes, level
 from minidsms.screens.asc import Constructs
@@ -62,6 +63,11 @@ class Scene:
                 columns.append(Column(np.array([v if v is not None else 0 for v in column], type_.dtype), valid))
         self.batch = Batch(np.arange(n), None, columns)
 
+    def repeat(self, rows: int) -> None:
+        """Let the batch be so many rows, its own again and again."""
+        numbers = np.arange(rows) % len(self.batch)
+        self.batch = Batch(np.arange(rows), None, [self.batch.column(c).take(numbers) for c in range(len(self.types))])
+
     def condition(self, text: str) -> Expr:
         node = bind(parse_query(f"SELECT v FROM S WHERE {text}"), self.db.catalog, "").node
         while not isinstance(node, Filter):
@@ -109,6 +115,16 @@ def test_bitmaps_of_many_conjunctions_are_what_each_condition_says(
     texts = [" AND ".join(rng.sample(ATOMS, rng.randrange(1, 4))) for _ in range(300)]
     conditions = [c for c in map(scene.condition, texts) if box_of(c) is not None]
     assert scene.found(conditions) == [scene.true_rows(c) for c in conditions]
+
+
+def test_home_lists_find_every_pair_however_many_rows_and_pairs_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level, "MANY", 0)
+    scene = Scene()
+    scene.repeat(2 * CHUNK + 100)
+    conditions = [c for c in map(scene.condition, ATOMS) if box_of(c) is not None]
+    found = scene.found(conditions)
+    assert found == [scene.true_rows(c) for c in conditions]
+    assert sum(map(len, found)) > 4 * len(scene.batch) + STEP * BLOCK * 64  # there was not room for all at first
 
 
 @pytest.mark.parametrize(
