@@ -29,5 +29,6 @@ SYNONYMS = {
     "listagg": "string_agg",
     "collect_list": "array_agg",
     "list": "array_agg",
+    "topk": "max_n",
 }
 """Other spellings of the same aggregates; the bound tree only knows the first one."""

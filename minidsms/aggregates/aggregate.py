@@ -72,7 +72,8 @@ class Aggregate:
     state: of a group's rows; None where kernels keep it, under the name of `kept_as`.
     literals: by position, the arguments that must be written as literals, each with its check; optional ones have a
     default.  ordering: where ORDER BY may stand.  distinct: whether DISTINCT is taken, and makes a difference.
-    passes_nulls: rows with a NULL argument do not count.
+    passes_nulls: rows with a NULL argument do not count.  several: the row for a call with one argument more, the
+    number of values wanted.
     summary, example: one line of documentation; a call over the rows of `docs/aggregates.md`, and what it gives.
     """
 
@@ -90,6 +91,7 @@ class Aggregate:
     ordering: Ordering = Ordering.NONE
     distinct: bool = False
     passes_nulls: bool = True
+    several: str = ""
 
     @property
     def values(self) -> int:

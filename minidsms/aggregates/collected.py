@@ -1,4 +1,4 @@
-"""Aggregates that put a group's values together in an order: STRING_AGG, ARRAY_AGG."""
+"""Aggregates that put a group's values together in an order: STRING_AGG, ARRAY_AGG, the first n and the last n."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings
 from minidsms.aggregates.sorting import sort_key
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
+
+MOST_VALUES = 1_000_000
+"""In a list that an aggregate is asked for."""
 
 
 class Collected:
@@ -35,6 +38,24 @@ class Collected:
         return [row[-1] for row in self._rows]
 
 
+class AtTheFront(Collected):
+    """The first n values of the order, or fewer where there are fewer."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        (self._wanted,) = settings.parameters
+
+    def result(self) -> tuple[Any, ...]:
+        return tuple(row[-1] for row in self._rows[: self._wanted])
+
+
+class AtTheBack(AtTheFront):
+    """The last n values of the order, in that order."""
+
+    def result(self) -> tuple[Any, ...]:
+        return tuple(row[-1] for row in self._rows[-self._wanted :])
+
+
 class Joined(Collected):
     """The texts one after the other, with a separator between them."""
 
@@ -53,6 +74,12 @@ class Gathered(Collected):
         return tuple(self.values())
 
 
+def number_of_values(value: Any) -> str | None:
+    """What is wrong with it as the number of values that are wanted."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return None if is_number and 1 <= value <= MOST_VALUES else f"the number of values is from 1 to {MOST_VALUES:,}"
+
+
 def _separator(value: Any) -> str | None:
     return None if isinstance(value, str) else "a separator is TEXT"
 
@@ -61,17 +88,30 @@ def _text(types: Sequence[Type]) -> Signature | None:
     return Signature((Type.TEXT,), Type.TEXT) if types[0] in (Type.TEXT, Type.NULL) else None
 
 
-def _listed(types: Sequence[Type]) -> Signature | None:
+def listed(types: Sequence[Type]) -> Signature | None:
+    """The signature of what makes a list of its values."""
     element = Type.INTEGER if types[0] is Type.NULL else types[0]
     return None if element.element is not None else Signature((element,), element.list_type)
 
 
 FUNCTIONS = (
     Aggregate(
-        "array_agg", 1, 1, _listed, "any type but lists",
+        "array_agg", 1, 1, listed, "any type but lists",
         "the list of the values, NULLs among them, as they arrived or in the order of ORDER BY",
         ("ARRAY_AGG(v ORDER BY w DESC, t)", "[2, None, 2, 1]"), Gathered,
         ordering=Ordering.INSIDE, distinct=True, passes_nulls=False,
+    ),
+    Aggregate(
+        "first_n", 2, 2, listed, "any type but lists, and a number of values",
+        "the list of the first n values, as they arrived or in the order of ORDER BY",
+        ("FIRST_N(v, 3 ORDER BY w DESC, t)", "[2, None, 2]"), AtTheFront,
+        literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False,
+    ),
+    Aggregate(
+        "last_n", 2, 2, listed, "any type but lists, and a number of values",
+        "the list of the last n values, as they arrived or in the order of ORDER BY; the last stands last",
+        ("LAST_N(v, 2) IGNORE NULLS", "[2, 2]"), AtTheBack,
+        literals={1: number_of_values}, ordering=Ordering.INSIDE, passes_nulls=False,
     ),
     Aggregate(
         "string_agg", 1, 2, _text, "TEXT, and a separator (a comma without it)",

@@ -55,11 +55,11 @@ def _pairs_averaged(types: Sequence[Type]) -> Signature | None:
 
 def _row(
     name: str, resolve: Callable[[Sequence[Type]], Signature | None], takes: str, summary: str,
-    example: tuple[str, str], kept_as: str = "", distinct: bool = False, passes_nulls: bool = True,
+    example: tuple[str, str], kept_as: str = "", distinct: bool = False, passes_nulls: bool = True, several: str = "",
 ) -> Aggregate:  # fmt: skip
     return Aggregate(
         name, 1, 1, resolve, takes, summary, example,
-        kept_as=kept_as or name, distinct=distinct, passes_nulls=passes_nulls,
+        kept_as=kept_as or name, distinct=distinct, passes_nulls=passes_nulls, several=several,
     )  # fmt: skip
 
 
@@ -67,17 +67,17 @@ FUNCTIONS = (
     _row("count", _counted, "anything, or *", "rows, or values that are not NULL", ("COUNT(v)", "3"), distinct=True),
     _row("sum", _sum, "INTEGER, FLOAT or INTERVAL", "the sum", ("SUM(v)", "5"), distinct=True),
     _row("avg", _mean, "INTEGER or FLOAT", "the mean", ("AVG(w)", "27.5"), distinct=True),
-    _row("min", _ordered, "any type but lists", "the least", ("MIN(v)", "1")),
-    _row("max", _ordered, "any type but lists", "the greatest", ("MAX(t)", "'c'")),
+    _row("min", _ordered, "any type but lists", "the least", ("MIN(v)", "1"), several="min_n"),
+    _row("max", _ordered, "any type but lists", "the greatest", ("MAX(t)", "'c'"), several="max_n"),
     _row("variance", _mean, "INTEGER or FLOAT", "the variance of a sample", ("VARIANCE(w)", "225.0")),
     _row("stddev", _mean, "INTEGER or FLOAT", "the standard deviation of a sample", ("STDDEV(w)", "15.0")),
     _row(
         "first", _any, "any type", "the value of the first row to arrive; with IGNORE NULLS, of the first that has one",
-        ("FIRST(w)", "10"), passes_nulls=False,
+        ("FIRST(w)", "10"), passes_nulls=False, several="first_n",
     ),
     _row(
         "last", _any, "any type", "the value of the last row to arrive; with IGNORE NULLS, of the last that has one",
-        ("LAST(v) IGNORE NULLS", "2"), passes_nulls=False,
+        ("LAST(v) IGNORE NULLS", "2"), passes_nulls=False, several="last_n",
     ),
     _row("bool_and", _truth, "BOOLEAN", "whether all are true", ("BOOL_AND(b)", "false"), "min"),
     _row("bool_or", _truth, "BOOLEAN", "whether one is true", ("BOOL_OR(b)", "true"), "max"),

@@ -1,4 +1,4 @@
-"""Aggregates of a group's values in their order: percentiles, the most frequent value, the row of the least value.
+"""Aggregates of a group's values in their order: percentiles, the most frequent value, the rows of the least values.
 
 A change takes O(log n) of n values. Positions and percentages are exact: a percentage is the decimal that was written.
 """
@@ -15,6 +15,7 @@ from typing import Any
 from sortedcontainers import SortedList
 
 from minidsms.aggregates.aggregate import Aggregate, Ordering, Settings, State
+from minidsms.aggregates.collected import listed, number_of_values
 from minidsms.elements import Type
 from minidsms.functions.function import Signature
 
@@ -132,12 +133,44 @@ class Extreme:
         return self._rows[self._place][1]
 
 
+class Extremes:
+    """The first arguments in the n rows whose last argument is least, or greatest; of several, their own least first,
+    or greatest.
+    """
+
+    def __init__(self, settings: Settings, largest: bool) -> None:
+        self._rows: SortedList[Any] = SortedList()
+        (self._wanted,) = settings.parameters
+        self._largest = largest
+        self._keeps_wanted = settings.is_append_only
+
+    def add(self, *row: Any) -> None:
+        self._rows.add(row[::-1])
+        if self._keeps_wanted and len(self._rows) > self._wanted:
+            del self._rows[0 if self._largest else -1]
+
+    def remove(self, *row: Any) -> None:
+        self._rows.remove(row[::-1])
+
+    def result(self) -> tuple[Any, ...]:
+        rows = self._rows[: -self._wanted - 1 : -1] if self._largest else self._rows[: self._wanted]
+        return tuple(row[-1] for row in rows)
+
+
 def _least(settings: Settings) -> State:
     return Extreme(settings, largest=False)
 
 
 def _greatest(settings: Settings) -> State:
     return Extreme(settings, largest=True)
+
+
+def _least_ones(settings: Settings) -> State:
+    return Extremes(settings, largest=False)
+
+
+def _greatest_ones(settings: Settings) -> State:
+    return Extremes(settings, largest=True)
 
 
 def _number(types: Sequence[Type]) -> Signature | None:
@@ -153,6 +186,12 @@ def _same(types: Sequence[Type]) -> Signature | None:
         return None
     known = tuple(Type.INTEGER if t is Type.NULL else t for t in types)
     return Signature(known, known[0])
+
+
+def _listed_by(types: Sequence[Type]) -> Signature | None:
+    """A list of the first argument's type."""
+    same = _same(types)
+    return None if same is None else Signature(same.args, same.result.list_type)
 
 
 FUNCTIONS = (
@@ -190,11 +229,30 @@ FUNCTIONS = (
     Aggregate(
         "arg_min", 2, 2, _same, "two values of any type",
         "the first argument in the row where the second is least; of several, its least",
-        ("ARG_MIN(t, w)", "'a'"), _least,
+        ("ARG_MIN(t, w)", "'a'"), _least, several="arg_min_n",
     ),
     Aggregate(
         "arg_max", 2, 2, _same, "two values of any type",
         "the first argument in the row where the second is greatest; of several, its greatest",
-        ("ARG_MAX(t, w)", "'c'"), _greatest,
+        ("ARG_MAX(t, w)", "'c'"), _greatest, several="arg_max_n",
+    ),
+    Aggregate(
+        "min_n", 2, 2, listed, "any type but lists, and a number of values", "the list of the n least, the least first",
+        ("MIN_N(w, 2)", "[10, 20]"), _least_ones, literals={1: number_of_values}, distinct=True,
+    ),
+    Aggregate(
+        "max_n", 2, 2, listed, "any type but lists, and a number of values",
+        "the list of the n greatest, the greatest first",
+        ("MAX_N(w, 3)", "[40, 40, 20]"), _greatest_ones, literals={1: number_of_values}, distinct=True,
+    ),
+    Aggregate(
+        "arg_min_n", 3, 3, _listed_by, "two values of any type, and a number of values",
+        "the first arguments in the n rows where the second is least, the least first",
+        ("ARG_MIN_N(t, w, 2)", "['a', 'b']"), _least_ones, literals={2: number_of_values},
+    ),
+    Aggregate(
+        "arg_max_n", 3, 3, _listed_by, "two values of any type, and a number of values",
+        "the first arguments in the n rows where the second is greatest, the greatest first",
+        ("ARG_MAX_N(t, w, 3)", "['c', 'b', 'b']"), _greatest_ones, literals={2: number_of_values},
     ),
 )  # fmt: skip

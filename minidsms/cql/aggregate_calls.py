@@ -46,7 +46,10 @@ class AggregateCallBinder:
     def __init__(self, session: Session, expr: syntax.Call, key: str) -> None:
         self._session = session
         self._expr = expr
-        self._row: Aggregate = AGGREGATES[key]
+        row = AGGREGATES[key]
+        takes_several = bool(row.several) and len(expr.args) == row.most + 1
+        self._row: Aggregate = AGGREGATES[row.several] if takes_several else row
+        self._hint = _HINTS.get(key, "")
 
     def bind(self, args: Sequence[bound.Expr], order: Sequence[bound.Expr]) -> bound.AggregateCall:
         """The call over bound arguments. order: what ORDER BY names."""
@@ -73,7 +76,7 @@ class AggregateCallBinder:
         if row.ordering is Ordering.INSIDE:
             behind, keys = self._sorted_by(values, order, keys)
         by_arrival = row.ordering is Ordering.INSIDE and not keys
-        settings = Settings(len(values), parameters, keys, row.passes_nulls, by_arrival)
+        settings = Settings(len(values), parameters, keys, row.passes_nulls or expr.nulls == "ignore", by_arrival)
         return bound.AggregateCall(
             row.name, None, signature.result, expr.distinct, args=(*values, *behind), settings=settings, span=expr.span
         )
@@ -87,8 +90,7 @@ class AggregateCallBinder:
                 (row.least, row.most),
                 f"{row.least} arguments" if row.least == row.most else f"{row.least} to {row.most} arguments",
             )
-            hint = _HINTS.get(row.name, "") if count else ""
-            raise self._error(f"{expr.function} takes {wants}, not {count}", hint)
+            raise self._error(f"{expr.function} takes {wants}, not {count}", self._hint if count else "")
         takes_distinct = row.distinct or row.kept_as in ("min", "max")
         if expr.distinct and not takes_distinct:
             raise self._error(f"{expr.function} takes no DISTINCT")
@@ -116,7 +118,7 @@ class AggregateCallBinder:
                 continue
             arg = args[i]
             if not isinstance(arg, bound.Literal) or arg.value is None:
-                raise self._error(f"argument {i + 1} of {self._expr.function} must be a literal", place=arg)
+                raise self._error(f"argument {i + 1} of {self._expr.function} must be a literal", self._hint, arg)
             problem = check(arg.value)
             if problem is not None:
                 raise self._error(f"{self._expr.function}: {problem}", place=arg)

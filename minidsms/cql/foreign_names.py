@@ -39,6 +39,8 @@ _HINTS = {
     "collect_set": "write ARRAY_AGG(DISTINCT x)",
     **dict.fromkeys(("earliest_by_offset", "first_value"), "write FIRST(x), or FIRST(x) IGNORE NULLS"),
     **dict.fromkeys(("latest_by_offset", "last_value"), "write LAST(x), or LAST(x) IGNORE NULLS"),
+    **dict.fromkeys(("top_k", "approx_top_k"), "write MAX(x, n): the n greatest, the greatest first"),
+    "topkdistinct": "write MAX(DISTINCT x, n)",
     **dict.fromkeys(("if", "iif", "decode"), _CASE),
     **dict.fromkeys(("convert", "to_number", "to_date", "try_cast"), _CAST),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},

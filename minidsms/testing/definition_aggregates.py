@@ -69,6 +69,17 @@ def _together(rows: Rows, settings: Settings) -> tuple[Any, ...]:
     return tuple(row[0] for row in ordered)
 
 
+def _ranked(rows: Rows, sign: int, settings: Settings) -> tuple[Any, ...]:
+    """The first values of the rows whose last is least (1) or greatest (-1), one after the other."""
+    left: list[tuple[Any, ...]] = list(rows)
+    taken: list[Any] = []
+    while left and len(taken) < settings.parameters[0]:
+        best = (min if sign > 0 else max)(left, key=lambda row: (row[-1], row[0]))
+        left.remove(best)
+        taken.append(best[0])
+    return tuple(taken)
+
+
 def _joined(rows: Rows, settings: Settings) -> str:
     return str(settings.parameters[0]).join(_together(rows, settings))
 
@@ -118,6 +129,12 @@ OF_ROWS: dict[str, Callable[[Rows, Settings], Any]] = {
     "mode": _most_frequent,
     "arg_min": lambda rows, settings: min(rows, key=lambda row: (row[1], row[0]))[0],
     "arg_max": lambda rows, settings: max(rows, key=lambda row: (row[1], row[0]))[0],
+    "min_n": lambda rows, settings: _ranked(rows, 1, settings),
+    "max_n": lambda rows, settings: _ranked(rows, -1, settings),
+    "arg_min_n": lambda rows, settings: _ranked(rows, 1, settings),
+    "arg_max_n": lambda rows, settings: _ranked(rows, -1, settings),
+    "first_n": lambda rows, settings: _together(rows, settings)[: settings.parameters[0]],
+    "last_n": lambda rows, settings: tuple(reversed(_together(rows, settings)[::-1][: settings.parameters[0]])),
     "string_agg": _joined,
     "array_agg": _together,
     "var_pop": _of_pairs(lambda n, yy, xx, yx, y, x: xx / n),

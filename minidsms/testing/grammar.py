@@ -249,20 +249,22 @@ class Grammar:
     def call_of(self, row: Aggregate, types: Sequence[Type], columns: list[Column], one_stream: bool) -> str:
         """A call of the aggregate over arguments of these types."""
         args = [self.expression(t, columns, 0) for t in types]
-        share = self.pick("0", "0.1", "0.5", "0.75", "1")
+        literals = [
+            self.rng.choice([v for v in ("-", 0, 0.1, 0.5, 0.75, 1, 2, 5) if check(v) is None])
+            for check in row.literals.values()
+        ]
+        written = [f"'{v}'" if isinstance(v, str) else str(v) for v in literals]
         name, condition = row.name.upper(), f" FILTER (WHERE {self.predicate(columns, 0, 0)})"
         behind = condition if row.passes_nulls and self.chance(0.2) else ""
         distinct = "DISTINCT " if row.distinct and self.chance(0.25) else ""
+        nulls = "" if row.passes_nulls else self.pick("", " IGNORE NULLS", " RESPECT NULLS")
         if row.ordering is Ordering.WITHIN and (row.literals or self.chance(0.5)):
             order = f"ORDER BY {args[0]}{self.pick('', ' ASC', ' DESC')}"
-            return f"{name}({share if row.literals else ''}) WITHIN GROUP ({order}){behind}"
+            return f"{name}({', '.join(written)}) WITHIN GROUP ({order}){behind}"
         if row.ordering is Ordering.INSIDE:
             keys = self.sort_keys(columns) if not distinct and (not one_stream or self.chance(0.7)) else ""
-            separator = ", '-'" if row.literals else ""
-            return f"{name}({distinct}{args[0]}{separator}{keys}){behind}"
-        written = ", ".join([*args, *[share] * len(row.literals)])
-        nulls = self.pick("", " IGNORE NULLS", " RESPECT NULLS") if not row.passes_nulls else ""
-        return f"{name}({distinct}{written}){nulls}{behind}"
+            return f"{name}({distinct}{', '.join([args[0], *written])}{keys}){nulls}{behind}"
+        return f"{name}({distinct}{', '.join([*args, *written])}){nulls}{behind}"
 
     def sort_keys(self, columns: list[Column]) -> str:
         """ORDER BY, of one or two expressions."""

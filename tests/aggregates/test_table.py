@@ -90,6 +90,26 @@ def test_first_and_last_pass_over_nulls_when_told_so(name: str) -> None:
         check(_case(name, seed), batch_size=random.Random(seed).choice((1, 2, 7, 1000)))
 
 
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("FIRST(w, 2)", (10, 20)),
+        ("LAST(v, 2)", (2, None)),
+        ("MIN(DISTINCT v, 5)", (1, 2)),
+        ("MAX(t, 2)", ("c", "b")),
+        ("ARG_MAX(v, w, 1)", (2,)),
+        ("ARRAY_AGG(v) IGNORE NULLS", (1, 2, 2)),
+    ],
+)
+def test_one_argument_more_asks_for_so_many_values(call: str, value: tuple[Any, ...]) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, w INTEGER, t TEXT, b BOOLEAN)")
+        query = db.query(f"SELECT {call} FROM S [RANGE 10]")
+        db.push("S", ROWS, ts=[1, 1, 1, 1])
+        db.advance(2)
+        assert query.snapshot() == [(list(value),)]
+
+
 # ------------------------------------------------------------------------------------------------------------ DuckDB
 
 IN_DUCKDB = (
@@ -100,6 +120,7 @@ IN_DUCKDB = (
     "REGR_SYY(f, g)", "REGR_SXY(f, g)", "REGR_COUNT(f, g)", "REGR_AVGX(f, g)", "REGR_AVGY(f, g)",
     "STRING_AGG(t, '-' ORDER BY i, t)", "STRING_AGG(t, '-' ORDER BY f DESC NULLS FIRST, t)",
     "STRING_AGG(DISTINCT t, '+' ORDER BY t DESC)", "ARG_MIN(t, n)", "ARG_MAX(f, n)",
+    "MIN(i, 3)", "MAX(t, 2)", "ARG_MIN(t, n, 4)", "ARG_MAX(n, n, 50)",
 )  # fmt: skip
 """Aggregates that DuckDB has, too, in calls where both settle ties alike: n is never twice the same."""
 
@@ -176,6 +197,8 @@ def test_a_percentage_is_the_decimal_that_was_written(share: str, place: int) ->
         ("SUM(v) WITHIN GROUP (ORDER BY w)", "SUM takes no WITHIN GROUP"),
         ("STRING_AGG(DISTINCT t, '-' ORDER BY v)", "the order can only be that of the values"),
         ("STRING_AGG(v)", "STRING_AGG does not take INTEGER"),
+        ("MAX(v, w)", "argument 2 of MAX must be a literal"),
+        ("FIRST(v, 0)", "the number of values is from 1 to 1,000,000"),
         ("CORR(v)", "CORR takes 2 arguments, not 1"),
         ("MODE(v) WITHIN GROUP (ORDER BY v)", "MODE takes no WITHIN GROUP"),
         ("ARG_MIN(DISTINCT v, w)", "ARG_MIN takes no DISTINCT"),
