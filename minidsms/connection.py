@@ -23,7 +23,7 @@ from minidsms.dictionary import TextDictionary
 from minidsms.elements import MIN_INSTANT, Int64Array, Schema, Type
 from minidsms.engine.engine import Engine, Group, InputProgress, Network
 from minidsms.engine.groups import Groups
-from minidsms.engine.reading import ReadsSources, SourceList, end_windows
+from minidsms.engine.reading import ReadsSources, SourceList
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.slack_buffer import Released
@@ -535,7 +535,7 @@ class Connection(Archiving, ReadsSources):
             for stream in unfed:
                 stream.finish()
             told = self._step(None)
-            if end_windows(self):
+            if self.end_windows():
                 told = self._step(None) or told
         if told:
             self._callbacks.tell()

@@ -65,13 +65,12 @@ class ReplayDriver(SourceDriver):
         super().__init__(entries)
         self._read: dict[StreamInput, int] = {}
 
-    def _finish(self, target: StreamInput | RelationInput) -> None:
+    def _finish(self, entry: Entry) -> None:
         """An archive has been read; its input goes on, from the archive's last instant."""
-        for entry in self._entries:
-            if entry.target is target and isinstance(target, StreamInput) and isinstance(entry.source, ReplaySource):
-                last = entry.source.last_ts
-                if last is not None:
-                    self._read[target] = last
+        if isinstance(entry.target, StreamInput) and isinstance(entry.source, ReplaySource):
+            last = entry.source.last_ts
+            if last is not None:
+                self._read[entry.target] = last
 
     def step(self, until: int | None = None) -> bool:
         """Push one more block, and bring the streams that have been read to their last instant, though not past

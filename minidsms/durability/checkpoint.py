@@ -113,7 +113,7 @@ class _Shortened:
         is_left = False  # a push waits to be processed
         for number, fields, rows, payload in self._read():
             match fields:
-                case {"kind": "taken" | "written" | "done" | "state" | "input"}:
+                case {"kind": "taken" | "written" | "done" | "state" | "input" | "source"}:
                     continue
                 case _ if number in self._gone:
                     continue
@@ -236,6 +236,11 @@ class _Shortened:
         """What the connection has come to: counts of its inputs, and the answers that wait."""
         for each in self._db.inputs:
             if each.journal is not None:
+                for kept in each.journal.sources:
+                    told = kept.fields(kept.until)
+                    yield (
+                        encoded({"kind": "source", "to": each.definition.name, "from": told, "ended": kept.has_ended}),
+                    )
                 counters = vars(each.counters)
                 fields = {"name": each.definition.name, "counters": counters, "greatest_ts": each.greatest_ts}
                 yield (encoded({"kind": "input", **fields}),)

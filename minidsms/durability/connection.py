@@ -27,6 +27,7 @@ from minidsms.durability.folder import Metadata, create, log_after, metadata_of,
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept import check_setting, check_statement, is_file, not_kept
 from minidsms.durability.kept_files import KeptFiles
+from minidsms.durability.kept_sources import SourceToCome, address_of
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
 from minidsms.durability.places import place_of
@@ -41,6 +42,7 @@ from minidsms.statements.run import carry_out
 if TYPE_CHECKING:
     from minidsms.query import Query
     from minidsms.sinks.sink import Sink
+    from minidsms.sources.driver import SourceDriver
     from minidsms.sources.source import LiveSource, Source
 
 _OF_PROCESS = ("safe", "allowed_paths")
@@ -97,6 +99,7 @@ class DurableConnection(Connection):
             log.retract_last(dropped)
         self._go_on_in(log)
         self._go_on_with_files()
+        self._go_on_with_sources()
         if given.get("safe") == "on":
             self.set("safe", "on")
         for name, value in given.items():
@@ -334,19 +337,58 @@ class DurableConnection(Connection):
                     self.note_taken(query, query.position)
         self._mark(is_forced=False)
 
+    # ----------------------------------------------------------------------------------------------------- sources
+
+    def opened(self, opening: Callable[[], Source | LiveSource], path: str) -> Source | LiveSource:
+        return SourceToCome(opening, path) if self.log is None else opening()
+
+    def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> Any:
+        place = address_of(name, source, options)
+        with self.lock, self.logged("feed", to=name_of(name), place=place, format=format, options=options):
+            return super().feed(name, place, format, **options)
+
+    def drive(self, driver: SourceDriver, until: int | None = None, waits: bool = True) -> bool:
+        with self._taking():
+            if self._is_left:
+                self.process()  # else nothing says that the step does
+            return super().drive(driver, until, waits)
+
+    def end_windows(self) -> bool:
+        has_any = super().end_windows()
+        if has_any and self._depth == 0:
+            self._append(kind="windows")
+        return has_any
+
+    def end_sink(self, query: Query) -> None:
+        with self.logged("call", query=query.name, method="close_sink", arguments=()):
+            super().end_sink(query)
+
+    def _go_on_with_sources(self) -> None:
+        """Open the sources that have not ended, where they were left."""
+        for each in self.inputs:
+            for kept in each.journal.sources if each.journal is not None else ():
+                to_come: SourceToCome = kept.source
+                if not kept.has_ended:
+                    self.warnings += to_come.open(each.definition.name, kept)
+                    self.reading.open_again(to_come, kept.source)
+
     # -------------------------------------------------------------------------------------------- what is not kept
 
     def add_stream(self, definition: StreamDef, source: Source | LiveSource | None = None) -> None:
-        super().add_stream(definition, source)
-        self._journalled(self._streams[definition.name.lower()], False)
+        super().add_stream(definition)
+        self._journalled(self._streams[definition.name.lower()], False, source)
 
     def add_relation(self, definition: RelationDef, source: Source | LiveSource | None = None) -> None:
-        super().add_relation(definition, source)
-        self._journalled(self._relations[definition.name.lower()], True)
+        super().add_relation(definition)
+        self._journalled(self._relations[definition.name.lower()], True, source)
 
-    def _journalled(self, target: StreamInput | RelationInput, is_relation: bool) -> None:
+    def _journalled(
+        self, target: StreamInput | RelationInput, is_relation: bool, source: Source | LiveSource | None
+    ) -> None:
         name = target.definition.name
         target.journal = Journal(name, target.schema, self.dictionary, is_relation, self.log)
+        if source is not None:
+            self.reading.add(source, target)
 
     def check_registration(self, streams: Iterable[str], with_history: bool) -> None:
         streams = list(streams)
@@ -396,12 +438,6 @@ class DurableConnection(Connection):
 
     def replay(self, folder: str, names: Sequence[str] | None = None, **options: Any) -> NoReturn:
         raise not_kept("archives")
-
-    def check_sources(self) -> None:
-        raise not_kept("sources")
-
-    def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> NoReturn:
-        raise not_kept("sources")
 
     # ------------------------------------------------------------------------------------------------------- ends
 

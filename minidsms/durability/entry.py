@@ -6,7 +6,12 @@ The header's "kind" is one of
 
     statement   cql, name            a statement; name: of the query that it registers
     done        of                   the statement, or other change, of this number has been carried out
-    push        to, left             elements of a stream, changes of a relation; left: not processed yet (block=False)
+    push        to, left, from       elements of a stream, changes of a relation; left: not processed yet (block=False);
+                                     from: of a source, which has been read so far with them
+    ended       to, from             a source has been read to its end, and its input has ended
+    windows                          what was read has ended: windows with SLIDE show their last
+    feed        to, place, ..        a source for a stream or relation (`Connection.feed`)
+    source      to, from, ended      at the end of a checkpoint: how far a source has been read
     advance     ts, stream           a heartbeat; stream: null for all
     process, finish                  `Connection.process`; streams without a source have ended
     taken       query, until         answers before this position of the query's need not be kept
@@ -15,8 +20,10 @@ The header's "kind" is one of
     input       name, counters, ..   at the end of a checkpoint: what an input has counted, its greatest instant
     state       query, results       at the end of a checkpoint: answers so far, and those that wait
     function, aggregate              name, place ("module:name"), arguments, type, ..
-    call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close
+    call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close_sink, close
     setting     name, value          a setting that a connection was opened with
+
+"from" says source (its number among those of the input), at, rows, bad, rejected: `sources/read_until.py`.
 
 The batch is an encapsulated IPC message without its schema, which is the declaration's: `_ts` (int64), `_sign` (int8,
 of a relation), then the columns in their order: FLOAT double, BOOLEAN boolean, TEXT string, all others int64.

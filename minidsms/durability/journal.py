@@ -5,13 +5,30 @@ Invariant: elements are in the log before the input changes; where the log canno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from minidsms.dictionary import TextDictionary
-from minidsms.durability.entry import Rows, encoded
+from minidsms.durability.entry import Fields, Rows, encoded
 from minidsms.durability.log import Log
 from minidsms.elements import Column, Int8Array, Int64Array, Schema
+from minidsms.sources.read_until import ReadUntil
+
+
+@dataclass
+class KeptSource:
+    """A source of an input, and how far it has been read. number: among those of the input."""
+
+    source: Any
+    number: int
+    until: ReadUntil = field(default_factory=ReadUntil)
+    has_ended: bool = False
+
+    def fields(self, until: ReadUntil) -> Fields:
+        """As an entry of the log says it."""
+        return {"source": self.number, **vars(until)}
 
 
 class Journal:
@@ -27,12 +44,18 @@ class Journal:
         self.log = log
         self.rows = Rows(schema, dictionary, is_relation)
         self.position = 0
+        self.sources: list[KeptSource] = []
+        self._name = name
+        self._coming: Fields | None = None
         self._heads = [encoded({"kind": "push", "to": name, "left": left}) for left in (False, True)]
 
     def add(self, ts: Int64Array, signs: Int8Array | None, columns: Sequence[Column], is_left: bool = False) -> None:
         """Elements are going to be taken. Error where the log cannot take them. is_left: nothing processes them yet."""
         if self.log is not None:
-            self.log.append(self._heads[is_left], self.rows.encoded(ts, signs, columns))
+            head = self._heads[is_left]
+            if self._coming is not None:
+                head = encoded({"kind": "push", "to": self._name, "left": is_left, "from": self._coming})
+            self.log.append(head, self.rows.encoded(ts, signs, columns))
         self.position += len(ts)
 
     def add_row(self, ts: int, values: Sequence[Any], is_left: bool) -> None:
@@ -50,3 +73,43 @@ class Journal:
         if self.log is not None:
             self.log.retract(self.log.next - 1)
         self.position -= n
+
+    # ------------------------------------------------------------------------------------------------------ sources
+
+    def attach(self, source: Any) -> None:
+        """One more source of the input."""
+        self.sources.append(KeptSource(source, len(self.sources)))
+
+    def of(self, source: Any) -> KeptSource | None:
+        """What is known of a source, or None of one that is read but not kept."""
+        return next((kept for kept in self.sources if kept.source is source), None)
+
+    @contextlib.contextmanager
+    def coming(self, kept: KeptSource, until: ReadUntil) -> Iterator[None]:
+        """What the context adds is of a source, which is read so far with it."""
+        self._coming = kept.fields(until)
+        try:
+            yield
+        finally:
+            self._coming = None
+        kept.until = until
+
+    def hear(self, ts: int) -> None:
+        """A source says, or lets it be known, that nothing up to ts comes any more."""
+        if self.log is not None:
+            self.log.append(encoded({"kind": "advance", "ts": ts, "stream": self._name.lower()}))
+
+    def end(self, kept: KeptSource | None, until: ReadUntil) -> None:
+        """A source has ended, and with it the input."""
+        if self.log is not None:
+            told = None if kept is None else kept.fields(until)
+            self.log.append(encoded({"kind": "ended", "to": self._name, "from": told}))
+        if kept is not None:
+            kept.until, kept.has_ended = until, True
+
+    def take(self, told: Fields, has_ended: bool = False) -> int:
+        """What an entry of the log says of a source; how many more rows of it are rejected than before."""
+        kept = self.sources[told["source"]]
+        until = ReadUntil(told["at"], told["rows"], told["bad"], told["rejected"])
+        new, kept.until, kept.has_ended = until.rejected - kept.until.rejected, until, has_ended
+        return new

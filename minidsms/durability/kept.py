@@ -15,7 +15,6 @@ from minidsms.sinks.sink import Sink
 _WITHOUT = "a connection with a folder does not keep {} yet\nhelp: {}"
 _NO_FOLDER = "connect() without a folder"
 _WAYS = {
-    "sources": "read the source in a connection without a folder, or push what it brings and go on at db.position(..)",
     "sinks of this kind": "CREATE QUERY .. INTO a file of CSV or JSON, or fetch the answers by their position",
     "archives": "archive in a connection without a folder",
     "the queries of a table": "register the queries one by one, or query_each in a connection without a folder",
@@ -56,7 +55,7 @@ def check_statement(statement: syntax.Statement, text: str) -> None:
     """CqlError where a statement asks for what is not kept."""
     match statement:
         case syntax.CreateStream() | syntax.CreateRelation():
-            what = "sources" if statement.source is not None else "archives" if statement.archive is not None else None
+            what = "archives" if statement.archive is not None else None
         case syntax.CreateQuery():
             has_archive = statement.archive is not None or statement.backfill is not None
             what = "archives" if has_archive else None

@@ -16,7 +16,10 @@ def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
             return ("query", name.lower()), False
         case {"kind": "call", "query": str(name), "method": method}:
             return ("query", name.lower()), method == "close"
-        case {"kind": "push" | "passed", "to": str(name)} | {"kind": "advance", "stream": str(name)}:
+        case {"kind": "push" | "passed" | "ended" | "source" | "feed", "to": str(name)} | {
+            "kind": "advance",
+            "stream": str(name),
+        }:
             return ("input", name.lower()), False
         case {"kind": "statement", "cql": str(text)}:
             match parse(text):

@@ -40,6 +40,7 @@ def replay(db: DurableConnection, log_folder: str) -> int | None:
         return None
     found, fields, rows = held
     what, ends = about(fields)
+    ends = ends or fields.get("method") == "close_sink"
     if ends and what is not None and what[0] == "query" and db.files.is_unpublished(what[1]):
         return found.number
     try:
@@ -66,6 +67,18 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
             case {"kind": "push", "to": str(name), "left": bool(is_left)}:
                 ts, sign, columns = db.stream_input(name).journal.rows.decoded(rows)  # type: ignore[union-attr]
                 db.push(name, columns, ts=ts, sign=sign, block=not is_left)
+                _read_until(db, name, fields.get("from"))
+            case {"kind": "ended", "to": str(name)}:
+                _read_until(db, name, fields["from"], True)
+                db.stream_input(name).finish()
+                db.process()
+            case {"kind": "source", "to": str(name), "from": dict(told), "ended": bool(has_ended)}:
+                _read_until(db, name, told, has_ended)
+            case {"kind": "windows"}:
+                db.end_windows()
+                db.process()
+            case {"kind": "feed", "to": str(name), "place": str(place), "format": format, "options": dict(options)}:
+                db.feed(name, place, format, **options)
             case {"kind": "advance", "ts": int(instant), "stream": str() | None as stream}:
                 db.advance(instant, stream)
             case {"kind": "statement", "cql": str(text)}:
@@ -106,6 +119,8 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 if method not in _METHODS:
                     raise Error(f"{where}: this minidsms knows no such call of a query, {method!r}")
                 getattr(db.queries[name.lower()], method)(*arguments)
+                if method == "close_sink":
+                    db.files.forget(name.lower())
             case {"kind": "done"}:
                 pass
             case _:
@@ -114,8 +129,16 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
         raise Error(f"{where}: not what minidsms writes ({type(error).__name__}: {error})") from error
 
 
-_METHODS = ("set", "pause", "resume", "pin_plan", "unpin_plan", "close")
+_METHODS = ("set", "pause", "resume", "pin_plan", "unpin_plan", "close_sink", "close")
 """Of a query, those that are in the log."""
+
+
+def _read_until(db: DurableConnection, name: str, told: Fields | None, has_ended: bool = False) -> None:
+    """So far a source of an input has been read, and so many of its rows rejected."""
+    if told is not None:
+        target = db.stream_input(name)
+        assert target.journal is not None
+        target.counters.rejected += target.journal.take(told, has_ended)
 
 
 def _pass_over(db: DurableConnection, name: str, instant: int | None, n: int) -> None:

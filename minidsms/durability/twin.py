@@ -6,7 +6,10 @@ from minidsms.durability.connection import DurableConnection
 
 
 class Twin(DurableConnection):
-    """It writes no file: those are the other's."""
+    """It writes no file and reads no source: those are the other's."""
 
     def _go_on_with_files(self) -> None:
         self.files.is_reading = False
+
+    def _go_on_with_sources(self) -> None:
+        """They are the other's, too."""

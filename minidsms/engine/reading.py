@@ -19,6 +19,7 @@ from minidsms.statements.arguments import name_of
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.engine.engine import Group, Network
+    from minidsms.query import Query
     from minidsms.sources.driver import SourceDriver
     from minidsms.sources.source import LiveSource, Source
 
@@ -38,8 +39,15 @@ class SourceList:
     def add(self, source: Source | LiveSource, target: StreamInput | RelationInput) -> None:
         """One more source."""
         self.sources.append((source, target))
+        if target.journal is not None:
+            target.journal.attach(source)
         if self._driver is not None:
             self._driver.add(source, target)
+
+    def open_again(self, before: Source | LiveSource, source: Source | LiveSource) -> None:
+        """Let a source stand in the place of another, before anything is read."""
+        assert self._driver is None
+        self.sources = [(source if each is before else each, target) for each, target in self.sources]
 
     def remove(self, target: StreamInput | RelationInput) -> None:
         """Close and forget the sources of an input that is dropped."""
@@ -103,7 +111,7 @@ class ReadsSources:
         with db.lock:
             for query in db.queries.values():
                 if query.sink is not None and query.inputs_ended:
-                    query.close_sink()
+                    db.end_sink(query)
         if progress is not None:
             progress(1.0)
 
@@ -133,7 +141,7 @@ class ReadsSources:
                 db.archiver.admit()
             went_on = driver.step(None if until is None else db._instant("run", until))
             told = db._step(None)
-            if not went_on and until is None and end_windows(db):
+            if not went_on and until is None and db.end_windows():
                 told = db._step(None) or told
         if told:
             db._callbacks.tell()
@@ -145,8 +153,17 @@ class ReadsSources:
         """Let `run` return; from any thread, callback or signal handler. What has been read is answered first."""
         _connection(self).reading.stop()
 
-    def check_sources(self) -> None:
-        """Error where the connection cannot read sources."""
+    def opened(self, opening: Callable[[], Source | LiveSource], path: str) -> Source | LiveSource:
+        """The source that `opening` opens. path: as people name it."""
+        return opening()
+
+    def end_windows(self) -> bool:
+        """`end_windows`."""
+        return end_windows(_connection(self))
+
+    def end_sink(self, query: Query) -> None:
+        """Nothing more comes of what a query reads: its file takes its place."""
+        query.close_sink()
 
     def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> Any:
         """Give a stream or relation a source, as FROM does in its declaration; `run` reads it. Returns the source.
@@ -162,7 +179,8 @@ class ReadsSources:
             target = db.stream_input(name)
             if isinstance(source, str | os.PathLike) and not is_generator(source):
                 db.safety.check_place(os.fspath(source))
-            opened = open_anything(source, format, target, options)
+            path = source if isinstance(source, str) else f"the source of {target.definition.name}"
+            opened = db.opened(lambda: open_anything(source, format, target, options), path)
             db.reading.add(opened, target)
             db.lock.undo_on_error(lambda: db.reading.take_back(opened))
             return opened

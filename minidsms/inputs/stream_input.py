@@ -219,6 +219,12 @@ class StreamInput:
             ts = self.converter.instant(ts)
         self.complete(ts, self.begin(ts))
 
+    def heartbeat(self, ts: int) -> None:
+        """`advance` by a source: where a folder keeps what comes, it keeps this first."""
+        if self.journal is not None and ts > self.progress:
+            self.journal.hear(ts)
+        self.advance(ts)
+
     def begin(self, progress: int, record: Callable[[], None] | None = None) -> Released | None:
         """Take out what nothing earlier can precede once the stream has progressed so far, with room in the store for
         it. record: called when there is. MemoryError, and nothing has changed; `give_up` undoes it.
@@ -249,7 +255,7 @@ class StreamInput:
 
     def keep_pace(self) -> None:
         """A heartbeat by the clock, for rows that take their instants from it: none comes before the present."""
-        self.advance(self._now() - 1)
+        self.heartbeat(self._now() - 1)
 
     def pass_over(self, ts: int) -> None:
         """Elements up to ts have come that nobody needs: time passes as if they had been pushed."""

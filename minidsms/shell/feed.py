@@ -35,7 +35,6 @@ class Feed:
         speed: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        db.check_sources()
         self.names = list(names)
         self.speed = speed
         self.has_ended = False

@@ -39,11 +39,12 @@ _FIELD = re.compile(rb'(?:"([^"]*(?:""[^"]*)*)"([^,]*)|([^,]*))(,|\Z)', re.DOTAL
 
 @dataclass(frozen=True)
 class Block:
-    """Whole records, or the first line of a broken one."""
+    """Whole records, or the first line of a broken one. start: the byte of the file, or connection, it begins at."""
 
     data: bytes
     first_line: int
     is_broken: bool = False
+    start: int = 0
 
 
 Reject = tuple[str, str]
@@ -123,7 +124,7 @@ class BlockReader:
         self._file = file
         self._quotes = quotes
         self._block_bytes = block_bytes
-        self._line = 1
+        self._line, self._start = 1, 0
 
     def header(self) -> bytes:
         """The first line, without its end and a byte order mark."""
@@ -132,7 +133,16 @@ class BlockReader:
         except Exception as error:  # zlib's error has no base of its own
             raise cannot_read(self.path, error) from None
         self._line += 1
+        self._start += len(line)
         return line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+
+    def go_on(self, start: int, line: int) -> None:
+        """Let the next block begin here."""
+        try:
+            self._file.seek(start)
+        except Exception as error:
+            raise cannot_read(self.path, error) from None
+        self._line, self._start = line, start
 
     def blocks(self) -> Iterator[Block]:
         """The rest of the file."""
@@ -156,8 +166,9 @@ class BlockReader:
                 data = data[cut:]
 
     def _block(self, data: bytes, is_broken: bool = False) -> Block:
-        block = Block(data, self._line, is_broken)
+        block = Block(data, self._line, is_broken, self._start)
         self._line += data.count(b"\n")
+        self._start += len(data)
         return block
 
     def _read(self) -> bytes:

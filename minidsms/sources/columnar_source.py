@@ -33,6 +33,8 @@ class ParquetSource:
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None
+        self.position: Any = None
+        self._from = 0
         self._raw, _, self.bytes_total = open_file(path)
         self._done = 0.0
         self._ahead: ReadAhead[Any, Any] | None = None
@@ -52,6 +54,25 @@ class ParquetSource:
         """Bytes of the file consumed so far, in proportion to the rows."""
         return int(self.bytes_total * self._done)
 
+    def go_on(self, position: Any) -> str:
+        """See `GoesOn`."""
+        self._from = position["row"]
+        there = self._file.metadata.num_rows
+        if position["of"] != there:
+            raise Error(
+                f"{self.path!r} has {there:,} rows, and had {position['of']:,} when it was read up to {self._from:,}\n"
+                "help: put that file back; what comes now may be read from another, or pushed"
+            )
+        return ""
+
+    def _groups(self) -> tuple[list[int], int]:
+        """The row groups from the one on in which reading begins, and the row it begins with."""
+        metadata, first, group = self._file.metadata, 0, 0
+        while group < metadata.num_row_groups and first + metadata.row_group(group).num_rows <= self._from:
+            first += metadata.row_group(group).num_rows
+            group += 1
+        return list(range(group, metadata.num_row_groups)), first
+
     def close(self) -> None:
         """Give up the file."""
         if self._ahead is not None:
@@ -61,16 +82,19 @@ class ParquetSource:
     def read(self) -> Iterator[Any]:
         """The rows, BATCH_ROWS at a time."""
         total = max(1, self._file.metadata.num_rows)
-        rows = 0
+        groups, rows = self._groups()
+        names = [c.name for c in self._columns]
         batches = guarded(
-            self.path,
-            self._file.iter_batches(BATCH_ROWS, columns=[c.name for c in self._columns], use_threads=False),
+            self.path, self._file.iter_batches(BATCH_ROWS, row_groups=groups, columns=names, use_threads=False)
         )
-        if total > 2 * BATCH_ROWS:
+        if total - rows > 2 * BATCH_ROWS:
             self._ahead = ReadAhead(batches, _as_it_is)
         for batch in batches if self._ahead is None else self._ahead:
+            before = min(max(0, self._from - rows), batch.num_rows)
+            self.position = {"row": rows + before, "of": self._file.metadata.num_rows}
             rows += batch.num_rows
             self._done = rows / total
+            batch = batch.slice(before)
             if batch.num_rows:
                 # Columns come back in the file's order.
                 by_name = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}

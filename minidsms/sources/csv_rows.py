@@ -76,6 +76,15 @@ class CsvRows:
         """The blocks so far have told all about the columns: `parse` depends on nothing but its block now."""
         return all(name in self._ticks for name, type_ in zip(self._names, self._types) if type_ is Type.TIMESTAMP)
 
+    @property
+    def learned(self) -> Any:
+        """What the blocks so far have told of the columns, as JSON."""
+        return dict(self._ticks)
+
+    def learn(self, learned: Any) -> None:
+        """Go on with what another reader of the same rows has `learned`."""
+        self._ticks = dict(learned or {})
+
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:
         """The rows of a block as a record batch, and those that cannot be read."""
         try:

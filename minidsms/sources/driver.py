@@ -86,9 +86,9 @@ class SourceDriver:
             entry.fill()
         return min((e.begins for e in self._entries if e.has_instants), default=None)
 
-    def _finish(self, target: StreamInput | RelationInput) -> None:
+    def _finish(self, entry: Entry) -> None:
         """A source has been read to its end, and nothing else feeds its input."""
-        target.finish()
+        entry.end_input()
 
     def run(self, until: int | None = None) -> None:
         """Read everything, or up to an instant."""
@@ -155,7 +155,7 @@ class SourceDriver:
         if until is not None:
             for each in self._entries:
                 if not each.ended and isinstance(each.target, StreamInput) and not each.is_paused:
-                    each.target.advance(until)
+                    each.target.heartbeat(until)
         return False
 
     def _pause_s(self, entries: Sequence[Entry]) -> float:
@@ -201,7 +201,8 @@ class SourceDriver:
         n = n if entry.most_rows is None else min(n, entry.most_rows)
         rows = batch.slice(0, n)
         try:
-            self._hand_over(entry, rows, None if ts is None else ts[:n])
+            with entry.bringing(n):
+                self._hand_over(entry, rows, None if ts is None else ts[:n])
         except DataError as error:
             if entry.bounded or (isinstance(error, LateElementError) and isinstance(entry.target, StreamInput)):
                 raise entry.placed(error) from None
@@ -229,7 +230,8 @@ class SourceDriver:
         for row in range(rows.num_rows):
             one = rows.slice(row, 1)
             try:
-                self._hand_over(entry, one, None if ts is None else ts[row : row + 1])
+                with entry.bringing(row + 1):
+                    self._hand_over(entry, one, None if ts is None else ts[row : row + 1])
             except DataError as error:
                 if isinstance(error, LateElementError) and isinstance(entry.target, StreamInput):
                     raise entry.placed(error) from None

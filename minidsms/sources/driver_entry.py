@@ -1,23 +1,27 @@
 """One source under the driver: its input, the block that waits, and what the clock on the wall asks of it.
 
-Invariant: a stream's time goes on with the clock only by heartbeats that its source's options asked for.
+Invariants: a stream's time goes on with the clock only by heartbeats that its source's options asked for. Where a
+folder keeps what comes, the entry of the log that has the rows of a push says how far the source has been read by it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from minidsms.cql.errors import DataError
+from minidsms.cql.errors import DataError, Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.process.interrupts import breakable
-from minidsms.sources.source import TS_COLUMN, Heartbeat, LiveSource, Source
+from minidsms.sources.read_until import ReadUntil
+from minidsms.sources.source import TS_COLUMN, GoesOn, Heartbeat, LiveSource, Source
 
 _LEAST_ROWS = 64
 """Fewer rows than these are not pushed apart to make them fit in memory."""
@@ -47,6 +51,15 @@ class Pacer:
         return (ts - self.instant(ts, speed)) * self.tick_ns / 1e9 / (speed or 1.0)
 
 
+def _failing(error: Error) -> Iterator[Any]:
+    """The batches of a source that has failed: it has not ended, however often it is asked."""
+
+    def fail() -> None:
+        raise error
+
+    return iter(fail, None)
+
+
 class Entry:
     """A source and its input. batch, ts: the rows that wait and their instants, ts None where they say none.
 
@@ -57,7 +70,7 @@ class Entry:
         self,
         source: Source | LiveSource,
         target: StreamInput | RelationInput,
-        finish: Callable[[StreamInput | RelationInput], None],
+        finish: Callable[[Entry], None],
     ) -> None:
         self.source = source
         self.target = target
@@ -73,6 +86,14 @@ class Entry:
         self._finish = finish
         self._heard_s: float | None = None
         self._says_when = False
+        self._goes_on = isinstance(source, GoesOn)
+        self._kept = None if target.journal is None else target.journal.of(source)
+        self._until = ReadUntil() if self._kept is None else self._kept.until
+        self.ended = self._kept is not None and self._kept.has_ended
+        # What the process before has pushed, or could not read, comes again where its source can be asked for it.
+        comes_again = self.bounded or self._until.at is not None
+        self._rows_known, self._bad_known = (self._until.rows, self._until.bad) if comes_again else (0, 0)
+        self._until = replace(self._until, rows=0, bad=0)
 
     @property
     def is_paused(self) -> bool:
@@ -115,10 +136,6 @@ class Entry:
 
     # --------------------------------------------------------------------------------------------------- reading
 
-    def _interrupted(self) -> Iterator[Any]:
-        raise DataError(f"{self.source.path!r}: reading was interrupted, and what follows is not known")
-        yield
-
     def fill(self) -> bool:
         """Make a block wait, or end the input. True for a heartbeat: it is to be answered before anything follows."""
         while self.batch is None and not self.ended and not self.is_paused:
@@ -130,24 +147,56 @@ class Entry:
                     with breakable:
                         batch = next(self._batches, None)
                 except KeyboardInterrupt:
-                    self._batches = self._interrupted()
+                    reason = f"{self.source.path!r}: reading was interrupted, and what follows is not known"
+                    self._batches = _failing(DataError(reason))
+                    raise
+                except Error as error:
+                    self._batches = _failing(error)
                     raise
                 is_over = batch is None
             self.first_line = self.source.first_line
+            self._look_where(batch is not None)
             self._tell_rejected()
             if is_over:
                 self.ended = True
-                self._finish(self.target)
+                self._finish(self)
                 return False
             if batch is None:
                 return False
             self._heard_s = None
             if isinstance(batch, Heartbeat):
                 if isinstance(self.target, StreamInput):
-                    self.target.advance(batch.ts)
+                    self.target.heartbeat(batch.ts)
                 return True
             self._take(batch)
+            if self._rows_known and self.batch is not None:
+                known = min(self._rows_known, self.batch.num_rows)
+                self._rows_known -= known
+                self.drop(known)
         return False
+
+    def _look_where(self, has_come: bool) -> None:
+        """Note where the block begins that has come, if it is another one."""
+        if self._kept is not None and self._goes_on and has_come:
+            at = self.source.position  # type: ignore[union-attr]
+            if at != self._until.at:
+                self._until = ReadUntil(at, rejected=self._until.rejected)
+
+    @contextlib.contextmanager
+    def bringing(self, n: int) -> Iterator[None]:
+        """What the context pushes are the first n of the rows that wait."""
+        if self._kept is None:
+            yield
+            return
+        assert self.target.journal is not None
+        with self.target.journal.coming(self._kept, replace(self._until, rows=self._until.rows + n)):
+            yield
+
+    def end_input(self) -> None:
+        """The source has ended, and its input with it."""
+        if self.target.journal is not None:
+            self.target.journal.end(self._kept, self._until)
+        self.target.finish()
 
     def _take(self, batch: Any) -> None:
         """Set the waiting block and its instants; rows without a timestamp are malformed."""
@@ -156,7 +205,7 @@ class Entry:
             missing = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
             for row in missing.tolist():
                 shown = tuple(batch.slice(row, 1).to_pylist()[0].values())
-                self.target.reject(shown, f"{self.source.path}: the timestamp is NULL")
+                self._reject(shown, "the timestamp is NULL", True)
             kept = column.is_valid()
             batch, column = batch.filter(kept), column.filter(kept)
         if batch.num_rows:
@@ -179,13 +228,28 @@ class Entry:
                 self.target.converter.instants(column.slice(row, 1), 1)
             except DataError as error:
                 kept[row] = False
-                self.refuse(batch.slice(row, 1), error)
+                self.refuse(batch.slice(row, 1), error, True)
         return batch.filter(pa.array(kept))
 
-    def refuse(self, row: Any, error: DataError) -> None:
-        """Count and keep a row that a live source has brought and the input does not take."""
-        reason = str(error).split("\n")[0]
-        self.target.reject(tuple(column[0].as_py() for column in row.columns), f"{self.source.path}: {reason}")
+    def refuse(self, row: Any, error: DataError, is_bad: bool = False) -> None:
+        """Count and keep a row that a live source has brought and the input does not take. is_bad: for what it is,
+        whatever came before it.
+        """
+        self._reject(tuple(column[0].as_py() for column in row.columns), str(error).split("\n")[0], is_bad)
+
+    def _reject(self, row: tuple[Any, ...], reason: str, is_bad: bool) -> None:
+        """Count and keep a row, unless the process before has."""
+        if is_bad and self._has_known_bad(1):
+            return
+        self._until = replace(self._until, rejected=self._until.rejected + 1)
+        self.target.reject(row, f"{self.source.path}: {reason}")
+
+    def _has_known_bad(self, n: int) -> int:
+        """n rows of the block cannot be read; of how many of them the process before has told."""
+        known = min(n, self._bad_known)
+        self._bad_known -= known
+        self._until = replace(self._until, bad=self._until.bad + n)
+        return known
 
     def _ts_column(self, batch: Any) -> Any:
         names = batch.schema.names
@@ -205,16 +269,20 @@ class Entry:
     def _tell_rejected(self) -> None:
         """Pass the rows the source could not read on to the input's account."""
         new = self.source.rejected.count - self._rejected
+        self._rejected += new
+        if new:
+            new -= self._has_known_bad(new)
+            self._until = replace(self._until, rejected=self._until.rejected + new)
         if new:
             kept = list(self.source.rejected)[-new:]
             self.target.counters.rejected += new - len(kept)
             self.target.rejected.skip(new - len(kept))
             for row, reason in kept:
                 self.target.reject(row, reason)
-            self._rejected = self.source.rejected.count
 
     def drop(self, n: int) -> None:
         """The first n waiting rows have been pushed."""
+        self._until = replace(self._until, rows=self._until.rows + n)
         rest = self.batch.num_rows - n
         self.batch = self.batch.slice(n) if rest else None
         self.ts = self.ts[n:] if rest and self.ts is not None else None
@@ -246,7 +314,7 @@ class Entry:
         if self.is_paced and self.ts is not None:
             # The next row has been seen, so that no earlier one can come but within the slack.
             due = pacer.instant(self.begins, self.source.pace.speed)
-            self.target.advance(max(MIN_INSTANT + 2, min(due, self.begins - self.target.definition.slack - 1)))
+            self.target.heartbeat(max(MIN_INSTANT + 2, min(due, self.begins - self.target.definition.slack - 1)))
         elif self.batch is None and not self.bounded:
             self._go_on_idle(self.target, pacer, entries)
 
@@ -265,10 +333,10 @@ class Entry:
         if over_s < 0:
             return
         if target.greatest_ts is not None:
-            target.advance(target.greatest_ts + int(over_s * 1e9 / pacer.tick_ns))
+            target.heartbeat(target.greatest_ts + int(over_s * 1e9 / pacer.tick_ns))
             return
         # It has never said anything: it follows the streams that have.
         others = [e.target.progress for e in entries if isinstance(e.target, StreamInput) and e.target is not target]
         told = [p for p in others if MIN_INSTANT < p < MAX_INSTANT]
         if told:
-            target.advance(min(told))
+            target.heartbeat(min(told))

@@ -68,7 +68,7 @@ class Inbox(Generic[Origin]):
                 self._blocks.popleft()
             self._bytes -= sum(map(len, data))
             self._change.notify_all()
-        return origin, Block(b"".join(data), block.first_line, block.is_broken)
+        return origin, Block(b"".join(data), block.first_line, block.is_broken, block.start)
 
     @property
     def waiting_bytes(self) -> int:

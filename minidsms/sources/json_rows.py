@@ -43,6 +43,8 @@ class JsonRows:
         self._relation = relation
         self._names: list[str] | None = None
         self._ticks: list[bool] = []
+        self._first: dict[str, Any] | None = None
+        """Of the first object: its names, and an empty text for a text, 0 for anything else."""
         self._batch_names = list(schema.names)
         self._types = list(schema.types)
 
@@ -58,22 +60,27 @@ class JsonRows:
         """A block has told all about the names: `parse` depends on nothing but its block now."""
         return self._names is not None
 
+    @property
+    def learned(self) -> Any:
+        """What the blocks so far have told of the columns, as JSON."""
+        return self._first
+
+    def learn(self, learned: Any) -> None:
+        """Go on with what another reader of the same lines has `learned`."""
+        if learned is not None:
+            self._learn(learned)
+
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:
         """The rows of a block as a record batch, and the lines that cannot be read."""
         if self._names is None:
-            self._learn(block)
+            self._learn(next((each for _, text in lines(block) if (each := _object(text))), {}))
         try:
             return self._parse(block), []
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError):
             return self._salvage(block)
 
-    def _learn(self, block: Block) -> None:
+    def _learn(self, first: dict[str, Any]) -> None:
         """Names and kinds of time, from the first line that is an object."""
-        first: dict[str, Any] = {}
-        for _, text in lines(block):
-            first = _object(text) or {}
-            if first:
-                break
         spelling = {name.lower(): name for name in reversed(first)}
         self._names = [spelling.get(name.lower(), name) for name in self.schema.names]
         own = {name.lower() for name in self.schema.names}
@@ -88,6 +95,8 @@ class JsonRows:
                         Type.TIMESTAMP if name == TS_COLUMN else Type.TEXT if isinstance(value, str) else Type.INTEGER
                     )
         self._ticks = [not isinstance(first.get(name), str) for name in self._names]
+        texts_or_not = {name: "" if isinstance(first[name], str) else 0 for name in self._names if name in first}
+        self._first = texts_or_not
 
     def _parse(self, block: Block) -> Any:
         """The quick way: typed by Arrow."""

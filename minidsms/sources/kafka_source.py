@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from minidsms.cql.errors import Error
 from minidsms.sources.blocks import Block
@@ -67,11 +68,41 @@ class KafkaReader:
         except Error:
             self._consumer.close()
             raise
+        self._numbers = numbers
+        self._taken: dict[int, tuple[int, int, Any]] = {}
+        """By partition, of the block taken last: its first offset, the one behind it, what its reader has learned."""
+        self._learned: dict[int, Any] = {}
+        self._readers: WeakKeyDictionary[LineRows, int] = WeakKeyDictionary()
+        self._start = library.OFFSET_END if latest else library.OFFSET_BEGINNING
         if group is None:
-            start = library.OFFSET_END if latest else library.OFFSET_BEGINNING
-            self._consumer.assign([library.TopicPartition(address.topic, n, start) for n in numbers])
+            self._assign({})
         else:
             self._consumer.subscribe([address.topic])
+
+    def _assign(self, offsets: Mapping[int, int]) -> None:
+        """Read all partitions, those that are known from an offset on."""
+        make = kafka().TopicPartition
+        self._consumer.assign([make(self._address.topic, n, offsets.get(n, self._start)) for n in self._numbers])
+
+    def position(self, rows: LineRows, block: Block) -> Any:
+        """See `FeederGoesOn`: by partition, the offset to begin at and what is known of its columns."""
+        partition = self._readers[rows]
+        behind = block.first_line + block.data.count(b"\n")
+        self._taken[partition] = block.first_line, behind, rows.learned
+        return {
+            str(number): [first if number == partition else behind, learned]
+            for number, (first, behind, learned) in sorted(self._taken.items())
+        }
+
+    def go_on(self, position: Any) -> str:
+        """See `FeederGoesOn`. The offsets are the folder's, whatever a group has committed."""
+        offsets = {int(number): offset for number, (offset, _) in position.items()}
+        self._learned = {int(number): learned for number, (_, learned) in position.items()}
+        self._taken = {number: (offset, offset, self._learned[number]) for number, offset in offsets.items()}
+        if self._commits:
+            self._consumer.unsubscribe()
+        self._assign(offsets)
+        return ""
 
     def run(self, source: LiveLines) -> None:
         """Read until stopped, or to the end of the topic."""
@@ -88,6 +119,8 @@ class KafkaReader:
                     if partition not in readers:
                         name = f"{source.path}, partition {partition} (lines are offsets)"
                         readers[partition] = source.rows(name)
+                        readers[partition].learn(self._learned.get(partition))
+                        self._readers[readers[partition]] = partition
                     if not source.inbox.put(readers[partition], block):
                         break
                     given[readers[partition]] = block.first_line + block.data.count(b"\n")

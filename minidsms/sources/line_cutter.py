@@ -15,9 +15,10 @@ LONGEST_LINE = 1 << 20
 
 
 class LineCutter:
-    """The lines of one connection or file, counted from `first_line`."""
+    """The lines of one connection or file, counted from `first_line`; start: the byte it begins at."""
 
-    def __init__(self, first_line: int = 1) -> None:
+    def __init__(self, first_line: int = 1, start: int = 0) -> None:
+        self._start = start
         self._rest: list[bytes] = []
         self._rest_bytes = 0
         self._line = first_line
@@ -27,6 +28,7 @@ class LineCutter:
         """The lines that are whole now, or None. A line too long is one broken block, its end left out."""
         if self._is_skipping:
             end = data.find(b"\n") + 1
+            self._start += end or len(data)
             if not end:
                 return None
             self._is_skipping = False
@@ -38,28 +40,30 @@ class LineCutter:
             if self._rest_bytes <= LONGEST_LINE:
                 return None
             self._is_skipping = True
-            start = b"".join(self._rest)[:1000]
+            start, length = b"".join(self._rest)[:1000], self._rest_bytes
             self._rest, self._rest_bytes = [], 0
-            return self._block(start + b"\n", True)
+            return self._block(start + b"\n", length, True)
         whole = b"".join([*self._rest, data[:end]])
         rest = data[end:]
         self._rest, self._rest_bytes = ([rest] if rest else []), len(rest)
-        return self._block(whole)
+        return self._block(whole, len(whole))
 
     def end(self) -> Block | None:
         """What is left when nothing more comes: a last line without its end."""
         data = b"".join(self._rest)
         self._rest, self._rest_bytes = [], 0
-        return self._block(data + b"\n") if data else None
+        return self._block(data + b"\n", len(data)) if data else None
 
     @property
     def waiting(self) -> int:
         """Bytes of the line that has not ended."""
         return self._rest_bytes
 
-    def _block(self, data: bytes, is_broken: bool = False) -> Block:
-        block = Block(data, self._line, is_broken)
+    def _block(self, data: bytes, length: int, is_broken: bool = False) -> Block:
+        """length: the bytes it takes where it stands."""
+        block = Block(data, self._line, is_broken, self._start)
         self._line += data.count(b"\n")
+        self._start += length
         return block
 
 

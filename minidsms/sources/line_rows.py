@@ -61,6 +61,15 @@ class LineRows:
         self._needs_header = False
         self._csv.take_header(line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n"), self._relation)
 
+    @property
+    def learned(self) -> Any:
+        """What the blocks so far have told of the columns, as JSON."""
+        return (self._json if self._csv is None else self._csv).learned
+
+    def learn(self, learned: Any) -> None:
+        """Go on with what another reader of the same origin has `learned`."""
+        (self._json if self._csv is None else self._csv).learn(learned)
+
     def read(self, block: Block) -> list[Any]:
         """The block's rows as record batches, and its heartbeats between them."""
         if self._is_ignored:

@@ -10,11 +10,12 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
+from minidsms.sources.blocks import Block
 from minidsms.sources.inbox import Inbox
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.source import Pace
@@ -32,6 +33,19 @@ class Feeder(Protocol):
 
     def stop(self) -> None:
         """Wake `run` up, so that it returns; from another thread, and more than once."""
+        ...
+
+
+@runtime_checkable
+class FeederGoesOn(Protocol):
+    """A feeder that another process can go on with."""
+
+    def position(self, rows: LineRows, block: Block) -> Any:
+        """Where a block begins that has been taken, as JSON."""
+        ...
+
+    def go_on(self, position: Any) -> str:
+        """Before `run`: begin at a position; what is to be told of it, or "". Error where that cannot be."""
         ...
 
 
@@ -69,6 +83,7 @@ class LiveLines:
         self.notes_pushed = False
         self._last: tuple[LineRows, int] | None = None
         self._ready: deque[Any] = deque()
+        self._taken: tuple[LineRows, Block] | None = None
         self._thread: threading.Thread | None = None
 
     def rows(self, origin: str) -> LineRows:
@@ -114,7 +129,7 @@ class LiveLines:
                 if failure is not None:
                     raise failure
                 return None
-            rows, block = taken
+            rows, block = self._taken = taken
             self.bytes_read += len(block.data)
             if self.notes_pushed:
                 self._last = rows, block.first_line + block.data.count(b"\n")
@@ -126,6 +141,18 @@ class LiveLines:
                 self.inbox.end()
                 raise
         return self._ready.popleft()
+
+    @property
+    def position(self) -> Any:
+        """See `GoesOn`."""
+        if self._taken is None or not isinstance(self.feeder, FeederGoesOn):
+            return None
+        return self.feeder.position(*self._taken)
+
+    def go_on(self, position: Any) -> str:
+        """See `GoesOn`."""
+        assert isinstance(self.feeder, FeederGoesOn)
+        return self.feeder.go_on(position)
 
     @property
     def has_ended(self) -> bool:

@@ -7,9 +7,9 @@ there.  docs/semantics T4.
 
 from __future__ import annotations
 
-from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.driver import SourceDriver
+from minidsms.sources.driver_entry import Entry
 
 
 class Replay(SourceDriver):
@@ -25,8 +25,8 @@ class Replay(SourceDriver):
             level = min(running) if running else max(seen)
             for target, ended in streams:
                 if ended:
-                    target.advance(level)
+                    target.heartbeat(level)
         return went_on
 
-    def _finish(self, target: StreamInput | RelationInput) -> None:
+    def _finish(self, entry: Entry) -> None:
         """The input stays open; `step` moves its time on."""

@@ -107,6 +107,26 @@ class LiveSource(Protocol):
         ...
 
 
+@runtime_checkable
+class GoesOn(Protocol):
+    """A source, bounded or live, that another process can go on with. Of a bounded one that is none, the rows that have
+    been read are read again, and passed over.
+
+    position: of the block that the last rows are of, as JSON; None: nobody can be asked for it again.
+    """
+
+    @property
+    def position(self) -> Any:
+        """Where the block begins."""
+        ...
+
+    def go_on(self, position: Any) -> str:
+        """Before anything is read: begin at a position; what is to be told of it, or "". Error where the source is not
+        the same.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class FileColumn:
     """A column to read: its position and name in the file, and the name it has in the batch."""

@@ -1,22 +1,41 @@
 """A file that grows: its lines as they are written, over rotations and truncations, which are told.
 
 Invariants: a line is read when its end has been written, and once; where the file is replaced under its name, the old
-one is read to its end first; where it shrinks, reading begins anew at its start.
+one is read to its end first; where it shrinks, reading begins anew at its start. Another process goes on with the file
+that has the inode, and the beginning, of the one read: under its name, or under the name a rotation has given it.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from typing import IO
+import zlib
+from dataclasses import dataclass
+from typing import IO, Any
+from weakref import WeakKeyDictionary
 
 from minidsms.cql.errors import Error
-from minidsms.sources.blocks import cannot_read, give_up
+from minidsms.sources.blocks import Block, cannot_read, give_up
 from minidsms.sources.line_cutter import LineCutter
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.live_lines import LiveLines
 
 _READ_BYTES = 1 << 20
+_BEGINNING = 1024
+"""Bytes by which a file is known again."""
+
+
+@dataclass
+class _Known:
+    """By what a file is known again."""
+
+    inode: int
+    beginning: bytes
+
+    def is_in(self, position: Any) -> bool:
+        """Whether it is the file of a position."""
+        length, crc = position["begins"]
+        return bool(self.inode == position["inode"] and zlib.crc32(self.beginning[:length]) == crc)
 
 
 class Tail:
@@ -33,13 +52,58 @@ class Tail:
         self._poll_s = poll_s
         self._stop_after_s = stop_after_s
         self._stopped = threading.Event()
-        self._file = self._open()
+        self._file = self._open(path)
+        self._from: Any = None
+        self._known: WeakKeyDictionary[LineRows, _Known] = WeakKeyDictionary()
 
-    def _open(self) -> IO[bytes]:
+    @staticmethod
+    def _open(path: str) -> IO[bytes]:
         try:
-            return open(self.path, "rb")
+            return open(path, "rb")
         except (OSError, ValueError) as error:
-            raise cannot_read(self.path, error) from None
+            raise cannot_read(path, error) from None
+
+    def position(self, rows: LineRows, block: Block) -> Any:
+        """See `FeederGoesOn`."""
+        known = self._known[rows]
+        end = block.start + (0 if block.is_broken else len(block.data))
+        beginning = known.beginning[:end]
+        return {
+            "byte": block.start,
+            "end": end,
+            "line": block.first_line,
+            "inode": known.inode,
+            "begins": [len(beginning), zlib.crc32(beginning)],
+            "learned": rows.learned,
+        }
+
+    def go_on(self, position: Any) -> str:
+        """See `FeederGoesOn`."""
+        found = self._file_of(position)
+        self._from_end = False
+        if found is None:
+            return (
+                f"{self.path} was replaced or truncated while nobody read it, behind byte {position['byte']:,}: "
+                "reading begins at the start of what is there now"
+            )
+        if found is not self._file:
+            give_up(self._file)
+            self._file = found
+        self._from = position
+        return ""
+
+    def _file_of(self, position: Any) -> IO[bytes] | None:
+        """The file of a position, under its name or another in the same folder."""
+        folder, there = os.path.dirname(os.path.abspath(self.path)), os.fstat(self._file.fileno())
+        if there.st_ino == position["inode"]:
+            candidates = [self._file]
+        else:
+            with os.scandir(folder) as entries:
+                candidates = [self._open(e.path) for e in entries if e.inode() == position["inode"] and e.is_file()]
+        for file in candidates:
+            if _known(file).is_in(position) and os.fstat(file.fileno()).st_size >= position["end"]:
+                return file
+        return None
 
     def run(self, source: LiveLines) -> None:
         """Read until stopped."""
@@ -49,16 +113,24 @@ class Tail:
             give_up(self._file)
 
     def _follow(self, source: LiveLines) -> None:
-        rows, cutter = source.rows(self.path), LineCutter()
-        if self._from_end:
-            rows = source.rows(f"{self.path} (lines counted from where reading began)")
-            self._skip(rows)
+        rows, cutter = self._begin(source), LineCutter()
+        if self._from is not None:
+            self._take_header(rows)
+            rows.learn(self._from["learned"])
+            self._file.seek(self._from["byte"])
+            cutter = LineCutter(self._from["line"], self._from["byte"])
+        elif self._from_end:
+            rows = self._begin(source, " (lines counted from where reading began)")
+            self._take_header(rows)
+            cutter = LineCutter(start=self._file.seek(0, os.SEEK_END))
         quiet_s = 0.0
         while not self._stopped.is_set():
             position = self._file.tell()
             data = self._read()
             if data:
                 quiet_s = 0.0
+                if position < _BEGINNING:
+                    self._known[rows] = _known(self._file)
                 if not source.inbox.put(rows, cutter.feed(data)):
                     return
                 continue
@@ -70,7 +142,7 @@ class Tail:
             if change:
                 source.inbox.put(rows, cutter.end() if change == "replaced" else None)
                 self._begin_anew(source, change)
-                rows, cutter = source.rows(self.path), LineCutter()
+                rows, cutter = self._begin(source), LineCutter()
                 continue
             if self._stop_after_s is not None and quiet_s >= self._stop_after_s:
                 source.inbox.put(rows, cutter.end())
@@ -78,11 +150,16 @@ class Tail:
             self._stopped.wait(self._poll_s)
             quiet_s += self._poll_s
 
-    def _skip(self, rows: LineRows) -> None:
-        """Go to the end, as it is now."""
+    def _begin(self, source: LiveLines, note: str = "") -> LineRows:
+        """A reader of the file that is open."""
+        rows = source.rows(self.path + note)
+        self._known[rows] = _known(self._file)
+        return rows
+
+    def _take_header(self, rows: LineRows) -> None:
+        """Read the first line, where it is one of names."""
         if self._header:
             rows.take_header(self._file.readline())
-        self._file.seek(0, os.SEEK_END)
 
     def _read(self) -> bytes:
         try:
@@ -106,7 +183,7 @@ class Tail:
             self._file.seek(0)
             return
         try:
-            file = self._open()
+            file = self._open(self.path)
         except Error:
             return
         source.note(f"{self.path} was replaced: the old file was read to its end, the new one is read from its start")
@@ -116,3 +193,7 @@ class Tail:
     def stop(self) -> None:
         """Let `run` return."""
         self._stopped.set()
+
+
+def _known(file: IO[bytes]) -> _Known:
+    return _Known(os.fstat(file.fileno()).st_ino, os.pread(file.fileno(), _BEGINNING, 0))

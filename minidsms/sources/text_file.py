@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.blocks import Block, BlockReader, Reject, give_up, open_file
+from minidsms.sources.places import check_beginning, place_in
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import Pace
 
@@ -29,6 +30,15 @@ class Rows(Protocol):
         """(record batch, rows that cannot be read)."""
         ...
 
+    @property
+    def learned(self) -> Any:
+        """What the blocks so far have told of the columns, as JSON."""
+        ...
+
+    def learn(self, learned: Any) -> None:
+        """Go on with what another reader of the same rows has `learned`."""
+        ...
+
 
 class TextFile:
     """Base of the sources of text files; see `Source`. A subclass sets `_rows`."""
@@ -41,6 +51,7 @@ class TextFile:
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None
+        self.position: Any = None
         self._file, self._raw, self.bytes_total = open_file(path)
         self._reader = BlockReader(path, self._file, quotes, block_bytes)
         self._ahead: ReadAhead[Block, tuple[Block, Any, list[Reject]]] | None = None
@@ -49,6 +60,13 @@ class TextFile:
     def bytes_read(self) -> int:
         """Bytes of the file consumed so far."""
         return self.bytes_total if self._raw.closed else self._raw.tell()
+
+    def go_on(self, position: Any) -> str:
+        """See `GoesOn`."""
+        check_beginning(self.path, self._raw.fileno(), position)
+        self._rows.learn(position["learned"])
+        self._reader.go_on(position["byte"], position["line"])
+        return ""
 
     def close(self) -> None:
         """Give up the file."""
@@ -60,6 +78,7 @@ class TextFile:
         """The rows, a batch per block."""
         for block, batch, rejects in self._parsed():
             self.first_line = block.first_line
+            self.position = place_in(self._raw.fileno(), block, self._rows.learned)
             for each in rejects:
                 self.rejected.add(*each)
             if batch.num_rows:

@@ -33,8 +33,9 @@ def open_declared(
             from minidsms.archive.declaring import source_of
 
             kind = "relation" if relation else "stream"
-            return source_of(definition.path, statement.name, kind, schema, db.settings["time_unit"])
-        return open_definition(definition, schema, relation, db.tick_ns)
+            unit = db.settings["time_unit"]
+            return db.opened(lambda: source_of(definition.path, statement.name, kind, schema, unit), definition.path)
+        return db.opened(lambda: open_definition(definition, schema, relation, db.tick_ns), definition.path)
     except CqlError:
         raise
     except Error as error:

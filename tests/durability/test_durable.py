@@ -180,7 +180,6 @@ def in_a_function() -> Callable[[int], int]:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda db: db.execute("CREATE STREAM T (a INTEGER) FROM 'x.csv'"),
         lambda db: db.execute("CREATE STREAM T (a INTEGER) ARCHIVE 'x'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S INTO 'x.parquet'"),
         lambda db: db.execute("CREATE QUERY q AS SELECT k FROM S ARCHIVE 'x'"),
@@ -192,7 +191,6 @@ def in_a_function() -> Callable[[int], int]:
         lambda db: db.execute("SET load_shedding = random"),
         lambda db: db.execute("SET k_mon = lossy"),
         lambda db: db.queries["counts"].into("x.csv"),
-        lambda db: db.feed("S", "x.csv"),
         lambda db: db.archive("S", "x"),
         lambda db: db.replay("x"),
         lambda db: db.query_each("SELECT k FROM S", "S"),

@@ -35,17 +35,23 @@ def test_the_shell_goes_on_with_what_the_folder_holds(capsys: pytest.CaptureFixt
 
 
 def test_what_the_folder_cannot_keep_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "cars.csv").write_text("car,ts\n1,1\n")
-    assert shell("CREATE STREAM Pos (car INTEGER)", ".feed Pos FROM 'cars.csv'") == 1
-    assert "does not keep sources yet" in capsys.readouterr().err
+    assert shell("CREATE STREAM Pos (car INTEGER)", "CREATE STREAM Old (a INTEGER) ARCHIVE 'old'") == 1
+    assert "does not keep archives yet" in capsys.readouterr().err
     assert shell(".open") == 1
     assert "is not empty" in capsys.readouterr().err
     from minidsms import connect
 
     with connect("cars") as db:
         assert db.position("Pos") == 0
-    with pytest.raises(SystemExit):
-        main(["--db", "cars", "run", "x.cql"])
+
+
+def test_what_feed_has_pushed_is_kept(folder: Path) -> None:
+    (folder / "cars.csv").write_text("car,at\n1,1\n2,2\n")
+    assert shell("CREATE STREAM Pos (car INTEGER, at INTEGER) TIMESTAMP BY at", ".feed Pos FROM 'cars.csv'") == 0
+    from minidsms import connect
+
+    with connect("cars") as db:
+        assert db.position("Pos") == 2 and db.stream_input("Pos").greatest_ts == 2
 
 
 def test_safe_mode_is_that_of_the_process(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

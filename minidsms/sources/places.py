@@ -1,0 +1,40 @@
+"""Where a reader is in a file, as JSON, so that another process can go on there.
+
+Invariant: a place is the beginning of a block, and a file that does not begin as it did then is not gone on with.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import Any
+
+from minidsms.cql.errors import Error, shown
+from minidsms.sources.blocks import Block
+
+_BEGINNING = 1024
+"""Bytes by which a file is known again."""
+
+
+def place_in(handle: int, block: Block, learned: Any) -> dict[str, Any]:
+    """The place of a block in an open file. learned: what its reader knows of the columns."""
+    end = block.start + len(block.data)
+    beginning = os.pread(handle, min(_BEGINNING, end), 0)
+    return {
+        "byte": block.start,
+        "end": end,
+        "line": block.first_line,
+        "begins": [len(beginning), zlib.crc32(beginning)],
+        "learned": learned,
+    }
+
+
+def check_beginning(path: str, handle: int, place: dict[str, Any]) -> None:
+    """Error where a file is not the one that a place is in, or ends before it."""
+    is_packed = path.lower().endswith(".gz")
+    length, crc = place["begins"]
+    if zlib.crc32(os.pread(handle, length, 0)) != crc or (not is_packed and os.fstat(handle).st_size < place["end"]):
+        raise Error(
+            f"{shown(path)} is not the file that was read up to byte {place['byte']:,}\n"
+            "help: put that file back; what comes now may be appended to it, or pushed"
+        )
