@@ -26,8 +26,10 @@ from minidsms.kernels.aggregation import FAILED, NULL, VALUE
 from minidsms.machine_code import kernel
 
 STAR, COUNT, SUM, AVG, EXTREME, TOP, EXTERNAL = range(7)
-PLACE, KIND, WEIGHT, SLOT, OFFSET, IS_LARGEST, IS_FLOAT = range(7)
-"""Columns of `calls`, a row per aggregate: which it is, of which rows of `weights` and `values`, where its state is."""
+PLACE, KIND, WEIGHT, SLOT, OFFSET, IS_LARGEST, IS_FLOAT, TIMES = range(8)
+"""Columns of `calls`, a row per aggregate: which it is, of which rows of `weights` and `values`, where its state is; of
+COUNT and AVG the row of `values` that says for how many values each stands, or -1: for one.
+"""
 ROWS, STAMP, LAST, FLAGS = range(4)
 SHOWN = 62
 INSTANT, OUT, DEAD, CULPRIT, CULPRIT_AT, CURSOR_SIZE = range(6)
@@ -66,7 +68,8 @@ def move_sums(
             at = calls[c, OFFSET]
             j = calls[c, PLACE]
             weight = np.int64(weights[calls[c, WEIGHT], i])
-            count = records[group, at] + weight
+            times = calls[c, TIMES]
+            count = records[group, at] + (weight if times < 0 else weight * values[times, i])
             records[group, at] = count
             if calls[c, KIND] == COUNT:
                 results[i, j] = count

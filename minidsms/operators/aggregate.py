@@ -50,7 +50,8 @@ class AggregateSpec:
 
     function: as in `bound.AggregateCall`.  arg: an input column, None for COUNT(*).  label: its text, for failures
     and EXPLAIN.  objects: what keeps its states where those are objects, of the input columns `args`.  ignores_nulls:
-    of FIRST and LAST.
+    of FIRST and LAST.  times: of COUNT and AVG, the input column that says for how many values an element stands; None:
+    for one.
     """
 
     function: str
@@ -62,6 +63,7 @@ class AggregateSpec:
     objects: ObjectAggregate | None = None
     args: tuple[int, ...] = ()
     ignores_nulls: bool = False
+    times: int | None = None
 
     def __str__(self) -> str:
         inside = "*" if self.arg is None else f"{'DISTINCT ' if self.distinct else ''}#{self.arg}"
@@ -161,14 +163,18 @@ class GroupStates:
     def _call(self, spec: AggregateSpec, kind: int) -> Call:
         """The aggregate with the rows of weights and values it reads, which equal arguments share."""
         weight = slot = 0
+        times = -1
         if spec.arg is not None and kind != grouping.EXTERNAL:
             weight = _place(self.weights, self._weight_of, (spec.arg, is_distinct(spec)))
             if self.is_plain:
                 slot = weight
             elif kind != grouping.COUNT:
                 slot = _place(self.slots, self._slot_of, spec.arg)
+        if spec.times is not None:
+            assert self.is_plain, "parts of values are counted in the records"
+            times = _place(self.weights, self._weight_of, (spec.times, False))
         is_largest, is_float = spec.function == "max", spec.arg_type is Type.FLOAT
-        return Call(kind, weight, slot, is_largest, is_float, spec.result_type.is_coded)
+        return Call(kind, weight, slot, is_largest, is_float, spec.result_type.is_coded, times)
 
     def __len__(self) -> int:
         return 1 if self.table is None else len(self.table)

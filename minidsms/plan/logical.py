@@ -28,6 +28,7 @@ from minidsms.joins.bands import Band
 from minidsms.joins.directed_graph import Edge
 from minidsms.joins.equal_columns import equalities_text
 from minidsms.plan.input_names import input_names
+from minidsms.synopses.measure import Measure
 
 if TYPE_CHECKING:
     from minidsms.cql.catalog import Catalog
@@ -305,6 +306,30 @@ class Openings(Node):
 
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [set() for _ in self.sources]
+
+
+@dataclass(frozen=True, eq=False)
+class Panes(Node):
+    """The elements of a stream between two multiples of a slide, as one row per group: the keys, then the measures (see
+    `operators.panes`). lag: of the window's spec.
+    """
+
+    input: Node
+    slide: int
+    lag: int
+    keys: tuple[int, ...]
+    measures: tuple[Measure, ...]
+    kind = "stream"
+    is_fifo = is_append_only = True
+
+    def text(self) -> str:
+        names = self.input.schema.names
+        told = ", ".join("rows" if m.kind == "rows" else f"{m.kind} of {names[m.column]}" for m in self.measures)
+        by = ", ".join(names[key] for key in self.keys)
+        return f"Panes of {self.slide}: {told}" + (f" by {by}" if by else "")
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [{*self.keys, *(measure.column for measure in self.measures)}]
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,7 @@ from minidsms.plan.logical import (
     MultiJoin,
     Netted,
     Openings,
+    Panes,
     ProbedStream,
     ReducedJoin,
     RelationEvents,
@@ -61,6 +62,7 @@ from minidsms.plan.logical import (
     rewrite,
 )
 from minidsms.plan.n_way_joins import plan_key
+from minidsms.plan.panes import by_panes
 from minidsms.plan.reading import is_immediate
 from minidsms.plan.reduced_joins import reduced_join
 from minidsms.plan.rules.expand_outer_joins import equal_pair
@@ -348,6 +350,13 @@ class PhysicalPlanner:
                 names = [source.name for source in node.sources if isinstance(source, bound.BaseStream)]
                 queues = [self._queue(source) for source in node.sources]
                 return constants.Openings(queues, names, node.schema, node.number)
+            case Panes():
+                from minidsms.operators.panes import Panes as PanesOperator
+
+                detail = node.text().removeprefix("Panes ")
+                return PanesOperator(
+                    self._queue(node.input), node.keys, node.measures, node.slide, node.lag, node.schema, detail
+                )
             case Netted():
                 return self._net(node.input, False)
             case Entering():
@@ -589,8 +598,12 @@ class PhysicalPlanner:
                     ignores_nulls=call.ignores_nulls,
                 )
             )
-        names = [f"column{i + 1}" for i in range(len(exprs))]
-        source = projected(node.input, exprs, names)
+        parts = by_panes(node.input, exprs, len(node.keys), specs)
+        if parts is None:
+            names = [f"column{i + 1}" for i in range(len(exprs))]
+            source = projected(node.input, exprs, names)
+        else:
+            source, specs = parts.input, list(parts.calls)
         return Aggregate(
             self._queue(source),
             keys=list(range(len(node.keys))),

@@ -26,7 +26,7 @@ class Call:
     """An aggregate as the kernel sees it.
 
     kind: of `kernels.grouping`.  weight, slot: the rows of `weights` and `values` it reads.  is_text: the result is a
-    TEXT code.
+    TEXT code.  times: the row of `values` that says for how many each stands, or -1.
     """
 
     kind: int
@@ -35,6 +35,7 @@ class Call:
     is_largest: bool = False
     is_float: bool = False
     is_text: bool = False
+    times: int = -1
 
 
 @dataclass(slots=True)
@@ -61,10 +62,10 @@ class GroupRecords:
             offsets.append(width)
             width += _WORDS.get(call.kind, 0)
         rows = [
-            (j, c.kind, c.weight, c.slot, offset, c.is_largest, c.is_float)
+            (j, c.kind, c.weight, c.slot, offset, c.is_largest, c.is_float, c.times)
             for j, (c, offset) in enumerate(zip(calls, offsets))
         ]
-        table: Int64Array = np.array(rows, np.int64).reshape(k, 7)
+        table: Int64Array = np.array(rows, np.int64).reshape(k, 8)
         kinds = table[:, kernels.KIND]
         self._sums = table[np.isin(kinds, (kernels.COUNT, kernels.SUM, kernels.AVG))]
         self._extremes = table[np.isin(kinds, (kernels.EXTREME, kernels.TOP))]

@@ -29,6 +29,7 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "BaseStream Window Filter Project": ("SELECT k + 1 AS n FROM Sa [RANGE 3] WHERE v > 1", {}),
     "BaseRelation Join": ("SELECT a.k FROM Sa [RANGE 3] AS a, Rel AS r WHERE a.k < r.k", {}),
     "Aggregate FirstArrival": ("SELECT COUNT(*) AS n, SUM(v) AS s FROM Sa [RANGE 3]", {}),
+    "Panes": ("SELECT k, MAX(v) AS m FROM Sa [RANGE 4 SLIDE 2] GROUP BY k", {}),
     "Stamped": ("SELECT k, ts FROM Sa [RANGE 3]", {}),
     "Bounds": ("SELECT k, window_end FROM Sa [HOP 3 EVERY 2]", {}),
     "Top": ("SELECT k, v FROM Sa [RANGE 3] ORDER BY v DESC LIMIT 2", {}),

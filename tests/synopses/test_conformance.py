@@ -42,6 +42,7 @@ QUERIES = {
     "sessions": "SELECT k, x, window_start, session_id FROM R [SESSION 3 PARTITION BY t]",
     "first rows": "SELECT k, t FROM R [RANGE 40] ORDER BY t DESC LIMIT 3 OFFSET 1",
     "slide": "SELECT k, t FROM R [RANGE 40 SLIDE 10]",
+    "panes": "SELECT t, COUNT(*), SUM(k), MIN(x) FROM R [RANGE 40 SLIDE 20] GROUP BY t",
 }
 COVERED = {"IndexedWindow", "BagWindow", "KeyedRing", "KeyedBag", "KeyCounts", "Bag", "PartitionStub"}
 """Kinds that must be among those met."""

@@ -1,0 +1,145 @@
+"""What has come since the last multiple of a slide, a row per group: the state of pre-aggregation by panes.
+
+Invariant: between two slices the rows are those of one pane, which is not over; what it holds is bounded by the groups
+of a pane, however many elements come.  `kernels.panes` draws the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from minidsms.elements import MIN_INSTANT, AnyArray, Batch, Column, Int64Array, Schema, Type
+from minidsms.kernels import panes as kernels
+from minidsms.synopses.measure import Measure
+
+_FIRST_ROWS = 64
+_WORTH_SHRINKING = 4096
+_BLOCK = 256
+_KINDS = {
+    "sum": kernels.SUM,
+    "rows": kernels.ROWS,
+    "count": kernels.COUNT,
+    "min": kernels.LEAST,
+    "max": kernels.GREATEST,
+}
+
+
+class PaneGroups:
+    """schema: of the elements.  keys: columns.  measures: sums first.  slide, lag: of the window; see
+    `operators.range_window`.  claim: told of the bytes that are about to be taken for more room.
+    """
+
+    def __init__(
+        self, schema: Schema, keys: Sequence[int], measures: Sequence[Measure], slide: int, lag: int,
+        claim: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        columns = [*keys, *(measure.column for measure in measures)]
+        self._columns = list(dict.fromkeys(columns[len(keys) :]))
+        self._read = [*keys, *self._columns]
+        self._types = tuple(schema[i].type for i in keys) + tuple(measure.type_over(schema) for measure in measures)
+        self._counts = [measure.kind in ("rows", "count") for measure in measures]
+        self._claim = claim
+        k, m = len(keys), len(measures)
+        rows = [
+            (_KINDS[one.kind], k + self._columns.index(one.column), schema[one.column].type is Type.FLOAT)
+            for one in measures
+        ]
+        table: Int64Array = np.array(rows, np.int64).reshape(m, 3)
+        sums = sum(measure.kind == "sum" for measure in measures)
+        self._asked = kernels.Asked(k, table, sums, slide, lag)
+        self._state: Int64Array = np.zeros(kernels.STATE_SIZE, np.int64)
+        self._state[kernels.END] = MIN_INSTANT
+        self._keys: Int64Array = np.zeros((kernels.WORDS + k, _BLOCK), np.int64)
+        self._make(np.zeros((_FIRST_ROWS, k + m + 3), np.int64))
+
+    def __len__(self) -> int:
+        return int(self._state[kernels.USED])
+
+    @property
+    def end(self) -> int | None:
+        """The instant at which the pane is over; None where nothing is in it."""
+        return int(self._state[kernels.END]) if len(self) else None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays held."""
+        return self._rows.nbytes + self._slots.nbytes
+
+    def take(self, batch: Batch | None, until: int) -> Batch | None:
+        """Take elements in; the rows of the panes that are over at `until`, each at its pane's end."""
+        state = self._state
+        n = 0 if batch is None else len(batch.ts)
+        ts, places, held = self._places(batch, n)
+        room, width = n + len(self), self._rows.shape[1] - 1
+        self._claim(8 * room * (width + 1))
+        finished = kernels.Finished(np.empty(room, np.int64), np.empty((width, room), np.int64))
+        state[[kernels.AT, kernels.OUT]] = 0
+        while not kernels.take_elements(
+            ts, places, self._asked, kernels.Pane(self._slots, self._rows), until, self._keys, state, finished
+        ):
+            self._claim(self.nbytes)
+            self._make(np.concatenate([self._rows, np.zeros_like(self._rows)]))
+        del held
+        if not len(self) and len(self._rows) > _WORTH_SHRINKING and state[kernels.OUT] * 8 < len(self._rows):
+            self._make(self._rows[: len(self._rows) // 4].copy())
+        m = int(state[kernels.OUT])
+        return self._batch(finished.ts[:m], finished.words[:, :m]) if m else None
+
+    def _places(self, batch: Batch | None, n: int) -> tuple[Int64Array, Int64Array, list[AnyArray]]:
+        """(ts, places of the columns read, the arrays that stand there)."""
+        if batch is None:
+            return np.zeros(n, np.int64), np.zeros((len(self._read), 3), np.int64), []
+        held: list[AnyArray] = []
+        rows = []
+        for i in self._read:
+            column = batch.column(i)
+            values = np.ascontiguousarray(column.values)
+            valid = None if column.valid is None else np.ascontiguousarray(column.valid)
+            held += [values] if valid is None else [values, valid]
+            rows.append((values.ctypes.data, 0 if valid is None else valid.ctypes.data, values.itemsize))
+        ts = batch.ts if batch.ts.flags.c_contiguous and batch.ts.flags.writeable else batch.ts.copy()
+        return ts, np.array(rows, np.int64).reshape(len(rows), 3), held
+
+    def _batch(self, ts: Int64Array, words: Int64Array) -> Batch:
+        k = self._asked.k
+        columns = []
+        some_null = bool(words[k].any())
+        for i, type_ in enumerate(self._types):
+            at = i if i < k else i + 1
+            valid = None
+            if i < k and some_null:
+                valid = words[k] >> i & 1 == 0
+            elif i >= k and not self._counts[i - k]:
+                valid = words[-1] >> (i - k) & 1 == 1
+            if valid is not None and valid.all():
+                valid = None
+            columns.append(Column.from_words(words[at].copy(), valid, type_))
+        return Batch(ts, None, columns, is_own=True)
+
+    def _make(self, rows: Int64Array) -> None:
+        self._rows = rows
+        self._slots = np.full(2 * len(rows), -1, np.int32)
+        kernels.enter_rows(self._asked.k, kernels.Pane(self._slots, self._rows), len(self))
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """The pane's rows, and its end."""
+        slot = self._rows.shape[1] - 1
+        return {"rows": self._rows[: len(self), :slot].copy(), "end": self._state[[kernels.END]]}
+
+    def restore(self, arrays: Mapping[str, AnyArray]) -> None:
+        """Take a state back."""
+        held = arrays["rows"]
+        n = len(held)
+        rows = np.zeros((max(_FIRST_ROWS, 1 << n.bit_length()), self._rows.shape[1]), np.int64)
+        rows[:n, :-1] = held
+        self._state[kernels.END] = arrays["end"][0]
+        self._state[kernels.USED] = n
+        self._make(rows)
+
+    def live_codes(self) -> Iterator[Int64Array]:
+        """The TEXT codes held: those of keys."""
+        for i, type_ in enumerate(self._types[: self._asked.k]):
+            if type_.is_coded:
+                yield self._rows[: len(self), i].copy()

@@ -1,0 +1,124 @@
+"""Aggregates over windows with SLIDE by panes: the answers are the definition's, whatever falls together in a pane."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minidsms
+from minidsms.testing.compare import check, check_together, run_definition
+from minidsms.testing.feeds import Advance, Push
+from minidsms.testing.generators import Case
+
+DECLARED = "CREATE STREAM S (k INTEGER, t TEXT, v INTEGER, x FLOAT, b BOOLEAN)"
+ALL = "COUNT(*) AS n, COUNT(v) AS c, SUM(v) AS s, AVG(v) AS a, MIN(v) AS l, MAX(v) AS g, MIN(x) AS lx, MAX(x) AS gx"
+BY_PANES = {
+    "one key": f"SELECT k, {ALL} FROM S [RANGE 6 SLIDE 2] GROUP BY k",
+    "keys of several types": "SELECT t, x, b, COUNT(*) AS n, MAX(b) AS g FROM S [RANGE 4 SLIDE 4] GROUP BY t, x, b",
+    "no key": f"SELECT {ALL} FROM S [RANGE 6 SLIDE 3]",
+    "HOP": f"SELECT t, {ALL} FROM S [HOP 6 EVERY 3] GROUP BY t",
+    "TUMBLE": "SELECT k, COUNT(*) AS n, MAX(v) AS g FROM S [TUMBLE 5] GROUP BY k HAVING COUNT(*) > 1",
+    "no aggregate": "SELECT t, k FROM S [RANGE 6 SLIDE 2] GROUP BY t, k",
+    "filters and a stream of it": "SELECT RSTREAM(k, MAX(v) AS g) FROM S [RANGE 4 SLIDE 2] WHERE x < 0.5 GROUP BY k",
+    "distinct extremes": "SELECT ISTREAM(k, MAX(DISTINCT v) AS g) FROM S [RANGE 4 SLIDE 2] GROUP BY k",
+}
+BY_ELEMENTS = {
+    "a part of a pane leaves": "SELECT k, COUNT(*) AS n FROM S [RANGE 5 SLIDE 2] GROUP BY k",
+    "sums of floats": "SELECT k, SUM(x) AS s FROM S [RANGE 4 SLIDE 2] GROUP BY k",
+    "distinct": "SELECT k, COUNT(DISTINCT v) AS n FROM S [RANGE 4 SLIDE 2] GROUP BY k",
+    "texts": "SELECT k, MAX(t) AS g FROM S [RANGE 4 SLIDE 2] GROUP BY k",
+    "order": "SELECT k, FIRST(v) AS f, COUNT(*) AS n FROM S [RANGE 4 SLIDE 2] GROUP BY k",
+    "computed": "SELECT k, SUM(v * 2) AS s FROM S [RANGE 4 SLIDE 2] GROUP BY k",
+}
+
+
+def rows_of(seed: int, n: int) -> list[tuple[int, int, tuple[Any, ...]]]:
+    """Elements of S with NULLs, equal rows, gaps without any, and instants on and between the multiples of a slide."""
+    rng = random.Random(seed)
+    ts, rows = rng.randrange(-3, 3), []
+    for _ in range(n):
+        ts += rng.choice((0, 0, 0, 1, 1, 2, 9))
+        row = (rng.randrange(3), rng.choice("ab"), rng.randrange(-4, 5), rng.randrange(-2, 3) / 2, rng.random() < 0.5)
+        rows.append((ts, 1, tuple(None if rng.random() < 0.15 else value for value in row)))
+    return rows
+
+
+def case_of(query: str, seed: int, n: int = 40) -> Case:
+    rows = rows_of(seed, n)
+    return Case((DECLARED,), query, (Push("S", tuple(rows)), Advance(rows[-1][0] + 9)))
+
+
+@pytest.mark.parametrize("name", BY_PANES)
+def test_panes_answer_as_defined(name: str) -> None:
+    with minidsms.connect() as db:
+        db.execute(DECLARED)
+        assert "Panes" in db.query(BY_PANES[name]).explain()
+    for seed in range(3):
+        case = case_of(BY_PANES[name], seed)
+        expected = run_definition(case)
+        assert expected.changes
+        for batch_size, rows_per_push in ((1, 1), (2, 3), (7, None), (1024, None)):
+            assert check(case, rows_per_push, expected, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("name", BY_ELEMENTS)
+def test_what_does_not_follow_from_panes_is_computed_of_elements(name: str) -> None:
+    with minidsms.connect() as db:
+        db.execute(DECLARED)
+        assert "Panes" not in db.query(BY_ELEMENTS[name]).explain()
+    assert check(case_of(BY_ELEMENTS[name], 1)) == "agreed"
+
+
+@pytest.mark.parametrize(
+    "values", [(2**62, 2**62, -(2**62), -(2**62)), (2**63 - 1, 1, 5, 5), (-(2**63), -1, 2**63 - 1)]
+)
+@pytest.mark.parametrize("batch_size", [1, 1024])
+def test_a_sum_fails_where_it_overflows_at_the_end_of_a_pane_and_not_within(
+    values: tuple[int, ...], batch_size: int
+) -> None:
+    rows = tuple((1 + i // 2, 1, (1, "a", value, 0.0, True)) for i, value in enumerate(values * 2))
+    query = "SELECT k, SUM(v) AS s, AVG(v) AS a, COUNT(*) AS n, MIN(v) AS l FROM S [RANGE 8 SLIDE {}] GROUP BY k"
+    for slide in (1, 2, 4):
+        case = Case((DECLARED,), query.format(slide), (Push("S", rows), Advance(20)))
+        assert check(case, batch_size=batch_size) == "agreed"
+
+
+def test_queries_that_begin_and_end_amid_a_pane_see_what_is_theirs() -> None:
+    rows = rows_of(5, 40)
+    feed = (*(Push("S", (row,)) for row in rows), Advance(rows[-1][0] + 9))
+    text = f"SELECT k, {ALL} FROM S [RANGE 6 SLIDE 2] GROUP BY k"
+    together = [Case((DECLARED,), text, feed, registered) for registered in (0, 0, 7, 8, 20)]
+    for sharing in ("on", "off"):
+        assert check_together(together, {1: 15, 3: 30}, sharing=sharing) == "agreed"
+    assert check_together(together, {1: 15}, switch_seed=1) == "agreed"
+
+
+def test_a_pane_of_more_groups_than_there_was_room_for_grows_and_shrinks() -> None:
+    n = 9_000
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+        query = db.query(
+            "SELECT COUNT(*) AS groups FROM (SELECT k, MAX(v) AS g FROM S [RANGE 4 SLIDE 2] GROUP BY k) AS q"
+        )
+        (panes,) = [each for each in query.network.operators if each.name == "Panes"]
+        small = panes.synopses()[0].nbytes
+        keys = np.arange(n) % (n // 2)
+        db.push("S", {"k": keys, "v": keys}, ts=np.full(n, 2))
+        db.advance(3)
+        assert query.fetch()[-1].row == (n // 2,)
+        large = panes.synopses()[0].nbytes
+        for ts in range(4, 40):
+            db.push("S", (1, 1), ts=ts)
+        db.advance(50)
+        assert small < large > 2 * panes.synopses()[0].nbytes
+
+
+@pytest.mark.parametrize("slide", [2**62 - 1, 2**62, 2**63 - 1])
+def test_a_pane_may_be_as_long_as_time(slide: int) -> None:
+    last = 2**62 - 1
+    rows = ((-last, 1, (1, "a", 1, 0.0, True)), (0, 1, (1, "a", 2, 0.0, True)), (last, 1, (1, "a", 3, 0.0, True)))
+    query = f"SELECT k, COUNT(*) AS n FROM S [RANGE {slide} SLIDE {slide}] GROUP BY k"
+    assert check(Case((DECLARED,), query, (Push("S", rows), Advance(last)))) == "agreed"
