@@ -7,13 +7,14 @@ SOAK ?= --cases 20000
 MALFORMED ?= --cases 20000
 SWITCHES ?= --switches 50000
 REDUCTIONS ?= --cases 300
+PAGE ?= --seconds 3600
 SLOPES ?= --seconds 600 --connections 10000 --registrations 100000
 CRASHES ?= --cases 1000
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test alone check soak interrupts slopes soak-spark house switches reductions crashes matrix bench bench-peers tables docs clean
+.PHONY: help env demo test alone check soak interrupts slopes page soak-spark house switches reductions crashes matrix bench bench-peers tables docs clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -22,6 +23,7 @@ help:
 	@echo "make check   format, lint, types, then the tests"
 	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..), failing files, sockets, clocks and allocations"
 	@echo "make slopes  how memory grows under steady streams, by kind of state, and by connections and queries that come and go (SLOPES='--seconds 20')"
+	@echo "make page    how the memory of engine and browser grows with the page open, an hour (PAGE='--seconds 900')"
 	@echo "make interrupts  an interrupt before every line of every public call (INTERRUPTS='--case push --every')"
 	@echo "make switches  joins whose orders, trees and caches change at every k-th element (SWITCHES='--switches N --seed S')"
 	@echo "make reductions  joins of thousands of rows with and without state_reduction (REDUCTIONS='--cases N --seed S')"
@@ -73,6 +75,9 @@ soak: env
 
 slopes: env
 	@$(BIN)/python -m minidsms.testing.slopes $(SLOPES)
+
+page: env
+	@$(BIN)/python -m minidsms.testing.open_page $(PAGE)
 
 interrupts: env
 	@$(BIN)/python -m minidsms.testing.interrupted_calls $(INTERRUPTS)

@@ -117,6 +117,7 @@ class Connection(Archiving, ReadsSources):
         self.memory = MemoryAccount(self)
         self.behind = Behind()
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
+        self.began_s = time.monotonic()
         self.lock = EngineLock()
         super().__init__()
         self.allowance = self.lock.working = Allowance(self.memory)
@@ -782,6 +783,7 @@ class Connection(Archiving, ReadsSources):
 
     def abandon(self) -> None:
         """In a child of fork(): the connection is its parent's. Here it is closed, and nothing of it touched."""
+        self.began_s = time.monotonic()
         self.lock = EngineLock()
         self._closed, self._is_inherited, self._visualizer = True, True, None
         self.archiver = None

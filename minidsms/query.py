@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -86,6 +87,7 @@ class Query:
     ) -> None:
         """expanded: None where only the text is kept; then the network's tail gives it."""
         self._connection = connection
+        self.began_s = time.monotonic()
         self.name = name
         self.text = text
         self.kind = kind

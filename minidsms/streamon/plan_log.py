@@ -8,6 +8,7 @@ Babu 2005, sections 3.1 and 7.1: entries <t, S, P>.
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ class Decision:
     reason: why, in words.  statistics: what was known, by name.  expected_gain: the share of the cost that the
     technique thought to save (0.25: a quarter), None where its statistics do not tell.  measured_gain: the share of the
     time per tuple that was saved, None until enough tuples have passed, and where the plan was changed again before, or
-    nothing had run under the old one.
+    nothing had run under the old one.  decided_s: when, by `time.monotonic`.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Decision:
     new_plan: str
     expected_gain: float | None
     measured_gain: float | None = None
+    decided_s: float = field(default_factory=time.monotonic)
 
     def __str__(self) -> str:
         gain = "" if self.expected_gain is None else f", expected gain {100 * self.expected_gain:.0f} %"

@@ -81,6 +81,7 @@ class Application:
             "/api/series": self._series,
             "/api/picture": lambda q: observer.picture(float(q["at"])),
             "/api/answer": lambda q: answers.answer(q["query"], int(q.get("rows", "200"))),
+            "/api/decisions": lambda q: observer.decisions_before(int(q["before"])),
             "/api/examples": lambda q: [asdict(example) for example in EXAMPLES],
         }
         told: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -191,7 +192,8 @@ class Application:
     def _series(self, asked: Any) -> dict[str, Any]:
         series = self._observer.histories.series((asked["kind"], asked["entity"], asked["property"]))
         times, values = list(series.times), list(series.values)
-        return {"times": [round(t, 3) for t in times], "values": [None if math.isnan(v) else v for v in values]}
+        told = [None if math.isnan(v) else v for v in values]
+        return {"times": [round(t, 3) for t in times], "values": told, "unseen": series.unseen}
 
     def _feed(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         speed = body.get("speed")

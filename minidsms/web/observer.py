@@ -7,12 +7,14 @@ Invariant: it changes nothing of the connection.  docs/visualizer.md.
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import time
 import weakref
+import zlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +37,9 @@ SHARE = 0.01
 MOST_QUERIES = 200
 """The newest queries are looked at; how many more there are is told."""
 _MOST_DECISIONS = 500
-_MOST_PICTURES = 100
+"""Told at a time; those before them are asked for."""
+_MOST_PICTURES = 1000
+_MOST_STATISTICS = 60
 _MOST_ENTITIES = 3000
 """Told to the page; histories have a bound of their own."""
 
@@ -53,10 +57,10 @@ class Part:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A plan that was drawn. at_s: since when."""
+    """A plan that was drawn. at_s: since when.  picture: JSON, compressed."""
 
     at_s: float
-    picture: dict[str, Any]
+    picture: bytes
 
 
 class _Looked:
@@ -83,15 +87,13 @@ class Observer:
         self._interval_s = interval_s
         self._feeds = feeds
         self._since: Memory = weakref.WeakKeyDictionary()
-        self._began_s = self._last_s = time.monotonic()
+        self._began_s = self._last_s = db.began_s
         self._pictures: deque[_Seen] = deque(maxlen=_MOST_PICTURES)
         self._signature = ""
-        self._decided_s: dict[int, float] = {}
         self._told: set[tuple[str, str]] = set()
         self._wake = threading.Event()
         self._is_over = False
         self._look = threading.Lock()
-        self._unsubscribe = db.streamon.plan_log.subscribe(self._note)
         self._thread = threading.Thread(target=self._run, name="minidsms-web-observer", daemon=True)
 
     def start(self) -> None:
@@ -103,7 +105,6 @@ class Observer:
         """Look no more. Stopping twice is no error."""
         if not self._is_over:
             self._is_over = True
-            self._unsubscribe()
             self._wake.set()
             if self._thread.is_alive() and self._thread is not threading.current_thread():
                 self._thread.join(timeout=2)
@@ -111,13 +112,6 @@ class Observer:
     def wake(self) -> None:
         """Something has changed that somebody waits to see."""
         self._wake.set()
-
-    def seconds(self) -> float:
-        """Since it began."""
-        return time.monotonic() - self._began_s
-
-    def _note(self, decision: Decision) -> None:
-        self._decided_s[decision.number] = self.seconds()
 
     def _run(self) -> None:
         rest = self._interval_s
@@ -149,28 +143,33 @@ class Observer:
                 described = self._describe(queries, len(db.queries))
                 undrawn = len(db.queries) - len(drawn)
                 decisions = list(db.streamon.plan_log)[-_MOST_DECISIONS:]
-                for number in [n for n in self._decided_s if decisions and n < decisions[0].number]:
-                    del self._decided_s[number]
             at_s = round(now_s - self._began_s, 3)
             told = _told(rows)
-            self._remember(at_s, told)
+            self._remember(at_s, told, queries)
             written = [(entities[n.number], n.detail, n.queries, plan_view.plan_lines(n)) for n in graph.nodes]
             signature = str((undrawn, written))
             if signature != self._signature:
                 self._signature = signature
                 picture = plan_view.picture(graph, entities, undrawn)
-                self._pictures.append(_Seen(at_s, picture))
+                self._pictures.append(_Seen(at_s, zlib.compress(text_of(picture).encode())))
                 self._set("graph", {"at": at_s, **picture})
                 self._set("pictures", [seen.at_s for seen in self._pictures])
             self._set("now", {"at": at_s, "told": told, **plan_view.figures(graph)})
-            self._set("decisions", [self._decision(each) for each in decisions])
+            self._set("decisions", [self.decision(each) for each in decisions])
             self._set("catalog", described)
             self._set("feeds", self._feeds())
         self.changed()
 
-    def picture(self, at_s: float) -> dict[str, Any] | None:
+    def picture(self, at_s: float) -> Any:
         """The plan drawn at this time, one of `pictures`, as long as it is kept."""
-        return next((seen.picture for seen in list(self._pictures) if seen.at_s == at_s), None)
+        found = next((seen.picture for seen in list(self._pictures) if seen.at_s == at_s), None)
+        return None if found is None else json.loads(zlib.decompress(found))
+
+    def decisions_before(self, number: int) -> list[dict[str, Any]]:
+        """Those that were taken before one, as many as are told at a time."""
+        with self._db.lock:
+            before = [each for each in self._db.streamon.plan_log if each.number < number]
+        return [self.decision(each) for each in before[-_MOST_DECISIONS:]]
 
     def _set(self, name: str, value: Any) -> None:
         text = text_of(value)
@@ -178,10 +177,11 @@ class Observer:
         if before is None or before.text != text:
             self.parts[name] = Part(1 if before is None else before.version + 1, text)
 
-    def _remember(self, at_s: float, told: Told) -> None:
+    def _remember(self, at_s: float, told: Told, queries: list[Query]) -> None:
         present = {(kind, entity) for kind, entities in told.items() for entity in entities}
         self.histories.forget(self._told - present)
         self._told = present
+        began = {query.name: round(query.began_s - self._began_s, 3) for query in queries}
         self.histories.add(
             at_s,
             (
@@ -190,19 +190,22 @@ class Observer:
                 for entity, properties in entities.items()
                 for name, value in properties.items()
             ),
+            lambda entity: began.get(
+                max((n for n in began if f"{entity}.".startswith(f"{n}.")), key=len, default=""), 0.0
+            ),
         )
 
-    def _decision(self, decision: Decision) -> dict[str, Any]:
-        at_s = self._decided_s.get(decision.number)
+    def decision(self, decision: Decision) -> dict[str, Any]:
+        """What is told of one."""
         return {
             "number": decision.number,
-            "at": None if at_s is None else round(at_s, 3),
+            "at": round(decision.decided_s - self._began_s, 3),
             "instant": None if decision.instant == MIN_INSTANT else decision.instant,
             "query": decision.query,
             "operator": decision.operator,
             "technique": decision.technique,
             "reason": decision.reason,
-            "statistics": {name: str(value)[:300] for name, value in decision.statistics.items()},
+            "statistics": {name: _statistic(value) for name, value in decision.statistics.items()},
             "old": decision.old_plan,
             "new": decision.new_plan,
             "expected": decision.expected_gain,
@@ -273,6 +276,15 @@ def _told(rows: Rows) -> Told:
         if entity in entities or len(entities) < _MOST_ENTITIES:
             entities.setdefault(entity, {})[name] = ival if fval is None else fval
     return told
+
+
+def _statistic(value: Any, depth: int = 2) -> Any:
+    """What a decision rested on, as lists and objects; of long ones the beginning."""
+    if depth and isinstance(value, Mapping):
+        return {str(name): _statistic(each, depth - 1) for name, each in list(value.items())[:_MOST_STATISTICS]}
+    if depth and isinstance(value, list | tuple):
+        return [_statistic(each, depth - 1) for each in value[:_MOST_STATISTICS]]
+    return value if value is None or isinstance(value, int | float) else str(value)[:300]
 
 
 def _shown(value: Any) -> str:

@@ -69,6 +69,20 @@ def test_a_query_is_written_and_its_rows_come(page: Any, db: Connection) -> None
     page.locator("#answer svg path.line").first.wait_for()
 
 
+def test_places_of_the_earth_stand_on_a_map(page: Any, db: Connection) -> None:
+    run(page, "CREATE QUERY places AS SELECT t, v AS lat, 2 * v AS lon, v * v AS n FROM S [ROWS 80]")
+    page.locator("#said", has_text="places runs").wait_for()
+    push(db, 0, 81)  # what is at the last instant is answered with the next
+    page.click("[data-view=map]")
+    playwright.expect(page.locator("#answer circle.place")).to_have_count(80)
+    assert page.locator("#answer path.land").count() == 1
+    labels = page.locator("#answer svg.map text").all_text_contents()
+    assert {"30°N", "60°N", "60°E", "120°E"} <= set(labels) and any(label.endswith(" km") for label in labels)
+    page.select_option("#answer select[aria-label=across]", "n")
+    playwright.expect(page.locator("#answer path.land")).to_have_count(0)
+    playwright.expect(page.locator("#answer circle.place")).to_have_count(80)
+
+
 def test_a_forced_plan_redraws_the_graph_and_stands_among_the_decisions(page: Any, db: Connection) -> None:
     db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10 AND t LIKE 'a%' AND v % 3 = 1")
     db.ui().observer.look()
@@ -82,6 +96,7 @@ def test_a_forced_plan_redraws_the_graph_and_stands_among_the_decisions(page: An
     playwright.expect(page.locator("dialog .side text.plan-line")).to_have_count(6)
     drawn = [page.locator(f"dialog .side:nth-child({i}) text.plan-line").all_text_contents() for i in (1, 2)]
     assert drawn == [before, after]
+    playwright.expect(page.locator("dialog .considered")).to_contain_text("drop rates")
 
 
 def test_a_property_is_pinned_and_goes_on(page: Any, db: Connection) -> None:

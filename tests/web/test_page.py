@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from importlib import resources
 
 import pyarrow.parquet as parquet
@@ -234,12 +235,32 @@ def test_a_long_series_reaches_back_to_its_beginning() -> None:
 
     histories = Histories()
     for i in range(10 * MOST_POINTS):
-        histories.add(float(i), [(("operator", "q.1", "rate"), float(i))])
-    series = histories.series(("operator", "q.1", "rate"))
+        histories.add(float(i), [(("operator", "q.1", "selectivity"), float(i))], lambda entity: 0.0)
+    series = histories.series(("operator", "q.1", "selectivity"))
     assert series.times[0] == 0.0 and len(series.times) <= MOST_POINTS
     assert series.times[-1] > 9.5 * MOST_POINTS
     steps = {b - a for a, b in zip(series.times, series.times[1:])}
     assert max(steps) <= 2 * min(steps)
+
+
+def test_what_happened_before_the_page_was_asked_for_is_told_from_its_beginning(db: Connection) -> None:
+    query = db.query("SELECT car FROM Pos WHERE speed > 10 AND car % 3 = 1 AND road LIKE 'A%'", name="few")
+    db.push("Pos", [(1, "A", 60.0)] * 100, ts=1)
+    adaptations_of(query.network.working)[0].pin((2, 1, 0))
+    time.sleep(0.01)
+    page = Page(db)
+    came = page.ask("/api/series", kind="operator", entity="few.2 Select", property="elements_in")
+    assert (came["values"], came["unseen"]) == ([0, 100], True)
+    assert (
+        came["times"][0] == pytest.approx(query.began_s - db.began_s, abs=0.001) and came["times"][0] < came["times"][1]
+    )
+    rates = page.ask("/api/series", kind="operator", entity="few.2 Select", property="rate_in")["values"]
+    assert rates[0] == rates[1] == pytest.approx(100 / came["times"][1], rel=0.2)
+    told = page.events("decisions")["decisions"]
+    assert came["times"][0] < told[0]["at"] < came["times"][1]
+    assert set(told[0]["statistics"]) >= {"order", "drop_rates", "costs"}
+    assert page.ask("/api/decisions", before=told[0]["number"] + 1) == told
+    assert page.ask("/api/decisions", before=told[0]["number"]) == []
 
 
 def test_the_page_ends_with_the_connection_and_with_stop() -> None:

@@ -1,15 +1,18 @@
-// The answers of the query chosen, while they change: as a table, over time, as bars, or as points.
+// The answers of the query chosen, while they change: as a table, over time, as bars, as points, or on a map.
 
 import { barChart, keys, lineChart } from "./chart.js";
 import { button, html, menu } from "./dom.js";
 import { short } from "./format.js";
 import { ask, on } from "./live.js";
+import { mapChart } from "./map.js";
 import place, { keep } from "./place.js";
 import { saveSvg } from "./saving.js";
 
-const VIEWS = [["table", "Table"], ["changes", "Changes"], ["line", "Line"], ["bars", "Bars"], ["points", "Points"]];
+const VIEWS = [["table", "Table"], ["changes", "Changes"], ["line", "Line"], ["bars", "Bars"], ["points", "Points"], ["map", "Map"]];
 const MOST_LINES = 8;
 const MOST_BARS = 30;
+const EAST = /^(.*[ _])?(lon|lng|long|longitude)$/i;
+const NORTH = /^(.*[ _])?(lat|latitude)$/i;
 
 export function setUpAnswers(area, tools) {
   let isAsking = false;
@@ -63,6 +66,7 @@ function choices(answer, draw) {
   const columns = drawn(answer);
   if (place.view === "line" || place.view === "bars") made.push(pick("y", numbers, columns.y, "value"), pick("by", ["", ...others, ...numbers], columns.by, "by"));
   if (place.view === "points") made.push(pick("x", numbers, columns.x, "across"), pick("y", numbers, columns.y, "up"));
+  if (place.view === "map") made.push(pick("east", numbers, columns.east, "across"), pick("north", numbers, columns.north, "up"), pick("colour", ["", ...numbers], columns.colour, "colour"));
   const path = `/export/${encodeURIComponent(answer.name)}?format=`;
   if (place.view === "table" || place.view === "changes") {
     made.push(html("a", { href: `${path}csv`, download: `${answer.name}.csv` }, "CSV"), html("a", { href: `${path}parquet`, download: `${answer.name}.parquet` }, "Parquet"));
@@ -83,7 +87,12 @@ function drawn({ columns }) {
   const numbers = columns.filter((c) => c.is_number).map((c) => c.name);
   const key = columns.find((c) => !c.is_number)?.name ?? (numbers.length > 1 ? numbers[0] : "");
   const free = numbers.filter((name) => name !== key);
+  const east = has(place.east) ? place.east : numbers.find((name) => EAST.test(name)) ?? numbers[0] ?? "";
+  const north = has(place.north) ? place.north : numbers.find((name) => NORTH.test(name)) ?? numbers.find((name) => name !== east) ?? east;
   return {
+    east,
+    north,
+    colour: has(place.colour) ? place.colour : numbers.find((name) => ![east, north, key].includes(name)) ?? "",
     x: has(place.x) ? place.x : numbers[0] ?? "",
     y: has(place.y) ? place.y : free[0] ?? numbers[0] ?? "",
     by: has(place.by) ? place.by : key,
@@ -96,7 +105,8 @@ function shown(answer) {
   if (place.view === "table") {
     return answer.present.length ? table(answer.columns, answer.present) : html("p", { class: "empty" }, "The relation holds no rows now.");
   }
-  const { x, y, by } = drawn(answer);
+  const columns = drawn(answer);
+  const { x, y, by } = columns;
   const at = (name) => answer.columns.findIndex((c) => c.name === name);
   if (at(y) < 0) return html("p", { class: "empty" }, "The answer has no column of numbers.");
   const rows = answer.kind === "relation" ? answer.present : answer.changes.map((change) => change[3]);
@@ -108,7 +118,17 @@ function shown(answer) {
     const points = rows.map((row) => [Number(row[at(x)]), Number(row[at(y)])]).filter((p) => p.every(Number.isFinite));
     return points.length ? lineChart([{ name: y, points }], { kind: "points", width: 380, height: 300, label: `${y} against ${x}` }) : nothing;
   }
+  if (place.view === "map") return map(rows, columns, at) ?? nothing;
   return line(answer, at(y), at(by), y) ?? nothing;
+}
+
+function map(rows, { east, north, colour }, at) {
+  const value = (row) => (at(colour) < 0 || row[at(colour)] === null ? null : Number(row[at(colour)]));
+  const points = rows.filter((row) => [east, north].every((name) => row[at(name)] !== null && Number.isFinite(Number(row[at(name)]))))
+    .map((row) => ({ x: Number(row[at(east)]), y: Number(row[at(north)]), value: value(row), text: row.map(String).join(", ") }));
+  if (!points.length) return null;
+  const isEarth = points.every((p) => Math.abs(p.x) <= 180 && Math.abs(p.y) <= 90) && (EAST.test(east) || NORTH.test(north));
+  return mapChart(points, { isEarth, label: `${colour || "rows"} by ${east} and ${north}`, unit: colour });
 }
 
 function line({ changes, is_calendar, tick_ns }, y, by, label) {

@@ -1,7 +1,7 @@
 // The decisions that changed plans: on a line of time and as a list; each with the plan before and after it.
 
 import { button, html, svg } from "./dom.js";
-import { clock, percent } from "./format.js";
+import { clock, percent, short } from "./format.js";
 import { ask, known, on } from "./live.js";
 import { colour, ticks } from "./chart.js";
 import { PlanPicture } from "./plan.js";
@@ -13,17 +13,29 @@ const MOST_LISTED = 200;
 export function setUpDecisions(area, count, dialog) {
   const line = html("div", { class: "timeline" });
   const list = html("div", { class: "decided" });
-  area.append(line, list);
-  const draw = () => {
+  let before = [];
+  const earlier = button("Earlier ones", async () => {
+    before = [...(await ask("/api/decisions", { before: all()[0].number })), ...before];
+    write();
+  }, { class: "plain", id: "earlier" });
+  const all = () => {
     const decisions = known("decisions") ?? [];
+    return [...before.filter((each) => !decisions.length || each.number < decisions[0].number), ...decisions];
+  };
+  area.append(line, list);
+  const write = () => {
+    const shown = before.length ? all() : all().slice(-MOST_LISTED);
+    list.replaceChildren(...shown.reverse().map((each) => row(each, () => compare(dialog, each))));
+    if (shown.length && shown.at(-1).number > 1) list.append(earlier);
+    draw();
+  };
+  const draw = () => {
+    const decisions = all();
     const now = known("now")?.at ?? 1;
-    count.textContent = decisions.length ? `${decisions.length} so far` : "";
+    count.textContent = decisions.length ? `${decisions.at(-1).number} so far` : "";
     line.replaceChildren(decisions.length ? timeline(decisions, now, (each) => compare(dialog, each)) : html("p", { class: "empty" }, "No plan has changed yet."));
   };
-  on("decisions", (decisions) => {
-    list.replaceChildren(...decisions.slice(-MOST_LISTED).reverse().map((each) => row(each, () => compare(dialog, each))));
-    draw();
-  });
+  on("decisions", write);
   on("now", draw);
 }
 
@@ -33,7 +45,7 @@ function techniques(decisions) {
 
 function timeline(decisions, now, choose) {
   const all = techniques(decisions);
-  const X = (at) => 14 + (at ?? 0) / (now || 1) * (W - 28);
+  const X = (at) => 14 + at / (now || 1) * (W - 28);
   const picture = svg("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": "decisions over time" });
   picture.append(svg("line", { class: "axis", x1: 14, x2: W - 14, y1: 18, y2: 18 }));
   for (const tick of ticks(0, now, 6)) picture.append(svg("text", { x: X(tick), y: H - 6, "text-anchor": "middle" }, clock(tick)));
@@ -48,7 +60,7 @@ function timeline(decisions, now, choose) {
 
 function row(each, choose) {
   return button([
-    html("span", { class: "muted" }, each.at === null ? "before" : clock(each.at)),
+    html("span", { class: "muted" }, clock(each.at)),
     html("span", {}, html("b", {}, each.query), ` ${each.technique}: ${each.reason}`),
     gains(each),
     html("span", {}),
@@ -65,14 +77,14 @@ function gains({ expected, measured }) {
 async function compare(dialog, each) {
   const times = known("pictures") ?? [];
   // The picture drawn at the first look after the decision has it; the one before it has not.
-  const after = each.at === null ? -1 : times.findIndex((at) => at >= each.at);
+  const after = times.findIndex((at) => at >= each.at);
   const sides = [side("before", each.old, "old"), side("after", each.new, "")];
   dialog.replaceChildren(
     html("div", { class: "head" }, html("h2", {}, `Decision ${each.number}: ${each.technique} of ${each.query}`), html("span", {}, button("✕", () => dialog.close(), { "aria-label": "close" }))),
     html("div", { class: "body" },
       html("p", {}, `${each.operator}. ${each.reason}. Expected gain ${percent(each.expected)}, measured ${percent(each.measured)} of the cost per tuple.`),
       html("div", { class: "pair" }, sides.map((s) => s.element)),
-      statistics(each.statistics)),
+      considered(each.statistics)),
   );
   dialog.showModal();
   if (after < 1) {
@@ -97,9 +109,28 @@ function side(title, plan, kind) {
   return { element, drawn };
 }
 
-function statistics(known) {
-  const rows = Object.entries(known);
-  if (!rows.length) return null;
-  return html("details", {}, html("summary", { class: "muted" }, "what was known when it was taken"),
-    html("table", {}, html("tbody", {}, rows.map(([name, value]) => html("tr", {}, html("td", {}, name), html("td", { class: "mono" }, value))))));
+/** What was known of every part, those that were not taken too: figures by place as a table, others by name. */
+function considered(known) {
+  const entries = Object.entries(known);
+  if (!entries.length) return null;
+  const lists = entries.filter(([, value]) => Array.isArray(value));
+  const places = Math.max(0, ...lists.map(([, value]) => value.length));
+  const nested = entries.filter(([, value]) => value && typeof value === "object" && !Array.isArray(value));
+  const single = entries.filter(([, value]) => value === null || typeof value !== "object");
+  return html("section", { class: "considered" }, html("h3", {}, "What was considered"),
+    places ? facts(["place", ...lists.map(([name]) => name)], Array.from({ length: places }, (_, i) => [String(i + 1), ...lists.map(([name, value]) => (name === "order" && Number.isInteger(value[i]) ? `F${value[i] + 1}` : figure(value[i])))])) : null,
+    ...nested.map(([name, value]) => facts([name, ""], Object.entries(value).map(([key, each]) => [key, figure(each)]))),
+    single.length ? facts(["", ""], single.map(([name, value]) => [name, figure(value)])) : null);
+}
+
+function facts(head, rows) {
+  return html("div", { class: "scroll" }, html("table", {},
+    html("thead", {}, html("tr", {}, head.map((name) => html("th", {}, name.replaceAll("_", " "))))),
+    html("tbody", {}, rows.map((row) => html("tr", {}, row.map((value) => html("td", { class: "mono" }, value)))))));
+}
+
+function figure(value) {
+  if (value === undefined) return "";
+  if (Array.isArray(value)) return value.map(figure).join(", ");
+  return value && typeof value === "object" ? Object.entries(value).map(([name, each]) => `${name} ${figure(each)}`).join("; ") : short(value);
 }

@@ -1,0 +1,172 @@
+"""`python -m minidsms.testing.open_page --seconds T`: what server and browser hold while the page is open under load.
+
+The engine runs in a process of its own, fed without end; queries come and go, plans are forced, and the page in a
+headless Chromium shows every view of the answers by turns, with graphs pinned and a decision compared now and then. The
+slope over the later half of the time is printed, in bytes a second: of the floor (the least of every tenth of the
+samples) of the resident sets of engine and renderer, of what scripts hold after a collection, and of the elements that
+the page has.  docs/visualizer.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import minidsms
+from minidsms.testing.slopes import floor, slope
+
+_DECLARED = """
+CREATE STREAM Reading (sensor INTEGER, value FLOAT, lat FLOAT, lon FLOAT);
+CREATE QUERY few AS SELECT sensor, value FROM Reading WHERE value > 10 AND sensor % 7 < 5 AND value < 900;
+CREATE QUERY means AS SELECT sensor, AVG(value) AS mean, MAX(lat) AS lat, MAX(lon) AS lon
+  FROM Reading [RANGE 2000] GROUP BY sensor;
+"""
+_ROWS = 200
+_PUSH_S = 0.05
+_VIEWS = ("table", "changes", "line", "bars", "points", "map")
+_SAMPLES = 200
+
+
+def serve() -> None:
+    """Print the page's URL; feed the engine until the standard input ends."""
+    with minidsms.connect() as db:
+        db.execute(_DECLARED)
+        print(db.ui().url, flush=True)
+        is_over = threading.Event()
+
+        def wait() -> None:
+            sys.stdin.read()
+            is_over.set()
+
+        threading.Thread(target=wait, daemon=True).start()
+        turn = 0
+        while not is_over.wait(_PUSH_S):
+            at = [turn * _ROWS + i for i in range(_ROWS)]
+            db.push(
+                "Reading",
+                {
+                    "sensor": [t % 40 for t in at],
+                    "value": [t * 7 % 1000 / 1.0 for t in at],
+                    "lat": [48 + t % 40 / 40 for t in at],
+                    "lon": [11 + t % 40 / 20 for t in at],
+                },
+                ts=at,
+            )
+            turn += 1
+            if turn % 100 == 0:  # queries come and go
+                if "passing" in db.queries:
+                    db.execute("DROP QUERY passing")
+                else:
+                    db.execute("CREATE QUERY passing AS SELECT MAX(value) FROM Reading [RANGE 500]")
+
+
+def look(page: Any, turn: int) -> None:
+    """What a person does: another view, another plan, and back from the comparison of two."""
+    page.click(f"[data-view={_VIEWS[turn % len(_VIEWS)]}]")
+    if turn % 2 == 0:
+        page.locator(".box", has_text="Select").first.click()
+        page.locator("#inspector button.force").first.click()
+    if turn % 10 == 5 and page.locator(".decision").count():
+        page.locator(".decision").first.click()
+        page.locator("dialog[open] button[aria-label=close]").click()
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process that stand in memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def renderers(ancestor: int) -> list[int]:
+    """The processes below another that draw pages."""
+    parents: dict[int, int] = {}
+    drawing = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if b"--type=renderer" in (folder / "cmdline").read_bytes():
+                drawing.append(int(folder.name))
+        except OSError:  # it has ended meanwhile
+            continue
+
+    def is_below(pid: int) -> bool:
+        while pid and pid != ancestor:
+            pid = parents.get(pid, 0)
+        return pid == ancestor
+
+    return [pid for pid in drawing if is_below(pid)]
+
+
+def watch(seconds: float) -> dict[str, tuple[float, float]]:
+    """By what is held: at the end, and its slope a second over the later half of so many seconds."""
+    from playwright.sync_api import sync_playwright
+
+    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    command = [sys.executable, "-m", "minidsms.testing.open_page", "--serve"]
+    engine = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with engine, sync_playwright() as started:
+        assert engine.stdout is not None and engine.stdin is not None
+        url = engine.stdout.readline().strip()
+        browser = started.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(url)
+        page.locator("#query-list button", has_text="means").first.click()
+        for entity in ("Select", "Aggregate"):
+            page.locator(".box", has_text=entity).first.click()
+            for row in page.locator(".property").all()[:4]:
+                row.click()
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable")
+        began, turn = time.monotonic(), 0
+        due = seconds / 2
+        times: list[float] = []
+        held: dict[str, list[float]] = {}
+        while (passed := time.monotonic() - began) < seconds:
+            look(page, turn)
+            turn += 1
+            page.wait_for_timeout(1500)
+            if passed < due:
+                continue
+            due = max(due + seconds / 2 / _SAMPLES, passed)
+            session.send("HeapProfiler.collectGarbage")
+            counted = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+            times.append(passed)
+            for name, value in {
+                "engine, bytes": resident(engine.pid),
+                "renderer, bytes": sum(map(resident, renderers(os.getpid()))),
+                "scripts, bytes": counted["JSHeapUsedSize"],
+                "elements of the page": counted["Nodes"],
+                "listeners": counted["JSEventListeners"],
+            }.items():
+                held.setdefault(name, []).append(float(value))
+        browser.close()
+        engine.stdin.close()
+    return {
+        name: (values[-1], slope([times[i] for i in floor(values)], [values[i] for i in floor(values)]))
+        for name, values in held.items()
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a line for each thing held; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m minidsms.testing.open_page", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.serve:
+        serve()
+        return 0
+    for name, (last, by_second) in watch(options.seconds).items():
+        print(f"{name:24}{last:16,.0f} at the end {by_second:12,.1f} a second", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
