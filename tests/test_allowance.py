@@ -4,6 +4,7 @@ query that asks for more; the connection and its other queries go on. docs/overl
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import CqlError, QueryError
+from minidsms.joins import answer
+from minidsms.limits import allowance
 
 LIMIT = 4_000_000
 
@@ -219,3 +222,27 @@ def test_a_query_whose_state_finds_no_memory_fails_alone(monkeypatch: pytest.Mon
     db.advance(2)
     assert query.failure == (1, "Aggregate was stopped: the system has no memory left")
     assert [change.row for change in other.fetch()] == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("plan", ["join_plan = 'xjoin'", "caching = 'global'", "join_plan = 'mjoin'"])
+@pytest.mark.parametrize(
+    "cql",
+    [
+        "SELECT COUNT(*) FROM S, T WHERE S.k = T.k AND S.a = T.b - 9999",
+        "SELECT COUNT(*) FROM S, T, S U WHERE S.k = T.k AND T.k = U.k AND U.a = T.b - 9999",
+        "SELECT ISTREAM(S.a) FROM S [RANGE 9], T [RANGE 9], S [RANGE 9] U WHERE S.k = T.k AND T.k = U.k AND T.b = -U.a",
+    ],
+)
+def test_statement_timeout_ends_a_join_that_compares_for_long_and_finds_nothing(
+    cql: str, plan: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = count()
+    monkeypatch.setattr(answer, "_INSPECTED", 500)
+    monkeypatch.setattr(allowance, "monotonic", lambda: next(looks) / 1000)  # a look at the clock takes a millisecond
+    db = connection(statement_timeout="60 MILLISECONDS")
+    db.execute(f"SET {plan}; SET join_index = hash")
+    slow, other = db.query(cql), db.query("SELECT x FROM Other")
+    push_equal_rows(db, 300, ts=5)
+    assert slow.state == "failed"
+    db.execute("SET statement_timeout = none")
+    assert is_alive(db, other)

@@ -13,6 +13,7 @@ from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
 from minidsms.kernels.join_cache_layout import LEVEL_WORDS
 from minidsms.kernels.join_layout import (
+    CROWDED,
     DELETED,
     DEPTH,
     DONE,
@@ -20,6 +21,8 @@ from minidsms.kernels.join_layout import (
     FIRST,
     MIDDLE,
     MISSING,
+    MOST,
+    PAUSED,
     STAMPS,
     STATE_WORDS,
     STATUS,
@@ -31,6 +34,9 @@ from minidsms.synopses.indexed_windows import WindowIndex
 
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
+
+_INSPECTED = 1 << 22
+"""Slots that a kernel inspects, some 10 to 400 ms, before it is asked whether the call has taken too long."""
 
 _FIRST_TUPLES = 64
 """Room for tuples before a part needs more."""
@@ -50,6 +56,7 @@ class Answer:
         self.of_streams = spec.ranges is not None
         self.state = np.zeros(STATE_WORDS, np.int64)
         self.state[[DEPTH, FILLED]] = -1
+        self.state[MOST] = _INSPECTED
         self.run = JoinRun(
             self.state,
             stamps=np.zeros((n if self.netted else 0, STAMPS), np.int64),
@@ -69,19 +76,22 @@ class Answer:
 
     # -------------------------------------------------------------------------------------------------- finding
 
-    def fill(self, step: Callable[[int], int], crowded: int, make_room: Callable[[], None]) -> Iterator[int]:
+    def fill(self, step: Callable[[int], int], make_room: Callable[[], None] | None = None) -> Iterator[int]:
         """Take steps until what waits is joined; gives how many tuples stand complete, to be read before the next.
 
-        step: runs a kernel behind so many tuples found; returns how many there are.  crowded: its status where scratch
-        arrays are too small, of which `make_room` makes more.
+        step: runs a kernel behind so many tuples found; returns how many there are.  make_room: gives it larger scratch
+        arrays, where they may be too small.
         """
         state = self.state
         found, status = 0, -1
         while status != DONE:
             found = step(found)
             status = int(state[STATUS])
-            if status == crowded:
+            if status == CROWDED and make_room is not None:
                 make_room()
+                continue
+            if status == PAUSED:
+                self.claim(0)  # the call may have taken too long
                 continue
             assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
             complete = int(state[FIRST]) if status != DONE and self.netted else found

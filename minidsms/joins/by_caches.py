@@ -27,7 +27,6 @@ from minidsms.kernels.join_caches import place
 from minidsms.kernels.join_program import (
     ANSWERED,
     BOUND_WORDS,
-    CROWDED,
     FIRST_ROOM,
     MOST_ROOM,
     ROOM,
@@ -101,13 +100,14 @@ class ByCaches:
         steps = self._pipelines.steps
         place(steps, plan.lookups, plan.key_places, index.inputs, index.keys, self._placed, self._parts_placed)
         if plan.program is None:
-            yield from self._answer.fill(lambda found: self._one_by_one(plan, found), -1, lambda: None)
+            yield from self._answer.fill(lambda found: self._one_by_one(plan, found))
         else:
-            yield from self._answer.fill(lambda found: self._by_blocks(plan, found), CROWDED, self._more_room)
+            yield from self._answer.fill(lambda found: self._by_blocks(plan, found), self._more_room)
         caches.settle(index.inputs, sum(map(len, index.windows)))
 
     def _more_room(self) -> None:
         assert self._room is not None
+        self._answer.claim(2 * sum(array.nbytes for array in self._room))
         self._room = _doubled(self._room)
 
     def _by_blocks(self, plan: CompiledPlan, found: int) -> int:

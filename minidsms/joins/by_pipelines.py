@@ -17,8 +17,16 @@ import numpy as np
 from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Index, Orders
-from minidsms.kernels.entering_join import AHEAD, AHEAD_ROWS, CROWDED, PLACED_WORDS, Scratch, join_entering, place_steps
-from minidsms.kernels.join_layout import DONE, NEEDED, SIZE, STATUS, STEP_WORDS
+from minidsms.kernels.entering_join import (
+    AHEAD,
+    AHEAD_ROWS,
+    BEGUN_WORDS,
+    PLACED_WORDS,
+    Scratch,
+    join_entering,
+    place_steps,
+)
+from minidsms.kernels.join_layout import CROWDED, DONE, NEEDED, PAUSED, SIZE, STATUS, STEP_WORDS
 from minidsms.kernels.mjoin import mjoin
 from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.indexed_windows import WindowIndex
@@ -57,7 +65,7 @@ class ByPipelines:
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
-        return self._arrivals() if self._answer.of_streams else self._answer.fill(self._changes, -1, lambda: None)
+        return self._arrivals() if self._answer.of_streams else self._answer.fill(self._changes)
 
     def _changes(self, found: int) -> int:
         """Insertions and deletions, by their runs."""
@@ -76,6 +84,9 @@ class ByPipelines:
         while status != DONE:
             found = join_entering(index.bundle, scratch, self._placed, self.checks, answer.run, answer.output)
             status = int(state[STATUS])
+            if status == PAUSED:
+                answer.claim(0)
+                continue
             if found:
                 yield found
             if status == CROWDED:
@@ -87,5 +98,5 @@ class ByPipelines:
 def _scratch(n: int, capacity: int) -> Scratch:
     firsts = np.empty((n, n - 1, capacity), np.int64)
     ahead = np.zeros((AHEAD_ROWS, n - 1, AHEAD), np.int64)
-    begun = np.zeros(1, np.int64)
+    begun = np.zeros(BEGUN_WORDS, np.int64)
     return Scratch(np.empty((n, capacity), np.int64), firsts, np.zeros((2, n), np.int64), ahead, begun)

@@ -19,7 +19,9 @@ from minidsms.joins.plan import Tree
 from minidsms.joins.tree import leaves
 from minidsms.joins.tree_pipelines import TreePipelines
 from minidsms.kernels.join_layout import (
+    CROWDED,
     DEPTH,
+    DONE,
     FILLED,
     INPUT,
     IS_BAG,
@@ -33,7 +35,7 @@ from minidsms.kernels.join_layout import (
     SLOT,
     STATUS,
 )
-from minidsms.kernels.tree_join import CROWDED, FILL, tree_join
+from minidsms.kernels.tree_join import FILL, tree_join
 from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.subresults import Subresults
 
@@ -54,7 +56,7 @@ class ByTree:
             self._begin()
         if not self._answer.of_streams:
             self.subresults.follow_bags()
-        yield from self._answer.fill(self._climb, CROWDED, self._more_room)
+        yield from self._answer.fill(self._climb, self._more_room)
 
     def settle(self, elements: int) -> None:
         """A slice of so many elements has been joined."""
@@ -85,7 +87,8 @@ class ByTree:
         begin = 0 if inputs[i, IS_BAG] else int(inputs[i, LO])
         state[PHASE], state[INPUT], state[SLOT], state[DEPTH], state[FILLED] = FILL, i, begin - 1, -1, v
         self._climb(0)
-        while state[STATUS] == CROWDED:
-            self.subresults.make_room(v)
+        while state[STATUS] != DONE:
+            if state[STATUS] == CROWDED:
+                self.subresults.make_room(v)
             self._climb(0)
         state[FILLED] = -1

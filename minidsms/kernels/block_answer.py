@@ -30,7 +30,9 @@ from minidsms.kernels.join_program import (
 )
 from minidsms.kernels.mixing import bucket
 from minidsms.kernels.chains import Chain, checks_hold, hashed_tag, next_slot, older
-from minidsms.kernels.join_layout import DELETED, FIRST, FULL, INSPECTED, KEY, MASK, MIDDLE, NODES, STATUS, UNLINKED
+from minidsms.kernels.join_layout import (
+    DELETED, DONE, FIRST, FULL, INSPECTED, KEY, MASK, MIDDLE, NODES, PAUSED, STATUS, UNLINKED, UNTIL,
+)
 # fmt: on
 # isort: on
 
@@ -257,12 +259,14 @@ def _by_steps(
     n = len(chosen)
     last, limit, is_cancelling = n - 2, len(out_ts), turns[turn + uint64(T_KIND)] == CANCELS
     depth = work[AT_DEPTH]
-    while depth >= level and state[STATUS] != FULL:
+    while depth >= level and state[STATUS] == DONE:
         p = uint64((i * (n - 1) + depth) * PLACED_WORDS)
         has_checks = placed[p + uint64(STEP_CHECK)] < placed[p + uint64(STEP_CHECKS_END)]
-        if depth == last and not has_checks and not is_cancelling:
+        if state[INSPECTED] >= state[UNTIL]:
+            state[STATUS] = PAUSED
+        elif depth == last and not has_checks and not is_cancelling:
             found = _by_last_step(p, turn, turns, placed, nodes, run, output, found)
-            depth -= int64(state[STATUS] != FULL)
+            depth -= int64(state[STATUS] == DONE)
         elif depth == last and found == limit:
             state[STATUS] = FULL
         elif not _next_match(p, depth, turn, turns, plan, windows, run):
@@ -314,7 +318,7 @@ def put_out(
     found: int,
 ) -> Any:
     """Put out the turns from work[TURN] on; returns how many tuples stand in `out`. state[STATUS] is FULL where it has
-    no room for more.
+    no room for more, PAUSED where steps have inspected enough.
     """
     inputs = windows.inputs
     state = run.state
@@ -322,7 +326,7 @@ def put_out(
     turns, work = blocks.turns, blocks.work
     words = T_BOUNDS + 2 * len(inputs)
     t = work[TURN]
-    while t < work[TURNS] and state[STATUS] != FULL:
+    while t < work[TURNS] and state[STATUS] == DONE:
         turn = uint64(t * words)
         i = turns[turn + uint64(T_INPUT)]
         level, c = finals[i * FINAL_WORDS + LEVEL], finals[i * FINAL_WORDS + ENTRY]
@@ -338,9 +342,9 @@ def put_out(
                 found = _from_entry(work[BUCKET], c, turn, blocks, run, store, output, found)
             else:
                 found = _by_steps(i, level, turn, blocks, plan, windows, run, output, found)
-            goes_on = state[STATUS] != FULL
+            goes_on = state[STATUS] == DONE
             work[IS_ACTIVE] = int64(not goes_on)
-        if state[STATUS] != FULL:
+        if state[STATUS] == DONE:
             t += 1
     work[TURN] = t
     return found

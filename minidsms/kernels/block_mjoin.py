@@ -18,11 +18,24 @@ from __future__ import annotations
 from minidsms.kernels.block_answer import put_out
 from minidsms.kernels.block_turns import open_block
 from minidsms.kernels.join_cache_layout import CacheArrays, PlacedPlan
-from minidsms.kernels.join_layout import DONE, HI, LO, PASSED, STATUS, JoinRun, Output, Windows
+from minidsms.kernels.join_layout import (
+    CROWDED,
+    DONE,
+    HI,
+    INSPECTED,
+    LO,
+    MOST,
+    PASSED,
+    PAUSED,
+    STATUS,
+    UNTIL,
+    JoinRun,
+    Output,
+    Windows,
+)
 from minidsms.kernels.join_operations import operate
 from minidsms.kernels.join_program import (
     ARRIVALS,
-    CROWDED,
     FIRST_MET,
     IS_OPEN,
     LEAST_ROOM,
@@ -64,13 +77,15 @@ def block_mjoin(
     program = plan.program
     work, bounds, firsts = blocks.work, blocks.bounds, blocks.firsts
     capacity = len(firsts)
-    state[STATUS] = DONE
+    state[STATUS], state[UNTIL] = DONE, state[INSPECTED] + state[MOST]
     while state[STATUS] == DONE:
         if work[IS_OPEN] == 0 and not open_block(windows, run, blocks, capacity):
             break
         while work[OP] < len(program) and state[STATUS] == DONE:
             if operate(work[OP], plan, capacity, blocks, windows, state, store):
                 work[OP] += OP_WORDS
+                if state[INSPECTED] >= state[UNTIL]:
+                    state[STATUS] = PAUSED
             else:
                 state[STATUS] = CROWDED
         if state[STATUS] == DONE:

@@ -37,7 +37,8 @@ from minidsms.kernels.join_cache_layout import (
 )
 from minidsms.kernels.join_instants import next_element
 from minidsms.kernels.join_layout import (
-    CANCEL, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, PHASE, PROBE_HI, PROBE_LO, STATUS,
+    CANCEL, DELETE, DEPTH, DONE, FULL, INPUT, INSERT, INSPECTED, INSTANT, MOST, PAUSED, PHASE, PROBE_HI, PROBE_LO,
+    STATUS,
 )
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.kernels.mixing import bucket
@@ -236,9 +237,9 @@ def cached_mjoin(
     # One loop: parted into functions by the kind of step it took a tenth longer.
     n = len(inputs)
     last = n - 1
-    limit = len(out_ts)
+    limit, most = len(out_ts), state[MOST]
     depth, enters = state[DEPTH], False
-    inspected = int64(0)
+    inspected, turns = int64(0), int64(0)
     tag, s, rest = int64(0), int64(0), int64(-1)
     if depth >= 0:
         level = uint64(depth * LEVEL_WORDS)
@@ -250,6 +251,9 @@ def cached_mjoin(
         sign = 1 if phase == INSERT else -1
         instant = state[INSTANT]
         while depth >= 0:
+            if inspected + turns >= most and not enters:
+                break
+            turns += 1
             p = uint64((i * last + depth) * PLACED_WORDS)
             c = placed[p + uint64(LOOKUP)] if phase != CANCEL else int64(-1)
             if enters:
@@ -358,10 +362,13 @@ def cached_mjoin(
                     out[uint64(m), uint64(found)] = chosen[uint64(m)]
                 out_ts[uint64(found)], out_sign[uint64(found)] = instant, sign
                 found += 1
-        if state[STATUS] == FULL:
-            level = uint64(depth * LEVEL_WORDS)
-            levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
-            levels[level + uint64(REST)] = rest
+        if inspected + turns >= most and state[STATUS] == DONE:
+            state[STATUS] = PAUSED
+        if state[STATUS] != DONE:
+            if depth >= 0:
+                level = uint64(depth * LEVEL_WORDS)
+                levels[level + uint64(TAG)], levels[level + uint64(CURSOR)] = tag, s
+                levels[level + uint64(REST)] = rest
             break
         own = next_element(windows, run, of_streams, output, found)
         if own < 0:

@@ -24,6 +24,7 @@ from minidsms.kernels.join_layout import (
     ASKED,
     CHECK,
     CHECKS_END,
+    CROWDED,
     DELETED,
     DONE,
     FOLLOWING,
@@ -43,9 +44,11 @@ from minidsms.kernels.join_layout import (
     LO,
     MARKS,
     MASK,
+    MOST,
     NEEDED,
     NODES,
     PASSED,
+    PAUSED,
     PROBED,
     REACH,
     SHIFT,
@@ -74,9 +77,6 @@ from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, 
 behind another step has dropped how many, and whether drop probing asks it: for the one tag of a row. PLACED_WORDS: how
 many there are."""
 
-CROWDED = 3
-"""A status: an instant has state[NEEDED] elements of one input, more than the scratch arrays have room for."""
-
 _LEAST_BLOCK = 4
 
 _ENOUGH = 64
@@ -85,8 +85,7 @@ _ENOUGH = 64
 
 class Scratch(NamedTuple):
     """Of a block. alive: (n, c) slots for c elements of an input.  firsts: (n, n - 1, c), the first slot that a step
-    finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see `_look_ahead`.  begun: (1,), not 0
-    where output generation has stopped at an instant that did not fit, from which on it is to go on.
+    finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see `_look_ahead`.  begun: (BEGUN_WORDS,).
     """
 
     alive: Int64Table
@@ -101,6 +100,13 @@ AHEAD = 64
 AHEAD_SLOT, AHEAD_FOUND, AHEAD_TAG, AHEAD_COUNTS, AHEAD_ROWS = range(5)
 """Of `ahead`, by step: rows for which the next step finds something, the first that it finds, the tags it asks for; and
 how many of the rows have been gone on with, of how many."""
+
+IS_BEGUN, IS_OPEN, AT_INPUT, AT_SLOT, AT_DEPTH, HAS_CHOSEN, KNOWN = range(7)
+IN_OUT, OF_INSTANT, OF_CANCELS, BEGUN_WORDS = range(7, 11)
+"""Of output generation that has stopped: there is a block that goes on, not at the beginning of an instant but amidst
+one: its element, the depth of the pipeline, whether a row has just been chosen, and the first that the next step finds
+for it; how many tuples stand in `out`, where those of the instant begin, and, -1 while rows that leave cancel nothing,
+where those do that are cancelled."""
 
 
 @kernel("void(int64[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[::1])")
@@ -176,7 +182,7 @@ def _drop(
     low, first = inputs[step[TARGET], LO], inputs[i, HI]
     # Of two elements of an instant, that of the later input finds the other.
     is_later = int64(1) if step[TARGET] < i else int64(0)
-    kept, inspected, passed = 0, 0, 0
+    kept, inspected, passed, tried, most = 0, 0, 0, count, state[MOST]
     # All heads first: nothing in this loop has to be guessed, so that many of them are under way at a time.
     for a in range(count):
         tag = nodes[uint64(own + 2 * (alive[a] & own_mask))]
@@ -202,6 +208,13 @@ def _drop(
         alive[uint64(kept)] = slot
         if s >= low:
             kept += 1
+        if inspected >= most:
+            tried = a + 1
+            break
+    # What takes too long is left to output generation, which may pause.
+    for a in range(tried, count):
+        alive[uint64(kept)] = alive[a]
+        kept += 1
     state[INSPECTED] += inspected
     state[PASSED] += passed
     return int64(kept)
@@ -225,17 +238,17 @@ def _drop_behind(
     base2, mask2, low2 = behind[TARGET_NODES], behind[TARGET_MASK], inputs[behind[TARGET], LO]
     came2, length2 = behind[TARGET_INSTANTS], uint64(behind[TARGET_LENGTH])
     buckets, shift = behind[TARGET_HEADS], behind[TARGET_SHIFT]
-    is_later = int64(1) if behind[TARGET] < i else int64(0)
-    kept, inspected = 0, 0
+    is_later, is_later2 = int64(step[TARGET] < i), int64(behind[TARGET] < i)
+    kept, inspected, most = 0, 0, state[MOST]
     for a in range(count):
         slot = alive[a]
         at = slot & own_mask
         tag, t = nodes[uint64(own + 2 * at)], instants[uint64(own_came + at)]
-        stay = Stay(base, mask, came, low, t, int64(MAX_INSTANT), length)
-        stay2 = Stay(base2, mask2, came2, low2, t, t + is_later, length2)
+        stay = Stay(base, mask, came, low, t, t + is_later, length)
+        stay2 = Stay(base2, mask2, came2, low2, t, t + is_later2, length2)
         s = firsts[uint64(slot - first)]
         r = int64(-1)
-        while s >= low:
+        while s >= low and inspected < most:
             tag2 = nodes[uint64(source + 2 * (s & mask))]
             r, looked, _ = next_present(nodes, instants, stay2, tag2, heads[uint64(buckets + bucket(tag2, shift))])
             inspected += looked
@@ -245,7 +258,7 @@ def _drop_behind(
             inspected += looked
         firsts[uint64(slot - first)] = s
         alive[uint64(kept)] = slot
-        if r >= low2:
+        if r >= low2 or (s >= low and inspected >= most):
             kept += 1
     behind[TRIED] += count
     behind[DROPPED] += count - kept
@@ -373,22 +386,30 @@ def _generate(
     """Output generation of what drop probing left, by instants; returns how many tuples stand in `out`.
 
     Where `out` is full, state[STATUS] is FULL; of the instant that does not fit nothing stands in it, and the next call
-    begins there.
+    begins there. Where it has inspected state[MOST] slots it is PAUSED, and the next call goes on amidst the instant.
     """
     instants, inputs, keys, nodes, heads = windows.instants, windows.inputs, windows.keys, windows.nodes, windows.heads
     walks, chosen, state = run.walks, run.chosen, run.state
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
-    alive, firsts, gone, ahead = scratch.alive, scratch.firsts, scratch.gone, scratch.ahead
+    alive, firsts, gone, ahead, begun = scratch.alive, scratch.firsts, scratch.gone, scratch.ahead, scratch.begun
     n = len(inputs)
-    last, limit = n - 2, len(out_ts)
+    last, limit, until = n - 2, len(out_ts), state[INSPECTED] + state[MOST]
     first = middle = found
     inspected = 0
     instant = int64(0)
     cancels = False
     i, slot = int64(n), int64(0)
+    depth, is_chosen, known = int64(-1), False, int64(-1)
+    goes_on = begun[IS_OPEN] != 0
+    if goes_on:
+        i, slot, instant = begun[AT_INPUT], begun[AT_SLOT], state[INSTANT]
+        found, first, middle = begun[IN_OUT], begun[OF_INSTANT], begun[OF_CANCELS]
+        cancels = middle >= 0
+        depth, is_chosen, known = begun[AT_DEPTH], begun[HAS_CHOSEN] != 0, begun[KNOWN]
+    begun[IS_OPEN] = 0
     while True:
         # The next element: what arrives at the instant, then what leaves at it where that may cancel something.
-        begins = False
+        begins = goes_on
         if not cancels:
             while i < n and not begins:
                 at = inputs[i, SURVIVOR]
@@ -433,8 +454,10 @@ def _generate(
         # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
         chosen[i] = slot
         begin = uint64(i * (n - 1) * PLACED_WORDS)
-        depth, is_chosen, known = -1, True, int64(-1)
-        while True:
+        if not goes_on:
+            depth, is_chosen, known = int64(-1), True, int64(-1)
+        goes_on = False
+        while depth >= 0 or is_chosen:
             if is_chosen:
                 position = depth + 1
                 p = begin + uint64(position * PLACED_WORDS)
@@ -486,6 +509,8 @@ def _generate(
                 looks_ahead = placed[q + uint64(HASHED)] > 0 and placed[q + uint64(ASKED)] == depth + 1
             if looks_ahead:
                 while ahead[AHEAD_COUNTS, depth, 0] == ahead[AHEAD_COUNTS, depth, 1] and s >= stay.low:
+                    if inspected + state[INSPECTED] >= until:
+                        break
                     s = _look_ahead(int64(p), depth, i, s, instant, windows, scratch, placed, checks, run)
                 a = ahead[AHEAD_COUNTS, depth, 0]
                 is_chosen = a < ahead[AHEAD_COUNTS, depth, 1]
@@ -520,10 +545,10 @@ def _generate(
             walks[FOLLOWING, uint64(depth)] = s
             if state[STATUS] == FULL:
                 break
-            if not is_chosen:
+            if not is_chosen and not (looks_ahead and s >= stay.low):
                 depth -= 1
-                if depth < 0:
-                    break
+            if inspected + state[INSPECTED] >= until:
+                break
         if state[STATUS] == FULL:
             found = first
             for j in range(n):
@@ -534,6 +559,12 @@ def _generate(
                     if instants[uint64(inputs[j, MARKS] + at)] != instant:
                         break
                     inputs[j, SURVIVOR] -= 1
+            break
+        if inspected + state[INSPECTED] >= until:
+            state[STATUS], begun[IS_OPEN] = PAUSED, 1
+            begun[AT_INPUT], begun[AT_SLOT], begun[IN_OUT], begun[OF_INSTANT] = i, slot, found, first
+            begun[OF_CANCELS] = middle if cancels else int64(-1)
+            begun[AT_DEPTH], begun[HAS_CHOSEN], begun[KNOWN] = depth, int64(is_chosen), known
             break
     state[INSTANT] = instant
     state[INSPECTED] += inspected
@@ -569,9 +600,10 @@ def join_entering(
     """Join the elements that wait, block by block; returns how many tuples stand in `out`.
 
     state[STATUS] is FULL where the next instant does not fit; call again with `out` empty, and larger where nothing was
-    returned: the block goes on at that instant, and is not probed anew. It is CROWDED where the scratch arrays have no
-    room for an instant: alive (n, c), firsts (n, n - 1, c) for c elements of an input.  gone: (2, n), scratch.  Other
-    arguments as of `mjoin`.
+    returned: the block goes on at that instant, and is not probed anew. Where it is PAUSED, `out` keeps what is in it,
+    and a later call tells how many tuples that are. It is CROWDED where the scratch arrays have no room for an instant:
+    alive (n, c), firsts (n, n - 1, c) for c elements of an input.  gone: (2, n), scratch.  Other arguments as of
+    `mjoin`.
     O(elements + tuples + slots inspected).
     """
     instants, inputs = windows.instants, windows.inputs
@@ -584,7 +616,7 @@ def join_entering(
     while state[STATUS] == DONE:
         end = _block_end(instants, inputs, min(state[SIZE], capacity))
         total = int64(0)
-        if scratch.begun[0] == 0:
+        if scratch.begun[IS_BEGUN] == 0:
             for j in range(n):
                 inputs[j, SURVIVOR] = _first_from(instants, inputs, j, end)
                 waiting = inputs[j, SURVIVOR] - inputs[j, HI]
@@ -610,8 +642,8 @@ def join_entering(
                 inputs[j, SURVIVORS] = _survivors(j, inputs[j, SURVIVOR], windows, alive[j], firsts[j], placed, state)
                 inputs[j, SURVIVOR] = 0
         found = _generate(windows, scratch, placed, checks, run, output, found)
-        scratch.begun[0] = int64(1) if state[STATUS] == FULL else int64(0)
-        if state[STATUS] == FULL:
+        scratch.begun[IS_BEGUN] = int64(1) if state[STATUS] != DONE else int64(0)
+        if state[STATUS] != DONE:
             break
         for j in range(n):
             inputs[j, HI] = _first_from(instants, inputs, j, end)

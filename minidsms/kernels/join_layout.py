@@ -111,14 +111,17 @@ deletion; LEAVING: slots that leave at the instant; SERIAL: of the instant's sta
 SIZE, NEEDED, PASSED = range(12, 15)
 """Of a join of streams with ranges: elements of an input in a block, room that an instant needs, and rows that probes
 of the block passed over because they come later."""
-FILLED, BORN, STATE_WORDS = range(15, 18)
-"""Of a join with subresults: the one that is filled from the windows, or -1, and how many rows of bags have come."""
+FILLED, BORN, MOST, UNTIL, IS_CHOSEN, STATE_WORDS = range(15, 21)
+"""Of a join with subresults: the one that is filled from the windows, or -1, and how many rows of bags have come. MOST:
+slots that a call inspects before it returns, whatever it has found; UNTIL: INSPECTED, when this one has; IS_CHOSEN: it
+has just chosen a slot."""
 
 RUN_TS, RUN_DELETIONS, RUN_INSERTIONS, RUN_WORDS = range(4)
 """Of a run: an instant at which an input changes, and how many slots leave and enter."""
 
-DONE, FULL, MISSING = 0, 1, 2
-"""The runs are joined; `out` is full: call again; more slots leave than are held."""
+DONE, FULL, MISSING, CROWDED, PAUSED = range(5)
+"""What waits is joined; `out` is full: call again; more slots leave than are held; scratch arrays have no room: call
+again with more; a call has taken long enough: call again with what has been found."""
 
 START, DELETE, INSERT, CANCEL = 0, 1, 2, 3
 """Phases of an instant: its runs are taken; then deletions and insertions, or where netted insertions and those

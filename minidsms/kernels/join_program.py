@@ -81,8 +81,5 @@ FIRST_MET, ARRIVALS, LOWS, HIGHS, BOUND_WORDS = range(5)
 """Of a block, for each input: the first slot that an element may meet, the first that arrives; and as turns are taken,
 the bounds of what the next one meets."""
 
-CROWDED = 3
-"""A status: a list has no room for what an operation makes; call again with more."""
-
 LEAST_ROOM, FIRST_ROOM, MOST_ROOM = 8, 128, 512
 """Elements of a block."""

@@ -27,6 +27,9 @@ from minidsms.kernels.join_layout import (
     INSERT,
     INSPECTED,
     INSTANT,
+    IS_CHOSEN,
+    MOST,
+    PAUSED,
     PHASE,
     REACH,
     STATUS,
@@ -59,9 +62,9 @@ def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun,
     n = len(inputs)
     last = n - 2
     limit = len(out_ts)
-    depth, is_chosen = state[DEPTH], False
+    depth, is_chosen, most = state[DEPTH], state[IS_CHOSEN] != 0, state[MOST]
     inspected = 0
-    state[STATUS] = DONE
+    state[STATUS], state[IS_CHOSEN] = DONE, 0
     while True:
         # The pipeline of the element, as far as the buffer has room. `is_chosen`: a row has just been chosen, and the
         # steps that ask for its keys have not been.
@@ -129,7 +132,11 @@ def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun,
                 break
             if not is_chosen:
                 depth -= 1
-        if state[STATUS] == FULL:
+            if inspected >= most:
+                break
+        if inspected >= most and state[STATUS] == DONE:
+            state[STATUS], state[IS_CHOSEN] = PAUSED, int64(is_chosen)
+        if state[STATUS] != DONE:
             break
         own = next_element(windows, run, int64(0), output, found)  # fmt: skip
         if own < 0:

@@ -40,8 +40,10 @@ from minidsms.kernels.join_layout import (
     LO,
     MASK,
     MISSING,
+    MOST,
     NODES,
     OLD_LO,
+    PAUSED,
     PHASE,
     PROBE_LO,
     PROBED,
@@ -66,7 +68,7 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
     inputs, keys, nodes, heads, places = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.places
     walks, chosen, state, stops = run.walks, run.chosen, run.state, run.stops
     out, out_ts, out_sign = output.out, output.out_ts, output.out_sign
-    limit = len(out_ts)
+    limit, most = len(out_ts), state[MOST]
     phase, i, at = state[PHASE], state[INPUT], state[SLOT]
     s = walks[FOLLOWING, 0] if state[DEPTH] >= 0 else int64(-1)
     inspected = 0
@@ -97,7 +99,7 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
                     if s < low and reach != 0:
                         tag, s, looked = further(windows, steps, i, chosen, chain, tag)
                         inspected += looked
-                if state[STATUS] == FULL or at == end:
+                if state[STATUS] == FULL or at == end or inspected >= most:
                     break
                 own = places[uint64(at)] if is_bag else at
                 at += 1
@@ -121,6 +123,9 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
             walks[TAG, 0] = tag
             if state[STATUS] == FULL:
                 walks[FOLLOWING, 0], state[DEPTH] = s, 0
+                break
+            if at < end:
+                state[STATUS] = PAUSED
                 break
         s = int64(-1)
         if phase == DELETE:

@@ -28,6 +28,7 @@ from minidsms.kernels.join_layout import (
     BORN,
     CHECK,
     CHECKS_END,
+    CROWDED,
     DEPTH,
     DONE,
     FILLED,
@@ -41,10 +42,12 @@ from minidsms.kernels.join_layout import (
     KEY,
     LO,
     MASK,
+    MOST,
     NEEDED,
     NO_LIMIT,
     NODES,
     OLD_LO,
+    PAUSED,
     PHASE,
     PROBE_HI,
     PROBE_LO,
@@ -102,9 +105,6 @@ LEAF, LEAF_KEY, VIEW_HEADS, VIEW_SHIFT, VIEW_KEY_WORDS = range(5)
 
 NEVER = 2**62
 """The birth of a slot that holds no row that joins."""
-
-CROWDED = 4
-"""A status: subresult state[NEEDED] is full; make room and call again."""
 
 START, DELETE, INSERT, CANCEL, FILL = range(5)
 """Phases: those of `join_layout`, and that of filling a subresult from the rows of state[INPUT]."""
@@ -235,10 +235,10 @@ def tree_join(
 ) -> int:
     """Join what waits; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
-    Arguments as of `kernels.mjoin.mjoin`, and by_instants: the inputs are streams with ranges, whose slots [HI, STOP)
-    wait; else the runs tell.  births: empty where no input is a bag.  With state[PHASE] = FILL the subresult
-    state[FILLED] gets the tuples of the windows' present rows, found from the rows of state[INPUT], and nothing is put
-    out.
+    Where it is CROWDED, subresult state[NEEDED] is full.  Arguments as of `kernels.mjoin.mjoin`, and by_instants: the
+    inputs are streams with ranges, whose slots [HI, STOP) wait; else the runs tell.  births: empty where no input is a
+    bag.  With state[PHASE] = FILL the subresult state[FILLED] gets the tuples of the windows' present rows, found from
+    the rows of state[INPUT], and nothing is put out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
@@ -254,14 +254,14 @@ def tree_join(
     )
     n = len(inputs)
     most = len(steps) // n
-    limit = len(out_ts)
+    limit, most_inspected = len(out_ts), state[MOST]
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     filled = state[FILLED]
     inspected = 0
     own = int64(0)
     state[STATUS] = DONE
     while True:
-        while depth >= 0:
+        while depth >= 0 and inspected < most_inspected:
             step = i * most + depth
             j, x, kept = steps[step, TARGET], steps[step, PROBED], steps[step, KEPT]
             check, checks_end = steps[step, CHECK], steps[step, CHECKS_END]
@@ -346,6 +346,8 @@ def tree_join(
                     out_sign[found] = 1 if phase == INSERT else -1
                     found += 1
                 walks[FOLLOWING, depth] = following
+        if inspected >= most_inspected and state[STATUS] == DONE:
+            state[STATUS] = PAUSED
         if state[STATUS] != DONE:
             break
         if phase == FILL:

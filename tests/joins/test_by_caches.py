@@ -143,6 +143,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
     expected = twin(items, CHAIN, columns)
     for tuples in (1, 2, 3, 7):
         monkeypatch.setattr(answers, "_TUPLES", tuples)
+        monkeypatch.setattr(answers, "_INSPECTED", tuples)
         monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
         monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):

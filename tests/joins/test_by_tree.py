@@ -224,6 +224,7 @@ def test_small_buffers_full_queues_and_small_rings_do_not_change_the_answer(
     monkeypatch.setattr("minidsms.synopses.subresults._LEAST_CAPACITY", 2)
     for tuples, tree in product((1, 3), trees_of(CHAIN)):
         monkeypatch.setattr(answer, "_TUPLES", tuples)
+        monkeypatch.setattr(answer, "_INSPECTED", tuples)
         monkeypatch.setattr(answer, "_FIRST_TUPLES", 1)
         monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
@@ -242,6 +243,7 @@ def test_small_buffers_and_small_rings_do_not_change_the_answer_over_relations(
     monkeypatch.setattr(answer, "_FIRST_TUPLES", 1)
     for tuples, tree in product((1, 3), trees_of(CHAIN)):
         monkeypatch.setattr(answer, "_TUPLES", tuples)
+        monkeypatch.setattr(answer, "_INSPECTED", tuples)
         monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
             join = operator(CHAIN, columns, fifo=fifo)
