@@ -113,7 +113,7 @@ class _Shortened:
         is_left = False  # a push waits to be processed
         for number, fields, rows, payload in self._read():
             match fields:
-                case {"kind": "taken" | "written" | "done" | "state" | "input" | "source"}:
+                case {"kind": "taken" | "written" | "done" | "state" | "input" | "source" | "script"}:
                     continue
                 case _ if number in self._gone:
                     continue
@@ -234,6 +234,8 @@ class _Shortened:
 
     def _ends(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """What the connection has come to: counts of its inputs, and the answers that wait."""
+        if self._db.script:
+            yield (encoded({"kind": "script", "steps": list(self._db.script.items())}),)
         for each in self._db.inputs:
             if each.journal is not None:
                 for kept in each.journal.sources:

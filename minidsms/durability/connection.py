@@ -59,6 +59,8 @@ class DurableConnection(Connection):
         self.log: Log | None = None
         self._depth = 0
         self.files = KeptFiles()
+        self.script: dict[int, int] = {}
+        """Of the file that `minidsms run` carries out: digests of the statements that have been, by their number."""
         self._noted: dict[str, int] = {}
         """By query: the position that is in the log."""
         self._copying = threading.RLock()
@@ -231,19 +233,28 @@ class DurableConnection(Connection):
     def _run(self, text: str) -> Any:
         result: Any = None
         for statement in parse(text):
-            result = self._keep(statement, text)
+            result = self.carry_out(statement, text)
         return result
 
-    def _keep(self, statement: syntax.Statement, text: str) -> Any:
-        """Carry out one statement of a text, and keep it."""
+    def carry_out(self, statement: syntax.Statement, text: str, place: tuple[int, int] | None = None) -> Any:
+        """Carry out one statement of a text, and keep it. place: its number and digest in a file (`script`)."""
         if isinstance(statement, _READING):
             return carry_out(self, statement, text)
         check_statement(statement, text)
         piece = text[statement.span[0] : statement.span[1]]
-        if isinstance(statement, syntax.QueryStatement):
-            return self.query(piece)
-        with self.logged("statement", cql=piece):
-            return carry_out(self, statement, text)
+        told = {} if place is None else {"script": place}
+        with self.lock:
+            self._check()
+            if isinstance(statement, syntax.QueryStatement):
+                name = self.next_name()
+                with self.logged("query", cql=piece, name=name, **told):
+                    result: Any = Connection.query(self, piece, name)
+            else:
+                with self.logged("statement", cql=piece, **told):
+                    result = carry_out(self, statement, text)
+        if place is not None:
+            self.script[place[0]] = place[1]
+        return result
 
     def query(self, cql: str, name: str | None = None, params: Parameters | None = None) -> Query:
         with self.lock:

@@ -74,6 +74,8 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 db.process()
             case {"kind": "source", "to": str(name), "from": dict(told), "ended": bool(has_ended)}:
                 _read_until(db, name, told, has_ended)
+            case {"kind": "script", "steps": list(steps)}:
+                db.script = dict(steps)
             case {"kind": "windows"}:
                 db.end_windows()
                 db.process()
@@ -125,6 +127,9 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: memoryview, where: s
                 pass
             case _:
                 raise Error(f"{where}: this minidsms knows no such entry, a {fields['kind']}")
+        if "script" in fields:
+            number, digest = fields["script"]
+            db.script[number] = digest
     except (KeyError, TypeError, ValueError) as error:
         raise Error(f"{where}: not what minidsms writes ({type(error).__name__}: {error})") from error
 

@@ -24,6 +24,7 @@ _EPILOG = """examples:
   minidsms run queries.cql                run a file of statements and show the answers
   minidsms run script.txt --stats         run a script of the STREAM prototype, then show figures
   minidsms run q.cql -o out.parquet       write the answers to a file
+  minidsms run q.cql --db FOLDER          go on where the run before was, however it ended
   minidsms ui                             plans, decisions and answers in a browser
   minidsms explain "SELECT .." --file declarations.cql
 """
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             return _shell(options)
         for option, is_given in (("--safe", options.safe), ("--db FOLDER", options.db is not None)):
-            if is_given:
+            if is_given and not (option.startswith("--db") and options.command == "run"):
                 parser.error(f"{option} belongs to the shell, not to {options.command}: minidsms {option} .. -f FILE")
         return _command(options)
     except KeyboardInterrupt:
@@ -134,6 +135,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("file", metavar="FILE", help='statements of CQL, or a STREAM script; "-" is the standard input')
     run.add_argument("-o", "--output", metavar="PATH", help="write the answers to a file, or to a folder if several")
     run.add_argument("--format", choices=("table", "csv", "json", "stream"), help="of answers shown (default: table)")
+    keep = "keep everything in this folder, and go on where a run that ended was"
+    run.add_argument("--db", metavar="FOLDER", default=argparse.SUPPRESS, help=keep)
     run.add_argument("--until", metavar="TS", help="stop after this instant: ticks, or an ISO time")
     run.add_argument("--rows", type=_count, default=100, metavar="N", help="most rows of a table; 0: all (default 100)")
     run.add_argument("--stats", action="store_true", help="show what every operator did, on the standard error")

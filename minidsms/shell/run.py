@@ -40,6 +40,8 @@ class Job:
 
 def run(options: argparse.Namespace) -> int:
     """Run the file; the exit code."""
+    if options.db is not None:
+        return _run_in_folder(read_text(options.file), options)
     job = _load(read_text(options.file), options)
     until = None if options.until is None else read_instant(options.until, job.db.tick_ns)
     return drive_job(job, options, lambda: _drive(job, until, options))
@@ -60,6 +62,39 @@ def drive_job(job: Job, options: argparse.Namespace, drive: Callable[[], None]) 
             for query, _ in job.sinks:
                 query.discard_sink()
             raise
+        return _report(job, options, took_s)
+
+
+def _run_in_folder(text: str, options: argparse.Namespace) -> int:
+    """`run`, going on with what the folder holds."""
+    from minidsms.connection import connect
+    from minidsms.cql.stream_script import is_stream_script
+    from minidsms.durability.connection import DurableConnection
+    from minidsms.shell import kept_run
+
+    kept_run.check_options(options)
+    if is_stream_script(text):
+        raise Error("a STREAM script is not kept in a folder\nhelp: write its declarations and queries in CQL")
+    with connect(options.db, **({"time_unit": options.time_unit} if options.time_unit else {})) as db:
+        assert isinstance(db, DurableConnection)
+        until = None if options.until is None else read_instant(options.until, db.tick_ns)
+        if db.script:
+            kept_run.tell_where(db, "goes on")
+        kept_run.carry_out_rest(db, text, _show_result)
+        _tell(db.warnings)
+        _tell_unfed(db, options)
+        started = time.perf_counter()
+        was_stopped = kept_run.read_on(db, until, options.quiet)
+        took_s = time.perf_counter() - started
+        job = Job(db, False, [(query, None) for query in db.queries.values()])
+        shown = [query for query, _ in job.queries if query.sink is None and query.is_waiting]
+        for query, _ in job.queries:
+            if query in shown:
+                sink = _shown_sink(query, shown, job, options)
+                kept_run.show_waiting(db, query, sink)
+                job.sinks.append((query, sink))
+        if was_stopped:
+            kept_run.tell_where(db, "stopped")
         return _report(job, options, took_s)
 
 
@@ -86,25 +121,28 @@ def _load(text: str, options: argparse.Namespace) -> Job:
 def carry_out(db: Connection, text: str) -> list[tuple[Query, str | None]]:
     """Carry out the statements; tables are printed at once. The queries that are left running."""
     from minidsms.cql.parser import parse
-    from minidsms.query import Query
     from minidsms.statements import run as statements
 
     try:
         for statement in parse(text):
-            result = statements.carry_out(db, statement, text)
-            if isinstance(result, statements.Table):
-                if result.columns == ("plan",):
-                    print(harmless("\n".join(line for (line,) in result.rows)) + "\n")
-                else:
-                    columns = [(name, False) for name in result.columns]
-                    print_table("", columns, [[cell(v) for v in row] for row in result.rows], sys.stdout)
-            assert result is None or isinstance(result, statements.Table | Query)
+            _show_result(statements.carry_out(db, statement, text))
     except BaseException:
         for query in db.queries.values():
             query.discard_sink()
         db.close()
         raise
     return [(query, None) for query in db.queries.values()]
+
+
+def _show_result(result: object) -> None:
+    """Print what a statement gives, where it is a table."""
+    from minidsms.statements.run import Table
+
+    if isinstance(result, Table) and result.columns == ("plan",):
+        print(harmless("\n".join(line for (line,) in result.rows)) + "\n")
+    elif isinstance(result, Table):
+        columns = [(name, False) for name in result.columns]
+        print_table("", columns, [[cell(v) for v in row] for row in result.rows], sys.stdout)
 
 
 def _open_sinks(job: Job, options: argparse.Namespace) -> None:
@@ -169,12 +207,17 @@ def _shown_sink(query: Query, shown: list[Query], job: Job, options: argparse.Na
 
 def _drive(job: Job, until: int | None, options: argparse.Namespace) -> None:
     """Read the sources, with a bar on a terminal."""
-    unfed = job.db.finish_unfed()
-    if unfed and not options.quiet:
-        _tell([f"nothing feeds {name}: it stays empty" for name in unfed])
+    _tell_unfed(job.db, options)
     with progress_bar(not options.quiet) as tell, _stopped_by_signals(job.db):
         while not job.db.reading.take_stop() and job.db.run_some(until):
             tell(job.db.sources_read)
+
+
+def _tell_unfed(db: Connection, options: argparse.Namespace) -> None:
+    """End the streams that nothing feeds, and say so."""
+    unfed = db.finish_unfed()
+    if unfed and not options.quiet:
+        _tell([f"nothing feeds {name}: it stays empty" for name in unfed])
 
 
 @contextlib.contextmanager
