@@ -41,6 +41,7 @@ def horizon(root: Node) -> int | None:
                 | bound.Join()
                 | bound.Distinct()
                 | bound.Top()
+                | bound.Over()
                 | bound.SetOperation()
                 | SemiJoin()
                 | KeepArrival()

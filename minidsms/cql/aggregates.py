@@ -73,5 +73,7 @@ def is_aggregate(name: str, catalog: Catalog) -> bool:
 
 
 def has_aggregates(expr: syntax.Syntax, catalog: Catalog) -> bool:
-    """Whether an aggregate stands in the expression (not in its subqueries)."""
-    return any(isinstance(e, syntax.Call) and is_aggregate(e.function, catalog) for e in parts(expr, syntax.Query))
+    """Whether an aggregate stands in the expression (not in its subqueries). One with OVER is none."""
+    found = list(parts(expr, syntax.Query))
+    over = {id(e.call) for e in found if isinstance(e, syntax.Over)}
+    return any(isinstance(e, syntax.Call) and id(e) not in over and is_aggregate(e.function, catalog) for e in found)

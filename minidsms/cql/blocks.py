@@ -1,6 +1,7 @@
 """One SELECT block, from FROM to DISTINCT (docs/semantics R1, R3).
 
-The shape: [Top] <- [Distinct] <- Project <- [Filter having] <- [Aggregate] <- [Filter where] <- the FROM tree.
+The shape: [Top] <- [Distinct] <- Project <- [Over .. <- Project] <- [Filter having] <- [Aggregate] <- [Filter where]
+<- the FROM tree.
 
 Invariant: a block without GROUP BY, HAVING and aggregates has no Aggregate node; every other block has exactly one.
 """
@@ -14,10 +15,13 @@ from minidsms.cql import bound, syntax
 from minidsms.cql.aggregates import Groups, has_aggregates
 from minidsms.cql.defaults import event_windows
 from minidsms.cql.expression_binder import Context, ExpressionBinder
+from minidsms.cql.over import Overs
 from minidsms.cql.scope import Ambiguous, Column, Scope
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import SourceBinder, equate_conjuncts
 from minidsms.elements import Field, Schema
+
+_WHERE_OVER_STANDS = ("the select list", "ORDER BY")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class BlockBinder:
         self.bind_query = bind_query
         self.bind_relation = bind_relation
         self.aliases: dict[str, syntax.Expr] = {}
+        self.overs = Overs(session)
 
     def bind(self, select: syntax.Select, limited: syntax.Limited | None = None) -> Piece:
         """The block's relation. limited: where its ORDER BY and LIMIT stand."""
@@ -76,7 +81,10 @@ class BlockBinder:
         if having is not None:
             node = bound.Filter(node.schema, node, having)
         schema = Schema(tuple(Field(o.name, o.expr.type) for o in outputs))
-        node = bound.Project(schema, node, tuple(o.expr for o in outputs))
+        exprs = [o.expr for o in outputs]
+        if self.overs.calls:
+            node, exprs = self.overs.over(node, exprs)
+        node = bound.Project(schema, node, tuple(exprs))
         if select.distinct:
             node = bound.Distinct(schema, node)
         if limited is not None:
@@ -137,9 +145,9 @@ class BlockBinder:
     def _binder(
         self, scope: Scope, clause: str, correlated: bool = False, groups: Groups | None = None
     ) -> ExpressionBinder:
-        return ExpressionBinder(
-            self.session, Context(scope, clause, self.outer, correlated, groups, self.aliases), self.bind_relation
-        )
+        overs = self.overs if clause in _WHERE_OVER_STANDS else None
+        context = Context(scope, clause, self.outer, correlated, groups, self.aliases, overs)
+        return ExpressionBinder(self.session, context, self.bind_relation)
 
     # ---------------------------------------------------------------------------------------------------- groups
 

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from minidsms.aggregates.aggregate import SortKey as SortKey
+from minidsms.aggregates.over import OverCall as OverCall
 from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, declared, shown_by
 from minidsms.cql.node import AS_WRITTEN
@@ -33,6 +34,7 @@ from minidsms.cql.scalar import InQuery as InQuery
 from minidsms.cql.scalar import Literal as Literal
 from minidsms.cql.scalar import LiteralList as LiteralList
 from minidsms.cql.scalar import OuterRef as OuterRef
+from minidsms.cql.scalar import OverRef as OverRef
 from minidsms.cql.scalar import Quantified as Quantified
 from minidsms.cql.scalar import ScalarQuery as ScalarQuery
 from minidsms.cql.scalar import UserCall as UserCall
@@ -503,6 +505,46 @@ class Top(Node):
         keys = [f"{self.schema[i].name}{' DESC' if key.descending else ''}" for i, key in self.order]
         offset = f" behind {self.offset}" if self.offset else ""
         return f"First {self.limit}{offset} by {', '.join(keys)}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [every_column(self.input)]
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return self.input.known_keys(catalog)
+
+
+@dataclass(frozen=True, eq=False)
+class Over(Node):
+    """Every row of input with what the call gives it as a last column (R7); equal rows are sorted by value.
+
+    at_most: rows whose rank is greater are of no interest to the reader.  in_order: by its order a row stands behind
+    all rows of earlier instants.
+    """
+
+    input: Node
+    call: OverCall
+    at_most: int | None = None
+    in_order: bool = False
+    is_netted = True
+
+    @classmethod
+    def of(cls, node: Node, call: OverCall, in_order: bool) -> Over:
+        return cls(node.schema + Schema.of((call.label, call.type)), node, call, None, in_order)
+
+    @property
+    def is_append_only(self) -> bool:
+        return self.in_order and not self.call.looks_ahead and self.input.is_append_only
+
+    @property
+    def is_fifo(self) -> bool:
+        return self.is_append_only
+
+    def text(self) -> str:
+        names = self.input.schema.names
+        by = f" by {', '.join(names[i] for i in self.call.partition)}" if self.call.partition else ""
+        keys = [f"{names[i]}{' DESC' if key.descending else ''}" for i, key in self.call.order]
+        ordered = f" in the order of {', '.join(keys)}" if keys else ""
+        return f"Over {self.call.label}{by}{ordered}" + (f", up to {self.at_most}" if self.at_most is not None else "")
 
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
         return [every_column(self.input)]

@@ -46,6 +46,8 @@ def _grows_with(node: bound.Node) -> tuple[bound.Node, ...] | None:
             return node.inputs
         case bound.Distinct():
             return node.inputs
+        case bound.Over(in_order=True, call=call) if not call.looks_ahead:
+            return node.inputs
         case bound.SetOperation(op=SetKind.UNION | SetKind.INTERSECT):
             return node.inputs
         case _:

@@ -18,6 +18,7 @@ from minidsms.cql.coercion import agree, coerce, coerce_columns, mismatch, read_
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import CALLED, FUNCTIONS, INT64_MAX, INT64_MIN, SYNONYMS, can_cast, common_type
+from minidsms.cql.over import Overs
 from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session
@@ -36,8 +37,8 @@ class Context:
     """Where an expression stands.
 
     clause: in words, for messages.  outer: where in the enclosing query this query stands.  correlated: the outer row
-    may be used from here.  groups: set where aggregates may stand.  aliases: the names the block's select list gives,
-    in lower case, and what they stand for.
+    may be used from here.  groups: set where aggregates may stand.  overs: set where OVER may.  aliases: the names the
+    block's select list gives, in lower case, and what they stand for.
     """
 
     scope: Scope
@@ -46,6 +47,7 @@ class Context:
     correlated: bool = False
     groups: Groups | None = None
     aliases: Mapping[str, syntax.Expr] = field(default_factory=dict)
+    overs: Overs | None = None
 
 
 class ExpressionBinder:
@@ -96,6 +98,8 @@ class ExpressionBinder:
                 return self._negative(self.bind(operand), expr)
             case syntax.Call():
                 return self._call(expr)
+            case syntax.Over():
+                return self._over(expr)
             case syntax.Cast(operand=operand, type=target):
                 return self._cast(self.bind(operand), target, expr)
             case syntax.Case():
@@ -490,7 +494,9 @@ class ExpressionBinder:
         if groups is None:
             hint = "put the condition in HAVING" if clause == "WHERE" else ""
             raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
-        inside = replace(self.context, clause=f"the aggregate {expr.function}", groups=None, correlated=False)
+        inside = replace(
+            self.context, clause=f"the aggregate {expr.function}", groups=None, overs=None, correlated=False
+        )
         binder = ExpressionBinder(self.session, inside, self.bind_relation)
         binder._depth = self._depth
         order = [binder.bind(sort.expr) for sort in expr.order]
@@ -510,6 +516,23 @@ class ExpressionBinder:
             return groups.add(bound.AggregateCall("count", None, Type.INTEGER, span=expr.span), name)
         calls = AggregateCallBinder(self.session, expr, AGGREGATE_SYNONYMS.get(key, key))
         return groups.add(calls.bind(args, order), name)
+
+    def _over(self, expr: syntax.Over) -> bound.Expr:
+        overs = self.context.overs
+        if overs is None:
+            hint = (
+                "name it in an inner query: SELECT * FROM (SELECT .., ROW_NUMBER() OVER (..) AS n FROM ..) WHERE n < 4"
+            )
+            raise self.session.error(f"OVER may not stand in {self.context.clause}", expr.span, "", hint)
+        inside = replace(self.context, clause=f"{expr.call.function} with OVER", overs=None)
+        binder = ExpressionBinder(self.session, inside, self.bind_relation)
+        binder._depth = self._depth
+        stars = [arg for arg in expr.call.args if isinstance(arg, syntax.Star)]
+        if stars and (expr.call.function.lower() != "count" or len(expr.call.args) != 1):
+            raise self.session.error("* is counted with COUNT(*) only", stars[0].span)
+        args = [] if stars else [binder.value(arg) for arg in expr.call.args]
+        partition = [binder.value(key) for key in expr.partition]
+        return overs.add(expr, args, partition, [binder.value(key.expr) for key in expr.order])
 
     # ----------------------------------------------------------------------------------------------- subqueries
 

@@ -265,6 +265,21 @@ class ExpressionBuilder(Transformer[Token, Part]):
         value = syntax.Literal(1, span=call.span) if counts_rows else call.args[0]
         return dataclasses.replace(call, args=(chosen(value), *call.args[1:]), span=span)
 
+    def over(self, parts: list[Part]) -> syntax.Over:
+        call, partition, order, frame = parts[0], parts[5], parts[6], parts[7]
+        return syntax.Over(call, partition or (), order or (), frame, span=span_of(parts))
+
+    def frame(self, parts: list[Part]) -> syntax.Frame:
+        preceding: Token = next(part for part in parts if part is not None and part.type in ("NUMBER", "UNBOUNDED"))
+        rows = None if preceding.type == "UNBOUNDED" else self.count_of(preceding)
+        return syntax.Frame(rows, span=span_of(parts))
+
+    def preceding(self, parts: list[Part]) -> Part:
+        return parts[0]
+
+    def usual_frame(self, parts: list[Part]) -> None:
+        """What ORDER BY alone means."""
+
     def case(self, parts: list[Part]) -> syntax.Case:
         whens = tuple((p[1], p[3]) for p in parts if isinstance(p, list))
         return syntax.Case(parts[1], whens, parts[-2], span=span_of(parts))

@@ -5,6 +5,8 @@ Invariant: these are hints for errors only; a column or user function of such a 
 
 from __future__ import annotations
 
+from minidsms.aggregates.over import NEIGHBOURS, RANKS
+
 _NO_CLOCK = (
     "a CQL query has no clock: a window such as [NOW] or [RANGE 10 SECONDS] says what is current, and "
     "CURRENT_TIMESTAMP is the instant of a row"
@@ -20,7 +22,8 @@ _BOUNDS = (
 )
 _COALESCE = "write COALESCE(a, b)"
 _HOPPING = "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]"
-_RANKS = "CQL has no ranks; the first n rows are ORDER BY a LIMIT n, the last n of each key S [PARTITION BY key ROWS n]"
+_RANKS = "it stands with OVER: {0} OVER (PARTITION BY .. ORDER BY ..)"
+_SHARES = "ROW_NUMBER() and COUNT(*) OVER (..) give places and how many there are"
 _GROUPINGS = "put a query for each grouping together with UNION ALL"
 _CASE = "write CASE WHEN condition THEN a ELSE b END"
 _CAST = "write CAST(x AS type)"
@@ -47,10 +50,10 @@ _HINTS = {
     "len": "write LENGTH(x)",
     "ucase": "write UPPER(x)",
     "lcase": "write LOWER(x)",
-    **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist"), _RANKS),
+    **{name: _RANKS.format(f"{name.upper()}()") for name in RANKS},
+    **{name: _RANKS.format(f"{name.upper()}(x)") for name in NEIGHBOURS},
+    **dict.fromkeys(("ntile", "percent_rank", "cume_dist"), _SHARES),
     **dict.fromkeys(("rollup", "cube"), _GROUPINGS),
-    "lag": "the last rows of each key are S [PARTITION BY key ROWS n]; FIRST and LAST go by arrival",
-    "lead": "the last rows of each key are S [PARTITION BY key ROWS n]; FIRST and LAST go by arrival",
     "stdev": "write STDDEV(x)",
     "average": "write AVG(x)",
 }

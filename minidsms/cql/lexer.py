@@ -73,6 +73,7 @@ _NATURAL_JOINS = _JOIN_WORDS - {"CROSS", "OUTER"} | {"JOIN"}
 _ORDER_WORDS = frozenset(
     {"ORDER", "ASC", "DESC", "NULLS", "FIRST", "LAST", "WITHIN", "IGNORE", "RESPECT", "LIMIT", "OFFSET"}
 )
+_OVER_WORDS = frozenset({"OVER", "PARTITION", "ROWS", "RANGE", "UNBOUNDED", "PRECEDING", "CURRENT", "ROW"})
 _BEFORE_LISTS = frozenset({"LPAR", "COMMA", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CONCAT", "EQUAL"}) | {
     "COMPARISON",
     "LLIST",
@@ -345,8 +346,11 @@ def _find_keywords(tokens: list[Token]) -> None:
         elif token.type == "LPAR":
             context.depth += 1
             context.in_options = i > 0 and tokens[i - 1].type == "WITH"
+            if i > 0 and tokens[i - 1].type == "OVER":
+                context.frames.add(context.depth)
         elif token.type == "RPAR":
             context.ordered.discard(context.depth)
+            context.frames.discard(context.depth)
             context.depth -= 1
             context.in_options = False
         elif token.type == "LSQB":
@@ -365,6 +369,7 @@ class _Context:
         self.in_window = False
         self.in_options = False
         self.ordered: set[int] = set()  # the depths of parentheses in which an ORDER BY has begun
+        self.frames: set[int] = set()  # the depths of the parentheses behind OVER
         self.kind_at = 3 if words[:3] == ["CREATE", "OR", "REPLACE"] else 1
         kind = self._word(self.kind_at)
         self.declares = words[0] in ("CREATE", "REGISTER") and kind in ("STREAM", "RELATION")
@@ -506,11 +511,35 @@ class _Context:
             return self._word(i + 1) in ("FIRST", "LAST")
         if word == "LIMIT":
             return True
-        return after in ("COMMA", "RPAR", "") or self._word(i + 1) in ("NULLS", "LIMIT")
+        return after in ("COMMA", "RPAR", "") or self._word(i + 1) in ("NULLS", "LIMIT", "ROWS", "RANGE")
+
+    def _frames(self, i: int, word: str) -> bool:
+        """Whether the word belongs to OVER: it, PARTITION BY, or what says of which rows an aggregate is."""
+        before, after = self._type(i - 1), self._word(i + 1)
+        match word:
+            case "OVER":
+                return before == "RPAR" and self._type(i + 1) == "LPAR"
+            case "PARTITION":
+                return before == "LPAR" and after == "BY" and self.depth in self.frames
+        if self.depth not in self.frames:
+            return False
+        match word:
+            case "ROWS" | "RANGE":
+                begins = before not in ("BY", "COMMA", "DOT") and before not in _BEFORE_LISTS - {"LPAR"}
+                return begins and (self._type(i + 1) == "NUMBER" or after in ("UNBOUNDED", "BETWEEN"))
+            case "UNBOUNDED":
+                return after == "PRECEDING"
+            case "PRECEDING":
+                return before in ("NUMBER", "UNBOUNDED")
+            case "CURRENT":
+                return after == "ROW"
+        return word == "ROW" and before == "CURRENT"
 
     def _in_query(self, i: int, word: str) -> str:
         before, after = self._type(i - 1), self._type(i + 1)
-        if word in RESERVED or (word == "BY" and before in ("GROUP", "ORDER")):
+        if word in RESERVED or (word == "BY" and before in ("GROUP", "ORDER", "PARTITION")):
+            return word
+        if word in _OVER_WORDS and self._frames(i, word):
             return word
         if word == "ARRAY":
             return word if after == "LLIST" else "IDENT"

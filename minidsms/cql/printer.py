@@ -278,6 +278,8 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
         case syntax.Call(args=args):
             inner = ", ".join(print_expression(a, indent) for a in args)
             return _printed_call(expr, inner, indent), _PRIMARY
+        case syntax.Over():
+            return _over(expr, indent), _PRIMARY
         case syntax.Case():
             return _case(expr, indent), _PRIMARY
         case syntax.Cast(operand=operand, type=type_):
@@ -331,6 +333,17 @@ def _printed_call(call: syntax.Call, args: str, indent: str) -> str:
     nulls = f" {call.nulls.upper()} NULLS" if call.nulls else ""
     distinct = "DISTINCT " if call.distinct else ""
     return f"{print_name(call.function)}({distinct}{args}{inside}){behind}{nulls}"
+
+
+def _over(over: syntax.Over, indent: str) -> str:
+    parts = []
+    if over.partition:
+        parts.append("PARTITION BY " + ", ".join(print_expression(e, indent) for e in over.partition))
+    if over.order:
+        parts.append("ORDER BY " + ", ".join(_sort_key(key, indent) for key in over.order))
+    if over.frame is not None:
+        parts.append(f"ROWS {'UNBOUNDED' if over.frame.preceding is None else over.frame.preceding} PRECEDING")
+    return f"{print_expression(over.call, indent)} OVER ({' '.join(parts)})"
 
 
 def _sort_key(key: syntax.SortKey, indent: str) -> str:

@@ -15,7 +15,7 @@ from minidsms.cql.defaults import to_stream
 from minidsms.cql.expression_binder import Context
 from minidsms.cql.functions import common_type
 from minidsms.cql.scope import listing
-from minidsms.cql.session import Piece, Session
+from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import named_columns
 from minidsms.elements import Field, Schema, Type
 
@@ -30,10 +30,11 @@ class QueryBinder:
         """A query, as a stream or a relation. outer: the enclosing query; correlated: WHERE may use its row."""
         match query:
             case syntax.Select():
-                block = BlockBinder(self.session, outer, correlated, self._from_item, self.relation)
+                # Of the rows for each outer row only some would be there, and unnesting makes one relation of all.
+                apart = any(isinstance(part, syntax.Over) for item in query.items for part in parts(item, syntax.Query))
+                block = BlockBinder(self.session, outer, correlated and not apart, self._from_item, self.relation)
                 return block.bind(query)
             case syntax.Limited():
-                # Of the rows for each outer row only some would be there, and unnesting makes one relation of all.
                 return BlockBinder(self.session, outer, False, self._from_item, self.relation).bind(query.query, query)
             case syntax.SetOperation():
                 return self._set_operation(query, outer, correlated)

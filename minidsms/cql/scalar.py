@@ -52,6 +52,13 @@ class OuterRef(Expr):
 
 
 @dataclass(frozen=True)
+class OverRef(Expr):
+    """The result of a block's OVER call `index`, until the block's rows have it as a column (`cql.over`)."""
+
+    index: int
+
+
+@dataclass(frozen=True)
 class Literal(Expr):
     """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks), float or str."""
 

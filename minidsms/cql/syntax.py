@@ -210,6 +210,23 @@ class SortKey(Syntax):
 
 
 @dataclass(frozen=True)
+class Frame(Syntax):
+    """ROWS preceding PRECEDING; None is UNBOUNDED."""
+
+    preceding: int | None
+
+
+@dataclass(frozen=True)
+class Over(Expr):
+    """call OVER ([PARTITION BY partition] [ORDER BY order] [frame])."""
+
+    call: Call
+    partition: tuple[Expr, ...] = ()
+    order: tuple[SortKey, ...] = ()
+    frame: Frame | None = None
+
+
+@dataclass(frozen=True)
 class Case(Expr):
     """CASE [operand] WHEN .. THEN .. [ELSE otherwise] END."""
 

@@ -106,7 +106,7 @@ _TAKEN_FOR_NAMES = {
     "PIVOT": "write COUNT(*) FILTER (WHERE k = 'a') for each column",
     "UNPIVOT": "put a query for each column together with UNION ALL",
     "FOR": "a relation joined with S [NOW] is as it was at the instant of the row",
-    "OVER": "CQL has no OVER: the first rows are ORDER BY .. LIMIT n, the last of each key S [PARTITION BY k ROWS n]",
+    "OVER": "behind OVER stand parentheses: OVER (PARTITION BY k ORDER BY ts ROWS 10 PRECEDING)",
     "MINUS": "write EXCEPT",
     "MOD": "write a % b",
     "DIV": "write a / b, which truncates integers",
@@ -248,6 +248,8 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
     before = tokens[at - 1] if at > 0 else None
     word, last = "" if token is None else token.upper(), "" if before is None else before.upper()
     kind, last_kind = "" if token is None else token.type, "" if before is None else before.type
+    if any(t.type == "OVER" for t in tokens[:at]) and ({"UNBOUNDED", "CURRENT", "PRECEDING"} & set(expected)):
+        return "a frame is ROWS n PRECEDING; LEAD(x, n) looks ahead, and a window bounds by time: S [RANGE 1 HOUR]"
     if kind == "EQUAL" and last_kind == "EQUAL":
         return 'equality is written "="'
     if last in ("ISTREAM", "DSTREAM", "RSTREAM") or kind == "STREAM_OPERATOR":

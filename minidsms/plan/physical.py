@@ -336,6 +336,18 @@ class PhysicalPlanner:
                     self._context.dictionary,
                     node.input.is_append_only,
                 )
+            case bound.Over():
+                from minidsms.operators.over import Over
+
+                return Over(
+                    self._queue(node.input),
+                    node.call,
+                    node.schema,
+                    self._context.dictionary,
+                    node.at_most,
+                    node.input.is_append_only,
+                    node.in_order,
+                )
             case bound.SetOperation():
                 return self._set_operation(node)
             case bound.RelationToStream():

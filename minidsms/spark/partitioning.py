@@ -149,6 +149,9 @@ class _Keys:
             case bound.Top():
                 self.obstacle = "ORDER BY .. LIMIT sorts the rows of all keys"
                 return nothing
+            case bound.Over():
+                self.obstacle = "OVER looks at rows beside a row"
+                return nothing
             case bound.SetOperation():
                 return [_together(a, b) for a, b in zip(below[0], below[1])]
             case bound.RelationToStream(op=op, ticks=ticks):

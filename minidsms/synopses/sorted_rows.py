@@ -62,6 +62,10 @@ class SortedRows:
         """Entries as columns."""
         return columns_of_words(self._words(entries), self.schema)
 
+    def columns_of(self, words: Sequence[tuple[int, ...]]) -> list[Column]:
+        """Rows, given as the words of their entries, as columns."""
+        return columns_of_words(np.array(words, np.int64).reshape(-1, self._width), self.schema)
+
     def _words(self, entries: Iterable[Entry]) -> Int64Array:
         return np.array([entry.words for entry in entries], np.int64).reshape(-1, self._width)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import bisect
 import math
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -30,6 +29,7 @@ from minidsms.testing.definition_expressions import (
     known,
     normal,
 )
+from minidsms.testing.definition_over import in_order, over
 from minidsms.testing.history import Change, Failure, History, Row, Value, net_changes, value_order
 
 
@@ -231,13 +231,10 @@ class Definition:
             case bound.Distinct(input=below):
                 return list(dict.fromkeys(self.rows(below, outer)))
             case bound.Top(input=below, limit=limit, offset=offset):
-                ordered = sorted(self.rows(below, outer), key=value_order)
-                for column, key in reversed(node.order):
-                    nulls = [row for row in ordered if row[column] is None]
-                    others = [row for row in ordered if row[column] is not None]
-                    others.sort(key=operator.itemgetter(column), reverse=key.descending)
-                    ordered = nulls + others if key.nulls_first else others + nulls
+                ordered = in_order(self.rows(below, outer), node.order)
                 return ordered[offset : offset + limit]
+            case bound.Over(input=below, call=call):
+                return [(*row, normal(result)) for *row, result in over(self.rows(below, outer), call)]
             case bound.SetOperation(op=op, all=all_, left=left, right=right):
                 a, b = Counter(self.rows(left, outer)), Counter(self.rows(right, outer))
                 if not all_:

@@ -39,7 +39,7 @@ class Options:
     portable: only what other SQL engines define alike (no FIRST and LAST, no division of floats, no CAST to INTEGER).
     extreme: now and then, values at the limits of int64.  times: TIMESTAMP and INTERVAL, and a stream that has them.
     functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
-    feed.  limits: ORDER BY .. LIMIT.  filters: further conjuncts in every WHERE.
+    feed.  limits: ORDER BY .. LIMIT.  overs: OVER.  filters: further conjuncts in every WHERE.
     """
 
     views: bool = True
@@ -57,6 +57,7 @@ class Options:
     late: bool = True
     filters: int = 0
     limits: bool = True
+    overs: bool = True
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,8 @@ class Grammar:
         tail = ""
         if shape in ("plain", "distinct"):
             shown = [self.expression(t, columns, 1) for t in wanted]
+            if self.options.overs and not self.options.portable and self.chance(0.12):
+                return self.over(shown, wanted, columns, sources, conditions, operator)
         else:
             one_stream = len(items) == 1 and items[0].one_stream and not self.options.portable
             keys = [c for c in self.rng.sample(columns, min(len(columns), self.rng.randint(1, 2)))]
@@ -179,6 +182,46 @@ class Grammar:
         if self.options.limits and not self.options.portable and FLOAT not in wanted and self.chance(0.12):
             tail += self.first_rows(len(wanted))
         return f"SELECT {select} FROM {sources}{where}{tail}", tuple(wanted)
+
+    def over(
+        self,
+        shown: list[str],
+        wanted: list[Type],
+        columns: list[Column],
+        sources: str,
+        conditions: list[str],
+        operator: str,
+    ) -> tuple[str, tuple[Type, ...]]:
+        """A block with OVER: its result in place of a column, or what ranks are asked for in a query around it."""
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        partition = f"PARTITION BY {self.rng.choice(columns).text}" if self.chance(0.6) else ""
+        stamps = [c.text for c in columns if c.text.endswith(".ts")]
+        first = stamps[0] if stamps and self.chance(0.7) else self.rng.choice(columns).text
+        order = f"ORDER BY {first}{self.pick('', '', ' DESC')}{self.pick('', '', ' NULLS FIRST')}"
+        if self.chance(0.4):
+            rank = f"{self.pick('ROW_NUMBER', 'RANK', 'DENSE_RANK')}() OVER ({partition} {order})"
+            inner = ", ".join([*(f"{s} AS c{i}" for i, s in enumerate(shown)), f"{rank} AS n"])
+            outer = ", ".join(f"c{i}" for i in range(len(shown)))
+            condition = self.pick("n <= 2", "n = 1", "2 > n", "n > 1", "n < 3 AND c0 IS NOT NULL")
+            select = f"{operator}({outer})" if operator else outer
+            return f"SELECT {select} FROM (SELECT {inner} FROM {sources}{where}) WHERE {condition}", tuple(wanted)
+        place = self.rng.randrange(len(wanted))
+        type_ = wanted[place]
+        arg = self.expression(type_, columns, 0)
+        frame = self.pick("", "", " ROWS 1 PRECEDING", " ROWS UNBOUNDED PRECEDING", " ROWS 2 PRECEDING")
+        aggregates = [f"{self.pick('MIN', 'MAX')}({arg}) OVER ({partition} {order}{frame})"]
+        if type_ in (INTEGER, FLOAT):
+            aggregates.append(f"SUM({arg}) OVER ({partition}{self.pick(f' {order}{frame}', '')})")
+        if type_ is INTEGER:
+            aggregates.append(f"COUNT({self.pick('*', arg)}) OVER ({partition} {order}{frame}) - 1")
+            aggregates.append(f"{self.pick('RANK', 'DENSE_RANK')}() OVER ({partition} {order})")
+        if type_ is FLOAT:
+            aggregates.append(f"AVG({self.expression(INTEGER, columns, 0)}) OVER ({partition} {order}{frame})")
+        neighbour = f"{self.pick('LAG', 'LEAD')}({arg}{self.pick('', ', 2')}) OVER ({partition} {order})"
+        shown[place] = self.rng.choice([neighbour, *aggregates])
+        named = ", ".join(f"{s} AS c{i}" for i, s in enumerate(shown))
+        select = f"{operator}({named})" if operator else named
+        return f"SELECT {select} FROM {sources}{where}", tuple(wanted)
 
     def first_rows(self, width: int) -> str:
         """ORDER BY .. LIMIT over the outputs c0, c1, .."""

@@ -33,6 +33,7 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "Stamped": ("SELECT k, ts FROM Sa [RANGE 3]", {}),
     "Bounds": ("SELECT k, window_end FROM Sa [HOP 3 EVERY 2]", {}),
     "Top": ("SELECT k, v FROM Sa [RANGE 3] ORDER BY v DESC LIMIT 2", {}),
+    "Over": ("SELECT k, RANK() OVER (PARTITION BY k ORDER BY v) AS n FROM Sa [RANGE 3]", {}),
     "Distinct": ("SELECT DISTINCT k FROM Sa [RANGE 3]", {}),
     "SetOperation": ("SELECT k FROM Sa [RANGE 3] EXCEPT SELECT k FROM Sb [ROWS 2]", {}),
     "RelationToStream WindowEvents": ("SELECT RSTREAM(k) FROM Sa [RANGE 3]", {}),

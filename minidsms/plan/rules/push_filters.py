@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from minidsms.aggregates.over import RANKS
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, WindowKind
 from minidsms.cql.functions import can_fail
@@ -114,6 +115,12 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
             own = len(node.input.schema)
             of_input = [p for p in parts if all(i < own for i in columns_used(p))]
             return filtered(node.over([push(node.input, of_input, counts)]), _others(parts, of_input))
+        case bound.Over():
+            # A partition is there as a whole, or not at all; but what fails in one must not be hidden.
+            whole = [p for p in parts if columns_used(p) and columns_used(p) <= set(node.call.partition)]
+            passing = [] if node.call.can_fail else whole
+            limited = dataclasses.replace(node, at_most=_least_limit(node, parts))
+            return filtered(limited.over([push(node.input, passing, counts)]), _others(parts, passing))
         case bound.Distinct():
             return dataclasses.replace(node, input=push(node.input, parts, counts))
         case SemiJoin():
@@ -130,6 +137,24 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
             return filtered(dataclasses.replace(node, input=below), rest)
         case _:
             return filtered(node, parts)
+
+
+def _least_limit(node: bound.Over, parts: list[Expr]) -> int | None:
+    """Above which rank the conditions let no row pass."""
+    if node.call.function not in RANKS:
+        return None
+    limits = [] if node.at_most is None else [node.at_most]
+    for part in parts:
+        match part:
+            case bound.Call(
+                function="<" | "<=" | "=" as op, args=(bound.ColumnRef(index=i), bound.Literal(value=int(n)))
+            ):
+                limits += [n - (op == "<")] if i == len(node.input.schema) else []
+            case bound.Call(
+                function=">" | ">=" | "=" as op, args=(bound.Literal(value=int(n)), bound.ColumnRef(index=i))
+            ):
+                limits += [n - (op == ">")] if i == len(node.input.schema) else []
+    return min(limits, default=None)
 
 
 def bound_arguments(node: bound.Aggregate) -> list[Expr]:

@@ -1,0 +1,91 @@
+"""OVER against its definition (docs/semantics R7), where what is kept depends on what is known of the rows."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+import minidsms
+from minidsms.testing.compare import check
+from minidsms.testing.feeds import random_feed
+from minidsms.testing.generators import Case, declaration
+
+NAMES = ("Sa", "Rel")
+IN_ORDER = [
+    "ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts)",
+    "RANK() OVER (ORDER BY ts NULLS FIRST, v DESC)",
+    "DENSE_RANK() OVER (PARTITION BY k ORDER BY ts, v)",
+    "LAG(t, 2) OVER (PARTITION BY k ORDER BY ts)",
+    "LEAD(v) OVER (PARTITION BY k ORDER BY ts)",
+    "SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS 2 PRECEDING)",
+    "SUM(x) OVER (PARTITION BY k ORDER BY ts)",
+    "AVG(x) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)",
+    "MAX(t) OVER (PARTITION BY k ORDER BY ts)",
+    "COUNT(*) OVER (ORDER BY ts DESC)",
+]
+FIRST = ["ROW_NUMBER", "RANK", "DENSE_RANK"]
+
+
+def case_of(query: str, seed: int) -> Case:
+    feed = random_feed(Random(seed), NAMES, 40, may_be_extreme=False)
+    return Case(tuple(map(declaration, NAMES)), query, feed)
+
+
+@pytest.mark.parametrize("call", IN_ORDER)
+def test_rows_that_no_later_row_can_change_are_let_go_and_the_answer_stays(call: str) -> None:
+    for seed in range(4):
+        case = case_of(f"SELECT k, v, {call} AS r FROM Sa", seed)
+        for batch_size in (1, 7, 1000):
+            assert check(case, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("function", FIRST)
+@pytest.mark.parametrize("source", ["Sa", "Sa [ROWS 5]", "Rel"])
+def test_only_the_first_rows_of_each_partition_are_told_where_no_others_are_asked_for(
+    function: str, source: str
+) -> None:
+    rank = f"{function}() OVER (PARTITION BY k ORDER BY t DESC NULLS FIRST)"
+    for seed in range(4):
+        for condition in ("n <= 2", "n = 1", "3 > n AND k = 1"):
+            case = case_of(f"SELECT k, t FROM (SELECT k, t, {rank} AS n FROM {source}) WHERE {condition}", seed)
+            for batch_size in (1, 1000):
+                assert check(case, batch_size=batch_size) == "agreed"
+
+
+def held(query: str, rows: int) -> Any:
+    """How many rows OVER keeps after so many."""
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+        q = db.query(query)
+        for i in range(rows):
+            db.push("S", (i % 3, i % 50), ts=i)
+        db.advance(rows)
+        over = next(operator for operator in q.network.operators if operator.name == "Over")
+        return over.describe().figures["rows"]
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("SELECT LAG(v, 2) OVER (PARTITION BY k ORDER BY ts) AS a FROM S", 6),
+        ("SELECT SUM(v) OVER (ORDER BY ts ROWS 4 PRECEDING) AS a FROM S", 4),
+        ("SELECT SUM(v) OVER (PARTITION BY k ORDER BY ts) AS a FROM S", 0),
+        ("SELECT v FROM (SELECT v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM S) WHERE n < 3", 6),
+    ],
+)
+def test_what_is_kept_does_not_grow_with_the_stream(query: str, kept: int) -> None:
+    assert held(query, 60) == held(query, 300) == kept
+
+
+def test_a_running_sum_that_does_not_fit_ends_the_query_at_its_instant() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        q = db.query("SELECT SUM(v) OVER (ORDER BY ts) AS s FROM S")
+        db.push("S", (2**62,), ts=1)
+        db.push("S", (2**62,), ts=2)
+        db.advance(5)
+        assert [row for _, _, row in q.fetch()] == [(2**62,)]
+        with pytest.raises(minidsms.Error, match=r"SUM\(v\) overflows INTEGER"):
+            q.fetch()
