@@ -275,6 +275,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("routing_memory", 0.95, _share, "what a tuple leaves of the selectivity known before it"),
         Setting("routing_gain", None, _optional_share, "gamma: least gain ratio of a classifier; none: beyond chance"),
         Setting("routing_buckets", 24, _buckets, "classes that an attribute tells apart, NULL among them"),
+        Setting(
+            "compilation",
+            "auto",
+            _one_of("auto", "off", "at once"),
+            "kernels compiled for the plan that runs: beside it where that pays, never, or before it goes on",
+        ),
         Setting("plan_logging", "off", _switch, "plans come back with the conditions they were good for"),
         Setting("cost_model", "measured", _one_of("measured", "fixed"), "costs as measured, or 1 for every step"),
         Setting(

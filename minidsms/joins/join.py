@@ -21,6 +21,7 @@ import numpy as np
 from minidsms.elements import MAX_INSTANT, Batch
 from minidsms.joins.answer import Answer
 from minidsms.joins.by_caches import ByCaches, CacheOptions
+from minidsms.joins.by_form import ByForm
 from minidsms.joins.by_pipelines import ByPipelines
 from minidsms.joins.by_tree import ByTree
 from minidsms.joins.cache_plan import problem_with, random_plan
@@ -31,6 +32,7 @@ from minidsms.joins.plan import CacheSpec, Index, JoinPlan, Orders, Tree
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import flat, is_legal, tree_text
 from minidsms.kernels.join_layout import INSPECTED, LEAVES
+from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.indexed_windows import WindowIndex
@@ -72,6 +74,10 @@ class Join(Operator):
         self._pipelines = ByPipelines(self.graph, self.index, self.answer)
         self.cached = None if caching is None else self._with_caches(caching)
         self.kept: ByTree | None = None
+        self.form: Form | None = None
+        self._by_form = (
+            ByForm(spec, self.index, self.answer.state, self.claim) if ByForm.suits(spec, self.index) else None
+        )
         self._plan = JoinPlan(self._pipelines.orders)
         self._watch: Watch | None = None
 
@@ -190,6 +196,21 @@ class Join(Operator):
             return self.kept
         return self.cached if self.cached is not None and self._plan.caches else self._pipelines
 
+    # ------------------------------------------------------------------------------------------------------ forms
+
+    @property
+    def title(self) -> str:
+        """As `operators.forms.TwoForms` says."""
+        return f"{self.name} {', '.join(self.names)}".rstrip()
+
+    def fitting(self) -> Form | None:
+        """As `operators.forms.TwoForms` says."""
+        return None if self._by_form is None else self._by_form.fitting()
+
+    def take_form(self, form: Form | None) -> None:
+        """As `operators.forms.TwoForms` says."""
+        self.form = form
+
     # ---------------------------------------------------------------------------------------------------- running
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
@@ -200,12 +221,9 @@ class Join(Operator):
         take = self.index.admit if self.spec.ranges is None else self.index.arrive
         for part in (batches,) if few and watch is None else _parts(batches, limit):
             take(part)
-            for found in self._program.run():
-                rows = self._rows(found)
-                if rows is not None:
-                    yield rows
-                if self.failure is not None:
-                    return
+            yield from self._joined()
+            if self.failure is not None:
+                return
             if watch is not None:
                 watch.joined(part)
         if self.spec.ranges is not None:
@@ -214,6 +232,21 @@ class Join(Operator):
             window.settle()
         if self.kept is not None:
             self.kept.settle(sum(len(batch) for batch in batches if batch is not None))
+
+    def _joined(self) -> Iterator[Batch]:
+        """Join what waits in the index, by the form as long as it fits."""
+        if self.form is not None and self._by_form is not None:
+            code = self.form.code() if self.form is self._by_form.fitting() else None
+            if code is not None:
+                yield from self._by_form.run(code)
+                return
+            self.form = None
+        for found in self._program.run():
+            rows = self._rows(found)
+            if rows is not None:
+                yield rows
+            if self.failure is not None:
+                return
 
     def _rows(self, found: int) -> Batch | None:
         """The rows of the first tuples found, as far as the condition accepts them; None where it accepts none."""

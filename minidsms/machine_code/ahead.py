@@ -1,7 +1,9 @@
-"""A second process that compiles what a first run will soon ask for, while the run compiles what it asks for now.
+"""A second process that compiles, while this one runs: what a first run will soon ask for, and what is hot.
 
 A plan imports the files of its kernels when it is built, so what waits there when the first of them is called is what
-the plan may need. The largest are begun first: they are called last. The process ends with the one that started it.
+the plan may need. The largest are begun first: they are called last. Forms of templates (`templates`) are asked for one
+by one, by queries that run well enough without them: one process at a time makes them, of the lowest priority. Each
+process ends with its work, or with the one that started it.
 """
 
 from __future__ import annotations
@@ -12,64 +14,134 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minidsms.machine_code import environment, store
+from minidsms.process.forking import keep_whole
 
 if TYPE_CHECKING:
     from minidsms.machine_code.definition import Definition
 
 _SETTING = "MINIDSMS_COMPILE_AHEAD"
 """In the environment: 0 keeps all compilation in the process that needs it."""
+_PATIENT = "--patient"
+"""As the first argument: others go first on the processors."""
+
+_lock = threading.RLock()
+keep_whole(_lock)
+_asked: list[str] = []
+"""Places of forms, the first of which are being compiled while `_is_running`."""
+_is_running = False
+_started = False
+
+
+def _forget() -> None:
+    """In the child of a fork nobody waits for the process."""
+    global _is_running
+    _is_running = False
+    _asked.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def start(waiting: Iterable[Definition]) -> None:
     """Begin with these, once in a process; not where there is one processor, or nowhere to keep what is made."""
-    is_wanted = _processors() > 1 and os.environ.get(_SETTING) != "0" and store.kept_in() is not None
-    # Within a program that embeds Python the executable is that program.
-    if is_wanted and Path(sys.executable or "").name.startswith("python"):
+    global _started
+    if _is_possible() and not _started:
         names = [
             f"{definition.function.__module__}:{definition.function.__name__}"
             for definition in sorted(waiting, key=lambda definition: -definition.size)
         ]
-        _run(tuple(names))
+        _started = bool(names)
+        if names:
+            process = _process(names)
+            if process is not None:
+                threading.Thread(target=process.wait, daemon=True).start()
+
+
+def ask(place: str) -> bool:
+    """Have a form compiled; False where that cannot be.  place: `Form.place`."""
+    with _lock:
+        if not _is_possible():
+            return False
+        if place not in _asked:
+            _asked.append(place)
+        return _is_running or _go_on()
+
+
+def is_under_way(place: str) -> bool:
+    """It was asked for, and there is no answer."""
+    with _lock:
+        return place in _asked
+
+
+def _go_on() -> bool:
+    """Begin a process with all that is asked for; False where none can be started."""
+    global _is_running
+    begun = list(_asked)
+    process = _process([_PATIENT, *begun])
+    _is_running = process is not None
+    if process is None:
+        _asked.clear()
+        return False
+    threading.Thread(target=_wait, args=(process, begun), daemon=True).start()
+    return True
+
+
+def _wait(process: subprocess.Popen[bytes], begun: list[str]) -> None:
+    global _is_running
+    process.wait()
+    with _lock:
+        _is_running = False
+        _asked[:] = [place for place in _asked if place not in begun]
+        if _asked:
+            _go_on()
 
 
 def compile_all(names: Iterable[str]) -> None:
-    """Compile the kernels "module:function" that are not kept yet."""
+    """Compile the kernels "module:function", and the forms by their places, that are not kept yet."""
     from minidsms.machine_code import compiling
-    from minidsms.machine_code.definition import definition_of
 
     for name in names:
-        module, _, function = name.partition(":")
-        definition = definition_of(getattr(importlib.import_module(module), function))
+        definition = _definition_at(name)
         if definition is not None:
             with store.alone(definition.name):
                 if store.read(definition.name, environment.mark(definition.digest)) is None:
                     compiling.compile_and_keep(definition)
 
 
-_started = False
+def _definition_at(name: str) -> Definition | None:
+    from minidsms.machine_code.definition import definition_of
+    from minidsms.machine_code.templates import form_at
+
+    module, _, function = name.partition(":")
+    if ":" in function:
+        return form_at(name).definition
+    return definition_of(getattr(importlib.import_module(module), function))
 
 
-def _run(names: tuple[str, ...]) -> None:
-    global _started
-    if _started or not names:
-        return
-    _started = True
+def _is_possible() -> bool:
+    is_wanted = _processors() > 1 and os.environ.get(_SETTING) != "0" and store.kept_in() is not None
+    # Within a program that embeds Python the executable is that program.
+    return is_wanted and Path(sys.executable or "").name.startswith("python")
+
+
+def _process(arguments: list[str]) -> subprocess.Popen[bytes] | None:
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, *names],
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), _SETTING: "0"},
         )
     except OSError:
-        return
-    threading.Thread(target=process.wait, daemon=True).start()
+        return None
 
 
 @cache
@@ -82,6 +154,15 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> None:
+    """Compile what the arguments name."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    compile_all(sys.argv[1:])
+    if arguments[:1] == [_PATIENT]:
+        with suppress(OSError, AttributeError):
+            os.nice(19)
+        arguments = arguments[1:]
+    compile_all(arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -92,11 +92,17 @@ class _Waiting:
 def bind(definition: Definition) -> Callable[..., Any]:
     """A built-in function where the kernel's code is kept, else what becomes one at its first call."""
     with _lock, COMPILED.counted():
-        bound = _kept(definition) if environment.is_supported() else None
+        bound = kept(definition)
         if bound is None:
             bound = _Waiting(definition)
             _waiting.append(bound)
         return bound
+
+
+def kept(definition: Definition) -> Callable[..., Any] | None:
+    """A built-in function where the kernel's code is kept."""
+    with _lock:
+        return _kept(definition) if environment.is_supported() else None
 
 
 def _kept(definition: Definition) -> Callable[..., Any] | None:

@@ -25,10 +25,12 @@ class Definition:
     several; empty where the callers' decide."""
     inline: bool
     digest: str
+    form: str = ""
+    """Of a template (`templates`), what tells this one from others of the same name."""
 
     @property
     def name(self) -> str:
-        return f"{self.function.__module__.rpartition('.')[2]}.{self.function.__name__}"
+        return f"{self.function.__module__.rpartition('.')[2]}.{self.function.__name__}{self.form}"
 
     @property
     def size(self) -> int:
@@ -62,8 +64,16 @@ def kernel(*given: Any) -> Any:
     return lambda function: _bound(function, given)
 
 
+def defined(
+    function: FunctionType, signatures: tuple[str | Signature, ...], inline: bool, form: str = ""
+) -> Definition:
+    """With the digest of what it is now.  form: see `Definition`."""
+    digest = digest_of(function, (*map(str, signatures), str(inline)), _digest)
+    return Definition(function, signatures, inline, digest, form)
+
+
 def _bound(function: Callable[..., Any], signatures: tuple[str | Signature, ...]) -> Callable[..., Any]:
-    definition = _definition(function, signatures, inline=False)
+    definition = defined(cast(FunctionType, function), signatures, inline=False)
     bound = binding.bind(definition)
     _defined[bound] = definition
     return bound
@@ -87,10 +97,17 @@ def helper(given: Any = None, /, *, inline: bool = False, typed: bool = False) -
 
     def decorate(function: Callable[..., Any]) -> Any:
         signatures = (signature_of(function),) if typed else written
-        _defined[function] = _definition(function, signatures, inline)
-        return function
+        return as_helper(function, signatures, inline)
 
     return decorate(given) if callable(given) else decorate
+
+
+def as_helper(
+    function: Callable[..., Any], signatures: tuple[str | Signature, ...], inline: bool
+) -> Callable[..., Any]:
+    """The function, known from now on as one that kernels call."""
+    _defined[function] = defined(cast(FunctionType, function), signatures, inline)
+    return function
 
 
 def definition_of(value: object) -> Definition | None:
@@ -104,11 +121,6 @@ def definition_of(value: object) -> Definition | None:
 def definitions() -> list[Definition]:
     """All that have been made in this process, callees before their callers."""
     return list(_defined.values())
-
-
-def _definition(function: Callable[..., Any], signatures: tuple[str | Signature, ...], inline: bool) -> Definition:
-    function = cast(FunctionType, function)
-    return Definition(function, signatures, inline, digest_of(function, (*map(str, signatures), str(inline)), _digest))
 
 
 def _digest(value: object) -> str | None:

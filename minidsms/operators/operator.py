@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -87,6 +87,20 @@ class Description:
     parts: tuple[str, ...] = ()
 
 
+class BetweenSlices(Protocol):
+    """What may change how an operator works, between two slices (`streamon.compilation`)."""
+
+    @property
+    def adaptation(self) -> Any:
+        """Its `streamon.loop.Loop`."""
+
+    def between(self, elements: int, instant: int) -> None:
+        """elements: the operator has taken.  instant: up to which it has."""
+
+    def describe(self) -> tuple[str, ...]:
+        """What EXPLAIN ANALYZE tells, a line each."""
+
+
 class Operator:
     """Base of all operators. A subclass gives `process`, and `describe` and `synopses` where it has something to say.
 
@@ -109,6 +123,8 @@ class Operator:
     """What the call that runs it may take; the engine's, once it has taken the plan."""
     is_entrance = False
     """It hands on what stands in a store, and makes nothing that a call could have too little room or time for."""
+    compilation: BetweenSlices | None = None
+    """What chooses the form of its kernel, where that has forms (`operators.forms`)."""
     lineage = 0
     """What is put out, from now on: operators of one lineage put out the same (`plan.sharing`); 0 is no lineage."""
     lineage_key: Hashable = None
@@ -259,6 +275,8 @@ class Operator:
             if not consumed and not self.acts_on_time:
                 self._complete()
                 return 0
+            if self.compilation is not None:
+                self.compilation.between(counters.elements_in, self.progress)
             counters.elements_in += consumed
             if untimed and consumed >= SMALL:
                 start = perf_counter_ns() - COMPILED.wall_ns

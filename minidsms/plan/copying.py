@@ -27,6 +27,7 @@ from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
 from minidsms.expressions import Context
+from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Operator
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
@@ -53,7 +54,7 @@ _SAME = (
     int, float, complex, str, bytes, bool, type(None), range, type, enum.Enum, np.generic, np.dtype, FunctionType,
     BuiltinFunctionType, partial, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
     TextDictionary, RelationStore, ConstraintRegistry, SharedByCopies, Box, Screening, StreaMon, Decision,
-    ForcedSwitching,
+    ForcedSwitching, Form,
 )  # fmt: skip
 
 

@@ -166,7 +166,8 @@ def physical_text(network: Network, analyze: bool, readers: Readers | None = Non
         ]
         figures += [f"{k.replace('_', ' ')} {_figure(v)}" for k, v in description.figures.items() if v is not None]
         figures += _shared(op, readers) if readers is not None else []
-        return [f"{text}   [{'; '.join(figures)}]", *description.parts]
+        forms = () if op.compilation is None else op.compilation.describe()
+        return [f"{text}   [{'; '.join(figures)}]", *description.parts, *forms]
 
     text = _tree(network.output, inputs, line)
     if analyze:

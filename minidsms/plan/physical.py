@@ -72,6 +72,7 @@ from minidsms.queues import Queue
 from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
 from minidsms.settings import Settings
+from minidsms.streamon.compilation.compilation import compile_beside
 from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 from minidsms.streamon.stream_monitor import StreaMon
@@ -234,6 +235,7 @@ class PhysicalPlanner:
         if like is not None and (self._running.is_sharing or key in self._sources):
             return like
         operator = make()
+        compile_beside(operator, self._streamon)
         self._made.append(operator)
         if not inputs:
             self._sources.add(key)  # one for each input, so that a query reads a stream in one place

@@ -123,7 +123,8 @@ def _drawn(operators: Sequence[Operator], serves: Readers, analyze: bool) -> tup
         description = operator.describe()
         figures = _operator_figures(operator, total, description.figures) if analyze else {}
         served = tuple(serves(operator))
-        parts = tuple(part.strip() for part in description.parts) if analyze else ()
+        told = (*description.parts, *(() if operator.compilation is None else operator.compilation.describe()))
+        parts = tuple(part.strip() for part in told) if analyze else ()
         nodes.append(PlanNode(number, "operator", description.name, description.detail, served, figures, parts))
         screen = operator.screen if isinstance(operator, Select) else None
         for i, queue in enumerate(operator.inputs):

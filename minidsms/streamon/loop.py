@@ -268,7 +268,14 @@ class Adaptive(Protocol):
 
 def adaptations_of(operators: Iterable[object]) -> list[Loop[Any]]:
     """Every place in these operators where a plan can change."""
-    return [a for operator in operators if isinstance(operator, Adaptive) for a in operator.adaptations()]
+    found: list[Loop[Any]] = []
+    for operator in operators:
+        if isinstance(operator, Adaptive):
+            found += operator.adaptations()
+        compilation = getattr(operator, "compilation", None)
+        if compilation is not None:
+            found.append(compilation.adaptation)
+    return found
 
 
 def name_places(query: str, operators: Iterable[object]) -> None:

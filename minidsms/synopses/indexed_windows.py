@@ -142,6 +142,15 @@ class IndexedWindow:
         return int(self.figures.item(HI) - self.figures.item(LO))
 
     @property
+    def store(self) -> StreamStore | None:
+        """Where the rows stand; None before there was one."""
+        return self._store
+
+    def column_in_store(self, c: int) -> int:
+        """The number of a column among those of the store."""
+        return self._columns[c]
+
+    @property
     def refers(self) -> bool:
         """Rows are references to a stream's store, not copies."""
         return self._store is not None and not self._is_own

@@ -217,7 +217,7 @@ def test_nothing_is_compiled_ahead_where_that_is_not_wanted(tmp_path: Path) -> N
 def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
     program = (
         "from kernels_of_test import threefold\nfrom minidsms.machine_code import ahead\n"
-        "ahead._run(tuple(['time:sleep'] * 100_000))\nprint('begun')\n"
+        "ahead._process(['time:sleep'] * 100_000)\nprint('begun')\n"
     )
     mark = f"{tmp_path}"
     assert _run(tmp_path, program, MINIDSMS_COMPILE_AHEAD="1") == "begun"

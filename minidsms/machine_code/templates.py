@@ -1,0 +1,184 @@
+"""Kernels with constants that are filled in while a query runs.
+
+A *template* is a function written as a kernel is, in whose module some names stand for constants: how many inputs there
+are, whether a column has NULLs. A *form* of it has values for them: the same instructions over a namespace in which the
+names have these values, and so have the helpers of the module. The compiler folds them; no text is assembled.
+
+    HAS_NULLS = True
+
+    @template("HAS_NULLS", gain=0.5)
+    def scan(words: Int64s, ..) -> int: ..
+
+    form = scan.form(HAS_NULLS=False)   # the same object each time
+    form.code()                         # what Python calls, where it is kept; None where it must be compiled first
+    form.compile_beside()               # in the second process (`ahead`), which keeps it
+    form.compiled()                     # here and now
+
+Invariant: a form is kept as kernels are, under its template's name, its constants and the digest of all that its code
+depends on; a form that cannot be compiled is never asked for again. docs/design, point 9.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from ast import literal_eval
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, TypeAlias, cast
+
+from minidsms.machine_code import binding
+from minidsms.machine_code.compile_time import COMPILED
+from minidsms.machine_code.definition import Definition, as_helper, defined, definition_of
+from minidsms.machine_code.records import signature_of
+
+Constant: TypeAlias = "bool | int | str | tuple[Constant, ...]"
+"""What a template's names may stand for; what `repr` says of one, `literal_eval` reads."""
+
+
+class Template:
+    """gain: the share of an element's time that a form is expected to save before one has been measured.
+
+    compile_s: how long the compiler takes for one, before any was timed.
+    """
+
+    def __init__(self, function: FunctionType, names: tuple[str, ...], gain: float, compile_s: float) -> None:
+        unknown = [name for name in names if name not in function.__globals__]
+        if unknown:
+            raise TypeError(f"{function.__qualname__} is to have the constant {unknown[0]}, which its module has not")
+        self.function = function
+        self.names = names
+        self.gain = gain
+        self.compile_s = compile_s
+        self.__doc__ = function.__doc__
+        self._forms: dict[tuple[Constant, ...], Form] = {}
+
+    def form(self, **constants: Constant) -> Form:
+        """The one with these values, all of which must be given."""
+        if constants.keys() != set(self.names):
+            raise TypeError(f"{self.function.__qualname__} has the constants {', '.join(self.names)}")
+        key = tuple(constants[name] for name in self.names)
+        if key not in self._forms:
+            self._forms[key] = Form(self, dict(zip(self.names, key)))
+        return self._forms[key]
+
+
+class Form:
+    """A template with values for its constants.
+
+    spent_ns: that operators have spent on elements for which this form was wanted, in this process.
+    """
+
+    def __init__(self, template: Template, constants: Mapping[str, Constant]) -> None:
+        self.template = template
+        self.constants = constants
+        self.spent_ns = 0
+        self._code: Callable[..., Any] | None = None
+        self._definition: Definition | None = None
+        self._is_awaited = False
+        self._looked = False
+        self._has_failed = False
+
+    def __str__(self) -> str:
+        known = ", ".join(f"{name.lower()} {value}" for name, value in self.constants.items())
+        return f"{self.template.function.__name__} ({known})"
+
+    @property
+    def place(self) -> str:
+        """Where another process finds it: module, function and constants."""
+        function = self.template.function
+        return f"{function.__module__}:{function.__name__}:{dict(self.constants)!r}"
+
+    @property
+    def definition(self) -> Definition:
+        """As of a kernel."""
+        if self._definition is None:
+            self._definition = _defined(self.template.function, self.constants)
+        return self._definition
+
+    @property
+    def is_awaited(self) -> bool:
+        """The second process has been asked for it, and has not answered."""
+        return self._is_awaited
+
+    @property
+    def has_failed(self) -> bool:
+        """It cannot be compiled here."""
+        return self._has_failed
+
+    def code(self) -> Callable[..., Any] | None:
+        """What Python calls; None where it is not known to be kept. Whoever looks again finds what has come since."""
+        from minidsms.machine_code import ahead
+
+        if self._code is None and not self._has_failed:
+            answered = self._is_awaited and not ahead.is_under_way(self.place)
+            if answered or not self._looked:
+                with COMPILED.counted():
+                    self._code = binding.kept(self.definition)
+                self._looked = True
+            if answered:
+                self._is_awaited = False
+                self._has_failed = self._code is None
+        return self._code
+
+    def compile_beside(self) -> None:
+        """Ask the second process for it, once. Where there is none, it has failed."""
+        from minidsms.machine_code import ahead
+
+        if self._code is None and not self._is_awaited and not self._has_failed:
+            self._is_awaited = ahead.ask(self.place)
+            self._has_failed = not self._is_awaited
+
+    def compiled(self) -> Callable[..., Any]:
+        """What Python calls, compiled now where it is not kept."""
+        if self._code is None:
+            self._code = binding.bind(self.definition)
+        return self._code
+
+
+def template(*names: str, gain: float, compile_s: float = 3.0) -> Callable[[Callable[..., Any]], Template]:
+    """Make a template of a function with the annotations of a kernel. names: the constants, with some value each in its
+    module; gain, compile_s: see `Template`.
+    """
+    return lambda function: Template(cast(FunctionType, function), names, gain, compile_s)
+
+
+def form_at(place: str) -> Form:
+    """The inverse of `Form.place`."""
+    module, name, constants = place.split(":", 2)
+    found = getattr(importlib.import_module(module), name)
+    assert isinstance(found, Template)
+    return found.form(**literal_eval(constants))
+
+
+def _defined(function: FunctionType, constants: Mapping[str, Constant]) -> Definition:
+    name = hashlib.blake2b(repr(sorted(constants.items())).encode(), digest_size=6).hexdigest()
+    filled = _filled(function, constants, {})
+    return defined(filled, (signature_of(filled),), inline=False, form=f".{name}")
+
+
+def _filled(
+    function: FunctionType, constants: Mapping[str, Constant], helpers: dict[FunctionType, FunctionType]
+) -> FunctionType:
+    """The function over a namespace with these constants.  helpers: of its module, by what they are filled from."""
+    namespace = {**function.__globals__, **constants}
+    for name in function.__code__.co_names:
+        callee = definition_of(function.__globals__.get(name))
+        if callee is not None and callee.function.__module__ == function.__module__ and _asks(callee, constants):
+            if callee.function not in helpers:
+                helpers[callee.function] = _filled(callee.function, constants, helpers)
+                as_helper(helpers[callee.function], callee.signatures, callee.inline)
+            namespace[name] = helpers[callee.function]
+    filled = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__)
+    filled.__module__, filled.__qualname__ = function.__module__, function.__qualname__
+    filled.__annotations__, filled.__doc__ = function.__annotations__, function.__doc__
+    return filled
+
+
+def _asks(definition: Definition, constants: Mapping[str, Constant]) -> bool:
+    """Whether a helper, or one that it calls, has one of these names."""
+    function = definition.function
+    if not constants.keys().isdisjoint(function.__code__.co_names):
+        return True
+    callees = (definition_of(function.__globals__.get(name)) for name in function.__code__.co_names)
+    return any(_asks(callee, constants) for callee in callees if callee is not None)

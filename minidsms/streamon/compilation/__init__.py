@@ -1,0 +1,1 @@
+"""Kernels compiled for the plan that runs, beside it."""

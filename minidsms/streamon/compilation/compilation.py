@@ -1,0 +1,101 @@
+"""The form of one operator with its Executor, Profiler and Re-optimizer, asked between two slices.
+
+`SET compilation` is asked for each time: 'off' goes back to generic kernels, 'at once' compiles before the next slice.
+While nothing is decided this costs a slice an addition and two comparisons.
+"""
+
+from __future__ import annotations
+
+from minidsms.machine_code.templates import Form
+from minidsms.operators.forms import TwoForms
+from minidsms.operators.operator import Operator
+from minidsms.streamon.compilation.executor import GENERIC, FormExecutor
+from minidsms.streamon.compilation.profiler import FormProfiler
+from minidsms.streamon.compilation.reoptimizer import FormReoptimizer
+from minidsms.streamon.loop import Loop
+from minidsms.streamon.stream_monitor import StreaMon
+
+LOOK = 8_192
+"""Elements between two looks while a form may come."""
+DEARER = -0.1
+"""A measured gain below this: the form is given up."""
+
+
+class Compilation:
+    """adaptation: the place where the form can change."""
+
+    def __init__(self, operator: TwoForms, streamon: StreaMon) -> None:
+        self._operator = operator
+        self._streamon = streamon
+        self._due_at = 0
+        self._passed = 0
+        self._form = operator.form
+        self.executor = FormExecutor(operator, streamon.settings["cost_model"] == "measured")
+        self.profiler = FormProfiler(self.executor)
+        self.reoptimizer = FormReoptimizer(self.executor)
+        self.adaptation: Loop[Form | None] = Loop(
+            "compilation", operator.title, self.executor, self.profiler, self.reoptimizer, streamon
+        )
+
+    def between(self, elements: int, instant: int) -> None:
+        """Two slices.  elements: the operator has taken.  instant: up to which it has."""
+        if elements >= self._due_at or self._operator.form is not self._form or self._streamon.forcing is not None:
+            self._look(elements, instant)
+
+    def _look(self, elements: int, instant: int) -> None:
+        loop, asked = self.adaptation, self._streamon.settings["compilation"]
+        self._due_at = elements + (1 if asked == "at once" else LOOK)
+        self.executor.may_compile = asked == "at once"
+        loop.passed(elements - self._passed, instant)
+        self._passed = elements
+        if self._streamon.forcing is None and not loop.is_pinned:
+            if asked == "off":
+                self._take(None, "compilation = off")
+            elif asked == "at once":
+                form = self._operator.fitting()
+                if form is not None and self.executor.has_code(form):
+                    self._take(form, "compilation = at once")
+                    self._due_at = elements + LOOK
+            elif loop.is_free:
+                self.profiler.profile()
+                self._judge()
+                loop.reconsider(instant)
+        self._form = self._operator.form
+        if self._form is not None and not loop.is_measuring:
+            self._due_at = elements + loop.rest.longer()
+
+    def _take(self, form: Form | None, reason: str) -> None:
+        if form is not self._operator.form:
+            self.adaptation.take(form, reason)
+
+    def _judge(self) -> None:
+        """A form that made the operator dearer, by its time, goes again."""
+        loop, form = self.adaptation, self._operator.form
+        if form is None or loop.is_measuring or not loop.decisions:
+            return
+        gain = loop.decisions[-1].measured_gain
+        if gain is not None and gain < DEARER and loop.measures_time:
+            self.reoptimizer.give_up(form)
+            loop.take(None, "dearer than the generic kernel, as measured")
+
+    def describe(self) -> tuple[str, ...]:
+        """What EXPLAIN ANALYZE tells: which form runs, or is wanted."""
+        form, fitting = self._operator.form, self._operator.fitting()
+        if form is not None:
+            return (f"compiled: {form}",)
+        if fitting is None:
+            return ()
+        state = (
+            "being compiled"
+            if fitting.is_awaited
+            else "cannot be compiled"
+            if fitting.has_failed
+            else "not worth it yet"
+        )
+        return (f"{GENERIC}; {fitting}: {state}",)
+
+
+def compile_beside(operator: Operator, streamon: StreaMon) -> None:
+    """Let an operator that has forms be asked for them between its slices."""
+    if isinstance(operator, TwoForms):
+        operator.compilation = Compilation(operator, streamon)

@@ -1,0 +1,134 @@
+"""Joins of two streams by compiled forms: answers are those of the definition and, in their order, of other plans."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import minidsms
+from minidsms.joins import by_form
+from minidsms.query import Change
+from minidsms.testing.compare import check, difference_of, run_definition, run_together
+from minidsms.testing.feeds import Advance, Push, Step
+from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.generators import Case
+
+STREAMS = (
+    "CREATE STREAM R (k INTEGER, b BOOLEAN, t TEXT, x FLOAT)",
+    "CREATE STREAM S (k INTEGER, b BOOLEAN, t TEXT, x FLOAT)",
+)
+RANGES = ("[RANGE 3]", "[NOW]", "[RANGE 2]", "[RANGE UNBOUNDED]")
+SHOWN = ("R.k, R.b, S.t", "R.t, S.x, S.k", "R.k, R.b, S.k + 1 AS l")
+"""The columns of all but the last are those of the join, so that it nets them itself."""
+
+
+def random_rows(rng: Random, ts: int, count: int, nulls: float) -> tuple[tuple[int, int, tuple[object, ...]], ...]:
+    def value(of: object) -> object:
+        return None if rng.random() < nulls else of
+
+    instants = sorted(ts + rng.randrange(4) for _ in range(count))
+    return tuple(
+        (
+            at,
+            1,
+            (
+                value(rng.randrange(3)),
+                value(rng.random() < 0.5),
+                value(rng.choice("xy")),
+                value(rng.choice((0.5, 1.0))),
+            ),
+        )
+        for at in instants
+    )
+
+
+def random_case(seed: int) -> Case:
+    """Two streams with many equal rows, that enter as equal ones leave; NULLs come in the middle of some."""
+    rng = Random(seed)
+    query = (
+        f"SELECT ISTREAM({SHOWN[seed % len(SHOWN)]}) FROM R {rng.choice(RANGES)}, S {rng.choice(RANGES[:3])} "
+        "WHERE R.k = S.k"
+    )
+    feed: list[Step] = []
+    for turn in range(5):
+        nulls = 0.2 if seed % 3 == 1 and turn > 2 else 0.0
+        for name in "RS":
+            feed.append(Push(name, random_rows(rng, 4 * turn, rng.randrange(7), nulls)))
+        feed.append(Advance(4 * turn + 3))
+    feed.append(Advance(30))
+    return Case(STREAMS, query, tuple(feed))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
+def test_the_answer_is_that_of_the_definition(batch_size: int) -> None:
+    for seed in range(24):
+        case = random_case(seed)
+        expected = run_definition(case)
+        options = {"batch_size": batch_size, "compilation": "at once"}
+        assert check(case, None, expected, **options) == "agreed"
+        (forced,) = run_together([case], {}, forced_every=3, **options)
+        assert not difference_of(expected, forced), case
+
+
+def answers(seed: int, every: int | None = None, **options: object) -> tuple[list[Change], set[str]]:
+    """All changes, in their order, and the plans that ran."""
+    case = random_case(seed)
+    with minidsms.connect(**options) as db:
+        for declaration in case.declarations:
+            db.execute(declaration)
+        query = db.query(case.query)
+        forcing = None if every is None else forced_switching(db, every, seed)
+        if forcing is not None:
+            forcing.__enter__()
+        for step in case.feed:
+            if isinstance(step, Advance):
+                db.advance(step.ts)
+            else:
+                db.push(step.name, [row for _, _, row in step.rows], ts=[ts for ts, _, _ in step.rows])
+        plans = {d.new_plan.partition(" ")[0] for d in db.streamon.plan_log if d.technique == "compilation"}
+        return query.fetch(), plans
+
+
+def test_rows_come_in_the_same_order_whatever_form_runs() -> None:
+    seen: set[str] = set()
+    for seed in range(24):
+        expected, none = answers(seed, compilation="off")
+        assert not none
+        for changes, plans in (answers(seed, compilation="at once"), answers(seed, 2, compilation="at once")):
+            assert changes == expected, random_case(seed)
+            seen |= plans
+    assert seen == {"join_two_streams", "generic"}
+
+
+def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [answers(seed, compilation="off")[0] for seed in range(12)]
+    monkeypatch.setattr(by_form, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(by_form, "_ROOM", 0.01)
+    assert [answers(seed, compilation="at once")[0] for seed in range(12)] == expected
+
+
+def test_many_deletions_of_an_instant_are_left_to_the_istream() -> None:
+    def answer(compilation: str) -> list[Change]:
+        with minidsms.connect(compilation=compilation) as db:
+            for declaration in STREAMS:
+                db.execute(declaration)
+            query = db.query("SELECT ISTREAM(R.k, R.b, S.t) FROM R [RANGE 1], S [RANGE 3] WHERE R.k = S.k")
+            db.push("S", [(1, True, "x", 0.5)] * 3, ts=1)
+            for ts in (2, 3):
+                db.push("R", [(1, i % 3 > 0, "x", 0.5) for i in range(40)], ts=ts)
+            db.advance(9)
+            return query.fetch()
+
+    assert answer("at once") == answer("off") and len(answer("off")) == 120
+
+
+def test_a_join_whose_answer_does_not_tell_keys_has_no_form() -> None:
+    with minidsms.connect(compilation="at once") as db:
+        for declaration in STREAMS:
+            db.execute(declaration)
+        query = db.query("SELECT ISTREAM(R.b, S.t) FROM R [RANGE 3], S [RANGE 3] WHERE R.k = S.k")
+        db.push("R", [(1, True, "x", 0.5)], ts=1)
+        db.push("S", [(1, True, "x", 0.5)], ts=1)
+        db.advance(2)
+        assert len(query.fetch()) == 1 and "compiled" not in query.explain(analyze=True)

@@ -1,0 +1,105 @@
+"""Forms of templates: the code of their constants, kept under them, compiled here or by the second process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minidsms.machine_code.templates import Template, form_at, template
+
+KERNELS = """
+from __future__ import annotations
+from minidsms.machine_code import helper, int64
+from minidsms.machine_code.templates import template
+
+STEP = 1
+NAMES = (0,)
+
+@helper
+def stepped(x):
+    return x + STEP
+
+@template("STEP", "NAMES", gain=0.5)
+def walk(x: int) -> int:
+    y = stepped(int64(x))
+    for n in NAMES:
+        y = y * 10 + n
+    return y
+"""
+COMPILED = """
+import sys
+from templates_of_test import walk
+forms = [walk.form(STEP=1, NAMES=(3,)), walk.form(STEP=5, NAMES=(3, 4))]
+assert forms[0] is walk.form(NAMES=(3,), STEP=1)
+print([form.code() is None for form in forms], [form.compiled()(1) for form in forms], "numba" in sys.modules)
+"""
+BESIDE = """
+import sys, time
+from templates_of_test import walk
+form = walk.form(STEP=2, NAMES=(7,))
+assert form.code() is None and not form.is_awaited
+form.compile_beside()
+assert form.is_awaited
+while form.is_awaited:
+    form.code()
+    time.sleep(0.01)
+print(form.code()(1), form.has_failed, "numba" in sys.modules)
+"""
+ALONE = """
+from templates_of_test import walk
+form = walk.form(STEP=2, NAMES=(7,))
+form.compile_beside()
+print(form.code(), form.has_failed)
+"""
+
+
+def run(folder: Path, program: str, **environment: str) -> str:
+    (folder / "templates_of_test.py").write_text(KERNELS)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(folder / "cache"),
+            "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_each_form_is_kept_with_the_constants_of_its_helpers_too(tmp_path: Path) -> None:
+    assert run(tmp_path, COMPILED) == "[True, True] [23, 634] True"
+    assert run(tmp_path, COMPILED) == "[False, False] [23, 634] False"
+
+
+def test_the_second_process_compiles_what_it_is_asked_for(tmp_path: Path) -> None:
+    assert run(tmp_path, ALONE, MINIDSMS_COMPILE_AHEAD="0") == "None True"
+    if len(os.sched_getaffinity(0)) > 1:
+        assert run(tmp_path, BESIDE, MINIDSMS_COMPILE_AHEAD="1") == "37 False False"
+
+
+def test_a_form_is_found_again_by_its_place() -> None:
+    from minidsms.kernels.two_streams_join import join_two_streams
+
+    form = join_two_streams.form(HAS_NULLS=(True, False), COLUMNS=((1, 8, False),), NETS=False)
+    assert form_at(form.place) is form
+
+
+def test_constants_are_those_of_the_template_and_of_its_module() -> None:
+    def walk(x: int) -> int:
+        return x
+
+    made = template("KERNELS", gain=0.5)(walk)
+    assert isinstance(made, Template)
+    with pytest.raises(TypeError, match="has the constants KERNELS"):
+        made.form(OTHER=1)
+    with pytest.raises(TypeError, match="the constant NOBODY, which its module has not"):
+        template("NOBODY", gain=0.5)(walk)
