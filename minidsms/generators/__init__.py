@@ -14,7 +14,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.generators.generator import Generator, GeneratorSource, Parameters, parameters
 
-NAMES = ("linear_road", "network", "nexmark", "sensors", "stocks")
+NAMES = ("experiments", "linear_road", "network", "nexmark", "sensors", "stocks")
 """The generators there are; each is a module of this folder."""
 
 

@@ -1,4 +1,8 @@
-"""What the page offers to begin with: each a text for its editor, which declares sources and registers queries."""
+"""What the page offers to begin with: each a text for its editor, which declares sources and registers queries.
+
+The experiments are those of the papers, alive: two plans of one query side by side on the same stream, with the figures
+pinned in which they differ. Their settings stand in the text, which puts them back.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Example:
-    """name, about: a line each.  text: statements.  speed: at which the sources are read, None: as fast as possible."""
+    """name, about: a line each.  text: statements.  speed: at which the sources are read, None: as fast as possible.
+
+    compared: a query that runs a second time with a plan that stays (`Workbench.compare`), or ''.  watched: (kind,
+    entity, property) pinned as graphs.  paper: where an experiment stands, or ''.
+    """
 
     name: str
     about: str
     text: str
     speed: float | None
+    compared: str = ""
+    watched: tuple[tuple[str, str, str], ...] = ()
+    paper: str = ""
 
 
 EXAMPLES = (
@@ -61,15 +72,109 @@ CREATE QUERY IF NOT EXISTS traffic AS
     Example(
         "Two queries, one plan",
         "What queries have in common runs once: look for the boxes that serve both.",
-        """CREATE STREAM IF NOT EXISTS Reading (sensor INTEGER, value FLOAT, at TIMESTAMP)
+        """CREATE STREAM IF NOT EXISTS Reading (sensor INTEGER, temperature FLOAT, at TIMESTAMP)
   TIMESTAMP BY at FROM GENERATOR sensors('reading');
 
 CREATE QUERY IF NOT EXISTS means AS
-  SELECT sensor, AVG(value) AS mean FROM Reading [RANGE 60 SECONDS] GROUP BY sensor;
+  SELECT sensor, AVG(temperature) AS mean FROM Reading [RANGE 60 SECONDS] GROUP BY sensor;
 CREATE QUERY IF NOT EXISTS hottest AS
   SELECT MAX(mean) AS hottest FROM
-    (SELECT sensor, AVG(value) AS mean FROM Reading [RANGE 60 SECONDS] GROUP BY sensor) AS M;
+    (SELECT sensor, AVG(temperature) AS mean FROM Reading [RANGE 60 SECONDS] GROUP BY sensor) AS M;
 """,
         30.0,
+    ),
+    Example(
+        "Sensors on a map",
+        "Means of the last minute at the places of the sensors: show the answer as a map.",
+        """CREATE STREAM IF NOT EXISTS Sensed (sensor INTEGER, temperature FLOAT, at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR sensors('reading', sensors = 60, rate = 60);
+
+CREATE QUERY IF NOT EXISTS weather AS
+  SELECT 46.0 + sensor * 37 % 60 * 0.15 AS lat, 6.0 + sensor * 23 % 60 * 0.2 AS lon, AVG(temperature) AS mean, sensor
+  FROM Sensed [RANGE 1 MINUTE] GROUP BY sensor;
+""",
+        60.0,
+    ),
+    Example(
+        "A-Greedy against Static",
+        "Six filters, correlated in pairs, which change places every ten seconds. A-Greedy follows; the copy keeps the "
+        "order in which they are written. Below: what each takes.",
+        """CREATE STREAM IF NOT EXISTS Changing (a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER, f INTEGER,
+    at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('filters', rate = 50000, period = 500000);
+
+CREATE QUERY IF NOT EXISTS a_greedy AS
+  SELECT ISTREAM(a) FROM Changing
+  WHERE a < 500 AND b < 500 AND c < 500 AND d < 500 AND e < 500 AND f < 500;
+""",
+        1.0,
+        compared="a_greedy",
+        paper="Babu 2005, section 4.7",
+    ),
+    Example(
+        "Caches in a join",
+        "A row of T meets five rows of S and R, and ten rows of T ask for the same: a cache keeps what they find. The "
+        "same join without caches beside it.",
+        """CREATE STREAM IF NOT EXISTS R (a INTEGER, at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('r', rate = 4000);
+CREATE STREAM IF NOT EXISTS S (a INTEGER, b INTEGER, at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('s', rate = 4000);
+CREATE STREAM IF NOT EXISTS T (b INTEGER, at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('t', rate = 4000, multiplicity = 10);
+
+SET join_plan = mjoin;
+SET cost_model = fixed;
+SET caching = prefix;
+CREATE QUERY IF NOT EXISTS cached AS SELECT COUNT(*) AS n FROM R [ROWS 5000], S [ROWS 5000], T [ROWS 10000]
+  WHERE R.a = S.a AND S.b = T.b;
+SET caching = off;
+CREATE QUERY IF NOT EXISTS uncached AS SELECT COUNT(*) AS n FROM R [ROWS 5000], S [ROWS 5000], T [ROWS 10000]
+  WHERE R.a = S.a AND S.b = T.b;
+SET caching = auto;
+SET cost_model = measured;
+SET join_plan = auto;
+""",
+        1.0,
+        watched=(("operator", "cached.10 MJoin", "time_ns"), ("operator", "uncached.10 MJoin", "time_ns")),
+        paper="Babu 2005, section 5.8",
+    ),
+    Example(
+        "k-Mon: rows that can matter no more",
+        "A parent names a child that comes at most 1,000 children later. k-Mon finds that out, and keeps what can "
+        "still be joined; the other query keeps the rows of its windows.",
+        """CREATE STREAM IF NOT EXISTS Parent (child INTEGER, size INTEGER, at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('parent', rate = 500);
+CREATE STREAM IF NOT EXISTS Child (id INTEGER, kind INTEGER, at TIMESTAMP)
+  KEY (id) TIMESTAMP BY at FROM GENERATOR experiments('child', rate = 500);
+
+SET state_reduction = 'k-mon';
+SET k_mon = lossy;
+CREATE QUERY IF NOT EXISTS reduced AS SELECT ISTREAM(size, kind) FROM Parent [RANGE 1 MINUTE], Child [RANGE 1 MINUTE]
+  WHERE child = id AND kind < 3;
+SET state_reduction = off;
+SET k_mon = exact;
+CREATE QUERY IF NOT EXISTS whole AS SELECT ISTREAM(size, kind) FROM Parent [RANGE 1 MINUTE], Child [RANGE 1 MINUTE]
+  WHERE child = id AND kind < 3;
+""",
+        5.0,
+        watched=(("operator", "reduced.5 KMonJoin", "nbytes"), ("operator", "whole.6 MJoin", "nbytes")),
+        paper="Babu 2005, section 6.5",
+    ),
+    Example(
+        "Content-based routing",
+        "Tuples of five classes, each of which another filter drops: every class gets an order of its own. The copy "
+        "has one order for all. Below: what each takes.",
+        """CREATE STREAM IF NOT EXISTS Classes (class INTEGER, a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER,
+    at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('classes', rate = 50000);
+
+SET cost_model = fixed;
+CREATE QUERY IF NOT EXISTS routed AS
+  SELECT ISTREAM(a) FROM Classes WHERE a < 500 AND b < 500 AND c < 500 AND d < 500 AND e < 500;
+SET cost_model = measured;
+""",
+        1.0,
+        compared="routed",
+        paper="Bizarro, Babu, DeWitt, Widom 2005, section 6",
     ),
 )

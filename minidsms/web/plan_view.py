@@ -18,7 +18,7 @@ from minidsms.system_streams.sys_stream import operator_names
 
 MOST_OPERATORS = 150
 """Of a picture; the queries that would bring more are left out of it."""
-_MEASURED = re.compile(r" {3}\[[^\[\]]*\]$| \[[^\[\]]*(%|ns)[^\[\]]*\]")
+_MEASURED = re.compile(r" {3}\[[^\[\]]*\]$| \[[^\[\]]*(%|ns|cost)[^\[\]]*\]")
 _NOTES = ("expected", "watched by")
 _COUNTED = (
     "elements_in", "elements_out", "selectivity", "ns_per_element", "time_ms", "time_share", "stalls", "state_bytes",

@@ -183,7 +183,7 @@ def test_speed_lets_event_time_pass_with_the_clock() -> None:
     ("given", "said"),
     [
         ("nexmrk('bid')", 'did you mean "nexmark"'),
-        ("tpch('bid')", "there are: linear_road, network"),
+        ("tpch('bid')", "there are: experiments, linear_road, network"),
         ("nexmark('bids')", "there are: person, auction, bid"),
         ("nexmark()", "has several streams"),
         ("nexmark('bid', 5)", "name = value"),
@@ -203,3 +203,29 @@ def test_a_wrong_argument_is_shown_where_it_stands(given: str, said: str) -> Non
             f"CREATE STREAM B (price INTEGER, at TIMESTAMP) TIMESTAMP BY at FROM GENERATOR {given}"
         )
     assert said in str(caught.value) and "^^^" in str(caught.value)
+
+
+def test_the_filters_of_the_experiments_change_places_and_pairs_agree() -> None:
+    told = np.array(rows("experiments", "filters", ("events", 80_000), ("period", 40_000)))[:, :6].astype(int) < 500
+    for half in (told[:40_000], told[40_000:]):
+        assert np.allclose(np.sort(half.mean(axis=0)), [0.3, 0.3, 0.6, 0.6, 0.9, 0.9], atol=0.02)
+        agreement = np.corrcoef(half.T) - np.eye(6)
+        assert ((agreement > 0.3).sum(axis=0) == 1).all()
+    assert not np.allclose(told[:40_000].mean(axis=0), told[40_000:].mean(axis=0), atol=0.1)
+
+
+def test_every_class_of_the_experiments_has_a_filter_of_its_own() -> None:
+    told = np.array(rows("experiments", "classes", ("events", 50_000)))[:, :6].astype(int)
+    passed = np.array([(told[told[:, 0] == c, 1:] < 500).mean(axis=0) for c in range(5)])
+    assert np.allclose(passed, np.where(np.eye(5), 0.06, 0.955), atol=0.02)
+
+
+def test_a_row_of_t_meets_as_many_rows_as_told_and_parents_name_children_to_come() -> None:
+    r, s, t = (rows("experiments", name, ("events", 100), ("met", 3), ("multiplicity", 4)) for name in "rst")
+    assert (len(r), len(s), len(t)) == (300, 300, 400)
+    known = {a for a, _ in r}
+    for b, _ in t[::40]:
+        assert len([a for a, each, _ in s if each == b and a in known]) == 3
+    children = {key: i for i, (key, _, _) in enumerate(rows("experiments", "child", ("events", 1000), ("k", 20)))}
+    for i, (child, _, _) in enumerate(rows("experiments", "parent", ("events", 900), ("k", 20))):
+        assert 0 <= children[child] - i // 5 <= 20

@@ -16,7 +16,9 @@ import pytest
 import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import ClosedError, Error
+from minidsms.settings import SETTINGS
 from minidsms.streamon.loop import adaptations_of
+from minidsms.web.examples import EXAMPLES, Example
 from tests.web.pages import Page
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m\"'`${x}"
@@ -198,6 +200,41 @@ def test_answers_are_exported(db: Connection) -> None:
     assert sorted(page.request("GET", "/export/roads")[2].decode().split()) == ['"A",2', '"B",1', '"road","n"']
     table = parquet.read_table(io.BytesIO(page.request("GET", "/export/roads?format=parquet")[2]))
     assert sorted(table.to_pylist(), key=str) == [{"road": "A", "n": 2}, {"road": "B", "n": 1}]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_an_example_runs_and_what_it_watches_is_told(db: Connection, example: Example) -> None:
+    before = {name: db.settings[name] for name in SETTINGS}
+    page = Page(db)
+    feeding = page.shown.feeding
+    feeding.stop()  # steps are taken by the test
+    feeding._is_over = False
+    assert page.tell("/api/run", text=example.text)["error"] is None
+    assert {name: db.settings[name] for name in SETTINGS} == before
+    entities = page.tell("/api/compare", query=example.compared)["entities"] if example.compared else []
+    assert len(entities) == (2 if example.compared else 0)
+    page.tell("/api/feed", action="declared", speed=0)
+    for _ in range(4):
+        feeding._step()
+    page.shown.observer.look()
+    told = page.events("now")["now"]["told"]
+    for kind, entity, name in [*example.watched, *(("operator", entity, "time_ns") for entity in entities)]:
+        assert name in told[kind][entity]
+    assert all(told["source"][name]["accepted"] for name in feeding.told()[0]["names"])
+    assert db.queries.keys() and not any(query.failure for query in db.queries.values())
+
+
+def test_sources_of_a_second_example_are_read_too(db: Connection) -> None:
+    page = Page(db)
+    feeding = page.shown.feeding
+    feeding.stop()
+    feeding._is_over = False
+    for example, stream in ((EXAMPLES[0], "Trade"), (EXAMPLES[1], "Bid")):
+        assert page.tell("/api/run", text=example.text)["error"] is None
+        page.request("POST", "/api/feed", {"action": "declared", "speed": 0})
+        for _ in range(4):
+            feeding._step()
+        assert db.stream_input(stream).counters.accepted > 0
 
 
 def test_hostile_names_and_values_arrive_as_they_are_and_as_nothing_but_text(db: Connection) -> None:

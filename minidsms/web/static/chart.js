@@ -3,7 +3,7 @@
 import { html, svg } from "./dom.js";
 import { short } from "./format.js";
 
-const PAD = { left: 46, right: 10, top: 8, bottom: 18 };
+const PAD = { left: 54, right: 10, top: 8, bottom: 18 };
 
 export function colour(i) {
   return `var(--series-${(i % 8) + 1})`;

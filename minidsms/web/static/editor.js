@@ -1,18 +1,18 @@
 // The editor: statements are completed while they are typed, run with Ctrl-Enter, and their errors shown with their place.
 
-import { button, html, menu } from "./dom.js";
+import { button, html } from "./dom.js";
 import { ask, tell } from "./live.js";
 
 const LINE = 18;
 const PAUSE_MS = 140;
 
-export function setUpEditor(area, examplesArea, chooseQuery) {
+export function setUpEditor(area, examplesArea, chooseQuery, pins) {
   const text = html("textarea", { id: "text", spellcheck: "false", autocapitalize: "off", autocomplete: "off",
     "aria-label": "statements of CQL", "aria-controls": "offered",
     placeholder: "CREATE STREAM ..; SELECT .. FROM ..\n\nCtrl-Enter runs it, Ctrl-Space completes" });
   const said = html("div", { class: "said", id: "said", "aria-live": "polite" });
   const completion = new Completion(text);
-  const run = async () => {
+  const run = async (isExample = false) => {
     completion.close();
     const { results, error } = await tell("/api/run", { text: text.value }).catch(failed);
     said.replaceChildren(...results.map(shown).filter(Boolean));
@@ -21,7 +21,7 @@ export function setUpEditor(area, examplesArea, chooseQuery) {
       if (error.position) select(text, error.position);
     }
     const last = results.flatMap((each) => each.queries).at(-1);
-    if (last) chooseQuery(last);
+    if (last) chooseQuery(last, !isExample);
     return !error;
   };
   text.addEventListener("keydown", (event) => {
@@ -32,10 +32,10 @@ export function setUpEditor(area, examplesArea, chooseQuery) {
   });
   area.append(
     html("div", { class: "editing" }, text, completion.list),
-    html("div", { class: "row end run" }, button("Run", run, { class: "main", id: "run" })),
+    html("div", { class: "row end run" }, button("Run", () => run(), { class: "main", id: "run" })),
     said,
   );
-  setUpExamples(examplesArea, text, run, said);
+  setUpExamples(examplesArea, text, run, said, pins);
   return {
     say(error) {
       said.replaceChildren(html("pre", { class: "error" }, error));
@@ -80,22 +80,27 @@ function select(text, [line, column]) {
   text.setSelectionRange(start, Math.min(end, text.value.length));
 }
 
-async function setUpExamples(area, text, run, said) {
+async function setUpExamples(area, text, run, said, pins) {
   const examples = await ask("/api/examples");
-  const chosen = menu([["", "Examples"], ...examples.map((each, i) => [String(i), each.name])], "", async (i) => {
-    if (i === "") return;
-    const example = examples[Number(i)];
+  const offered = (label, isMeant) => html("select", { "aria-label": label, on: { change: (event) => begin(event.target) } },
+    html("option", { value: "" }, label), examples.map((each, i) => (isMeant(each) ? html("option", { value: String(i), title: each.paper }, each.name) : null)));
+  const begin = async (menu) => {
+    if (menu.value === "") return;
+    const example = examples[Number(menu.value)];
     text.value = example.text;
-    chosen.value = "";
-    if (!(await run())) return;
+    menu.value = "";
+    if (!(await run(true))) return;
+    said.replaceChildren(html("p", { class: "muted" }, example.about, example.paper ? ` (${example.paper})` : ""));
+    if (example.compared) await pins.compare(example.compared).catch((error) => said.append(html("pre", { class: "error" }, error.message)));
+    for (const each of example.watched) pins.pin(...each);
     try {
       await tell("/api/feed", { action: "declared", speed: example.speed });
     } catch {
       // Its sources are being read already.
     }
-    said.prepend(html("p", { class: "muted" }, example.about));
-  }, { "aria-label": "examples", id: "example" });
-  area.append(chosen);
+  };
+  area.className = "row";
+  area.append(offered("Examples", (each) => !each.paper), offered("Experiments", (each) => each.paper));
 }
 
 /** What may stand at the cursor, offered below it. */

@@ -17,12 +17,12 @@ export function setUpFeeds(area) {
     }
   };
   let speed = "10";
-  const speeds = menu(SPEEDS, speed, (chosen) => { speed = chosen; }, { "aria-label": "speed" });
+  const chosenSpeed = menu(SPEEDS, speed, (chosen) => { speed = chosen; }, { "aria-label": "speed" });
   const path = html("input", { placeholder: "file, as events.csv", "aria-label": "file", class: "grow" });
   const target = html("select", { "aria-label": "stream" });
   const running = html("div", { id: "running" });
   area.append(
-    html("div", { class: "row" }, html("h3", { class: "grow" }, "Feeds"), speeds,
+    html("div", { class: "row" }, html("h3", { class: "grow" }, "Feeds"), chosenSpeed,
       button("Read sources", () => control({ action: "declared", speed: Number(speed) }), { id: "feed" })),
     html("details", {}, html("summary", { class: "muted" }, "a file"),
       html("div", { class: "row" }, path, target, button("Read", () => control({ action: "file", name: target.value, path: path.value, speed: Number(speed) })))),
@@ -37,6 +37,12 @@ export function setUpFeeds(area) {
   draw(known("feeds") ?? []);
 }
 
+/** What is offered, and the present speed among it. */
+function speeds(speed) {
+  const offered = SPEEDS.some(([value]) => value === String(speed ?? 0)) ? SPEEDS : [...SPEEDS, [String(speed), `${speed} ×`]];
+  return [...offered].sort(([a], [b]) => a - b);
+}
+
 function row({ number, names, rows, state, fraction, speed, error }, control) {
   const act = (action) => control({ action, number });
   return html("div", { class: "feed" },
@@ -44,7 +50,7 @@ function row({ number, names, rows, state, fraction, speed, error }, control) {
       html("span", { class: "grow" }, `${names.join(", ")}: ${short(rows)} rows`, fraction === null ? "" : `, ${percent(fraction)}`),
       html("span", { class: `tag ${state}` }, state)),
     html("div", { class: "row end" },
-      state === "ended" ? null : menu(SPEEDS, String(speed ?? 0), (chosen) => control({ action: "speed", number, speed: Number(chosen) }), { "aria-label": "speed of this feed" }),
+      state === "ended" ? null : menu(speeds(speed), String(speed ?? 0), (chosen) => control({ action: "speed", number, speed: Number(chosen) }), { "aria-label": "speed of this feed" }),
       state === "running" ? button("Pause", () => act("pause")) : null,
       state === "paused" ? button("Go on", () => act("resume")) : null,
       state === "ended" ? null : button("Stop", () => act("stop"))),

@@ -51,7 +51,7 @@ byId("plan-tools").append(
 );
 
 const answers = setUpAnswers(byId("answer"), byId("answer-tools"));
-const editor = setUpEditor(byId("editor"), byId("examples"), (name) => chooseQuery(name));
+const editor = setUpEditor(byId("editor"), byId("examples"), chooseQuery, pins);
 setUpFeeds(byId("feeds"));
 setUpQueries(byId("query-list"), chooseQuery, editor, pins);
 setUpDecisions(byId("timeline"), byId("decision-count"), byId("comparison"));

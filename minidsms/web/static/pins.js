@@ -3,7 +3,7 @@
 import { lineChart } from "./chart.js";
 import { button, html } from "./dom.js";
 import { clock, property } from "./format.js";
-import { ask, on } from "./live.js";
+import { ask, on, tell } from "./live.js";
 import place, { keep } from "./place.js";
 import { saveSvg } from "./saving.js";
 
@@ -34,7 +34,12 @@ export function setUpPins(area) {
   };
   on("now", (now) => { for (const graph of pinned.values()) graph.add(now); });
   for (const each of place.pins) pin(...each);
-  return { pin };
+  /** Run a query a second time with a plan that stays, and pin what both take. */
+  const compare = async (query) => {
+    const { entities } = await tell("/api/compare", { query });
+    for (const entity of entities) pin("operator", entity, "time_ns");
+  };
+  return { pin, compare };
 }
 
 class Pin {

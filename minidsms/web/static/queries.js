@@ -2,14 +2,13 @@
 
 import { button, html } from "./dom.js";
 import { short } from "./format.js";
-import { known, named, on, tell } from "./live.js";
+import { known, named, on } from "./live.js";
 import place from "./place.js";
 
 export function setUpQueries(area, choose, editor, pins) {
   const compare = async (query) => {
     try {
-      const { entities } = await tell("/api/compare", { query });
-      for (const entity of entities) pins.pin("operator", entity, "time_ns");
+      await pins.compare(query);
     } catch (error) {
       editor.say(error.message);
     }
