@@ -378,16 +378,48 @@ class Connection(Archiving, ReadsSources):
                 if self._callbacks.are_calling():
                     self._callbacks.defer(lambda: self.push(name, data, ts, sign))
                     return 0
-                if self._is_left:
-                    # What the elements left so far have closed is closed for the change.
-                    self._step(None)
-                taken = self._relations[key].push(data, ts, 1 if sign is None else sign)
+                relation = self._open_for_change(key)
+                taken = relation.push(data, ts, 1 if sign is None else sign)
                 told = self._step(key)
             else:
                 raise self._unknown(name)
         if told:
             self._callbacks.tell()
         return taken
+
+    def upsert(self, name: str, data: Any, ts: Any = None) -> int:
+        """Put rows into a relation in the place of those with the same KEY; returns how many were given.
+
+        data, ts: as for `push`; of rows with one key the last stays. Raises what `push` does, and Error where the
+        relation has no KEY; then nothing has changed.
+        """
+        with self.lock:
+            self._check()
+            if self.archiver is not None:
+                self.archiver.admit()
+            key = name_of(name).lower()
+            if self.replaying is not None:
+                self.await_replay(key)
+            if key not in self._relations:
+                raise (
+                    Error(f"{one_line(name)} is a stream: nothing is replaced there")
+                    if key in self._streams
+                    else (self._unknown(name))
+                )
+            if self._callbacks.are_calling():
+                self._callbacks.defer(lambda: self.upsert(name, data, ts))
+                return 0
+            taken = self._open_for_change(key).upsert(data, ts)
+            told = self._step(key)
+        if told:
+            self._callbacks.tell()
+        return taken
+
+    def _open_for_change(self, key: str) -> RelationInput:
+        """The relation; what the elements left so far have closed is closed for the change."""
+        if self._is_left:
+            self._step(None)
+        return self._relations[key]
 
     def _push_columns(self, key: str, stream: StreamInput, data: Any, ts: Any) -> tuple[int, bool]:
         """Push what may be much, part by part; how many were taken, and what `_step` says."""

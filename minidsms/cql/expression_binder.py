@@ -494,6 +494,8 @@ class ExpressionBinder:
         if groups is None:
             hint = "put the condition in HAVING" if clause == "WHERE" else ""
             raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
+        if key == "count" and expr.distinct and len(expr.args) > 1:
+            expr = replace(expr, args=(_together(expr.args),))
         inside = replace(
             self.context, clause=f"the aggregate {expr.function}", groups=None, overs=None, correlated=False
         )
@@ -582,3 +584,12 @@ class ExpressionBinder:
             args.append(coerce(self.session, value, common))
             types.append(common)
         return args, coerce_columns(self.session, node, types, expr.span)
+
+
+def _together(args: Sequence[syntax.Expr]) -> syntax.Expr:
+    """Several values as one list; NULL where one of them is, for such rows are not counted."""
+    span = (args[0].span[0], args[-1].span[1])
+    texts = tuple(syntax.Cast(arg, Type.TEXT, span=arg.span) for arg in args)
+    present = tuple(syntax.IsNull(arg, True, span=arg.span) for arg in args)
+    listed = syntax.Call("LIST_VALUE", texts, span=span)
+    return syntax.Case(None, ((syntax.Logical("and", present, span=span), listed),), span=span)

@@ -92,7 +92,9 @@ UNITS = ("nanosecond", "microsecond", "millisecond", "second", "minute", "hour",
 """The units of time, smallest first."""
 _UNIT_WORDS = frozenset(u.upper() for u in UNITS) | frozenset(u.upper() + "S" for u in UNITS)
 
-STATEMENT_WORDS = frozenset({"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET"})
+STATEMENT_WORDS = frozenset(
+    {"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "INSERT", "VALUES"}
+)
 """Words that are keywords where a statement begins."""
 KINDS = frozenset({"STREAM", "RELATION", "VIEW", "QUERY"})
 _CONDITIONS = {"CREATE": ("IF", "NOT", "EXISTS"), "REGISTER": ("IF", "NOT", "EXISTS"), "DROP": ("IF", "EXISTS")}
@@ -394,6 +396,9 @@ class _Context:
             return word
         if self.is_plain:
             return self._in_plain_statement(i, word)
+        if self.words[0] == "INSERT" and self.depth == 0:
+            is_place = i < 4 and word in ("OR", "REPLACE", "INTO") and "INTO" not in self.words[1:i]
+            return word if is_place or (word == "VALUES" and self._type(i + 1) == "LPAR") else "IDENT"
         if self.words[0] in ("CREATE", "REGISTER") and i < self.name_at and (i != self.kind_at or word in KINDS):
             return word
         if i == 1 and word == "ANALYZE" and self.words[0] == "EXPLAIN" and len(self.tokens) > 2:

@@ -26,6 +26,13 @@ _LEVEL_OF_OPERATOR = {"+": _SUM, "-": _SUM, "||": _SUM, "*": _TERM, "/": _TERM, 
 def print_statement(statement: syntax.Statement) -> str:
     """A statement without semicolon."""
     match statement:
+        case syntax.Constants(rows=rows):
+            if any(item.alias is not None for item in rows[0]) or len(rows) == 1:
+                return f"SELECT {', '.join(_item(item, '') for item in rows[0])}"
+            return "VALUES " + _rows([[item.expr for item in row] for row in rows])
+        case syntax.Insert(name=name, columns=columns, rows=exprs, replaces=replaces):
+            into = f"INSERT {'OR REPLACE ' if replaces else ''}INTO {print_name(name)}{_name_list(columns)}"
+            return f"{into} VALUES {_rows(exprs)}"
         case syntax.QueryStatement(query=query):
             return print_query(query)
         case syntax.CreateStream() | syntax.CreateRelation():
@@ -55,6 +62,10 @@ def print_statement(statement: syntax.Statement) -> str:
             return f"SET {print_name(name)} = {_value(value)}"
         case _:
             raise AssertionError(f"no statement: {type(statement).__name__}")
+
+
+def _rows(rows: Sequence[Sequence[syntax.Expr]]) -> str:
+    return ", ".join(f"({', '.join(print_expression(e) for e in row)})" for row in rows)
 
 
 def _explain(statement: syntax.Explain) -> str:

@@ -618,6 +618,24 @@ class SetSetting(Statement):
 
 
 @dataclass(frozen=True)
+class Constants(Statement):
+    """`SELECT items` without FROM, one row with names, or `VALUES (..), ..`, whose items have none."""
+
+    rows: tuple[tuple[SelectItem, ...], ...]
+
+
+@dataclass(frozen=True)
+class Insert(Statement):
+    """INSERT [OR REPLACE] INTO name [(columns)] VALUES rows. columns: () where the text names none."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+    replaces: bool = False
+    name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
 class QueryStatement(Statement):
     """A query that stands alone: it is registered and runs."""
 

@@ -66,7 +66,7 @@ _ORDER = (
 """Words in the order a query has them; all others follow by the alphabet."""
 
 _NO_TRANSACTIONS = "there are no transactions: a call of push() happens wholly or not at all"
-_CHANGE = "a relation changes with push(relation, rows, sign=..)"
+_CHANGE = "INSERT OR REPLACE INTO R replaces rows by their KEY; push(relation, rows, sign=..) makes any change"
 _PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
 _KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
 _BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
@@ -82,7 +82,7 @@ _FOREIGN = {
     "OFFSET": "OFFSET stands behind LIMIT: ORDER BY a LIMIT 10 OFFSET 5",
     "FETCH": "write ORDER BY .. LIMIT n",
     "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
-    "INSERT": "rows come in with push(), or from a file named in CREATE STREAM .. FROM 'path'",
+    "INSERT": "a statement: INSERT INTO S (a, b) VALUES (1, 2), or push() from Python",
     "UPDATE": "a relation changes with push(relation, rows, sign=..)",
     "DELETE": "a relation changes with push(relation, rows, sign=-1)",
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
@@ -250,6 +250,8 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
     kind, last_kind = "" if token is None else token.type, "" if before is None else before.type
     if any(t.type == "OVER" for t in tokens[:at]) and ({"UNBOUNDED", "CURRENT", "PRECEDING"} & set(expected)):
         return "a frame is ROWS n PRECEDING; LEAD(x, n) looks ahead, and a window bounds by time: S [RANGE 1 HOUR]"
+    if tokens[0].type == "INSERT" and word in ("SELECT", "WITH"):
+        return "INSERT writes its rows out: VALUES (..), (..); CREATE VIEW names what a query gives"
     if kind == "EQUAL" and last_kind == "EQUAL":
         return 'equality is written "="'
     if last in ("ISTREAM", "DSTREAM", "RSTREAM") or kind == "STREAM_OPERATOR":

@@ -237,6 +237,26 @@ class TreeBuilder(ExpressionBuilder):
     def query_statement(self, parts: list[Part]) -> syntax.QueryStatement:
         return syntax.QueryStatement(parts[0], span=span_of(parts))
 
+    def constants(self, parts: list[Part]) -> syntax.Constants:
+        return syntax.Constants((tuple(parts[1]),), span=span_of(parts))
+
+    def values(self, parts: list[Part]) -> list[Part]:
+        return parts[::2]
+
+    def values_row(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
+        exprs: tuple[syntax.Expr, ...] = parts[1]
+        return exprs
+
+    def constant_values(self, parts: list[Part]) -> syntax.Constants:
+        rows = tuple(tuple(syntax.SelectItem(expr, span=expr.span) for expr in row) for row in parts[1])
+        return syntax.Constants(rows, span=(part_span(parts[0])[0], rows[-1][-1].span[1]))
+
+    def insert(self, parts: list[Part]) -> syntax.Insert:
+        first, replaces, name, columns, rows = parts[0], parts[1], parts[4], parts[5], parts[7]
+        names = () if columns is None else tuple(str(c) for c in columns.names)
+        span = (part_span(first)[0], rows[-1][-1].span[1])
+        return syntax.Insert(str(name), names, tuple(rows), replaces is not None, span=span, name_span=part_span(name))
+
     def one_word_type(self, parts: list[Part]) -> Type:
         return self.type([parts[0], None, *parts[1:]])
 

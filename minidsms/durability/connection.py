@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from minidsms.connection import Connection
 from minidsms.cql import syntax
 from minidsms.cql.catalog import RelationDef, StreamDef
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
 from minidsms.durability.backup import copy, sizes_of
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 _OF_PROCESS = ("safe", "allowed_paths")
 """Settings that each connection to a folder is given anew: they say what its process may do."""
-_READING = (syntax.Show, syntax.Describe, syntax.Explain)
-"""Statements that change nothing."""
+_READING = (syntax.Show, syntax.Describe, syntax.Explain, syntax.Constants, syntax.Insert)
+"""Statements that change nothing; an INSERT does by its push, which is kept."""
 
 
 class DurableConnection(Connection):
@@ -238,6 +238,9 @@ class DurableConnection(Connection):
 
     def carry_out(self, statement: syntax.Statement, text: str, place: tuple[int, int] | None = None) -> Any:
         """Carry out one statement of a text, and keep it. place: its number and digest in a file (`script`)."""
+        if isinstance(statement, syntax.Insert) and place is not None:
+            hint = "let the file declare, and insert with push() or from a file named in FROM"
+            raise CqlError("INSERT in a file whose statements are carried out once", text, statement.span, "", hint)
         if isinstance(statement, _READING):
             return carry_out(self, statement, text)
         check_statement(statement, text)
@@ -296,6 +299,10 @@ class DurableConnection(Connection):
     def push(self, name: str, data: Any, ts: Any = None, sign: Any = None, block: bool = True) -> int:
         with self._taking():
             return super().push(name, data, ts, sign, block)
+
+    def upsert(self, name: str, data: Any, ts: Any = None) -> int:
+        with self._taking():
+            return super().upsert(name, data, ts)
 
     def advance(self, ts: int, stream: str | None = None) -> None:
         with self._taking(), self.lock:

@@ -18,6 +18,7 @@ from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, Column, Int8Array, Int64Array, Type
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.conversion import Converter
+from minidsms.inputs.keyed_rows import KeyedRows
 from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.values import ValueRefused, is_integer, show
 from minidsms.synopses.relation_store import RelationStore
@@ -65,6 +66,7 @@ class RelationInput:
         self.recorder: Recorder | None = None
         self.journal: Journal | None = None
         self.followers: list[Follower] = []
+        self._keyed: KeyedRows | None = None
         self._dictionary = dictionary
         self.converter = Converter(f"relation {one_line(definition.name)}", definition.schema, dictionary, tick_ns)
         self._signs = ColumnReader(dictionary, tick_ns)
@@ -90,8 +92,28 @@ class RelationInput:
         n, columns = self.converter.columns(data)
         signs = self._read_signs(sign, n)
         instants = self.converter.instants(self._first_open() if ts is None else ts, n)
+        return self._change(instants, signs, columns) if n else 0
+
+    def upsert(self, data: Any, ts: Any = None) -> int:
+        """Put each row in the place of those with its KEY; returns how many rows were given. data, ts: as for push."""
+        if not self.definition.key:
+            hint = "declare one: CREATE RELATION R (..) KEY (column)"
+            raise self.converter.error("no KEY says which rows a row replaces", hint)
+        n, columns = self.converter.columns(data)
+        instants = self.converter.instants(self._first_open() if ts is None else ts, n)
         if n == 0:
             return 0
+        self._check_order(instants)
+        if self._keyed is None:
+            self._keyed = KeyedRows(self.schema, self.definition.key, self.store.present())
+            self.followers.append(self._keyed)
+        changed, signs, rows = self._keyed.replacing(instants, columns)
+        if len(changed):
+            self._change(changed, signs, rows)
+        return n
+
+    def _change(self, instants: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> int:
+        n = len(instants)
         self._check_order(instants)
         if self.recorder is not None:
             self.recorder.check_resumed()
@@ -131,8 +153,8 @@ class RelationInput:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the store."""
-        return self.store.nbytes
+        """Bytes of the store, and of the rows by their key."""
+        return self.store.nbytes + (0 if self._keyed is None else self._keyed.nbytes)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held (0 stands for NULL)."""

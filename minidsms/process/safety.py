@@ -32,6 +32,8 @@ _KNOWN = frozenset(
         "Explain",
         "SetSetting",
         "QueryStatement",
+        "Constants",
+        "Insert",
     }
 )
 """Statements whose clauses are known."""

@@ -30,6 +30,7 @@ from minidsms.query import Query
 from minidsms.settings import SETTINGS
 from minidsms.statements.altering import alter_query, alter_stream
 from minidsms.statements.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
+from minidsms.statements.constant_rows import constant_rows, insert
 from minidsms.statements.history import HistoryGate
 from minidsms.statements.registering import family_of, tail_of
 from minidsms.streamon.k_mon.monitoring.registry import COLUMNS as COLUMNS_OF_CONSTRAINTS
@@ -93,6 +94,10 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
     match statement:
         case syntax.QueryStatement():
             return register(db, statement.query, text, None)
+        case syntax.Constants():
+            return Table(*constant_rows(db, statement, text))
+        case syntax.Insert():
+            return insert(db, statement, text)
         case syntax.CreateStream() | syntax.CreateRelation():
             return _create_input(db, statement, text)
         case syntax.CreateView():

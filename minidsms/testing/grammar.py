@@ -266,6 +266,8 @@ class Grammar:
             anything = self.expression(self.type(), columns, 0)
             choices = [f"SUM({arg})", f"MIN({arg})", f"MAX({arg})", "COUNT(*)", f"COUNT({anything})"]
             choices += [f"COUNT(DISTINCT {anything})", f"SUM(DISTINCT {arg})"]
+            if not self.options.portable and self.chance(0.1):
+                choices = [f"COUNT(DISTINCT {anything}, {arg})"]
             if self.functions and self.chance(0.15):
                 other = self.expression(INTEGER, columns, 0)
                 choices = [f"ua_span({arg})", f"ua_products({arg}, {other})"]

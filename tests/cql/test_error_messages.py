@@ -414,9 +414,9 @@ MISTAKES = [
     ("SELECT CURRENT_DATE FROM Pos [ROWS 2]", 8, 'unknown column "CURRENT_DATE"', NO_CLOCK),
     ("SELECT k FROM", 14, 'the statement ends too early, behind "FROM"', ""),
     (
-        "SELECT 1",
-        9,
-        'the statement ends too early, behind "1"',
+        "SELECT ISTREAM(1)",
+        18,
+        'the statement ends too early, behind ")"',
         "a query reads something: SELECT .. FROM a stream, relation or view",
     ),
     ("SELECT FIRST(k) FROM S [ROWS 2], T [ROWS 2]", 14, 'the column name "k" is ambiguous', "write S.k or T.k"),
@@ -475,7 +475,7 @@ def test_a_name_of_several_lines_is_shown_on_one(cql: str) -> None:
 
 
 HABITS = [
-    ("INSERT INTO Pos VALUES (1)", "push()"),
+    ("INSERT INTO Pos SELECT car FROM Pos", "VALUES (..)"),
     ("MERGE INTO Roads USING Pos ON 1 = 1", "push("),
     ("CREATE INDEX i ON Pos (car)", "no indexes"),
     ("CREATE MATERIALIZED VIEW V AS SELECT car FROM Pos", "CREATE VIEW"),

@@ -55,7 +55,7 @@ def test_an_end_that_comes_too_soon_is_shown_behind_the_last_token() -> None:
         ("SELECT a FROM S GROUP BY a LIMIT 5", "LIMIT stands behind ORDER BY"),
         ("WITH RECURSIVE x AS (SELECT a FROM S) SELECT a FROM x", "no recursion"),
         ("WITH x AS (SELECT a FROM S), X AS (SELECT a FROM S) SELECT a FROM x", "another name"),
-        ("INSERT INTO S VALUES (1)", "push()"),
+        ("INSERT INTO S SELECT a FROM S", "VALUES (..)"),
         ("CREATE TABLE T (a INTEGER)", "STREAM or a RELATION"),
         ("SELECT a FORM S", "did you mean FROM"),
         ("SELEC a FROM S", "did you mean SELECT"),

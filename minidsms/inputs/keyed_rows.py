@@ -1,0 +1,67 @@
+"""The rows of a relation by its KEY, for changes that put a row in the place of those with its key.
+
+Invariant: it holds exactly the rows present, each as often as it is there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, columns_of_words, row_words
+
+_Words = tuple[int, ...]
+_ROW_BYTES = 300
+"""About what a row takes."""
+
+
+class KeyedRows:
+    """A follower of a relation. key: the columns of its KEY.  present: the rows there now."""
+
+    def __init__(self, schema: Schema, key: Sequence[int], present: Batch) -> None:
+        self._schema, self._key = schema, tuple(key)
+        self._rows: defaultdict[_Words, list[_Words]] = defaultdict(list)
+        self.add(present.ts, None, present.columns)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, about."""
+        return len(self._rows) * _ROW_BYTES
+
+    def add(self, instants: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> None:
+        """Changes have been made; signs None: all are insertions."""
+        present = [1] * len(instants) if signs is None else signs.tolist()
+        for key, row, sign in zip(*self._keys_and_rows(columns), present):
+            self._change(key, row, sign)
+
+    def replacing(
+        self, instants: Int64Array, columns: Sequence[Column]
+    ) -> tuple[Int64Array, Int8Array, Sequence[Column]]:
+        """The changes after which each row stands alone under its key, the last of several: instants, signs, rows."""
+        now: dict[_Words, list[_Words]] = {}
+        changes: list[tuple[int, int, _Words]] = []
+        for ts, key, row in zip(instants.tolist(), *self._keys_and_rows(columns)):
+            before = now.get(key, self._rows.get(key, []))
+            if before != [row]:
+                changes += [(ts, -1, old) for old in before]
+                changes.append((ts, 1, row))
+            now[key] = [row]
+        width = row_words(columns).shape[1]
+        words = np.array([row for _, _, row in changes], np.int64).reshape(-1, width)
+        signs = np.array([sign for _, sign, _ in changes], np.int8)
+        return np.array([ts for ts, _, _ in changes], np.int64), signs, columns_of_words(words, self._schema)
+
+    def _keys_and_rows(self, columns: Sequence[Column]) -> tuple[list[_Words], list[_Words]]:
+        keys = row_words([columns[i] for i in self._key])
+        return [tuple(key) for key in keys.tolist()], [tuple(row) for row in row_words(columns).tolist()]
+
+    def _change(self, key: _Words, row: _Words, sign: int) -> None:
+        rows = self._rows[key]
+        if sign > 0:
+            rows.append(row)
+            return
+        rows.remove(row)
+        if not rows:
+            del self._rows[key]

@@ -1,0 +1,115 @@
+"""Rows written out: INSERT INTO, INSERT OR REPLACE, SELECT without FROM, VALUES."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import minidsms
+from minidsms.connection import Connection
+
+
+@pytest.fixture
+def db() -> Iterator[Connection]:
+    with minidsms.connect() as db:
+        db.execute("""
+            CREATE STREAM S (k TEXT, v INTEGER); CREATE STREAM T (at TIMESTAMP, x FLOAT) TIMESTAMP BY at;
+            CREATE RELATION R (id INTEGER, n TEXT) KEY (id); CREATE RELATION Q (id INTEGER)
+        """)
+        yield db
+
+
+def test_rows_are_pushed_with_their_instants_and_without_a_column_it_is_null(db: Connection) -> None:
+    q = db.query("SELECT k, v FROM S")
+    assert db.execute("INSERT INTO S (ts, k, v) VALUES (1, 'a', 1 + 1), (2, LOWER('B'), NULL)") == 2
+    db.execute("INSERT INTO S (v, ts) VALUES (-3, 4)")
+    assert [(ts, row) for ts, _, row in q.fetch()] == [(1, ("a", 2)), (2, ("b", None)), (4, (None, -3))]
+
+
+def test_times_are_read_from_texts(db: Connection) -> None:
+    q = db.query("SELECT x FROM T")
+    db.execute("INSERT INTO T VALUES ('1970-01-01 00:00:01', 1), (TIMESTAMP '1970-01-01 00:00:02', 2.5)")
+    assert [(ts, row) for ts, _, row in q.fetch()] == [(1000, (1.0,)), (2000, (2.5,))]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("INSERT INTO X VALUES (1)", 'no stream or relation "X"'),
+        ("INSERT INTO Q VALUES (1, 2)", "a row has 2 values, not 1"),
+        ("INSERT INTO R (id, id) VALUES (1, 2)", '"id" stands twice'),
+        ("INSERT INTO R (id, m) VALUES (1, 2)", 'R has no "m"'),
+        ("INSERT INTO R VALUES ('x', 'y')", "is no INTEGER"),
+        ("INSERT INTO Q VALUES (CAST('x' AS INTEGER))", "cannot be read as INTEGER"),
+        ("INSERT INTO Q VALUES ((SELECT v FROM S))", "only constants"),
+        ("INSERT OR REPLACE INTO Q VALUES (1)", "no KEY"),
+        ("INSERT OR REPLACE INTO S VALUES ('a', 1)", "is a stream"),
+        ("INSERT INTO S SELECT k, v FROM S", "VALUES (..)"),
+        ("SELECT v", "a column needs FROM"),
+        ("VALUES (1), (2, 3)", "a row has 2 values, not 1"),
+    ],
+)
+def test_what_cannot_be_inserted_is_told_and_changes_nothing(db: Connection, statement: str, reason: str) -> None:
+    relations = db.query("SELECT id FROM R"), db.query("SELECT id FROM Q")
+    with pytest.raises(minidsms.Error) as caught:
+        db.execute(statement)
+    db.advance(10**15)
+    assert reason in str(caught.value)
+    assert all(query.snapshot() == [] for query in relations)
+
+
+def test_constants_are_a_table_at_once(db: Connection) -> None:
+    table = db.execute("SELECT 1 + 2, UPPER('a') AS u, TIMESTAMP '2026-01-01 10:00:00' AS t")
+    assert table.columns == ("1 + 2", "u", "t") and list(table) == [(3, "A", "2026-01-01 10:00:00")]
+    table = db.execute("VALUES (1, 'a'), (2, NULL)")
+    assert table.columns == ("column1", "column2") and list(table) == [(1, "a"), (2, None)]
+
+
+def test_a_replaced_row_leaves_as_its_successor_enters_whatever_changed_the_relation_before(db: Connection) -> None:
+    q = db.query("SELECT id, n FROM R")
+    rng, present = random.Random(1), dict[int | None, str | None]()
+    for ts in range(1, 60):
+        key = rng.choice([None, 1, 2, 3])
+        if rng.random() < 0.3:
+            if key in present:
+                db.push("R", [(key, present.pop(key))], ts=ts, sign=-1)
+            else:
+                present[key] = "pushed"
+                db.push("R", [(key, "pushed")], ts=ts)
+        else:
+            rows = [(rng.choice([None, 1, 2, 3]), rng.choice(["a", "b", None])) for _ in range(3)]
+            present.update(rows)
+            assert db.upsert("R", rows, ts=ts) == 3
+        db.advance(ts)
+        assert sorted(q.snapshot(), key=str) == sorted(present.items(), key=str)
+
+
+def test_several_rows_of_one_key_leave_together(db: Connection) -> None:
+    db.push("R", [(1, "a"), (1, "b")], ts=1)
+    q = db.query("SELECT id, n FROM R")
+    db.upsert("R", [(1, "c")], ts=2)
+    db.advance(2)
+    assert q.snapshot() == [(1, "c")]
+
+
+def test_a_folder_keeps_what_was_inserted_and_replaced_once(tmp_path: Path) -> None:
+    with minidsms.connect(tmp_path / "kept") as db:
+        db.execute("CREATE RELATION R (id INTEGER, n TEXT) KEY (id); CREATE STREAM S (v INTEGER)")
+        db.query("SELECT id, n FROM R", "r")
+        db.execute(
+            "INSERT INTO R (ts, id, n) VALUES (1, 1, 'a'); INSERT OR REPLACE INTO R (ts, id, n) VALUES (2, 1, 'b')"
+        )
+    with minidsms.connect(tmp_path / "kept") as db:
+        db.upsert("R", [(2, "c")], ts=3)
+        db.advance(3)
+        assert sorted(db.queries["r"].snapshot()) == [(1, "b"), (2, "c")]
+
+
+def test_pairs_are_counted_once_and_none_with_a_null(db: Connection) -> None:
+    q = db.query("SELECT COUNT(DISTINCT k, v) AS n FROM S")
+    db.push("S", [("a", 1), ("a", 1), ("a", 2), ("b", 1), (None, 1), ("1", None)], ts=1)
+    db.advance(1)
+    assert q.snapshot() == [(3,)]
