@@ -324,12 +324,12 @@ class Panes(Node):
 
     def text(self) -> str:
         names = self.input.schema.names
-        told = ", ".join("rows" if m.kind == "rows" else f"{m.kind} of {names[m.column]}" for m in self.measures)
+        told = ", ".join(measure.text(self.input.schema) for measure in self.measures)
         by = ", ".join(names[key] for key in self.keys)
         return f"Panes of {self.slide}: {told}" + (f" by {by}" if by else "")
 
     def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
-        return [{*self.keys, *(measure.column for measure in self.measures)}]
+        return [{*self.keys, *(measure.column for measure in self.measures if measure.column >= 0)}]
 
 
 @dataclass(frozen=True, eq=False)

@@ -616,11 +616,12 @@ class PhysicalPlanner:
         if parts is None:
             names = [f"column{i + 1}" for i in range(len(exprs))]
             source = projected(node.input, exprs, names)
+            keys = tuple(range(len(node.keys)))
         else:
-            source, specs = parts.input, list(parts.calls)
+            source, keys, specs = parts.input, parts.keys, list(parts.calls)
         return Aggregate(
             self._queue(source),
-            keys=list(range(len(node.keys))),
+            keys=keys,
             calls=specs,
             is_global=node.start is not None,
             input_fifo=source.is_fifo,

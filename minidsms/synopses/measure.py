@@ -13,7 +13,7 @@ MOST_COLUMNS = 60
 @dataclass(frozen=True)
 class Measure:
     """What a pane knows of a column's values in a group. kind: 'sum' of whole numbers, 'count' of those that are not
-    NULL, 'min', 'max'; 'rows' counts elements, whatever the column.
+    NULL, 'min', 'max'; 'rows' counts elements, and has no column: -1.
     """
 
     kind: str
@@ -22,3 +22,7 @@ class Measure:
     def type_over(self, schema: Schema) -> Type:
         """Of the result."""
         return Type.INTEGER if self.kind in ("rows", "count") else schema[self.column].type
+
+    def text(self, schema: Schema) -> str:
+        """In words."""
+        return self.kind if self.column < 0 else f"{self.kind} of {schema[self.column].name}"

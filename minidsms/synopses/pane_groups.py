@@ -12,11 +12,16 @@ import numpy as np
 
 from minidsms.elements import MIN_INSTANT, AnyArray, Batch, Column, Int64Array, Schema, Type
 from minidsms.kernels import panes as kernels
+from minidsms.kernels.arrays import normal
 from minidsms.synopses.measure import Measure
 
 _FIRST_ROWS = 64
 _WORTH_SHRINKING = 4096
 _BLOCK = 256
+_FEW = 512
+"""Rows for which there is always room."""
+_NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
+_NO_PLACES: Int64Array = np.zeros((1, 3), np.int64)
 _KINDS = {
     "sum": kernels.SUM,
     "rows": kernels.ROWS,
@@ -35,15 +40,16 @@ class PaneGroups:
         self, schema: Schema, keys: Sequence[int], measures: Sequence[Measure], slide: int, lag: int,
         claim: Callable[[int], None],
     ) -> None:  # fmt: skip
-        columns = [*keys, *(measure.column for measure in measures)]
-        self._columns = list(dict.fromkeys(columns[len(keys) :]))
-        self._read = [*keys, *self._columns]
+        columns = list(dict.fromkeys(measure.column for measure in measures if measure.column >= 0))
+        self._read = [*keys, *columns]
         self._types = tuple(schema[i].type for i in keys) + tuple(measure.type_over(schema) for measure in measures)
         self._counts = [measure.kind in ("rows", "count") for measure in measures]
         self._claim = claim
         k, m = len(keys), len(measures)
         rows = [
-            (_KINDS[one.kind], k + self._columns.index(one.column), schema[one.column].type is Type.FLOAT)
+            (_KINDS[one.kind], 0, 0)
+            if one.column < 0
+            else (_KINDS[one.kind], k + columns.index(one.column), schema[one.column].type is Type.FLOAT)
             for one in measures
         ]
         table: Int64Array = np.array(rows, np.int64).reshape(m, 3)
@@ -52,10 +58,11 @@ class PaneGroups:
         self._state: Int64Array = np.zeros(kernels.STATE_SIZE, np.int64)
         self._state[kernels.END] = MIN_INSTANT
         self._keys: Int64Array = np.zeros((kernels.WORDS + k, _BLOCK), np.int64)
+        self._few = kernels.Finished(np.empty(_FEW, np.int64), np.empty((k + m + 2, _FEW), np.int64))
         self._make(np.zeros((_FIRST_ROWS, k + m + 3), np.int64))
 
     def __len__(self) -> int:
-        return int(self._state[kernels.USED])
+        return self._state.item(kernels.USED)
 
     @property
     def end(self) -> int | None:
@@ -71,36 +78,38 @@ class PaneGroups:
         """Take elements in; the rows of the panes that are over at `until`, each at its pane's end."""
         state = self._state
         n = 0 if batch is None else len(batch.ts)
-        ts, places, held = self._places(batch, n)
+        # What the places lead to is held until the kernel has read it.
+        ts, places, held = (_NO_INSTANTS, _NO_PLACES, ()) if batch is None else self._places(batch)
         room, width = n + len(self), self._rows.shape[1] - 1
-        self._claim(8 * room * (width + 1))
-        finished = kernels.Finished(np.empty(room, np.int64), np.empty((width, room), np.int64))
-        state[[kernels.AT, kernels.OUT]] = 0
-        while not kernels.take_elements(
-            ts, places, self._asked, kernels.Pane(self._slots, self._rows), until, self._keys, state, finished
-        ):
+        finished = self._few
+        if room > _FEW:
+            self._claim(8 * room * (width + 1))
+            finished = kernels.Finished(np.empty(room, np.int64), np.empty((width, room), np.int64))
+        state[kernels.AT] = state[kernels.OUT] = 0
+        while not kernels.take_elements(ts, places, self._asked, self._pane, until, self._keys, state, finished):
             self._claim(self.nbytes)
             self._make(np.concatenate([self._rows, np.zeros_like(self._rows)]))
         del held
-        if not len(self) and len(self._rows) > _WORTH_SHRINKING and state[kernels.OUT] * 8 < len(self._rows):
+        m = state.item(kernels.OUT)
+        if len(self._rows) > _WORTH_SHRINKING and not len(self) and m * 8 < len(self._rows):
             self._make(self._rows[: len(self._rows) // 4].copy())
-        m = int(state[kernels.OUT])
-        return self._batch(finished.ts[:m], finished.words[:, :m]) if m else None
+        return self._batch(finished.ts[:m].copy(), finished.words[:, :m]) if m else None
 
-    def _places(self, batch: Batch | None, n: int) -> tuple[Int64Array, Int64Array, list[AnyArray]]:
-        """(ts, places of the columns read, the arrays that stand there)."""
-        if batch is None:
-            return np.zeros(n, np.int64), np.zeros((len(self._read), 3), np.int64), []
+    def _places(self, batch: Batch) -> tuple[Int64Array, Int64Array, Sequence[AnyArray]]:
+        """(instants, places of the columns read, the arrays that stand there)."""
         held: list[AnyArray] = []
         rows = []
         for i in self._read:
             column = batch.column(i)
-            values = np.ascontiguousarray(column.values)
-            valid = None if column.valid is None else np.ascontiguousarray(column.valid)
-            held += [values] if valid is None else [values, valid]
-            rows.append((values.ctypes.data, 0 if valid is None else valid.ctypes.data, values.itemsize))
-        ts = batch.ts if batch.ts.flags.c_contiguous and batch.ts.flags.writeable else batch.ts.copy()
-        return ts, np.array(rows, np.int64).reshape(len(rows), 3), held
+            values, valid = np.ascontiguousarray(column.values), column.valid
+            held.append(values)
+            present = 0
+            if valid is not None:
+                valid = np.ascontiguousarray(valid)
+                held.append(valid)
+                present = _address(valid)
+            rows.append((_address(values), present, values.itemsize))
+        return normal(batch.ts), np.array(rows, np.int64) if rows else _NO_PLACES, held
 
     def _batch(self, ts: Int64Array, words: Int64Array) -> Batch:
         k = self._asked.k
@@ -121,7 +130,8 @@ class PaneGroups:
     def _make(self, rows: Int64Array) -> None:
         self._rows = rows
         self._slots = np.full(2 * len(rows), -1, np.int32)
-        kernels.enter_rows(self._asked.k, kernels.Pane(self._slots, self._rows), len(self))
+        self._pane = kernels.Pane(self._slots, self._rows)
+        kernels.enter_rows(self._asked.k, self._pane, len(self))
 
     def arrays(self) -> dict[str, AnyArray]:
         """The pane's rows, and its end."""
@@ -143,3 +153,7 @@ class PaneGroups:
         for i, type_ in enumerate(self._types[: self._asked.k]):
             if type_.is_coded:
                 yield self._rows[: len(self), i].copy()
+
+
+def _address(array: AnyArray) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]

@@ -21,6 +21,11 @@ BY_PANES = {
     "no key": f"SELECT {ALL} FROM S [RANGE 6 SLIDE 3]",
     "HOP": f"SELECT t, {ALL} FROM S [HOP 6 EVERY 3] GROUP BY t",
     "TUMBLE": "SELECT k, COUNT(*) AS n, MAX(v) AS g FROM S [TUMBLE 5] GROUP BY k HAVING COUNT(*) > 1",
+    "rows alone": "SELECT COUNT(*) AS n FROM S [TUMBLE 4]",
+    "bounds": "SELECT window_start, window_end, k, COUNT(*) AS n, SUM(v) AS s FROM S [HOP 6 EVERY 2] "
+    "GROUP BY k, window_start, window_end",
+    "computed": "SELECT x * 2 AS y, COUNT(*) FILTER (WHERE v > 1) AS n, SUM(CASE WHEN k > 1 THEN v END) AS s "
+    "FROM S [TUMBLE 3] GROUP BY x * 2",
     "no aggregate": "SELECT t, k FROM S [RANGE 6 SLIDE 2] GROUP BY t, k",
     "filters and a stream of it": "SELECT RSTREAM(k, MAX(v) AS g) FROM S [RANGE 4 SLIDE 2] WHERE x < 0.5 GROUP BY k",
     "distinct extremes": "SELECT ISTREAM(k, MAX(DISTINCT v) AS g) FROM S [RANGE 4 SLIDE 2] GROUP BY k",
@@ -31,7 +36,9 @@ BY_ELEMENTS = {
     "distinct": "SELECT k, COUNT(DISTINCT v) AS n FROM S [RANGE 4 SLIDE 2] GROUP BY k",
     "texts": "SELECT k, MAX(t) AS g FROM S [RANGE 4 SLIDE 2] GROUP BY k",
     "order": "SELECT k, FIRST(v) AS f, COUNT(*) AS n FROM S [RANGE 4 SLIDE 2] GROUP BY k",
-    "computed": "SELECT k, SUM(v * 2) AS s FROM S [RANGE 4 SLIDE 2] GROUP BY k",
+    "what can fail": "SELECT k, SUM(v * 2) AS s FROM S [RANGE 4 SLIDE 2] GROUP BY k",
+    "aggregates of bounds": "SELECT k, window_end, MAX(window_end) AS m FROM S [TUMBLE 4] GROUP BY k, window_end",
+    "every instant": "SELECT k, COUNT(*) AS n FROM S [RANGE 4 SLIDE 1] GROUP BY k",
 }
 
 
