@@ -111,6 +111,12 @@ def _optional_rows(value: Any) -> int | None:
     return rows
 
 
+def _weight(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e6:
+        raise ValueError("give a number above 0, at most a million")
+    return float(value)
+
+
 def _at_least(least: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -213,6 +219,7 @@ SETTINGS: dict[str, Setting] = {
             "bytes that may be held before a push is refused or sheds",
             guards=True,
         ),
+        Setting("memory_priority", 1.0, _weight, "weight of what waits for a query where memory_limit has it shed"),
         Setting(
             "load_shedding",
             "none",

@@ -277,3 +277,26 @@ def test_random_pauses_under_shedding_leave_all_counts_balanced() -> None:
     for q in queries:
         rows = [c.row[-1] for c in q.fetch()]
         assert rows == sorted(rows) and len(rows) + q.stats()["shed"].get("S", 0) == 3000
+
+
+@pytest.mark.parametrize(("priority", "least", "most"), [(1, 0.5, 2.0), (4, 2.5, 8.0)])
+def test_where_memory_is_short_more_stays_for_a_query_of_a_higher_priority(
+    priority: int, least: float, most: float
+) -> None:
+    db = minidsms.connect(load_shedding="drop oldest", memory_limit=2_000_000)
+    db.execute("CREATE STREAM A (x INTEGER); CREATE STREAM B (x INTEGER)")
+    db.execute("CREATE QUERY a AS SELECT x FROM A [RANGE 1 SECOND]; CREATE QUERY b AS SELECT x FROM B [RANGE 1 SECOND]")
+    db.execute(f"ALTER QUERY a PAUSE; ALTER QUERY b PAUSE; ALTER QUERY b SET memory_priority = {priority}")
+    for i in range(40):
+        for name in "AB":
+            db.push(name, {"x": range(i * 5000, i * 5000 + 5000)}, ts=i)
+    kept = {name: 200_000 - db.queries[name].stats()["shed"][name.upper()] for name in "ab"}
+    assert least <= kept["b"] / kept["a"] <= most
+    assert db.nbytes <= 2_000_000
+
+
+@pytest.mark.parametrize("value", [0, -1, "'much'", "none", 10_000_000])
+def test_a_priority_is_a_number_above_nothing(value: object) -> None:
+    db = connection()
+    with pytest.raises(CqlError, match="give a number above 0, at most a million"):
+        db.execute(f"SET memory_priority = {value}")

@@ -166,13 +166,22 @@ class Admission:
                     self._pass_over(source, min(excess, source.waiting()), alone)
 
     def _make_room(self, store: StreamStore, n: int) -> None:
-        """Let queries pass over what waits longest until n elements fit, or nothing waits."""
+        """Let queries pass over what waits longest until n elements fit, or nothing waits: those for which most bytes
+        wait, by their memory_priority.
+        """
+        common = self._db.settings["memory_priority"]
+        queries = self._db.queries.values()
+        own = {id(q.network): q.settings["memory_priority"] for q in queries if "memory_priority" in q.settings.own}
         while not self._account.fits(store, n):
-            most, longest = 0, None
+            most, longest = 0.0, None
             for source, _, reading in self._waiting(self._db.groups.all):
-                nbytes = source.waiting() * source.store.row_nbytes
-                if nbytes > most:
-                    most, longest = nbytes, (source, reading)
+                weighed = (
+                    source.waiting()
+                    * source.store.row_nbytes
+                    / max(own.get(id(each), common) for each in reading.networks)
+                )
+                if weighed > most:
+                    most, longest = weighed, (source, reading)
             if longest is None:
                 return
             self._pass_over(longest[0], -(-longest[0].waiting() // 2), longest[1])

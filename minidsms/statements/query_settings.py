@@ -16,7 +16,7 @@ from minidsms.settings import SETTINGS, Settings, checked
 if TYPE_CHECKING:
     from minidsms.engine.engine import Network
 
-ALTERABLE = ("batch_size", "queue_size", "queue_bytes", "quantum", "memory_limit")
+ALTERABLE = ("batch_size", "queue_size", "queue_bytes", "quantum", "memory_limit", "memory_priority")
 """The settings a query may have of its own."""
 
 

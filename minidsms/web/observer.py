@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.elements import MIN_INSTANT
 from minidsms.settings import SETTINGS
+from minidsms.statements.query_settings import ALTERABLE
 from minidsms.streamon.loop import adaptations_of
 from minidsms.system_streams.figures import Memory, Rows
 from minidsms.system_streams.sys_stream import gather, operator_names
@@ -243,7 +244,7 @@ def _query(query: Query) -> dict[str, Any]:
         "state": query.state,
         "text": query.text[:4000],
         "columns": [[f.name, str(f.type)] for f in query.schema],
-        "settings": dict(query.settings.own),
+        "settings": [[name, _shown(query.settings[name]), name in query.settings.own] for name in ALTERABLE],
         "failure": None if failure is None else f"at {failure[0]}: {failure[1]}",
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from minidsms.connection import Connection
+from minidsms.statements.query_settings import ALTERABLE
 
 pytest.importorskip("uvicorn", reason="the page needs minidsms[web]")
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
@@ -118,6 +119,15 @@ def test_a_setting_is_changed(page: Any, db: Connection) -> None:
     page.press(".setting input[name=batch_size]", "Enter")
     page.get_by_text("batch_size is 1234").wait_for()
     assert db.settings["batch_size"] == 1234
+    db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10")
+    db.ui().observer.look()
+    page.click("#settings button[aria-label=close]")
+    page.locator("#query-list button", has_text="Settings").click()
+    page.fill(".setting input[name=memory_priority]", "4")
+    page.press(".setting input[name=memory_priority]", "Enter")
+    page.get_by_text("memory_priority is 4").wait_for()
+    assert db.queries["few"].settings.own == {"memory_priority": 4}
+    assert page.locator(".setting").count() == len(ALTERABLE)
 
 
 def test_an_error_is_read_at_its_place(page: Any, db: Connection) -> None:

@@ -53,9 +53,9 @@ byId("plan-tools").append(
 const answers = setUpAnswers(byId("answer"), byId("answer-tools"));
 const editor = setUpEditor(byId("editor"), byId("examples"), chooseQuery, pins);
 setUpFeeds(byId("feeds"));
-setUpQueries(byId("query-list"), chooseQuery, editor, pins);
+const showSettings = setUpSettings(byId("settings"), byId("open-settings"));
+setUpQueries(byId("query-list"), chooseQuery, editor, pins, showSettings);
 setUpDecisions(byId("timeline"), byId("decision-count"), byId("comparison"));
-setUpSettings(byId("settings"), byId("open-settings"));
 setUpSummary(byId("summary"));
 
 /** Show a query's answers; isAsked: and put aside what does not serve it. */

@@ -5,7 +5,7 @@ import { short } from "./format.js";
 import { known, named, on } from "./live.js";
 import place from "./place.js";
 
-export function setUpQueries(area, choose, editor, pins) {
+export function setUpQueries(area, choose, editor, pins, showSettings) {
   const compare = async (query) => {
     try {
       await pins.compare(query);
@@ -18,7 +18,7 @@ export function setUpQueries(area, choose, editor, pins) {
     const catalog = known("catalog");
     if (!catalog) return;
     figures.clear();
-    const rows = catalog.queries.map((query) => row(query, figures, (name) => { choose(name); draw(); }, editor, compare));
+    const rows = catalog.queries.map((query) => row(query, figures, (name) => { choose(name); draw(); }, editor, compare, showSettings));
     if (catalog.more_queries) rows.push(html("p", { class: "muted" }, `and ${catalog.more_queries} more`));
     area.replaceChildren(...(rows.length ? rows : [html("p", { class: "empty" }, "No query runs.")]));
     if (!place.query && catalog.queries.length) choose(catalog.queries[0].name, false);
@@ -35,7 +35,7 @@ export function setUpQueries(area, choose, editor, pins) {
   on("now", update);
 }
 
-function row(query, figures, choose, editor, compare) {
+function row(query, figures, choose, editor, compare, showSettings) {
   const name = named(query.name);
   const isChosen = place.marked === query.name;
   const figure = html("span", { class: "muted" });
@@ -55,6 +55,7 @@ function row(query, figures, choose, editor, compare) {
       button("Unpin", () => run(`ALTER QUERY ${name} UNPIN PLAN`), { class: "plain" }),
       button("Compare", () => compare(query.name), { class: "plain", title: "run it a second time with a plan that stays, and watch what both take" }),
       button("Explain", () => run(`EXPLAIN ANALYZE ${name}`), { class: "plain" }),
+      button("Settings", () => showSettings(query.name), { class: "plain", title: "memory, priority of memory, queues and batches of this query" }),
       button("Edit", () => editor.write(`DROP QUERY ${name};\nCREATE QUERY ${name} AS\n${query.text};\n`), { class: "plain" }),
       button("Drop", () => confirm(`Drop the query ${query.name}? What only it used is freed.`) && run(`DROP QUERY ${name}`), { class: "plain" })));
 }
