@@ -76,6 +76,8 @@ def test_an_error_shows_a_name_of_several_lines_on_one() -> None:
         lambda: db.query(f'SELECT v FROM "{name}"', name=name),
         lambda: db.query_each(f'SELECT v FROM "{name}" WHERE v = $v', name + "2"),
         lambda: db.execute(f'DROP STREAM "{name}"'),
+        lambda: db.execute(f'CREATE QUERY "{name}" AS SELECT v FROM "{name}"'),
+        lambda: db.archive(name, "unused"),
     ]
     for call in calls:
         with pytest.raises(minidsms.Error) as raised:

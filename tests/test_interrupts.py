@@ -239,3 +239,60 @@ def test_a_connection_whose_close_has_failed_can_be_closed() -> None:
         db.close()
         with pytest.raises(minidsms.Error, match="closed"):
             db.push("S", (1,), ts=1)
+
+
+class Alarm(Exception):
+    """What the handler of another signal raises."""
+
+
+def raised_at(step: int, call: Callable[..., object], *given: object) -> bool:
+    """Make the call, with an exception before the given instruction of the lock's; whether there were so many."""
+    steps, own = 0, EngineLock.__enter__.__code__.co_filename
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal steps
+        if event == "call":
+            frame.f_trace_opcodes = True
+            return trace if frame.f_code.co_filename == own else None
+        steps += event == "opcode"
+        if steps == step and event == "opcode":
+            steps += 1
+            raise Alarm
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call(*given)
+    except Alarm:
+        pass
+    finally:
+        sys.settrace(before)
+    return steps > step
+
+
+def test_a_handler_that_raises_as_a_call_begins_or_ends_locks_nobody_out() -> None:
+    mine = signal.getsignal(signal.SIGINT)
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        q, step = db.query("SELECT v FROM S"), 1
+        while raised_at(step, db.push, "S", (step,), step):
+            db.push("S", (0,), ts=step)
+            other = threading.Thread(target=db.advance, args=(step,))
+            other.start()
+            other.join(timeout=10)
+            assert not other.is_alive()
+            assert signal.getsignal(signal.SIGINT) is mine
+            assert (0,) in [change.row for change in q.fetch()]
+            step += 1
+        assert step > 100
+
+
+def test_an_interrupt_comes_to_the_program_after_a_handler_has_raised_in_a_call() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        step = 1
+        while raised_at(step, db.push, "S", (step,), step):
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            step += 1

@@ -10,6 +10,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import CqlError, Error, MemoryLimitError, QueueFullError
+from minidsms.inputs.stream_input import StreamInput
 from minidsms.testing.compare import check
 from minidsms.testing.generators import random_case
 
@@ -300,3 +301,23 @@ def test_a_priority_is_a_number_above_nothing(value: object) -> None:
     db = connection()
     with pytest.raises(CqlError, match="give a number above 0, at most a million"):
         db.execute(f"SET memory_priority = {value}")
+
+
+@pytest.mark.parametrize("rows", [(0, 1), [(0, 1), (0, 2), (0, 3)]])
+def test_a_push_that_finds_no_memory_counts_nothing_as_shed(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = connection(queue_size=4, load_shedding="random", seed=1)
+    q = db.query("SELECT ISTREAM(S.v) FROM S [RANGE 10], T [RANGE 10]")
+    db.push("S", [(0, 0)] * 4, ts=[1] * 4)
+    before = q.stats()["shed"].get("S", 0)
+    n = 1 if isinstance(rows, tuple) else len(rows)
+    with monkeypatch.context() as failing:
+        failing.setattr(StreamInput, "begin", _no_memory)
+        with pytest.raises(MemoryError):
+            db.push("S", rows, ts=5 if n == 1 else [5] * n)
+    assert q.stats()["shed"].get("S", 0) == before
+    accepted = db.push("S", rows, ts=5 if n == 1 else [5] * n)
+    assert q.stats()["shed"]["S"] == before + n - accepted > before
+
+
+def _no_memory(*_: object) -> None:
+    raise MemoryError

@@ -22,7 +22,7 @@ from minidsms.archive.format import Archive, archives_in
 from minidsms.archive.horizon import horizon
 from minidsms.archive.replay import ReplayDriver
 from minidsms.archive.replay_source import ReplaySource, Span, local_tables
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, quoted
 from minidsms.elements import MIN_INSTANT, Batch, Int64Array, row_words
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
@@ -213,7 +213,7 @@ def _twin(db: Connection, folder: str, name: str, archive: Archive | None) -> _T
         if live.definition.is_system:
             raise Error(f"BACKFILL: {name} is written by the engine; it has no past")
         if archive is None:
-            raise Error(f'BACKFILL: {folder!r} has no archive "{name}"')
+            raise Error(f"BACKFILL: {folder!r} has no archive {quoted(name)}")
         check_fits(archive, name, "stream", live.schema, unit)
         is_archived_there = live.recorder is not None and live.recorder.archive.folder == archive.folder
         if live.greatest_ts is not None and not is_archived_there:

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, one_line
 from minidsms.process.interrupts import EngineLock, held, let_through
 from minidsms.settings import interval_ticks
 
@@ -59,7 +59,7 @@ class Archiving:
             elif not db.safety.allows(folder):
                 db.safety.check_path(folder)
             elif target.recorder is not None:
-                raise Error(f"{name} is archived already, in {target.recorder.archive.folder!r}")
+                raise Error(f"{one_line(name)} is archived already, in {target.recorder.archive.folder!r}")
             else:
                 _attach(db, target, os.path.abspath(local(folder)), partition, is_new)
 
@@ -123,7 +123,8 @@ class Archiving:
         """Wait, with the lock, until a replay into this stream or relation (None: into any) has ended."""
         while self.replaying is not None and (name is None or name in self.replaying.names):
             if self.replaying.thread == threading.get_ident():
-                raise Error(f"{name or 'a stream'} is being replayed; push and advance when the replay has ended")
+                target = "a stream" if name is None else one_line(name)
+                raise Error(f"{target} is being replayed; push and advance when the replay has ended")
             self._replay_ended.wait(_LOOK_S)
             let_through()
 
@@ -164,7 +165,8 @@ def _target(db: Connection, name: str) -> StreamInput | RelationInput | Query:
     """The stream, relation or query of this name."""
     if name.lower() in db.queries:
         if db.catalog.kind_of(name) is not None:
-            raise Error(f"{name} is a query and a {db.catalog.kind_of(name)}; give the query another name")
+            kind = db.catalog.kind_of(name)
+            raise Error(f"{one_line(name)} is a query and a {kind}; give the query another name")
         return db.queries[name.lower()]
     return db.stream_input(name)
 

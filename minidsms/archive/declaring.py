@@ -8,7 +8,7 @@ from minidsms.archive.demand import Demand
 from minidsms.archive.format import Archive, archives_in, find
 from minidsms.archive.replay_source import ReplaySource, Span, local_tables
 from minidsms.cql.catalog import RelationDef, StreamDef
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.elements import Schema
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def check_fits(archive: Archive, name: str, kind: str, schema: Schema, time_unit
     """Error where the archive's elements cannot be those of a stream or relation declared so."""
     metadata = archive.metadata
     if metadata.kind != kind:
-        raise Error(f"{name} is a {kind}, and its archive is one of a {metadata.kind}")
+        raise Error(f"{one_line(name)} is a {kind}, and its archive is one of a {metadata.kind}")
     if metadata.time_unit != time_unit:
         raise Error(
             f"the archive {archive.folder!r} counts in {metadata.time_unit}, the connection in {time_unit}\n"
@@ -29,9 +29,11 @@ def check_fits(archive: Archive, name: str, kind: str, schema: Schema, time_unit
     for column in schema:
         type_ = there.get(column.name.lower())
         if type_ is None:
-            raise Error(f'the archive {archive.folder!r} has no column "{column.name}"\nhelp: it has {metadata.schema}')
+            there = one_line(str(metadata.schema))
+            raise Error(f"the archive {archive.folder!r} has no column {quoted(column.name)}\nhelp: it has {there}")
         if type_ is not column.type:
-            raise Error(f"the archive {archive.folder!r} has {column.name} as {type_}, {name} as {column.type}")
+            name, own = one_line(name), one_line(column.name)
+            raise Error(f"the archive {archive.folder!r} has {own} as {type_}, {name} as {column.type}")
 
 
 def source_of(folder: str, name: str, kind: str, schema: Schema, time_unit: str) -> ReplaySource:

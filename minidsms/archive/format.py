@@ -39,7 +39,7 @@ import pyarrow as pa
 from minidsms.archive import unlogged
 from minidsms.archive.atomic import sync_folder, write_bytes
 from minidsms.archive.log import read_snapshot
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.elements import Field, Schema, Type
 from minidsms.settings import UNIT_NS
 
@@ -233,7 +233,7 @@ def footer_ranges(path: str) -> ArchiveFile:
     for name, at in columns:
         groups = [footer.row_group(i).column(at).statistics for i in range(footer.num_row_groups)]
         if any(s is None or not s.has_min_max for s in groups):
-            raise Error(f"{path}: the file lacks statistics of {name}")
+            raise Error(f"{path}: the file lacks statistics of {one_line(name)}")
         ranges += [min((s.min for s in groups), default=0), max((s.max for s in groups), default=-1)]
     return ArchiveFile(path, *ranges)
 
@@ -330,8 +330,9 @@ def find(folder: str, name: str) -> Archive:
     for archive in archives:
         if archive.metadata.name.lower() == name.lower():
             return archive
-    there = f"there are: {', '.join(a.metadata.name for a in archives)}" if archives else "there is none at all"
-    raise Error(f'{folder!r} has no archive "{name}"; {there}')
+    names = ", ".join(one_line(a.metadata.name) for a in archives)
+    there = f"there are: {names}" if archives else "there is none at all"
+    raise Error(f"{folder!r} has no archive {quoted(name)}; {there}")
 
 
 def columns_of(archive: Archive, names: Sequence[str] | None = None) -> list[Any]:

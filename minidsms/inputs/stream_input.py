@@ -211,6 +211,8 @@ class StreamInput:
             self.complete(progress, released)
         self.greatest_ts = greatest
         self.counters.accepted += taken
+        if admission is not None and not taken:
+            admission.count_shed(self, 1)
         return taken
 
     def advance(self, ts: Any) -> None:
@@ -393,9 +395,10 @@ class StreamInput:
         newest, greatest, progress = int(ts.max()), self.greatest_ts, self.progress
         if greatest is None or newest > greatest:
             greatest, progress = newest, max(progress, newest - self._slack - 1)
-        if self._admission is not None and not self._admission.is_open:
+        admission, came = self._admission, len(ts)
+        if admission is not None and not admission.is_open:
             # What is shed has come: time goes on, and windows expire.
-            kept = self._admission.kept(self, len(ts), is_live)
+            kept = admission.kept(self, came, is_live)
             if kept is not None:
                 ts, columns = ts[kept], [c.take(kept) for c in columns]  # type: ignore[arg-type]
         recorder = self.recorder
@@ -417,6 +420,8 @@ class StreamInput:
             self.complete(progress, released)
         self.greatest_ts = greatest
         self.counters.accepted += len(ts)
+        if admission is not None and len(ts) < came:
+            admission.count_shed(self, came - len(ts))
         return len(ts)
 
     def _take_on(self, ts: Int64Array, columns: Sequence[Column]) -> int:

@@ -117,7 +117,7 @@ class Admission:
         return max(1, min([batch_size, *(int(bound * _EASY) for bound in bounds)]))
 
     def kept(self, stream: StreamInput, n: int, is_live: bool = True) -> BoolArray | None:
-        """Which of the next n elements of a stream to store, (n,); None: all. The others are counted as shed.
+        """Which of the next n elements of a stream to store, (n,); None: all. The others are shed (`count_shed`).
 
         is_live: they come as they happen; a source that is read is rather read later.
         """
@@ -144,11 +144,11 @@ class Admission:
             stay = np.sort(self._random.choice(kept, room, replace=False)) if is_random else kept[len(kept) - room :]
             keep[:] = False
             keep[stay] = True
-        shed = n - int(keep.sum())
-        if not shed:
-            return None
-        self._count(stream, shed, self._readers(stream))
-        return keep
+        return None if keep.all() else keep
+
+    def count_shed(self, stream: StreamInput, n: int) -> None:
+        """So many elements of a stream have come and are not stored."""
+        self._count(stream, n, self._readers(stream))
 
     def shed_waiting(self, groups: Iterable[Group]) -> None:
         """Let queries pass over what waits beyond their bounds, the oldest first. The engine is at rest."""

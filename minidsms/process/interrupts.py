@@ -7,6 +7,9 @@ may end (`let_through`). Callbacks are interrupted at once (`passing`). A second
 query at work fails as if its time were over, and what the engine waits for, functions of the program, sources and
 sinks, is left (`breakable`).
 
+Handlers of other signals are the program's. One that raises as a section begins or ends tears it: the next section
+finds that the call which the first one stands in has ended, and lets go what it held.
+
 Invariant: within `held`, which an `EngineLock` is too, and outside of `passing` and `breakable`, no interrupt comes
 out. docs/processes.md.
 """
@@ -15,12 +18,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 
 # What is behind `signal`, which makes enumerations of numbers: that would take longer than a push.
 from _signal import getsignal as _handler  # type: ignore[import-not-found]
 from _signal import signal as _handle
 from collections.abc import Callable
+from inspect import CO_GENERATOR
 from threading import get_ident
 from types import FrameType
 from typing import Any, Protocol
@@ -44,23 +49,27 @@ _HOLDING, _BREAKABLE, _PASSING = range(3)
 class _Held:
     """The interrupts that wait: of the main thread, which alone runs handlers.
 
-    depth: sections it is in, and modes of those around them.  count: interrupts since.  before: the program's handler.
-    working: what a second one ends.
+    depth: sections it is in, and modes of those around them.  call: where the outermost stands.  locks: held by it.
+    count: interrupts since.  before: the program's handler.  working: what a second one ends.
     """
 
-    __slots__ = ("before", "count", "depth", "main", "mode", "modes", "note", "working")
+    __slots__ = ("before", "call", "count", "depth", "locks", "main", "mode", "modes", "note", "working")
 
     def __init__(self) -> None:
         self.main = threading.main_thread().ident
         self.depth = self.count = 0
         self.mode = _HOLDING
         self.modes: dict[int, int] = {}
+        self.call: FrameType | None = None
+        self.locks: list[threading.RLock] = []
         self.before: Any = None
         self.working: Working | None = None
         self.note = self._note  # one object, to be known again
 
-    def enter(self) -> None:
-        """Keep interrupts off from now on, where Python handles them."""
+    def enter(self, call: FrameType) -> None:
+        """Keep interrupts off from now on, where Python handles them.  call: where the section stands."""
+        if self.depth and self.call is not None and not self._is_under_way(call):
+            self._let_go()
         if self.depth:
             self.modes[self.depth], self.mode = self.mode, _HOLDING
         else:
@@ -68,6 +77,8 @@ class _Held:
             if callable(before) and before is not self.note:
                 self.count, self.before = 0, before
                 _handle(_INTERRUPT, self.note)
+            # What others call by itself, such as an ExitStack, or a generator, may end before the section does.
+            self.call = call if _is_ours(call) and not call.f_code.co_flags & CO_GENERATOR else None
         self.depth += 1
 
     def leave(self) -> None:
@@ -78,6 +89,7 @@ class _Held:
             if self.mode == _PASSING:
                 self.let_through()
             return
+        self.call = None
         if callable(self.before):
             now = _handle(_INTERRUPT, self.before)
             if now is not self.note:  # the program has taken another one meanwhile
@@ -91,8 +103,26 @@ class _Held:
             for _ in range(count):
                 self.before(_INTERRUPT, None)
 
+    def _is_under_way(self, frame: FrameType | None) -> bool:
+        """The call of the outermost section has not ended."""
+        while frame is not None and frame is not self.call:
+            frame = frame.f_back
+        return frame is not None
+
+    def _let_go(self) -> None:
+        """Another signal's handler has raised amidst the beginning or the end of a section."""
+        for lock in self.locks:
+            while lock._is_owned():  # type: ignore[attr-defined]
+                lock.release()
+        self.locks.clear()
+        self.depth, self.mode = 1, _HOLDING
+        self.leave()
+
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        if not self.depth or (self.call is not None and not self._is_under_way(frame)):
+            self._let_go()
+            return
         mode = self.mode
         if (mode == _BREAKABLE and self.count > 1) or (mode == _PASSING and not _is_ours(frame)):
             # What is left of the section when this has raised is the engine's.
@@ -127,7 +157,7 @@ class _Section:
 
     def __enter__(self) -> None:
         if get_ident() == _held.main:
-            _held.enter()
+            _held.enter(sys._getframe(1))
 
     def __exit__(self, *exc: object) -> None:
         if get_ident() == _held.main:
@@ -185,9 +215,11 @@ class EngineLock:
     def __enter__(self) -> None:
         """An interrupt ends the wait for it."""
         if get_ident() == _held.main:
-            _held.enter()
+            call = sys._getframe(1)
+            _held.enter(call)
+            _held.locks.append(self.inner)
             if not self.inner.acquire(False):
-                self._wait()
+                self._wait(call)
             _held.working = self.working
         else:
             self.inner.acquire()
@@ -201,6 +233,7 @@ class EngineLock:
         finally:
             self.inner.release()
             if get_ident() == _held.main:
+                _held.locks.pop()
                 self._leave(undo)
 
     def _leave(self, undo: Callable[[], object] | None) -> None:
@@ -217,17 +250,20 @@ class EngineLock:
     def acquire(self) -> bool:
         """As of any lock."""
         self.__enter__()
+        if get_ident() == _held.main:
+            _held.call = None  # nothing tells when it is let go
         return True
 
     def release(self) -> None:
         """As of any lock."""
         self.__exit__(None, None, None)
 
-    def _wait(self) -> None:
+    def _wait(self, call: FrameType) -> None:
         while not self.inner.acquire(timeout=_LOOK_S):
             if _held.count:
+                _held.locks.pop()
                 _held.leave()
-                _held.enter()  # where the program's handler has not raised
+                _held.enter(call)  # where the program's handler has not raised
 
     def undo_on_error(self, undo: Callable[[], object]) -> None:
         """Where an exception comes in place of what the call gives back, an interrupt for one: undo it, under the lock.

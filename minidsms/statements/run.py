@@ -12,7 +12,7 @@ from minidsms.aggregates import AGGREGATES
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, bind_view, relation_def, stream_def, view_def
 from minidsms.cql.catalog import Catalog
-from minidsms.cql.errors import CqlError, Error, quoted
+from minidsms.cql.errors import CqlError, Error, one_line, quoted
 from minidsms.cql.functions import CALLED
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
@@ -192,7 +192,7 @@ def _check_new_name(db: Connection, name: str, text: str, span: tuple[int, int])
             if is_system
             else f"DROP {kind.upper()} {name} first"
         )
-        raise CqlError(f'there is a {kind} "{name}" already', text, span, "", hint)
+        raise CqlError(f"there is a {kind} {quoted(name)} already", text, span, "", hint)
 
 
 def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
@@ -238,8 +238,8 @@ def _no_such(
     name: str, kind: str, names: list[str], text: str, span: tuple[int, int] | None, note: str = ""
 ) -> CqlError:
     near = difflib.get_close_matches(name, names, 1)
-    there = note or (f"there are: {', '.join(names)}" if names else f"no {kind} has been created")
-    return CqlError(f'no {kind} "{name}"', text, span, there, f'did you mean "{near[0]}"?' if near else "")
+    there = note or (f"there are: {', '.join(map(one_line, names))}" if names else f"no {kind} has been created")
+    return CqlError(f"no {kind} {quoted(name)}", text, span, there, f"did you mean {quoted(near[0])}?" if near else "")
 
 
 # ------------------------------------------------------------------------------------------------------------ queries
@@ -258,7 +258,7 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
     if statement.name.lower() in db.queries:
         if statement.is_optional:
             return db.queries[statement.name.lower()]
-        reason = f'there is a query "{statement.name}" already'
+        reason = f"there is a query {quoted(statement.name)} already"
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {statement.name} first")
     sink = open_into(statement, text)
     query, past = _register(db, statement.query, text, statement.name, statement.with_history, statement.backfill)
