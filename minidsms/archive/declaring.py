@@ -29,8 +29,8 @@ def check_fits(archive: Archive, name: str, kind: str, schema: Schema, time_unit
     for column in schema:
         type_ = there.get(column.name.lower())
         if type_ is None:
-            there = one_line(str(metadata.schema))
-            raise Error(f"the archive {archive.folder!r} has no column {quoted(column.name)}\nhelp: it has {there}")
+            has = one_line(str(metadata.schema))
+            raise Error(f"the archive {archive.folder!r} has no column {quoted(column.name)}\nhelp: it has {has}")
         if type_ is not column.type:
             name, own = one_line(name), one_line(column.name)
             raise Error(f"the archive {archive.folder!r} has {own} as {type_}, {name} as {column.type}")
