@@ -268,8 +268,29 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "join_index",
             "auto",
-            _one_of("auto", "hash", "patterns"),
+            _one_of("auto", "hash", "patterns", "bit_address"),
             "what the windows of n-way joins of queries to come are indexed by",
+        ),
+        Setting(
+            "index_assessment",
+            "cdia",
+            _one_of("sria", "csria", "dia", "cdia_random", "cdia"),
+            "how access patterns are counted where join_index is bit_address",
+        ),
+        Setting("index_error", 0.05, _positive_share, "of the compact ones, what they may miss of a pattern's share"),
+        Setting("index_threshold", 0.1, _share, "of the compact ones, the share from which a pattern counts"),
+        Setting(
+            "index_tuning",
+            "hybrid",
+            _one_of("continuous", "periodic", "triggered", "hybrid"),
+            "of which inputs access patterns are counted when",
+        ),
+        Setting("index_window", 20_000, _at_least(1), "requests of all inputs between two choices of bits"),
+        Setting(
+            "index_migration",
+            "all",
+            _one_of("all", "nothing", "partial"),
+            "which rows are stored anew where bits change",
         ),
         Setting(
             "routing",

@@ -10,7 +10,8 @@ Invariant: what is found does not depend on the orders.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from minidsms.kernels.entering_join import (
     join_entering,
     place_steps,
 )
-from minidsms.kernels.join_layout import CROWDED, DONE, NEEDED, PAUSED, SIZE, STATUS, STEP_WORDS
+from minidsms.kernels.join_layout import CROWDED, DONE, NEEDED, PAUSED, REQUESTS, SIZE, STATUS, STEP_WORDS
 from minidsms.kernels.mjoin import mjoin
 from minidsms.kernels.pair_join import pair_join
 from minidsms.synopses.indexed_windows import WindowIndex
@@ -48,6 +49,8 @@ class ByPipelines:
         answer.state[SIZE] = _BLOCK
         self.orders: Orders = ()
         self.patterns: Index = ()
+        self._requests: list[Counter[int]] = [Counter() for _ in range(n)]
+        self._has_bits = False
         self.reorder(graph.default_orders())
 
     def reorder(self, orders: Orders, index: Index = ()) -> None:
@@ -56,19 +59,45 @@ class ByPipelines:
         """
         problem = f"{orders} take a Cartesian step where an input is linked, or leave one out"
         assert self._graph.is_legal(orders), problem
+        self._count_requests()
         self.orders = orders
         if index != self.patterns:
             self._index.link_patterns(index)
             self.patterns = index
-        self.steps, self.checks = self._graph.pipelines(orders, index)
+        self.compile()
+
+    def compile(self) -> None:
+        """Take note of the configurations under which rows are stored."""
+        self._count_requests()
+        self.steps, self.checks = self._graph.pipelines(self.orders, self.patterns, self._index.configurations)
         self._table = self.steps.reshape(-1, STEP_WORDS)
+        self._has_bits = any(self._index.configurations)
+
+    def requests(self) -> Sequence[Mapping[int, int]]:
+        """Of each input that has bits, how often its rows were asked for since the last call, by the columns that the
+        request knew (`JoinGraph.known`).
+        """
+        self._count_requests()
+        counted, self._requests = self._requests, [Counter() for _ in self._requests]
+        return counted
+
+    def _count_requests(self) -> None:
+        """Take what the steps have counted under their orders."""
+        if self._has_bits:
+            for i, order in enumerate(self.orders):
+                for d, j in enumerate(order):
+                    times = int(self.steps[i, d, REQUESTS])
+                    if times:
+                        self._requests[j][self._graph.known((i, *order[:d]), j)] += times
+            self.steps[:, :, REQUESTS] = 0
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
-        return self._arrivals() if self._answer.of_streams else self._answer.fill(self._changes)
+        by_instants = self._answer.of_streams and not self._has_bits
+        return self._arrivals() if by_instants else self._answer.fill(self._changes)
 
     def _changes(self, found: int) -> int:
-        """Insertions and deletions, by their runs."""
+        """Insertions and deletions, by their runs; rows found by bits also by their instants."""
         answer = self._answer
         join = pair_join if self._graph.n == 2 and not answer.netted else mjoin
         return join(self._index.bundle, self._table, self.checks, answer.run, answer.output, found)

@@ -12,15 +12,16 @@ compared before. That is exact: no equality holds for NULL, and equal values hav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.joins.bands import Band
 from minidsms.joins.equal_columns import EqualColumns, Equality, classes_of
-from minidsms.joins.plan import Index, Key, Orders
-from minidsms.kernels.join_layout import STEP_WORDS, Path
+from minidsms.joins.plan import Configurations, Index, Key, Orders, Patterns
+from minidsms.kernels.join_layout import BY_ADDRESS, CONFIGURATION, STEP_WORDS, Path
+from minidsms.synopses.bit_addresses import ADDRESS, MOST_BITS, Bits
 
 Link = tuple[int, Key, int, Key]
 """Equal keys: input, its key, other input, its key."""
@@ -32,7 +33,8 @@ class JoinGraph:
     written: the equalities as given.  equalities: these, and those between inputs that follow from them.
     classes: the (input, column) that are equal to each other, sorted.
     keys: of each input, those of no or one column first.  is_connected: no pipeline needs a Cartesian step.
-    rooms: of each input, how many patterns it has at most in any orders, or more.  bands: by which steps may go that no
+    rooms: of each input, how many patterns it has at most in any orders, or more, or its address.  has_patterns: there
+    are orders in which some input has one.  bands: by which steps may go that no
     equality links; the key of band b is (~b,).
     """
 
@@ -50,7 +52,9 @@ class JoinGraph:
         if not self.is_connected:
             for keys in self.keys:
                 keys.insert(0, ())
-        self.rooms = [self._room(j) for j in range(n)]
+        rooms = [self._room(j) for j in range(n)]
+        self.has_patterns = any(rooms)
+        self.rooms = [max(room, 1) for room in rooms] if n > 2 else rooms
         for number, band in enumerate(self.bands):
             for i, _ in (band.a, band.b):
                 self.keys[i].append((~number,))
@@ -99,32 +103,38 @@ class JoinGraph:
             else:
                 unfinished.extend((*visited, j) for j in reversed(self.following(visited)))
 
-    def pipelines(self, orders: Orders, index: Index = ()) -> tuple[Int64Array, Int64Array]:
-        """Steps (n, n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them, over these patterns."""
+    def pipelines(
+        self, orders: Orders, index: Index = (), configurations: Configurations = ()
+    ) -> tuple[Int64Array, Int64Array]:
+        """Steps (n, n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them, over these patterns.
+
+        configurations: under which rows of inputs that have bits are stored (see BY_ADDRESS).
+        """
         place = self.places(index)
         steps = np.zeros((self.n, self.n - 1, STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
         for i, order in enumerate(orders):
-            self._add_steps(i, order, index, place, steps[i], checks)
+            self._add_steps(i, order, index, configurations, place, steps[i], checks)
         return steps, np.array(checks, np.int64).reshape(-1, 4)
 
-    def path(self, i: int, order: Sequence[int], index: Index = ()) -> Path:
+    def path(self, i: int, order: Sequence[int], index: Index = (), configurations: Configurations = ()) -> Path:
         """The pipeline of input i, cut short after these inputs, to be walked apart from the join."""
         steps = np.zeros((len(order), STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
-        self._add_steps(i, order, index, self.places(index), steps, checks)
+        index = index or tuple(each[0][1] if each else () for each in configurations)
+        self._add_steps(i, order, index, configurations, self.places(index), steps, checks)
         walks, chosen = np.zeros((2, len(order)), np.int64), np.zeros(self.n, np.int64)
         return Path(steps, np.array(checks, np.int64).reshape(-1, 4), walks, chosen)
 
     def places(self, index: Index = ()) -> dict[tuple[int, Key], int]:
-        """Where each input's keys stand among all, and behind them, where there is room, its patterns."""
+        """Where each input's keys stand among all, and behind them, where there is room, its patterns or address."""
         first = np.cumsum([0, *(len(keys) + room for keys, room in zip(self.keys, self.rooms))])
-        all_keys = [[*keys, *(index[i] if index else ())] for i, keys in enumerate(self.keys)]
+        all_keys = [[*keys, *_beside_keys(index, i)] for i, keys in enumerate(self.keys)]
         return {(i, key): int(first[i]) + k for i, keys in enumerate(all_keys) for k, key in enumerate(keys)}
 
     # ----------------------------------------------------------------------------------------------------- patterns
 
-    def patterns(self, orders: Orders) -> Index:
+    def patterns(self, orders: Orders) -> tuple[Patterns, ...]:
         """What the steps of these orders compare with several inputs, of each input; () where that is nothing."""
         found: list[set[Key]] = [set() for _ in range(self.n)]
         for i, order in enumerate(orders):
@@ -140,21 +150,43 @@ class JoinGraph:
         return () if any(set(key) == set(columns) for key in self.keys[j]) else columns
 
     def is_index(self, index: Index, orders: Orders) -> bool:
-        """These are patterns of the orders, of each input ascending and none twice."""
-        able = self.patterns(orders)
-        return len(index) == len(able) and all(
-            list(keys) == sorted(set(keys)) and set(keys) <= set(all_keys) for keys, all_keys in zip(index, able)
+        """Of each input these are patterns of the orders, ascending and none twice, or bits that it can have."""
+        able = self.patterns(orders) or ((),) * self.n
+        return len(index) == self.n and all(
+            self.is_address(j, keys)
+            if isinstance(keys, Bits)
+            else list(keys) == sorted(set(keys)) and set(keys).issubset(able[j])
+            for j, keys in enumerate(index)
         )
 
+    def columns(self, j: int) -> list[int]:
+        """The columns of input j that have keys of their own: those that have bits."""
+        return [key[0] for key in self.keys[j] if len(key) == 1]
+
+    def known(self, visited: Sequence[int], j: int) -> int:
+        """Which of its columns a step from the inputs visited knows of a row of input j: bit k is `columns(j)[k]`."""
+        compared = self._compared(visited, j)
+        return sum(1 << k for k, c in enumerate(self.columns(j)) if c in compared)
+
+    def is_address(self, j: int, bits: Bits) -> bool:
+        """Input j can have these bits: it is one of three and more, and no step visits it but by columns."""
+        fits = len(bits.of) == len(self.columns(j)) and min(bits.of) >= 0 and bits.total <= MOST_BITS
+        return fits and self.n > 2 and self.is_connected and not self.bands
+
     def index_under(self, orders: Orders, before: Orders, index: Index) -> Index:
-        """The patterns to go on with under other orders than before: the same, and all that only these orders probe."""
+        """The patterns to go on with under other orders than before: the same, and all that only these orders probe.
+        Bits stay.
+        """
         if not index:
             return ()
-        known = self.patterns(before)
-        kept = [
-            tuple(key for key in keys if key in index[j] or not known or key not in known[j])
-            for j, keys in enumerate(self.patterns(orders))
-        ]
+        known = self.patterns(before) or ((),) * self.n
+        kept: list[Patterns | Bits] = []
+        for j, keys in enumerate(self.patterns(orders) or ((),) * self.n):
+            now = index[j]
+            if isinstance(now, Bits):
+                kept.append(now)
+            else:
+                kept.append(tuple(key for key in keys if key in now or key not in known[j]))
         return tuple(kept) if any(kept) else ()
 
     def _compared(self, visited: Sequence[int], j: int) -> dict[int, Link]:
@@ -180,6 +212,7 @@ class JoinGraph:
         i: int,
         order: Sequence[int],
         index: Index,
+        configurations: Configurations,
         place: dict[tuple[int, Key], int],
         steps: Int64Array,
         checks: list[tuple[int, int, int, int]],
@@ -189,10 +222,11 @@ class JoinGraph:
             (source, key, _, probed), *others = self.joining(visited, (j,))
             parts: list[Link] = []
             compared = self._compared(visited, j) if index else {}
-            able = [key for key in (*self.keys[j], *(index[j] if index else ())) if compared.keys() >= set(key)]
-            best = max(able, key=len, default=())
-            if len(best) > len(probed):
-                probed, parts = best, [compared[c] for c in best]
+            is_addressed = bool(configurations and configurations[j])
+            able = [key for key in (*self.keys[j], *_beside_keys(index, j)) if compared.keys() >= set(key)]
+            best = tuple(compared) if is_addressed else max(able, key=len, default=())
+            if is_addressed or len(best) > len(probed):
+                probed, parts = ADDRESS if is_addressed else best, [compared[c] for c in best]
                 source, key = max(((f, its) for f, its, _, _ in parts), key=lambda part: visited.index(part[0]))
                 others = parts + [
                     link for link in self.joining(visited, (j,)) if len(link[1]) == 1 and link not in parts
@@ -202,8 +236,15 @@ class JoinGraph:
                 source, key, probed, reach = f, band, band, way
             begin = len(checks)
             checks.extend((f, place[f, its], j, place[j, other]) for f, its, _, other in others)
+            end, hashed = len(checks), len(parts)
+            if is_addressed:
+                hashed = BY_ADDRESS
+                known = {c: (f, place[f, its]) for c, (f, its, _, _) in compared.items()}
+                ways = [_way(number, bits, self.columns(j), known) for number, bits in configurations[j]]
+                reach = int(len(ways) > 1 or any(way[0][1] for way in ways))
+                checks += [(len(ways), 0, 0, 0), *(row for way in ways for row in way)]
             asked = visited.index(source)
-            steps[d] = j, place[j, probed], source, place[source, key], begin, len(checks), asked, len(parts), reach
+            steps[d] = j, place[j, probed], source, place[source, key], begin, end, asked, hashed, reach, 0
 
     def _banded(self, visited: Sequence[int], j: int) -> list[tuple[int, Key, int]]:
         """The inputs visited that a band connects with input j: each with its key, and where the other tag lies."""
@@ -252,6 +293,29 @@ class JoinGraph:
                 known.add(j)
                 fresh.append(j)
         return known
+
+
+def _beside_keys(index: Index, j: int) -> Sequence[Key]:
+    """What the windows of input j are indexed by beside, or instead of, its keys."""
+    beside = index[j] if index else ()
+    return (ADDRESS,) if isinstance(beside, Bits) else beside
+
+
+def _way(
+    number: int, bits: Bits, columns: Sequence[int], known: Mapping[int, tuple[int, int]]
+) -> list[tuple[int, int, int, int]]:
+    """How a step finds what is stored under a configuration, as rows (see BY_ADDRESS).
+
+    known: by column that the step compares, the input and the key that give its word.
+    """
+    wild = 0
+    parts: list[tuple[int, int, int, int]] = []
+    for at, place, count in bits.places():
+        if columns[at] in known:
+            parts.append((*known[columns[at]], place, 64 - count))
+        else:
+            wild |= (2**count - 1) << place
+    return [(number << CONFIGURATION, wild, len(parts), 0), *parts]
 
 
 def _implied(equalities: Sequence[Equality], classes: Sequence[Sequence[tuple[int, int]]]) -> list[Equality]:

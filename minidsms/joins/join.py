@@ -35,6 +35,7 @@ from minidsms.kernels.join_layout import INSPECTED, LEAVES
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
+from minidsms.synopses.bit_addresses import Bits
 from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.synopsis import Synopsis
 
@@ -178,6 +179,15 @@ class Join(Operator):
         """Index these patterns, which the orders probe."""
         self.switch(replace(self._plan, index=index))
 
+    def migrate(self, i: int, numbers: Iterable[int]) -> None:
+        """Store the rows of input i that stand under these configurations under the newest one."""
+        self.index.migrate(i, numbers)
+        self._pipelines.compile()
+
+    def requests(self) -> Sequence[Mapping[int, int]]:
+        """See `ByPipelines.requests`."""
+        return self._pipelines.requests()
+
     def patterns_under(self, orders: Orders) -> Index:
         """The patterns that go on under other orders: those of now, and all that only these probe."""
         return self.graph.index_under(orders, self._plan.orders, self._plan.index)
@@ -185,6 +195,8 @@ class Join(Operator):
     def _problem(self, plan: JoinPlan) -> str | None:
         if plan.caches and self.graph.bands:
             return "what a step finds by a band depends on more than the key of a cache"
+        if plan.caches and any(isinstance(each, Bits) for each in plan.index):
+            return "caches look rows up by keys, which inputs with bits do not have"
         return problem_with(plan, self.graph, self.spec.bags)
 
     def _with_caches(self, options: CacheOptions) -> ByCaches:

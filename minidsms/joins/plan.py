@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from minidsms.joins.equal_columns import Attribute, Equality
+from minidsms.synopses.bit_addresses import Bits
 
 Orders = tuple[tuple[int, ...], ...]
 """Of each input, the others in the order in which its elements probe them."""
@@ -21,10 +22,14 @@ Orders = tuple[tuple[int, ...], ...]
 Key = tuple[int, ...]
 """A key of an input: its column, or several, whose hash it is; none: every row has the same."""
 
-Index = tuple[tuple[Key, ...], ...]
-"""Of each input, the *patterns* that are indexed beside its keys: the columns that a step compares with several inputs,
-ascending, hashed as one. (): there are none.
-"""
+Patterns = tuple[Key, ...]
+"""The columns that steps compare with several inputs, ascending, each hashed as one: indexed beside the keys."""
+
+Index = tuple[Patterns | Bits, ...]
+"""Of each input, its patterns or its bits. (): there are neither."""
+
+Configurations = Sequence[Sequence[tuple[int, Bits]]]
+"""Of each input, the number and the bits of every configuration under which rows of it are stored."""
 
 REMEMBERED = 4_096
 """Answers about plans that are not worked out again."""
@@ -54,7 +59,7 @@ class JoinPlan:
 
     orders: of the pipelines.  caches: in them; sorted, none overlapping another of its pipeline.  tree: in normal form,
     where results of inner joins are kept; then there are no caches, and the orders are those it goes back to.
-    index: the patterns that the steps of the orders probe; none where there is a tree.
+    index: the patterns that the steps of the orders probe, or bits of inputs; none where there is a tree.
     """
 
     orders: Orders

@@ -5,7 +5,10 @@ step of a pipeline asks for, the `first` slot of its bucket and the `next` one t
 newest slot to ever older ones; of a window whose rows leave in order it ends at the first that has left, of a bag all
 that stand in it are there. A slot of which a key is NULL stands in no bucket: it joins with nothing.
 
-A step asks for one tag where keys are equal, and for a second one (`further`), REACH away, where it goes by a band.
+Which rows have a tag in common is the access method. A *hash*: those whose column has a word, or columns a hash of
+words. A *band*: those whose column lies in a cell; the step asks for a second one (`further`), REACH away. A *bit
+address*: those whose columns' hashes begin with the same bits, so many of each as the configuration says that was in
+use when the row came; the step asks for every address that has the bits it knows, under each configuration.
 
 How it all stands in arrays says `kernels.join_layout`.
 """
@@ -16,13 +19,17 @@ from typing import Any, NamedTuple
 
 from minidsms.kernels.join_layout import (
     BACKS,
+    BY_ADDRESS,
     CHECK,
+    CHECKS_END,
+    CONFIGURATION,
     FROM,
     FROM_KEY,
     HAS_NULLS,
     HASHED,
     HEADS,
     IS_BAG,
+    IS_LINKED,
     KEY,
     KEYS_END,
     MASK,
@@ -31,12 +38,13 @@ from minidsms.kernels.join_layout import (
     PROBE_LO,
     PROBED,
     REACH,
+    REQUESTS,
     SHIFT,
     TARGET,
     UNLINKED,
     Windows,
 )
-from minidsms.kernels.mixing import bucket, mixed
+from minidsms.kernels.mixing import address_part, bucket, mixed
 from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
 
 # --------------------------------------------------------------------------------------------------- link and unlink
@@ -58,7 +66,7 @@ def link_slots(windows: Windows, i: int, first: Any, stop: int) -> Any:
                     nodes[keys[x, NODES] + at] = UNLINKED
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
         base, buckets, shift = keys[x, NODES], keys[x, HEADS], keys[x, SHIFT]
-        for slot in range(first, stop):
+        for slot in range(first, stop if keys[x, IS_LINKED] != 0 else first):
             k = uint64(base + 2 * (slot & mask))
             if not has_nulls or nodes[k + uint64(1)] != UNLINKED:
                 b = uint64(buckets + bucket(nodes[k], shift))
@@ -77,16 +85,17 @@ def link_slot(windows: Windows, i: int, slot: int) -> Any:
             linked &= nodes[keys[x, NODES] + at + 1] != UNLINKED
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
         k = uint64(keys[x, NODES] + at)
-        if linked:
+        if not linked:
+            nodes[k + uint64(1)] = UNLINKED
+            continue
+        if inputs[i, IS_BAG] != 0:
+            backs[keys[x, BACKS] + slot] = -1
+        if keys[x, IS_LINKED] != 0:
             b = uint64(keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT]))
-            if inputs[i, IS_BAG] != 0:
-                if heads[b] >= 0:
-                    backs[keys[x, BACKS] + heads[b]] = slot
-                backs[keys[x, BACKS] + slot] = -1
+            if inputs[i, IS_BAG] != 0 and heads[b] >= 0:
+                backs[keys[x, BACKS] + heads[b]] = slot
             nodes[k + uint64(1)] = heads[b]
             heads[b] = slot
-        else:
-            nodes[k + uint64(1)] = UNLINKED
     return linked
 
 
@@ -97,13 +106,15 @@ def unlink_slot(windows: Windows, i: int, slot: int) -> Any:
     for x in range(inputs[i, KEY], inputs[i, KEYS_END]):
         k, back = keys[x, NODES] + 2 * slot, keys[x, BACKS]
         newer, older = backs[back + slot], nodes[k + 1]
+        backs[back + slot] = UNLINKED
+        if keys[x, IS_LINKED] == 0:
+            continue
         if older >= 0:
             backs[back + older] = newer
         if newer >= 0:
             nodes[keys[x, NODES] + 2 * newer + 1] = older
         else:
             heads[keys[x, HEADS] + bucket(nodes[k], keys[x, SHIFT])] = older
-        backs[back + slot] = UNLINKED
 
 
 # -------------------------------------------------------------------------------------------------------- the tag
@@ -117,6 +128,21 @@ def step_tag(windows: Windows, steps: Int64Table, r: int, checks: Int64Table, ch
     tag = nodes[keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
     if steps[r, HASHED] > 0:
         tag = hashed_tag(windows, checks, chosen, 0, steps[r, CHECK], steps[r, CHECK] + steps[r, HASHED])
+    elif steps[r, HASHED] == BY_ADDRESS:
+        steps[r, REQUESTS] += 1
+        tag = address_tag(windows, checks, chosen, steps[r, CHECKS_END] + 1)
+    return tag
+
+
+@helper
+def address_tag(windows: Windows, checks: Int64Table, chosen: Int64s, way: int) -> Any:
+    """The first address that the slots chosen ask for under the configuration at checks[way] (see BY_ADDRESS)."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    tag = checks[way, 0]
+    for p in range(way + 1, way + 1 + checks[way, 2]):
+        f = checks[p, 0]
+        word = nodes[keys[checks[p, 1], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
+        tag |= address_part(word, checks[p, 3], checks[p, 2])
     return tag
 
 
@@ -241,14 +267,34 @@ def next_present(nodes: Int64s, instants: Int64s, stay: Stay, tag: int, slot: in
 
 
 @helper
-def further(windows: Windows, steps: Int64Table, r: int, chosen: Int64s, chain: Chain, tag: int) -> Any:
+def further(
+    windows: Windows, steps: Int64Table, r: int, checks: Int64Table, chosen: Int64s, chain: Chain, tag: int
+) -> Any:
     """Where step r finds no more for a tag: the next one that it asks for, the first slot for it, below chain.low where
-    there is none, and how many were inspected.
+    there is none, and how many were inspected; an address is one, too.
     """
     inputs, f = windows.inputs, steps[r, FROM]
     origin = windows.nodes[windows.keys[steps[r, FROM_KEY], NODES] + 2 * (chosen[f] & inputs[f, MASK])]
     slot, inspected = int64(-1), int64(0)
-    if tag == origin:
+    if steps[r, HASHED] == BY_ADDRESS:
+        way, left = steps[r, CHECKS_END] + 1, checks[steps[r, CHECKS_END], 0]
+        while checks[way, 0] >> CONFIGURATION != tag >> CONFIGURATION:
+            way += 1 + checks[way, 2]
+            left -= 1
+        while slot < chain.low and left > 0:
+            wild = checks[way, 1]
+            rest = ((tag | ~wild) + 1) & wild
+            if rest != 0:
+                tag = (tag & ~wild) | rest
+            else:
+                way += 1 + checks[way, 2]
+                left -= 1
+                if left > 0:
+                    tag = address_tag(windows, checks, chosen, way)
+            if left > 0:
+                slot, looked = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
+                inspected += looked + 1
+    elif tag == origin:
         tag = origin + steps[r, REACH]
         slot, inspected = next_slot(windows.nodes, chain, tag, first_slot(windows, steps, r, tag))
     return tag, slot, inspected

@@ -69,7 +69,7 @@ def next_match(windows: Windows, path: Path, depth: int, now: int) -> Any:
         s, looked = next_slot(nodes, chain, tag, s)
         inspected += looked
         if s < low and steps[depth, REACH] != 0:
-            tag, s, looked = further(windows, steps, depth, chosen, chain, tag)
+            tag, s, looked = further(windows, steps, depth, path.checks, chosen, chain, tag)
             inspected += looked
         if s < low:
             break

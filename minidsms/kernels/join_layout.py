@@ -92,15 +92,24 @@ IS_BAG, INPUT_WORDS = range(19, 21)
 NO_RANGE = -1
 """The window is unbounded: as an unsigned number, the longest of ranges."""
 
-NODES, HEADS, SHIFT, BACKS, IS_SHOWN, KEY_WORDS = range(6)
+NODES, HEADS, SHIFT, BACKS, IS_SHOWN, IS_LINKED, KEY_WORDS = range(7)
 """Of a key: where its nodes, bucket heads and, of a bag, backward links begin in the flat arrays; its bucket shift;
-whether it is a column that the answer shows, or that is equal to one."""
+whether it is a column that the answer shows, or that is equal to one; and whether slots stand in buckets of it: where
+rows are found by their bit addresses, the columns' nodes have the words alone."""
 
-TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, STEP_WORDS = range(10)
+TARGET, PROBED, FROM, FROM_KEY, CHECK, CHECKS_END, ASKED, HASHED, REACH, REQUESTS, STEP_WORDS = range(11)
 """Of a step: the input and its key that are probed, the input and its key that give the tag, its further checks, and
 the position in the pipeline of the input that gives the tag: 0 is the arriving element, d + 1 what step d chose; of how
-many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does); and how far from
-that tag lies the other one that it asks for (0: there is none)."""
+many of its checks, the first ones, the tag is the hash, where several inputs give it (0: one does); how far from
+that tag lies the other one that it asks for (0: there is none); and how often it has asked by bit addresses."""
+
+BY_ADDRESS = -1
+"""As a step's HASHED: its tags are bit addresses. Behind its checks, where CHECKS_END points to, stand the
+configurations under which rows are stored: a row (how many there are, 0, 0, 0), and for each of them a row (tag, wild,
+p, 0) and p rows (input, key, place, shift). The tag has the configuration's number, from bit CONFIGURATION on; wild are
+the bits of the address that the step does not know; the others are the hash of a key, shifted right by `shift` and left
+by `place`. REACH is 1 where there is more than one tag."""
+CONFIGURATION = 48
 
 TAG, FOLLOWING, FOUND, WALKS = range(4)
 """Rows of `walks`, of each step: its tag, the slot to look at next, and the first that matches. WALKS: how many."""

@@ -28,6 +28,12 @@ def mixed(h, word):  # type: ignore[no-untyped-def]
     return int64(x ^ (x >> uint64(29)))
 
 
+@helper(inline=True)
+def address_part(word: int, shift: int, place: int) -> Any:
+    """The bits that a word gives to a bit address: the first 64 - shift of its hash, moved to their place."""
+    return int64((uint64(mixed(int64(1), word)) >> uint64(shift)) << uint64(place))
+
+
 @helper("int64(int64[:, ::1], int64, int64[::1])")
 def bucket_of_row(words: Int64Array, row: int, buckets: Int64Array) -> int:
     """Of len(buckets) buckets, a power of two, that of a row of words (n, w), each mixed in by multiply and shift."""

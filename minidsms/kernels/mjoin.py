@@ -48,7 +48,7 @@ def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun,
     """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
     steps: (n (n - 1), STEP_WORDS), the pipelines of all inputs.  checks: (c, 4): input, key, input, key that are equal.
-    walks: (4, n), see TAG.  stops: (n,), scratch.  instants: not read.
+    walks: (4, n), see TAG.  stops: (n,), scratch.  instants: read where rows leave by them (`of_streams`, netted).
     netted: the consumer is ISTREAM, and no input is a bag; then the tuples of an instant stay in `out` until it is
     done: a caller that empties a full buffer leaves those from state[FIRST] on at its beginning.
     stamps: (n, STAMPS), where netted.
@@ -81,7 +81,7 @@ def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun,
                     s, looked = next_slot(nodes, chain, tag, first_slot(windows, steps, r, tag))
                     inspected += looked
                     if s < chain.low and steps[r, REACH] != 0:
-                        tag, s, looked = further(windows, steps, r, chosen, chain, tag)
+                        tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
                         inspected += looked
                     if s < chain.low:
                         is_chosen = False
@@ -104,7 +104,7 @@ def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun,
                 s, looked = next_slot(nodes, chain, tag, s)
                 inspected += looked
                 if s < chain.low and steps[r, REACH] != 0:
-                    tag, s, looked = further(windows, steps, r, chosen, chain, tag)
+                    tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
                     walks[TAG, depth] = tag
                     inspected += looked
                 if s < chain.low:
@@ -138,7 +138,7 @@ def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun,
             state[STATUS], state[IS_CHOSEN] = PAUSED, int64(is_chosen)
         if state[STATUS] != DONE:
             break
-        own = next_element(windows, run, int64(0), output, found)  # fmt: skip
+        own = next_element(windows, run, run.of_streams, output, found)
         if own < 0:
             break
         chosen[state[INPUT]] = own

@@ -97,7 +97,7 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
                     s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
                     inspected += looked
                     if s < low and reach != 0:
-                        tag, s, looked = further(windows, steps, i, chosen, chain, tag)
+                        tag, s, looked = further(windows, steps, i, checks, chosen, chain, tag)
                         inspected += looked
                 if state[STATUS] == FULL or at == end or inspected >= most:
                     break
@@ -118,7 +118,7 @@ def pair_join(windows: Windows, steps: Int64Table, checks: Int64Table, run: Join
                     s, looked = next_slot(nodes, chain, tag, first)
                     inspected += looked
                     if s < low and reach != 0:
-                        tag, s, looked = further(windows, steps, i, chosen, chain, tag)
+                        tag, s, looked = further(windows, steps, i, checks, chosen, chain, tag)
                         inspected += looked
             walks[TAG, 0] = tag
             if state[STATUS] == FULL:

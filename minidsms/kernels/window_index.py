@@ -9,9 +9,9 @@ from typing import Any
 
 from minidsms.elements import Int8Array, Int32Array, Int64Array
 from minidsms.kernels.chains import link_slot, link_slots
-from minidsms.kernels.join_layout import HI, LO, RUN, RUNS_END, UNLINKED, Windows
-from minidsms.kernels.mixing import mixed
-from minidsms.machine_code import Int64s, int16, int32, int64, kernel
+from minidsms.kernels.join_layout import CONFIGURATION, HI, LO, RUN, RUNS_END, UNLINKED, Windows
+from minidsms.kernels.mixing import address_part, mixed
+from minidsms.machine_code import Int64s, Int64Table, int16, int32, int64, kernel
 
 
 @kernel("int64(int64[::1], int8[::1], boolean, int64[:, ::1], int64[::1])")
@@ -91,6 +91,21 @@ def combine_keys(nodes, base, parts, mask, lo, hi, has_nulls):  # type: ignore[n
                 following = int64(UNLINKED)
         nodes[base + k] = h
         nodes[base + k + 1] = following
+
+
+@kernel
+def take_addresses(nodes: Int64s, base: int, parts: Int64Table, mask: int, slots: Int64s, number: int) -> None:
+    """Give these slots the bit addresses of their rows, under the configuration of this number.
+
+    parts: (p, 3), of each column with bits where its nodes begin, and place and shift (`kernels.mixing.address_part`).
+    """
+    for slot in slots:
+        k = 2 * (slot & mask)
+        tag = int64(number << CONFIGURATION)
+        for p in range(len(parts)):
+            tag |= address_part(nodes[parts[p, 0] + k], parts[p, 2], parts[p, 1])
+        nodes[base + k] = tag
+        nodes[base + k + 1] = -1
 
 
 @kernel(

@@ -75,18 +75,19 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
 def _adapt(join: Join, asked: Hashable, streamon: StreaMon) -> None:
     """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile.
 
-    Where steps go by bands neither caches nor trees know what they find.
+    Where steps go by bands, or by bit addresses, neither caches nor trees know what they find.
     """
     from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
     from minidsms.streamon.join_watch import JoinWatch
 
     names, operator = join.names, f"MJoin {', '.join(join.names)}"
-    has_trees = asked in ("auto", "xjoin") and not join.graph.bands
+    has_bits = _has_bits(join, streamon)
+    has_trees = asked in ("auto", "xjoin") and not join.graph.bands and not has_bits
     watch = JoinWatch(join, join.graph.n, streamon)
     join.watch_by(watch)
     caching = None
     consistency = _caching_of(asked, streamon)
-    if consistency != "off" and not join.graph.bands:
+    if consistency != "off" and not join.graph.bands and not has_bits:
         from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 
         caching = AdaptiveCaches(join, names, operator, streamon, watch, consistency)
@@ -96,11 +97,21 @@ def _adapt(join: Join, asked: Hashable, streamon: StreaMon) -> None:
         watch.add(AdaptiveTrees(join, names, operator, streamon, watch, asked == "xjoin", caching))
     if caching is not None:
         watch.add(caching)
-    if streamon.settings["join_index"] != "hash" and any(join.graph.rooms):
+    if has_bits:
+        from minidsms.streamon.join_index.adaptive_bits import AdaptiveBits
+
+        watch.add(AdaptiveBits(join, names, operator, streamon, watch))
+    elif streamon.settings["join_index"] in ("auto", "patterns") and join.graph.has_patterns:
         from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
 
         watch.add(AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns"))
     watch.add(AdaptiveOrders(join, names, operator, streamon, watch))
+
+
+def _has_bits(join: Join, streamon: StreaMon) -> bool:
+    """Bits were asked for, and the join can have them: equalities link all inputs, and it keeps no results."""
+    graph = join.graph
+    return streamon.settings["join_index"] == "bit_address" and graph.is_connected and join.uses_orders
 
 
 def _first_tree(join: Join) -> Tree:

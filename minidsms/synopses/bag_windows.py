@@ -16,6 +16,7 @@ import numpy as np
 from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.kernels.hashing import hash_rows, normal_signs
 from minidsms.kernels.join_layout import HAS_NULLS, KEY, NODES
+from minidsms.synopses.bit_addresses import ADDRESS
 from minidsms.synopses.row_layout import RowLayout
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ class BagWindow:
         index, layout, first = self._index, self.layout, int(self.figures[KEY])
         for x, key in enumerate(self.keys, first):
             base = index.keys[x, NODES]
-            if len(key) == 1:
+            if key == ADDRESS:
+                index.take_addresses(self._number, slots)
+            elif len(key) == 1:
                 j = layout.columns.index(index.column_of(self._number, key[0]))
                 mask_word = layout.width - layout.masks + j // 62
                 if self._kernels.take_key_words(
@@ -118,10 +121,12 @@ class BagWindow:
                 self._kernels.combine_keys_of(index.nodes, base, index.parts_of(self._number, key), slots)
 
     def hash_patterns(self, slots: Int64Array) -> None:
-        """Write the composite keys of the rows in these slots into the index."""
+        """Write the composite keys of the rows in these slots, and their addresses, into the index."""
         index = self._index
         for x, key in enumerate(self.keys, int(self.figures[KEY])):
-            if len(key) > 1:
+            if key == ADDRESS:
+                index.take_addresses(self._number, slots)
+            elif len(key) > 1:
                 parts = index.parts_of(self._number, key)
                 self._kernels.combine_keys_of(index.nodes, index.keys[x, NODES], parts, slots)
 

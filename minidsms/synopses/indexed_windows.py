@@ -38,11 +38,13 @@ from minidsms.kernels.addresses import VALID
 from minidsms.kernels.gathering import gather_rows
 from minidsms.kernels.join_layout import (
     BACKS,
+    CONFIGURATION,
     HAS_NULLS,
     HEADS,
     HI,
     INPUT_WORDS,
     IS_BAG,
+    IS_LINKED,
     IS_SHOWN,
     KEY,
     KEY_WORDS,
@@ -64,6 +66,7 @@ from minidsms.kernels.join_layout import (
     Windows,
 )
 from minidsms.synopses.bag_windows import BagWindow
+from minidsms.synopses.bit_addresses import ADDRESS, MOST_CONFIGURATIONS, NUMBERS, Bits
 from minidsms.synopses.cells import Cells
 from minidsms.synopses.stream_store import Reader, StreamStore
 
@@ -212,7 +215,9 @@ class IndexedWindow:
         first = figures.item(KEY)
         for x, key in enumerate(self.keys, first):
             base = index.keys.item(x, NODES)
-            if len(key) == 1:
+            if key == ADDRESS:
+                index.take_addresses(self._number, np.arange(lo, hi))
+            elif len(key) == 1:
                 values, valid, mask = store.raw(self._columns[index.column_of(self._number, key[0])])
                 valid = _NO_NULLS if valid is None else valid
                 if kernels.take_key(_words(values), valid, mask, ring, lo, hi, index.nodes, base):
@@ -228,10 +233,12 @@ class IndexedWindow:
                 kernels.take_marks(_words(values), mask, ring, lo, hi, index.marks, figures[MARKS], n == 0)
 
     def hash_patterns(self, slots: Int64Array) -> None:
-        """Write the composite keys of these slots, an ascending run, into the index."""
+        """Write the composite keys of these slots, an ascending run, and their addresses into the index."""
         index, figures = self._index, self.figures
         for x, key in enumerate(self.keys, figures.item(KEY)):
-            if len(key) > 1 and len(slots):
+            if key == ADDRESS:
+                index.take_addresses(self._number, slots)
+            elif len(key) > 1 and len(slots):
                 parts, mask = index.parts_of(self._number, key), len(self.ring) - 1
                 lo, hi = int(slots[0]), int(slots[-1]) + 1
                 kernels.combine_keys(index.nodes, index.keys[x, NODES], parts, mask, lo, hi, figures[HAS_NULLS])
@@ -341,6 +348,8 @@ class WindowIndex:
     bags: of each input, whether its rows leave in any order. Then there are neither marks nor ranges.
     rooms: of each input, how many patterns may be indexed beside its keys (`index`).
     cells: by input and negative column of a key, the cells that it stands for.
+    configurations: of each input that has bits, number and bits of those under which rows are stored; first that of the
+    rows to come.
     bundle: all of it, as the kernels take it.  renumberings: how often rows of a bag have got other slots; whoever
     holds slots begins anew then.
     """
@@ -359,7 +368,10 @@ class WindowIndex:
         for i in range(n):
             self.inputs[i, KEY], self.inputs[i, KEYS_END] = at, at + len(keys[i])
             at += len(keys[i]) + rooms[i]
+        self.keys[:, IS_LINKED] = 1
         self._linked = [tuple(each) for each in keys]
+        self.configurations: list[list[tuple[int, Bits]]] = [[] for _ in range(n)]
+        self._next_number = 0
         self._cells = cells or {}
         self._has_wild = False
         self.has_cells = bool(cells)
@@ -529,27 +541,89 @@ class WindowIndex:
             for j in range(len(self.windows)):
                 self.relink(j)
 
-    def link_patterns(self, patterns: Sequence[Sequence[Key]]) -> None:
-        """Index these patterns of each input beside its keys, and no others, from now on; () for none of any.
+    def link_patterns(self, patterns: Sequence[Sequence[Key] | Bits]) -> None:
+        """Index these patterns of each input beside its keys, or its bits instead, and no others, from now on; () for
+        none of any. Where there are bits already, rows keep the addresses they have.
 
         Nothing waits: the slots of all elements are joined.  O(rows).
         """
         old_keys, nodes, backs = self.keys.copy(), self.nodes, self.backs
+        had_bits = [bool(each) for each in self.configurations]
         for i, window in enumerate(self.windows):
-            window.keys = (*self._linked[i], *(patterns[i] if patterns else ()))
-            self.inputs[i, KEYS_END] = self.inputs[i, KEY] + len(window.keys)
+            wanted = patterns[i] if patterns else ()
+            self._configure(i, wanted if isinstance(wanted, Bits) else None)
+            window.keys = (*self._linked[i], *((ADDRESS,) if isinstance(wanted, Bits) else wanted))
+            first = int(self.inputs[i, KEY])
+            self.inputs[i, KEYS_END] = first + len(window.keys)
+            self.keys[first : first + len(self._linked[i]), IS_LINKED] = not isinstance(wanted, Bits)
         self._place(keeps_rows=True)
         for i, window in enumerate(self.windows):
             capacity, first = self._capacities[i], int(self.inputs[i, KEY])
-            for x in range(first, first + len(self._linked[i])):
+            keeps_addresses = had_bits[i] and window.keys[-1:] == (ADDRESS,)
+            for x in range(first, first + len(self._linked[i]) + keeps_addresses):
                 at, before = self.keys[x, NODES], old_keys[x, NODES]
                 self.nodes[at : at + 2 * capacity] = nodes[before : before + 2 * capacity]
                 if window.is_bag:
                     at, before = self.keys[x, BACKS], old_keys[x, BACKS]
                     self.backs[at : at + capacity] = backs[before : before + capacity]
-            if len(window.keys) > len(self._linked[i]):
+            if len(window.keys) > len(self._linked[i]) and not keeps_addresses:
                 window.hash_patterns(self.present(i))
             self.relink(i)
+            if len(self.configurations[i]) > MOST_CONFIGURATIONS:
+                self.migrate(i, [number for number, _ in self.configurations[i]])
+
+    # ------------------------------------------------------------------------------------------------- addresses
+
+    def _configure(self, i: int, bits: Bits | None) -> None:
+        """Store the rows of input i that come from now on under this configuration."""
+        known = self.configurations[i]
+        if bits is None:
+            known.clear()
+        elif not known or known[0][1] != bits:
+            known.insert(0, (self._next_number, bits))
+            self._next_number = (self._next_number + 1) % NUMBERS
+
+    def take_addresses(self, i: int, slots: Int64Array) -> None:
+        """Give these slots of input i, whose columns are there, their addresses under the newest configuration."""
+        (number, bits), base = self.configurations[i][0], self.keys[self.inputs[i, KEYS_END] - 1, NODES]
+        first, keys = int(self.inputs[i, KEY]), self.windows[i].keys
+        columns = [x for x, key in enumerate(keys, first) if len(key) == 1 and key != ADDRESS]
+        parts = [(self.keys[columns[c], NODES], place, 64 - count) for c, place, count in bits.places()]
+        table = np.array(parts, np.int64).reshape(-1, 3)
+        kernels.take_addresses(self.nodes, base, table, self.inputs[i, MASK], slots, number)
+
+    def partitions(self, i: int) -> dict[int, int]:
+        """Of an input that has bits, how many rows each configuration has, by its number."""
+        slots = self.present(i)
+        base = int(self.keys[self.inputs[i, KEYS_END] - 1, NODES])
+        numbers, counts = np.unique(
+            self.nodes[base + 2 * (slots & self.inputs[i, MASK])] >> CONFIGURATION, return_counts=True
+        )
+        return dict(zip(numbers.tolist(), counts.tolist()))
+
+    def migrate(self, i: int, numbers: Iterable[int]) -> None:
+        """Store the rows of these configurations under the newest, and forget those that no row has.
+
+        Nothing waits.  O(rows).
+        """
+        slots = self.present(i)
+        at = int(self.keys[self.inputs[i, KEYS_END] - 1, NODES]) + 2 * (slots & self.inputs[i, MASK])
+        own = self.nodes[at] >> CONFIGURATION
+        newest = self.configurations[i][0][0]
+        moved = slots[np.isin(own, list(numbers)) & (own != newest)]
+        left = (set(own.tolist()) - set(numbers)) | {newest}
+        self.configurations[i] = [each for each in self.configurations[i] if each[0] in left]
+        if len(moved):
+            self._empty_buckets(i)
+            self.take_addresses(i, moved)
+            self.relink(i)
+
+    def _empty_buckets(self, i: int) -> None:
+        for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
+            if self.keys[x, IS_LINKED]:
+                self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = -1
+
+    # ---------------------------------------------------------------------------------------------------- layout
 
     def parts_of(self, i: int, key: Key) -> Int64Array:
         """Where the nodes of a composite key's columns begin."""
@@ -572,8 +646,7 @@ class WindowIndex:
         if self.windows[i].is_bag:
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
                 self.backs[self.keys[x, BACKS] : self.keys[x, BACKS] + self._capacities[i]] = UNLINKED
-        for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
-            self.heads[self.keys[x, HEADS] : self.keys[x, HEADS] + self._buckets[i]] = -1
+        self._empty_buckets(i)
 
     def relink(self, i: int) -> None:
         """Fill an input's buckets, which are empty."""
@@ -606,7 +679,7 @@ class WindowIndex:
             for x in range(self.inputs[i, KEY], self.inputs[i, KEYS_END]):
                 self.keys[x, HEADS] = heads
                 self.keys[x, SHIFT] = 65 - buckets.bit_length()
-                heads += buckets
+                heads += buckets if self.keys[x, IS_LINKED] else 0
         self.heads: Int64Array = np.full(heads, -1, np.int64)
         self._bundle()
 

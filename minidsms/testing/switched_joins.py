@@ -1,10 +1,10 @@
 """Joins whose plans change at every k-th element, against the definition: `python -m minidsms.testing.switched_joins`.
 
 Generated n-way joins (windows of every kind, relations and derived relations, with deletions, NULLs, texts and theta
-conditions) run while their orders, trees, caches and indexed patterns are switched to random legal ones at every first,
-second, third or seventh element, by calls of one, two, seven and all rows, under every scheduler. A *switch* is one
-that was taken: the plan log has it. An answer that differs is told with all that it takes to see it again, and the exit
-status is 1.
+conditions) run while their orders, trees, caches, indexed patterns and bits are switched to random legal ones at every
+first, second, third or seventh element, by calls of one, two, seven and all rows, under every scheduler. A *switch* is
+one that was taken: the plan log has it. An answer that differs is told with all that it takes to see it again, and the
+exit status is 1.
 
 Invariant: what runs depends on the seed alone.  docs/semantics T5; Babu 2005, chapter 5.
 """
@@ -44,6 +44,7 @@ KINDS: dict[str, tuple[dict[str, Any], ...]] = {
         {"join_plan": "mjoin", "caching": "global"},
         {"join_plan": "mjoin", "join_index": "patterns"},
     ),
+    "bits": tuple({"join_index": "bit_address", "index_migration": rows} for rows in ("all", "nothing", "partial")),
 }
 """What is switched, and the settings under which it is."""
 
@@ -113,7 +114,7 @@ def _run(tally: Tally, case: Case, expected: Answer, kind: str, settings: dict[s
     def note(db: Any, step: int, queries: Sequence[Any]) -> None:
         nonlocal taken
         decisions = [decision for query in queries for decision in query.decisions()]
-        taken = sum(kind != "patterns" or decision.technique == "join index" for decision in decisions)
+        taken = sum(kind not in ("patterns", "bits") or each.technique == "join index" for each in decisions)
 
     with _one_bucket() if "one bucket" in kind else mock.patch.dict({}):
         try:

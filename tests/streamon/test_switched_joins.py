@@ -1,4 +1,4 @@
-"""Orders, trees, caches and patterns of joins switched at every k-th element: answers do not show it (T5)."""
+"""Orders, trees, caches, patterns and bits of joins switched at every k-th element: answers do not show it (T5)."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from minidsms.streamon.join_index.reoptimizer import IndexReoptimizer
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.synopses.bit_addresses import Bits
 from minidsms.synopses.indexed_windows import WindowIndex
 
 BUDGET = Budget(worth_ns=5_000_000)
@@ -112,8 +113,6 @@ class AdaptiveIndex:
     def describe(self) -> tuple[str, ...]:
         """A line for each input with patterns."""
         executor = self.executor
-        return tuple(
-            f"index of {executor.names[j]}: also by {', '.join(executor.key_text(j, key) for key in keys)}"
-            for j, keys in enumerate(executor.plan)
-            if keys
-        )
+        told = [(j, each) for j, each in enumerate(executor.plan) if each]
+        also = [("" if isinstance(each, Bits) else "also by ") + executor.index_text(j, each) for j, each in told]
+        return tuple(f"index of {executor.names[j]}: {text}" for (j, _), text in zip(told, also))

@@ -11,8 +11,9 @@ from typing import Protocol
 
 from minidsms.elements import Schema
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import Index, JoinPlan, Key
+from minidsms.joins.plan import Index, JoinPlan, Key, Patterns
 from minidsms.streamon.meter import Meter
+from minidsms.synopses.bit_addresses import Bits
 
 
 class IndexedJoin(Protocol):
@@ -49,7 +50,7 @@ class IndexExecutor:
         return self.join.plan.index
 
     @property
-    def able(self) -> Index:
+    def able(self) -> tuple[Patterns, ...]:
         """All patterns that the pipelines probe; none where a tree runs."""
         return self.join.graph.patterns(self.join.plan.orders) if self.join.uses_orders else ()
 
@@ -75,12 +76,16 @@ class IndexExecutor:
 
     def plan_text(self, plan: Index) -> str:
         """S: (a, b), T: (a, c), (a, b, c); or none."""
-        told = [
-            f"{self.names[j]}: {', '.join(self.key_text(j, key) for key in keys)}"
-            for j, keys in enumerate(plan)
-            if keys
-        ]
+        told = [f"{self.names[j]}: {self.index_text(j, each)}" for j, each in enumerate(plan) if each]
         return "; ".join(told) or "no patterns"
+
+    def index_text(self, j: int, each: Patterns | Bits) -> str:
+        """(a, b), (a, c); or bits: a 4, b 0, c 5."""
+        if isinstance(each, Bits):
+            columns = self.join.graph.columns(j)
+            told = ", ".join(f"{self._schemas[j].names[c]} {bits}" for c, bits in zip(columns, each.of))
+            return f"bits of {told}"
+        return ", ".join(self.key_text(j, key) for key in each)
 
     def spent(self) -> tuple[float, int]:
         """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements taken."""

@@ -56,7 +56,7 @@ class IndexProfiler:
 
     def _profile(self, i: int, order: Sequence[int]) -> None:
         graph, index = self._executor.join.graph, self._index
-        path = graph.path(i, order)
+        path = graph.path(i, order, configurations=index.configurations)
         counts = np.zeros((2, len(order)), np.int64)
         slots = index.sample(i, ROWS)
         if not len(slots):

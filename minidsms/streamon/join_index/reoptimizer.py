@@ -14,6 +14,7 @@ from minidsms.streamon.bans import Bans
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_index.executor import IndexExecutor
 from minidsms.streamon.join_index.profiler import IndexProfiler
+from minidsms.synopses.bit_addresses import Bits
 
 INSPECTED_NS, LINKED_NS, HASHED_NS = 6.0, 12.0, 3.0
 """Of a slot inspected, a row linked by one key, and a word hashed for a probe."""
@@ -70,4 +71,5 @@ class IndexReoptimizer:
 
 
 def _sum(benefits: Mapping[tuple[int, Key], float], plan: Index) -> float:
-    return sum(benefits.get((j, key), 0.0) for j, keys in enumerate(plan) for key in keys)
+    patterns = [(j, key) for j, keys in enumerate(plan) if not isinstance(keys, Bits) for key in keys]
+    return sum(benefits.get(place, 0.0) for place in patterns)

@@ -58,12 +58,22 @@ class JoinOrderProfiler:
         self._filters = filters
         self._measures_time = measures_time
         self._profiles: dict[int, int] = {}
-        self._paths = {i: [graph.path(i, path) for path in pipeline.paths] for i, pipeline in filters.items()}
+        self._graph = graph
+        self._find_paths()
         self.costs: dict[int, Float64Array] = {
             i: np.full(len(pipeline.paths), np.nan)
             if measures_time
             else np.array([float(len(p)) for p in pipeline.paths])
             for i, pipeline in filters.items()
+        }
+
+    def _find_paths(self) -> None:
+        """The paths of the logical filters, over what the windows are indexed by."""
+        configurations = self._index.configurations
+        self._configurations = [list(each) for each in configurations]
+        self._paths = {
+            i: [self._graph.path(i, path, configurations=configurations) for path in pipeline.paths]
+            for i, pipeline in self._filters.items()
         }
 
     def statistics(self) -> Mapping[str, Any]:
@@ -95,6 +105,8 @@ class JoinOrderProfiler:
         wanted = algorithm.wanted()
         if wanted.evaluate is Evaluate.NOTHING or not len(slots):
             return
+        if self._configurations != self._index.configurations:
+            self._find_paths()
         self._profiles[i] = self._profiles.get(i, 0) + (len(slots) >= FEW)
         drops = np.zeros((len(self._paths[i]), len(slots)), np.bool_)
         for f in range(len(drops)):
