@@ -143,7 +143,7 @@ class Connection(Archiving, ReadsSources):
             query.name for query in self.queries.values() if any(each is operator for each in query.network.operators)
         ]
         self._engine = Engine(self._scheduler(), self.settings["batch_size"])
-        self.reading = SourceList(self.tick_ns)
+        self.reading = SourceList(self.tick_ns, self.warnings.append)
         self.news = News(lambda: self.groups.all)
         self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()), self.news)
         self._each: list[QueryEach] = []

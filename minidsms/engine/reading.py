@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 class SourceList:
     """The sources of one connection. Its methods but `stop` are called under the engine's lock.
 
-    sources: (source, input) pairs, in the order of their declaration.
+    sources: (source, input) pairs, in the order of their declaration.  warn: told of what may not have been meant.
     """
 
-    def __init__(self, tick_ns: int) -> None:
+    def __init__(self, tick_ns: int, warn: Callable[[str], None]) -> None:
+        self._warn = warn
         self.sources: list[tuple[Source | LiveSource, StreamInput | RelationInput]] = []
         self._tick_ns = tick_ns
         self._driver: SourceDriver | None = None
@@ -71,7 +72,7 @@ class SourceList:
         if self._driver is None and self.sources:
             from minidsms.sources.driver import SourceDriver
 
-            self._driver = SourceDriver(self.sources, tick_ns=self._tick_ns)
+            self._driver = SourceDriver(self.sources, tick_ns=self._tick_ns, warn=self._warn)
         return self._driver
 
     def stop(self) -> None:

@@ -53,9 +53,11 @@ def drive_job(job: Job, options: argparse.Namespace, drive: Callable[[], None]) 
         try:
             _open_sinks(job, options)
             _tell(job.warnings)
+            warned = len(job.db.warnings)
             started = time.perf_counter()
             drive()
             took_s = time.perf_counter() - started
+            _tell(job.db.warnings[warned:])
             for query, _ in job.sinks:
                 query.close_sink()
         except BaseException:

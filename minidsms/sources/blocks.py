@@ -14,11 +14,13 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import IO, Any, cast
 
 import numpy as np
 
 from minidsms.cql.errors import Error, shown
+from minidsms.elements import BoolArray
 
 BLOCK_BYTES = 4 << 20
 RECORD_BYTES = 1 << 20
@@ -29,12 +31,29 @@ LINE_BYTES = 64 << 20
 _NEWLINE = 10
 _RETURN = 13
 _QUOTE = 34
-_BEFORE_FIELD = np.zeros(256, np.bool_)
-_BEFORE_FIELD[list(b",\r\n")] = True
-# A quote means something only where a field begins; the group is the closing quote.
-_QUOTED = re.compile(rb'(?:(?<=[,\n\r])|\A)"[^"]*(?:""[^"]*)*("?)')
 _ROW_END = re.compile(rb"\r\n|\n|\r")
-_FIELD = re.compile(rb'(?:"([^"]*(?:""[^"]*)*)"([^,]*)|([^,]*))(,|\Z)', re.DOTALL)
+COMMA = b","
+
+
+@cache
+def _before_field(delimiter: bytes) -> BoolArray:
+    """By byte: a field may begin behind it."""
+    found = np.zeros(256, np.bool_)
+    found[list(delimiter + b"\r\n")] = True
+    return found
+
+
+@cache
+def _quoted(delimiter: bytes) -> re.Pattern[bytes]:
+    """A field in quotes. A quote means something only where a field begins; the group is the closing quote."""
+    return re.compile(rb'(?:(?<=[%s\n\r])|\A)"[^"]*(?:""[^"]*)*("?)' % re.escape(delimiter))
+
+
+@cache
+def _field(delimiter: bytes) -> re.Pattern[bytes]:
+    """A field and what ends it."""
+    mark = re.escape(delimiter)
+    return re.compile(rb'(?:"([^"]*(?:""[^"]*)*)"([^%s]*)|([^%s]*))(%s|\Z)' % (mark, mark, mark), re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -119,11 +138,14 @@ def cannot_read(path: str, error: Exception) -> Error:
 class BlockReader:
     """Reads blocks of one open file. quotes: it is CSV, whose quoted fields may hold newlines."""
 
-    def __init__(self, path: str, file: IO[bytes], quotes: bool, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self, path: str, file: IO[bytes], quotes: bool, block_bytes: int = BLOCK_BYTES, delimiter: bytes = COMMA
+    ) -> None:
         self.path = path
         self._file = file
         self._quotes = quotes
         self._block_bytes = block_bytes
+        self._delimiter = delimiter
         self._line, self._start = 1, 0
 
     def header(self) -> bytes:
@@ -153,7 +175,7 @@ class BlockReader:
             at_end = not more
             data += more
             while data:
-                cut = _whole_records(data, at_end, self._quotes)
+                cut = _whole_records(data, at_end, self._quotes, self._delimiter)
                 if cut:
                     yield self._block(data[:cut])
                 elif at_end or (len(data) > RECORD_BYTES and b"\n" in data[: len(data) - RECORD_BYTES]):
@@ -178,13 +200,13 @@ class BlockReader:
             raise cannot_read(self.path, error) from None
 
 
-def _whole_records(data: bytes, at_end: bool, quotes: bool) -> int:
+def _whole_records(data: bytes, at_end: bool, quotes: bool, delimiter: bytes) -> int:
     """How many bytes are whole records; 0 where the first is not whole."""
     end = len(data) if at_end else data.rfind(b"\n") + 1
-    if not quotes or not end or b'"' not in data or are_lines(data[:end]):
+    if not quotes or not end or b'"' not in data or are_lines(data[:end], delimiter):
         return end
     whole, outside = 0, 0
-    for match in _QUOTED.finditer(data):
+    for match in _quoted(delimiter).finditer(data):
         if match.start() >= end:
             break
         whole = data.rfind(b"\n", outside, match.start()) + 1 or whole
@@ -194,7 +216,7 @@ def _whole_records(data: bytes, at_end: bool, quotes: bool) -> int:
     return end if at_end else data.rfind(b"\n", outside, end) + 1 or whole
 
 
-def are_lines(data: bytes) -> bool:
+def are_lines(data: bytes, delimiter: bytes = COMMA) -> bool:
     """No quoted field holds a newline: quotes pair up in every line, and open where fields begin. Quick, not for all
     data."""
     array = np.frombuffer(data, np.uint8)
@@ -205,20 +227,24 @@ def are_lines(data: bytes) -> bool:
     if len(quotes) & 1 or inside.any():
         return False
     opening, closing = quotes[0::2], quotes[1::2]
-    begins = _BEFORE_FIELD[array[opening - 1]] | (opening == 0)
+    begins = _before_field(delimiter)[array[opening - 1]] | (opening == 0)
     begins[1:] |= opening[1:] == closing[:-1] + 1
     return bool(begins.all())
 
 
 def opens_unclosed(data: bytes) -> bool:
     """A field begins with a quote that is not closed."""
-    return any(not match.group(1) for match in _QUOTED.finditer(data))
+    return any(not match.group(1) for match in _quoted(COMMA).finditer(data))
 
 
-def csv_rows(block: Block, quotes: bool) -> list[tuple[int, bytes, list[bytes | None]]]:
-    """(line, text, fields) of the rows of a CSV block, empty lines left out; an empty field without quotes is None."""
+def csv_rows(
+    block: Block, quotes: bool, delimiter: bytes = COMMA, nulls: Sequence[bytes] = (b"",)
+) -> list[tuple[int, bytes, list[bytes | None]]]:
+    """(line, text, fields) of the rows of a CSV block, empty lines left out; a field without quotes that is one of the
+    nulls is None.
+    """
     data = block.data
-    spans = [m.span() for m in _QUOTED.finditer(data)] if quotes and b'"' in data else []
+    spans = [m.span() for m in _quoted(delimiter).finditer(data)] if quotes and b'"' in data else []
     spans.append((len(data) + 1, len(data) + 1))
     span = 0
     rows: list[tuple[int, bytes, list[bytes | None]]] = []
@@ -231,23 +257,23 @@ def csv_rows(block: Block, quotes: bool) -> list[tuple[int, bytes, list[bytes | 
             continue
         text = data[start:stop]
         if text:
-            rows.append((line, text, _fields(text, quotes)))
+            rows.append((line, text, _fields(text, quotes, delimiter, nulls)))
         line += data.count(b"\n", start, after)
         start = after
     return rows
 
 
-def _fields(text: bytes, quotes: bool) -> list[bytes | None]:
+def _fields(text: bytes, quotes: bool, delimiter: bytes, nulls: Sequence[bytes]) -> list[bytes | None]:
     """The fields of one row."""
     if not quotes or b'"' not in text:
-        return [field or None for field in text.split(b",")]
+        return [None if field in nulls else field for field in text.split(delimiter)]
     fields: list[bytes | None] = []
     position = 0
     while True:
-        match = _FIELD.match(text, position)
+        match = _field(delimiter).match(text, position)
         assert match is not None
         quoted, tail, plain, end = match.groups()
-        fields.append((plain or None) if quoted is None else quoted.replace(b'""', b'"') + tail)
+        fields.append((None if plain in nulls else plain) if quoted is None else quoted.replace(b'""', b'"') + tail)
         position = match.end()
         if not end:
             return fields

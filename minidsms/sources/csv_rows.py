@@ -23,6 +23,7 @@ from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.blocks import Block, Lines, Reject, are_lines, csv_rows, reject
+from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
 from minidsms.sources.text_columns import (
     FALSE_TEXTS,
@@ -40,11 +41,21 @@ _Fields = tuple[Sequence[tuple[int, bytes]], list[Any], list[tuple[int, bytes, s
 class CsvRows:
     """Reads blocks of one file or connection. path: as errors name it.  rejected: where malformed rows go."""
 
-    def __init__(self, path: str, schema: Schema, rejected: RejectedRows, types_line: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        schema: Schema,
+        rejected: RejectedRows,
+        types_line: bool = False,
+        form: CsvForm = USUAL,
+    ) -> None:
         self.path = path
         self.schema = schema
         self.rejected = rejected
         self._has_types_line = types_line
+        self._form = form
+        self._delimiter = form.delimiter.encode()
+        self._nulls = [null.encode() for null in form.nulls]
         self._ticks: dict[str, bool] = {}
 
     def take_header(self, header: bytes, relation: bool) -> None:
@@ -98,7 +109,7 @@ class CsvRows:
 
     def _take_names(self, header: bytes, relation: bool) -> None:
         try:
-            names = next(csv.reader([header.decode("utf-8")]), [])
+            names = next(csv.reader([header.decode("utf-8")], delimiter=self._form.delimiter), [])
         except (UnicodeDecodeError, csv.Error) as error:
             raise Error(f"{self.path}: the first line cannot be read: {error}") from None
         names = [name.strip() for name in names]
@@ -135,6 +146,7 @@ class CsvRows:
             pa.BufferReader(block.data),
             read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1, use_threads=False),
             parse_options=arrow_csv.ParseOptions(
+                delimiter=self._form.delimiter,
                 quote_char=False if self._has_types_line else '"',
                 newlines_in_values=True,
                 invalid_row_handler=skip,
@@ -142,7 +154,8 @@ class CsvRows:
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict(zip(chosen, kinds)),
                 include_columns=chosen,
-                null_values=[""],
+                null_values=list(self._form.nulls),
+                decimal_point=self._form.decimal_point,
                 strings_can_be_null=not self._has_types_line,
                 quoted_strings_can_be_null=False,
                 true_values=list(TRUE_TEXTS),
@@ -160,7 +173,7 @@ class CsvRows:
         for i, type_ in enumerate(self._types):
             column = _one_array(table.column(i))
             if type_ is Type.TIMESTAMP:
-                column = read_timestamps(_empty_is_null(column), self._are_ticks(i, column))
+                column = read_timestamps(_empty_is_null(column), self._are_ticks(i, column), self._form.times)
             columns.append(column)
         return self._batch(columns)
 
@@ -177,7 +190,7 @@ class CsvRows:
             elif self._has_types_line:
                 texts = texts.fill_null(b"")
             ticks = self._are_ticks(i, texts) if type_ is Type.TIMESTAMP else None
-            column, wrong = read_texts(texts, type_, ticks)
+            column, wrong = read_texts(texts, type_, ticks, self._form.times, self._form.decimal_point)
             for row in np.flatnonzero(wrong).tolist():
                 shown = texts[row].as_py()[:60].decode("utf-8", "replace")
                 reasons.setdefault(row, f'column "{self._names[i]}": {shown!r} is no {type_}')
@@ -192,7 +205,7 @@ class CsvRows:
         """Row by row; every way to write CSV is understood."""
         rows, fields = [], []
         rejects: list[tuple[int, bytes, str]] = []
-        for line, text, found in csv_rows(block, not self._has_types_line):
+        for line, text, found in csv_rows(block, not self._has_types_line, self._delimiter, self._nulls):
             if block.is_broken:
                 long = "the line is longer than 1 MB, or a quote is not closed"
                 rejects.append((line, text, "a quote is not closed" if b'"' in text else long))
@@ -208,7 +221,7 @@ class CsvRows:
         data = block.data
         if block.is_broken or data.count(b"\r") != data.count(b"\r\n") or not _is_utf8(data):
             return None
-        if not data.strip(b"\r\n") or not (self._has_types_line or are_lines(data)):
+        if not data.strip(b"\r\n") or not (self._has_types_line or are_lines(data, self._delimiter)):
             return None
         widths: dict[int, int] = {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.sources.blocks import BLOCK_BYTES
+from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.text_file import TextFile
 
@@ -19,11 +20,15 @@ class CsvSource(TextFile):
         relation: bool = False,
         types_line: bool = False,
         block_bytes: int = BLOCK_BYTES,
+        form: CsvForm = USUAL,
     ) -> None:
-        super().__init__(path, schema, not types_line, block_bytes)
-        rows = CsvRows(path, schema, self.rejected, types_line)
+        super().__init__(path, schema, not types_line, block_bytes, form.delimiter.encode())
+        rows = CsvRows(path, schema, self.rejected, types_line, form)
         try:
-            rows.take_header(self._reader.header(), relation)
+            if form.header:
+                rows.take_header(self._reader.header(), relation)
+            else:
+                rows.take_order(False)
         except Error:
             self.close()
             raise

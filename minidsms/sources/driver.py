@@ -32,6 +32,7 @@ class SourceDriver:
     """Reads sources a block at a time.
 
     entries: (source, input) pairs.  pushed: called after each push.  tick_ns: nanoseconds in a tick.
+    warn: as of `Entry`.
     """
 
     def __init__(
@@ -39,7 +40,9 @@ class SourceDriver:
         entries: Sequence[tuple[Source | LiveSource, StreamInput | RelationInput]],
         pushed: Callable[[], None] | None = None,
         tick_ns: int = 1_000_000,
+        warn: Callable[[str], None] = lambda warning: None,
     ) -> None:
+        self._warn = warn
         self._entries: list[Entry] = []
         self._pushed = pushed
         self._pacer = Pacer(tick_ns)
@@ -50,7 +53,7 @@ class SourceDriver:
 
     def add(self, source: Source | LiveSource, target: StreamInput | RelationInput) -> None:
         """One more source."""
-        self._entries.append(Entry(source, target, self._finish))
+        self._entries.append(Entry(source, target, self._finish, self._warn))
         if isinstance(source, LiveSource):
             source.start(self._bell.set)
 

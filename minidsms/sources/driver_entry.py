@@ -16,13 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.cql.errors import DataError, Error
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
+from minidsms.cql.times import tick_words
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.process.interrupts import breakable
 from minidsms.sources.read_until import ReadUntil
 from minidsms.sources.source import TS_COLUMN, GoesOn, Heartbeat, LiveSource, Source
 
+_EPOCHS = {"seconds": 10**9, "milliseconds": 10**6, "microseconds": 1000, "nanoseconds": 1}
+_FROM_S, _TO_S = 631_152_000, 4_102_444_800
+"""1990 and 2100, in seconds."""
 _LEAST_ROWS = 64
 """Fewer rows than these are not pushed apart to make them fit in memory."""
 
@@ -63,7 +67,7 @@ def _failing(error: Error) -> Iterator[Any]:
 class Entry:
     """A source and its input. batch, ts: the rows that wait and their instants, ts None where they say none.
 
-    finish: what becomes of the input when the source has ended.
+    finish: what becomes of the input when the source has ended.  warn: told of what may not have been meant.
     """
 
     def __init__(
@@ -71,7 +75,10 @@ class Entry:
         source: Source | LiveSource,
         target: StreamInput | RelationInput,
         finish: Callable[[Entry], None],
+        warn: Callable[[str], None] = lambda warning: None,
     ) -> None:
+        self._warn = warn
+        self._has_taken = False
         self.source = source
         self.target = target
         self.bounded = not isinstance(source, LiveSource)
@@ -158,6 +165,7 @@ class Entry:
             self._look_where(batch is not None)
             self._tell_rejected()
             if is_over:
+                self._check_readable()
                 self.ended = True
                 self._finish(self)
                 return False
@@ -198,9 +206,39 @@ class Entry:
             self.target.journal.end(self._kept, self._until)
         self.target.finish()
 
+    def _check_readable(self) -> None:
+        """A file of which no row can be read is another one than was declared."""
+        if not self.bounded or self._has_taken or not self._rejected or self._kept is not None:
+            return
+        reason = self.source.rejected[0][1]
+        hint = "WITH (delimiter = ';', header = false, null = '-', decimal_comma = true) say how a CSV file is written"
+        if "is no TIMESTAMP" in reason:
+            hint = "times are ISO; write WITH (time_format = '%d.%m.%Y %H:%M'), or (epoch = 'seconds') for numbers"
+        error = DataError(f"no row can be read, of {self._rejected}: {reason}\nhelp: {hint}")
+        self._batches = _failing(error)
+        raise error
+
+    def _check_epoch(self, column: Any) -> None:
+        """Numbers that are no ticks make a time long ago, or far ahead; other units would not."""
+        target = self.target
+        by = target.definition.timestamp_by if isinstance(target, StreamInput) else None
+        if by is None or target.schema[by].type is not Type.TIMESTAMP or not pa.types.is_integer(column.type):
+            return
+        value, tick_ns = int(column[0].as_py()), target.converter.tick_ns
+        meant = next((u for u, ns in _EPOCHS.items() if _FROM_S <= value * ns / 1e9 < _TO_S), None)
+        if meant is not None and not _FROM_S <= value * tick_ns / 1e9 < _TO_S:
+            name = target.schema[by].name
+            self._warn(
+                f"{self.source.path}: {name} begins with {value}, which is no time of our days in ticks of "
+                f"{tick_words(tick_ns)}; WITH (epoch = '{meant}') reads it as {meant} since 1970"
+            )
+
     def _take(self, batch: Any) -> None:
         """Set the waiting block and its instants; rows without a timestamp are malformed."""
         column = self._ts_column(batch)
+        if not self._has_taken and column is not None and column.null_count < len(column):
+            self._check_epoch(column.drop_null())
+        self._has_taken = True
         if column is not None and column.null_count:
             missing = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
             for row in missing.tolist():

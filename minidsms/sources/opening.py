@@ -16,6 +16,7 @@ from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
 from minidsms.sources.blocks import cannot_read, give_up, open_file
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
+from minidsms.sources.csv_form import csv_form
 from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.json_source import JsonSource
 from minidsms.sources.line_rows import LINE_FORMATS
@@ -95,10 +96,10 @@ def _open(path: str, format: str | None, schema: Schema, relation: bool, options
         return LiveLines(path, schema, relation, chosen, header, PipeReader(path))
     if options.flag("follow"):
         return _open_tail(path, format, schema, relation, options)
-    return _open_file(path, format, schema, relation)
+    return _open_file(path, format, schema, relation, options)
 
 
-def _open_file(path: str, format: str | None, schema: Schema, relation: bool) -> Source:
+def _open_file(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> Source:
     chosen = format
     if chosen in (None, "csv"):
         # A STREAM script's data is often called .csv too; its line of types tells it.
@@ -113,7 +114,9 @@ def _open_file(path: str, format: str | None, schema: Schema, relation: bool) ->
         return ArrowSource(path, schema, relation)
     if chosen == "json":
         return JsonSource(path, schema, relation)
-    return CsvSource(path, schema, relation, types_line=chosen == "stream")
+    if chosen == "stream":
+        return CsvSource(path, schema, relation, types_line=True)
+    return CsvSource(path, schema, relation, form=csv_form(options))
 
 
 def _open_address(

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minidsms.elements import BoolArray, Type
+from minidsms.sources.csv_form import TICKS_OR_ISO, Times
 
 TRUE_TEXTS = ("true", "True", "TRUE", "1", "t", "T")
 FALSE_TEXTS = ("false", "False", "FALSE", "0", "f", "F")
@@ -53,11 +54,16 @@ def are_ticks(texts: Any) -> bool | None:
     return None
 
 
-def read_timestamps(texts: Any, ticks: bool | None) -> Any:
+def read_timestamps(texts: Any, ticks: bool | None, times: Times = TICKS_OR_ISO) -> Any:
     """Texts as int64 ticks or as an Arrow timestamp; ArrowInvalid where one of them is something else."""
     texts = pc.utf8_trim_whitespace(texts)
+    if times.format is not None:
+        return pc.strptime(texts, times.format, "us")
     if ticks or ticks is None:
-        return pc.cast(texts, pa.int64())
+        numbers = pc.cast(texts, pa.int64())
+        if times.epoch is not None and _too_far(numbers, times.epoch).any():
+            raise pa.ArrowInvalid("an instant beyond all that can be said")
+        return numbers if times.epoch is None else pc.cast(numbers, pa.timestamp(times.epoch))
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
         try:
             return pc.cast(texts, kind)
@@ -66,9 +72,30 @@ def read_timestamps(texts: Any, ticks: bool | None) -> Any:
     raise pa.ArrowInvalid("no ISO times")
 
 
-def read_texts(values: Any, type_: Type, ticks: bool | None) -> tuple[Any, BoolArray]:
+def _too_far(numbers: Any, epoch: str) -> BoolArray:
+    """Which instants do not fit an Arrow timestamp of microseconds."""
+    per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 10**9}[epoch]
+    values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+    far: BoolArray = np.abs(values.astype(np.float64)) >= 2.0**62 / 10**6 * per_second
+    return far
+
+
+def read_texts(
+    values: Any, type_: Type, ticks: bool | None, times: Times = TICKS_OR_ISO, decimal_point: str = "."
+) -> tuple[Any, BoolArray]:
     """(array, bad): a binary column as the type, NULL where `bad`; the careful way. ticks: of a TIMESTAMP column."""
     texts, bad = _decode(values)
+    if type_ is Type.TIMESTAMP and times.format is not None:
+        read = pc.strptime(pc.utf8_trim_whitespace(texts), times.format, "us", error_is_null=True)
+        bad |= (pc.is_valid(texts).to_numpy(zero_copy_only=False)) & (pc.is_null(read).to_numpy(zero_copy_only=False))
+        return read, bad
+    if type_ is Type.TIMESTAMP and ticks is not False and times.epoch is not None:
+        numbers, bad = read_texts(values, Type.INTEGER, None)
+        bad |= _too_far(numbers, times.epoch)
+        return pc.cast(_without(numbers, bad), pa.timestamp(times.epoch)), bad
+    if type_ is Type.FLOAT and decimal_point != ".":
+        bad |= pc.fill_null(pc.match_substring(texts, "."), False).to_numpy(zero_copy_only=False)
+        texts = pc.replace_substring(_without(texts, bad), decimal_point, ".")
     if type_ is Type.TIMESTAMP and ticks is not False:
         type_ = Type.INTEGER
     if type_ is Type.TEXT:

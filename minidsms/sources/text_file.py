@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from minidsms.elements import Schema
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import Block, BlockReader, Reject, give_up, open_file
+from minidsms.sources.blocks import COMMA, Block, BlockReader, Reject, give_up, open_file
 from minidsms.sources.places import check_beginning, place_in
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import Pace
@@ -46,14 +46,14 @@ class TextFile:
     pace = Pace()
     _rows: Rows
 
-    def __init__(self, path: str, schema: Schema, quotes: bool, block_bytes: int) -> None:
+    def __init__(self, path: str, schema: Schema, quotes: bool, block_bytes: int, delimiter: bytes = COMMA) -> None:
         self.path = path
         self.schema = schema
         self.rejected = RejectedRows()
         self.first_line: int | None = None
         self.position: Any = None
         self._file, self._raw, self.bytes_total = open_file(path)
-        self._reader = BlockReader(path, self._file, quotes, block_bytes)
+        self._reader = BlockReader(path, self._file, quotes, block_bytes, delimiter)
         self._ahead: ReadAhead[Block, tuple[Block, Any, list[Reject]]] | None = None
 
     @property

@@ -1,0 +1,99 @@
+"""CSV files that are not written as usual, and files that are not what was declared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minidsms
+
+ROWS = [
+    ("1767225600", "1,5", "a"),
+    ("1767225601", "-2", '"x;y"'),
+    ("1767225602", "", "-"),
+    ("1767225603", "3,25", '"-"'),
+    ("1767225604", '"4,5"', '"two\nlines"'),
+]
+READ = [(0, 1.5, "a"), (1000, -2.0, "x;y"), (2000, None, None), (3000, 3.25, "-"), (4000, 4.5, "two\nlines")]
+FORM = "delimiter = '{}', decimal_comma = true, null = '-', epoch = 'seconds'"
+
+
+def answer(
+    path: Path, text: str, options: str, columns: str = "at TIMESTAMP, x FLOAT, t TEXT"
+) -> tuple[list[Any], Any]:
+    """What is read of a file, and the connection's warnings."""
+    path.write_text(text)
+    with minidsms.connect() as db:
+        written = f"WITH ({options})" if options else ""
+        db.execute(f"CREATE STREAM S ({columns}) TIMESTAMP BY at FROM '{path}' {written}")
+        q = db.query("SELECT * FROM S")
+        db.run()
+        return [row for _, _, row in q.fetch()], db.warnings
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "tab"])
+@pytest.mark.parametrize("broken", ["", "x{d}1{d}b\n", "x{d}1\n", "1767225600{d}1.5{d}b\n", '1767225700{d}1{d}"open'])
+def test_a_row_is_read_alike_whether_its_neighbours_can_be_read_or_not(
+    tmp_path: Path, delimiter: str, broken: str
+) -> None:
+    mark = "\t" if delimiter == "tab" else delimiter
+    text = "".join(mark.join(fields).replace("x;y", f"x{mark}y") + "\n" for fields in ROWS)
+    rows, _ = answer(tmp_path / "f.csv", f"at{mark}x{mark}t\n{text}{broken.format(d=mark)}", FORM.format(delimiter))
+    assert [(at - 1767225600000, x, t) for at, x, t in rows] == [
+        (at, x, t if t is None else t.replace("x;y", f"x{mark}y")) for at, x, t in READ
+    ]
+
+
+def test_without_a_header_the_columns_are_those_of_the_declaration(tmp_path: Path) -> None:
+    rows, _ = answer(
+        tmp_path / "f.csv",
+        "01.02.2026 10:00,1,a\nno time,2,b\n01.02.2026 10:01,2,b\n",
+        "header = false, time_format = '%d.%m.%Y %H:%M'",
+    )
+    assert rows == [(1769940000000, 1.0, "a"), (1769940060000, 2.0, "b")]
+
+
+@pytest.mark.parametrize(("epoch", "value"), [("milliseconds", 7), ("microseconds", 7_000), ("nanoseconds", 7_000_000)])
+def test_numbers_are_instants_in_their_unit_and_those_too_far_away_are_none(
+    tmp_path: Path, epoch: str, value: int
+) -> None:
+    far = 2**63 - 1 if epoch != "nanoseconds" else "x"
+    rows, _ = answer(tmp_path / "f.csv", f"at\n{value}\n{far}\n", f"epoch = '{epoch}'", "at TIMESTAMP")
+    assert rows == [(7,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "help_"),
+    [("at,x,t\n01/02/2026,1,a\n02/02/2026,1,a\n", "time_format"), ("at,x,t\n5;1;a\n", "delimiter")],
+)
+def test_a_file_of_which_no_row_can_be_read_is_an_error_that_shows_one(tmp_path: Path, text: str, help_: str) -> None:
+    with pytest.raises(minidsms.Error, match="no row can be read") as caught:
+        answer(tmp_path / "f.csv", text, "")
+    assert "line 2" in str(caught.value) and help_ in str(caught.value)
+
+
+@pytest.mark.parametrize(("first", "unit"), [(1767225600, "seconds"), (1767225600 * 10**6, "microseconds")])
+def test_instants_in_another_unit_than_ticks_are_warned_of(tmp_path: Path, first: int, unit: str) -> None:
+    _, warnings = answer(tmp_path / "f.csv", f"at,x,t\n{first},1,a\n", "")
+    assert len(warnings) == 1 and f"epoch = '{unit}'" in warnings[0]
+
+
+@pytest.mark.parametrize("first", ["1767225600000", "1000", "2026-01-01"])
+def test_instants_that_may_be_meant_are_not_warned_of(tmp_path: Path, first: str) -> None:
+    assert answer(tmp_path / "f.csv", f"at,x,t\n{first},1,a\n", "")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("delimiter = ';;'", "one character"),
+        ("decimal_comma = true", "cannot be both"),
+        ("epoch = 'years'", "one of seconds"),
+        ("epoch = 'seconds', time_format = '%Y'", "numbers or texts"),
+    ],
+)
+def test_a_form_that_cannot_be_is_refused(tmp_path: Path, options: str, reason: str) -> None:
+    with pytest.raises(minidsms.Error, match=reason):
+        answer(tmp_path / "f.csv", "at,x,t\n", options)
