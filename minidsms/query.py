@@ -18,6 +18,7 @@ from minidsms.answers.present_rows import PresentRows
 from minidsms.answers.results import ResultCodec
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import MIN_INSTANT, Batch, Schema
+from minidsms.limits.allowance import OwnAllowance
 from minidsms.plan.plan_graph import readers_among
 from minidsms.process.interrupts import breakable
 from minidsms.screens.showing import standing_for
@@ -587,7 +588,10 @@ class Query:
     def apply_settings(self) -> None:
         """Let the settings take effect on the running plan."""
         if self._network is not None:
-            self.settings.apply(self._network)
+            allowance, limit = self._connection.allowance, self.settings.memory_limit
+            if limit is not None:
+                allowance = OwnAllowance(allowance, limit, lambda: self.nbytes)
+            self.settings.apply(self._network, allowance)
 
     def pause(self) -> None:
         """Let what comes wait until `resume`; nothing is lost. Pausing twice is no error."""

@@ -85,6 +85,28 @@ def test_every_way_of_joining_keeps_to_memory_limit(plan: str) -> None:
     assert is_alive(db, other)
 
 
+@pytest.mark.parametrize(
+    "cql",
+    [
+        "SELECT S.a, T.b FROM S [RANGE 9], T [RANGE 9] WHERE S.k = T.k",
+        "SELECT S.a, T.b, COUNT(*) FROM S, T WHERE S.k = T.k GROUP BY S.a, T.b",
+    ],
+)
+def test_a_memory_limit_of_its_own_ends_a_query_amidst_a_call_and_no_other(cql: str) -> None:
+    db = connection()
+    big, same = db.query(cql), db.query("SELECT S.a, T.b FROM S [RANGE 9], T [RANGE 9] WHERE S.k = T.k")
+    db.execute(f"ALTER QUERY {big.name} SET memory_limit = {LIMIT}")
+    small = db.query("SELECT a FROM S [ROWS 5]")
+    small.set("memory_limit", LIMIT)
+    push_equal_rows(db, 1000, ts=5)
+    assert big.state == "failed"
+    with pytest.raises(QueryError, match="more than its memory_limit of 4,000,000"):
+        while big.fetch():
+            pass
+    assert (same.state, small.state) == ("running", "running")
+    assert len(small.snapshot()) == 5
+
+
 def test_what_was_answered_before_the_limit_stands() -> None:
     cql = "SELECT RSTREAM(a) FROM S"
     db, unlimited = connection(memory_limit=LIMIT), connection()

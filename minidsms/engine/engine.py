@@ -394,6 +394,12 @@ class Group:
         """Bounds of queues have changed: what has been derived from them is derived anew."""
         self._is_changed = True
 
+    def allow(self, allowance: Allowance) -> None:
+        """Let its operators take so much from now on."""
+        self.allowance = allowance
+        for operator in self.operators:
+            operator.allowance = allowance
+
     def users(self, operator: Operator) -> int:
         """How many queries an operator serves."""
         return self._users.get(id(operator), 0)

@@ -10,6 +10,7 @@ puts out at a time: what has waited for another stream's time, up to the limit, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ NO_MEMORY = "the system has no memory left"
 class Allowance:
     """Of one connection. is_open: nothing is limited, and nobody need ask.
 
-    account: of all that is held, or None where nothing is limited.
+    account: of all that is held, or None where nothing is limited.  calls: so many have begun.
     """
 
     def __init__(self, account: MemoryAccount | None = None) -> None:
@@ -39,6 +40,7 @@ class Allowance:
         self._deadline = _NEVER
         self._is_at_work = False
         self._is_interrupted = False
+        self.calls = 0
         self.is_open = True
 
     def limit(self, memory_limit: int | None, timeout_s: float | None) -> None:
@@ -50,6 +52,7 @@ class Allowance:
     def begin(self) -> None:
         """A call begins, or goes on after a query has failed for want of time: the others have theirs."""
         self.end()
+        self.calls += 1
         self._is_at_work = True
         if self._timeout_s is not None:
             self._deadline = monotonic() + self._timeout_s
@@ -91,6 +94,39 @@ class Allowance:
                     "a quarter beside what the call began with; bound its windows, push less at once, fetch answers, "
                     "or SET memory_limit"
                 )
+
+
+class OwnAllowance(Allowance):
+    """Of a query with a memory_limit of its own. common: the connection's.  held: bytes that the query holds."""
+
+    def __init__(self, common: Allowance, memory_limit: int, held: Callable[[], int]) -> None:
+        super().__init__()
+        self._common = common
+        self._limit = memory_limit
+        self._held = held
+        self._call = -1
+        self.is_open = False
+
+    def begin(self) -> None:
+        """The query has failed for want of time: others have theirs."""
+        self._common.begin()
+
+    def check_time(self) -> None:
+        """That of the call."""
+        self._common.check_time()
+
+    def take(self, nbytes: int) -> None:
+        """As much as the connection allows, and the query's own limit."""
+        self._common.take(nbytes)
+        held = self._held()
+        if self._call != self._common.calls:
+            self._call, self._began = self._common.calls, min(held, self._limit)
+        if held + nbytes > self._limit + self._limit // _BEYOND + self._began:
+            raise MemoryLimitError(
+                f"it would hold {held + nbytes:,} bytes, which is more than its memory_limit of {self._limit:,} and a "
+                "quarter beside what the call began with; bound its windows, push less at once, fetch answers, or "
+                "ALTER QUERY .. SET memory_limit"
+            )
 
 
 OPEN = Allowance()

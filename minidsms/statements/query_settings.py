@@ -15,6 +15,7 @@ from minidsms.settings import SETTINGS, Settings, checked
 
 if TYPE_CHECKING:
     from minidsms.engine.engine import Network
+    from minidsms.limits.allowance import Allowance
 
 ALTERABLE = ("batch_size", "queue_size", "queue_bytes", "quantum", "memory_limit", "memory_priority")
 """The settings a query may have of its own."""
@@ -49,12 +50,13 @@ class QuerySettings:
         limit: int | None = self.own.get("memory_limit")
         return limit
 
-    def apply(self, network: Network) -> None:
-        """Let the values take effect on a running plan."""
+    def apply(self, network: Network, allowance: Allowance) -> None:
+        """Let the values take effect on a running plan.  allowance: of the query."""
         network.batch_size = self.own.get("batch_size")
         if network.group is not None and network.group.is_apart:
             network.group.queue_size = self.own.get("queue_size")
             network.group.queue_bytes = self.own.get("queue_bytes")
+            network.group.allow(allowance)
         quantum = self.own.get("quantum", MAX_INSTANT)
         for operator in network.operators:
             operator.quantum = quantum
