@@ -38,6 +38,7 @@ def horizon(root: Node) -> int | None:
                 | bound.Project()
                 | bound.Stamped()
                 | bound.Bounds()
+                | bound.Unnest()
                 | bound.Join()
                 | bound.Distinct()
                 | bound.Top()

@@ -296,6 +296,43 @@ class Bounds(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Unnest(Node):
+    """For each row of input a row with each element of the list in its last column, in that column's place."""
+
+    input: Node
+
+    @classmethod
+    def of(cls, node: Node, listed: Expr, name: str) -> Unnest:
+        """Each row of the node beside each element of a list that is computed of it."""
+        element = listed.type.element
+        assert element is not None
+        exprs = (*column_refs(node.schema), listed)
+        return cls(node.schema + Schema.of((name, element)), projected(node, exprs, (*node.schema.names, name)))
+
+    @property
+    def is_append_only(self) -> bool:
+        return beneath(self.input).is_append_only
+
+    def text(self) -> str:
+        return f"Unnest {self.schema.names[-1]}"
+
+    def needs(self, mine: Set[int]) -> Sequence[Set[int]]:
+        return [mine | {len(self.schema) - 1}]
+
+    def narrowed(self, mine: Set[int], inputs: Sequence[Narrowed]) -> Narrowed:
+        """The list stays last, behind what is left of the other columns."""
+        last = len(self.schema) - 1
+        kept = sorted({*inputs[0].place, last})
+        schema = Schema(tuple(self.schema[i] for i in kept))
+        return Narrowed(
+            self.schema, Unnest(schema, inputs[0].exactly(kept)), {old: new for new, old in enumerate(kept)}
+        )
+
+    def known_keys(self, catalog: Catalog) -> list[Key]:
+        return []
+
+
+@dataclass(frozen=True, eq=False)
 class Filter(Node):
     """The rows of input for which the condition is TRUE (not FALSE, not NULL). Conjuncts are one flattened `and`."""
 

@@ -47,6 +47,10 @@ _HINTS = {
     **dict.fromkeys(("if", "iif", "decode"), _CASE),
     **dict.fromkeys(("convert", "to_number", "to_date", "try_cast"), _CAST),
     **{op: _OF_STREAM.format(op.upper()) for op in ("istream", "dstream", "rstream")},
+    **dict.fromkeys(
+        ("explode", "posexplode", "flatten"), "UNNEST stands in FROM: FROM S [NOW], UNNEST(list) AS element"
+    ),
+    "unnest": "it stands in FROM: FROM S [NOW], UNNEST(list) AS element",
     "len": "write LENGTH(x)",
     "ucase": "write UPPER(x)",
     "lcase": "write LOWER(x)",

@@ -21,6 +21,7 @@ from minidsms.cql.session import Piece, Session
 from minidsms.cql.windows import bind_window
 from minidsms.elements import Schema, Type
 
+_ZERO = bound.Literal(Type.INTEGER, 0)
 KINDS = {
     "inner": JoinKind.INNER,
     "cross": JoinKind.INNER,
@@ -62,18 +63,24 @@ class SourceBinder:
 
     def bind_all(self, items: tuple[syntax.FromItem, ...]) -> tuple[Source, tuple[syntax.FromItem, ...]]:
         """The comma-separated items as one left-deep cross product, and their expanded trees."""
-        sources = [self.bind(item) for item in items]
-        whole = sources[0]
-        for right, item in zip(sources[1:], items[1:]):
+        whole = self.bind(items[0])
+        trees = [whole.tree]
+        for item in items[1:]:
+            if isinstance(item, syntax.Unnest):
+                whole = self._unnested(whole, item)
+                trees.append(whole.tree)
+                continue
+            right = self.bind(item)
             scope = self._beside(whole, right, item)
             node = bound.Join(whole.node.schema + right.node.schema, JoinKind.INNER, whole.node, right.node, None)
-            whole = Source(node, scope, whole.tree)
+            whole = Source(node, scope, right.tree)
+            trees.append(right.tree)
         if self._defaulted and isinstance(whole.node, bound.Join):
             # A join must keep all rows of such a stream for ever; whoever forgot a window wants to know.
             self.session.warnings.append(
                 f"no window stands behind {listing(self._defaulted)}: the join keeps every row, as [RANGE UNBOUNDED]"
             )
-        return whole, tuple(source.tree for source in sources)
+        return whole, tuple(trees)
 
     def bind(self, item: syntax.FromItem) -> Source:
         """One item as a relation: D1 gives a stream without a window [RANGE UNBOUNDED]."""
@@ -99,6 +106,9 @@ class SourceBinder:
                 return self._parenthesised(item)
             case syntax.Join():
                 return self._join(item)
+            case syntax.Unnest():
+                hint = "FROM S [NOW], UNNEST(S.list) AS element"
+                raise self.session.error("UNNEST stands behind what has the list", item.span, "", hint)
             case _:
                 raise AssertionError(f"no rule for {type(item).__name__}")
 
@@ -213,8 +223,12 @@ class SourceBinder:
     # ----------------------------------------------------------------------------------------------------- joins
 
     def _beside(self, left: Source, right: Source, item: syntax.FromItem) -> Scope:
+        return self._scope_beside(left, right.scope, right.node.schema, item)
+
+    def _scope_beside(self, left: Source, right: Scope, schema: Schema, item: syntax.FromItem) -> Scope:
+        """The names of both. right, schema: what stands to the right, and its columns."""
         taken = {t.alias.lower() for t in left.scope.tables if t.alias}
-        for table in right.scope.tables:
+        for table in right.tables:
             if table.alias.lower() in taken:
                 raise self.session.error(
                     f'"{table.alias}" stands twice in FROM',
@@ -223,11 +237,51 @@ class SourceBinder:
                     f"give one another name: {table.alias} AS ..",
                 )
         width = len(left.node.schema)
-        self.session.check_width(width + len(right.node.schema), item.span)
-        return left.scope.beside(right.scope, width)
+        self.session.check_width(width + len(schema), item.span)
+        return left.scope.beside(right, width)
+
+    def _unnested(self, left: Source, ref: syntax.Unnest, keeps_all: bool = False) -> Source:
+        """A row for each element of a list of the left side's rows. keeps_all: of no element, one with NULL."""
+        binder = ExpressionBinder(self.session, Context(left.scope, "UNNEST", self.outer), self.bind_relation)
+        listed = binder.value(ref.list)
+        element = listed.type.element
+        if element is None:
+            hint = "STRING_SPLIT makes a list of a text, ARRAY_AGG one of a group"
+            raise self.session.error(f"UNNEST takes a list, not {listed.type}", ref.list.span, "", hint)
+        if len(ref.columns) > 1:
+            reason = f"UNNEST gives one column, not {len(ref.columns)}"
+            raise self.session.error(reason, ref.span, "", f"AS {ref.alias}({ref.columns[0]})")
+        if keeps_all:
+            one = bound.Call(listed.type, "list_value", (bound.Literal(element, None),))
+            some = bound.Call(Type.BOOLEAN, ">", (bound.Call(Type.INTEGER, "cardinality", (listed,)), _ZERO))
+            listed = bound.Case(listed.type, ((some, listed),), one)
+        name = next(iter(ref.columns), ref.alias or "unnest")
+        node = bound.Unnest.of(left.node, listed, name)
+        own = Schema(node.schema.fields[-1:])
+        scope = self._scope_beside(left, Scope.of_table(ref.alias or "unnest", own), own, ref)
+        return Source(node, scope, replace(ref, list=self.session.expand(ref.list)))
+
+    def _join_unnested(self, ref: syntax.Join, left: Source, right: syntax.Unnest) -> Source:
+        """left JOIN UNNEST(..): of the rows with elements, or of all."""
+        keeps_all = ref.kind == "left"
+        is_true = isinstance(ref.on, syntax.Literal) and ref.on.value is True
+        if ref.natural or ref.using or not (ref.kind in ("cross", "inner") or (keeps_all and is_true)):
+            hint = "CROSS JOIN UNNEST(..), JOIN UNNEST(..) ON condition, or LEFT JOIN UNNEST(..) ON TRUE"
+            raise self.session.error("UNNEST is not joined so", ref.span, "", hint)
+        source = self._unnested(left, right, keeps_all)
+        tree = replace(ref, left=left.tree, right=source.tree)
+        if ref.on is None or is_true:
+            return replace(source, tree=tree)
+        binder = ExpressionBinder(self.session, Context(source.scope, "ON", self.outer), self.bind_relation)
+        condition = binder.condition(ref.on)
+        node = bound.Filter(source.node.schema, source.node, condition)
+        return Source(node, source.scope, replace(tree, on=self.session.expand(ref.on)))
 
     def _join(self, ref: syntax.Join) -> Source:
-        left, right = self.bind(ref.left), self.bind(ref.right)
+        left = self.bind(ref.left)
+        if isinstance(ref.right, syntax.Unnest):
+            return self._join_unnested(ref, left, ref.right)
+        right = self.bind(ref.right)
         kind = KINDS[ref.kind]
         scope = self._beside(left, right, ref.right)
         condition: bound.Expr | None = None

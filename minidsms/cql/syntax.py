@@ -347,6 +347,15 @@ class ParenthesisedRef(FromItem):
 
 
 @dataclass(frozen=True)
+class Unnest(FromItem):
+    """UNNEST(list) [[AS] alias [(columns)]]: a row for each element; the list may use the items before it."""
+
+    list: Expr
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Join(FromItem):
     """left [NATURAL] kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'."""
 

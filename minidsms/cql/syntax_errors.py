@@ -267,6 +267,9 @@ def _special(tokens: list[Token], at: int, expected: Collection[str]) -> str:
         return "a window stands in brackets: S [RANGE 10 SECONDS], S [ROWS 10]"
     if last_kind == "IDENT" and last in _TAKEN_FOR_NAMES and token is not None:
         return _TAKEN_FOR_NAMES[last]
+    behind = tokens[at - 2] if at > 1 else None
+    if last_kind == "LPAR" and behind is not None and behind.type == "IDENT" and behind.upper() in _TAKEN_FOR_NAMES:
+        return _TAKEN_FOR_NAMES[behind.upper()]
     if last_kind == "STAR" and word in ("EXCEPT", "REPLACE"):
         return _FOREIGN["EXCLUDE"]
     if last_kind == "STAR" and kind == "STAR":

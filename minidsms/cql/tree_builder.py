@@ -17,6 +17,7 @@ from lark import Token
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_builder import MAX_INTEGER, ExpressionBuilder, Part, part_span, span_of
+from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
 from minidsms.elements import Type
 
@@ -96,6 +97,14 @@ class TreeBuilder(ExpressionBuilder):
     def query_ref_alias_first(self, parts: list[Part]) -> syntax.QueryRef:
         query, alias, columns, window = parts
         return self.query_ref([query, window, alias, columns])
+
+    def unnest(self, parts: list[Part]) -> syntax.Unnest:
+        name, _, listed, _, alias, columns = parts
+        if name.lower() != "unnest":
+            hint = foreign_hint(name) or "UNNEST(list) AS name gives a row for each element"
+            raise self.fail(f"{name} is no relation with arguments", name, hint=hint)
+        names = () if columns is None else tuple(str(c) for c in columns.names)
+        return syntax.Unnest(listed, _text(alias), names, span=span_of(parts))
 
     def parenthesised(self, parts: list[Part]) -> syntax.FromItem:
         item, window, alias = parts[1], parts[3], parts[4]

@@ -310,6 +310,10 @@ class PhysicalPlanner:
                 from minidsms.operators.bounds import Bounds
 
                 return Bounds(self._queue(node.input), node.spec)
+            case bound.Unnest():
+                from minidsms.operators.unnest import Unnest
+
+                return Unnest(self._queue(node.input), node.schema, self._context.dictionary)
             case bound.Join():
                 return self._join(node)
             case ReducedJoin():

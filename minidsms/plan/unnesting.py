@@ -87,7 +87,7 @@ class _Builder:
                 if id(node) in self._counting:
                     source = self._ordered(node.input, source)
                 return dataclasses.replace(node, input=source)
-            case bound.Stamped() | bound.Bounds() | bound.Top() | bound.Over():
+            case bound.Stamped() | bound.Bounds() | bound.Unnest() | bound.Top() | bound.Over():
                 return node.over([self.build(node.input)])
             case bound.SetOperation():
                 return dataclasses.replace(node, left=self.build(node.left), right=self.build(node.right))

@@ -39,7 +39,8 @@ class Options:
     portable: only what other SQL engines define alike (no FIRST and LAST, no division of floats, no CAST to INTEGER).
     extreme: now and then, values at the limits of int64.  times: TIMESTAMP and INTERVAL, and a stream that has them.
     functions: the user's.  slack: streams out of order.  ticks: RSTREAM at every tick.  late: registration amid the
-    feed.  limits: ORDER BY .. LIMIT.  overs: OVER.  filters: further conjuncts in every WHERE.
+    feed.  limits: ORDER BY .. LIMIT.  overs: OVER.  lists: UNNEST.  filters: further conjuncts in every
+    WHERE.
     """
 
     views: bool = True
@@ -58,6 +59,7 @@ class Options:
     filters: int = 0
     limits: bool = True
     overs: bool = True
+    lists: bool = True
 
 
 @dataclass(frozen=True)
@@ -347,7 +349,29 @@ class Grammar:
                     on = f"{on} AND {self.predicate(joined, 0, 0)}"
                 text = f"{text} {kind}JOIN {item.text} ON {on}"
             items.append(item)
+        if self.options.lists and not self.options.portable and self.chance(0.06):
+            item = self.unnested([c for known in items for c in known.columns])
+            form = self.pick(", {}", " CROSS JOIN {}", " JOIN {} ON TRUE", " LEFT JOIN {} ON TRUE")
+            # Behind a comma the list may use all items; behind JOIN, those since the last comma.
+            if ", " in text and form != ", {}":
+                form = ", {}"
+            text += form.format(item.text)
+            items.append(item)
         return text, conditions, items
+
+    def unnested(self, columns: list[Column]) -> Item:
+        """The elements of a list of integers or of texts that is made of the columns."""
+        alias = f"a{self._aliases}"
+        self._aliases += 1
+        number, text = (self.expression(t, columns, 0) for t in (INTEGER, TEXT))
+        if self.chance(0.4):
+            separator = self.pick("'a'", "''")
+            listed, type_ = f"STRING_SPLIT({text}, {separator})", TEXT
+        else:
+            literal = f"[{number}, {self.expression(INTEGER, columns, 0)}, NULL]"
+            choice = self.pick(literal, f"LIST_SLICE({literal}, {number})", "GENERATE_SERIES(1, 3)")
+            listed, type_ = choice, INTEGER
+        return Item(f"UNNEST({listed}) AS {alias}(e)", (Column(f"{alias}.e", type_),), False)
 
     def item(self, depth: int) -> Item:
         """A windowed stream, base relation, view, subquery or windowed subquery, under a fresh alias."""

@@ -121,6 +121,10 @@ def _push_safe(node: Node, parts: list[Expr], counts: Mapping[int, int]) -> Node
             passing = [] if node.call.can_fail else whole
             limited = dataclasses.replace(node, at_most=_least_limit(node, parts))
             return filtered(limited.over([push(node.input, passing, counts)]), _others(parts, passing))
+        case bound.Unnest():
+            last = len(node.schema) - 1
+            of_input = [p for p in parts if last not in columns_used(p)]
+            return filtered(node.over([push(node.input, of_input, counts)]), _others(parts, of_input))
         case bound.Distinct():
             return dataclasses.replace(node, input=push(node.input, parts, counts))
         case SemiJoin():

@@ -1,0 +1,65 @@
+"""UNNEST in FROM (docs/semantics R8); generated queries compare it with the definition."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+import minidsms
+from minidsms.testing.compare import check
+from minidsms.testing.feeds import random_feed
+from minidsms.testing.generators import Case, declaration
+
+LISTS = ("STRING_SPLIT(s.t, '')", "[s.k, NULL, s.v]", "[s.x]", "[s.v > 1, NULL]", "[CURRENT_TIMESTAMP, NULL]")
+
+
+@pytest.mark.parametrize("listed", LISTS)
+@pytest.mark.parametrize("form", [", {}", " CROSS JOIN {}", " LEFT JOIN {} ON TRUE", " JOIN {} ON e IS NOT NULL"])
+def test_elements_of_every_type_are_those_of_the_rows_present(listed: str, form: str) -> None:
+    rng = random.Random(listed + form)
+    for window in ("[RANGE 3]", "[ROWS 2]"):
+        query = f"SELECT e, s.v FROM Sa {window} AS s{form.format(f'UNNEST({listed}) AS u(e)')} WHERE s.k <> 1"
+        case = Case((declaration("Sa"),), query, random_feed(rng, ["Sa"], 14))
+        check(case, batch_size=rng.choice((1, 2, 7, 1000)))
+
+
+def test_long_lists_come_in_bounded_batches() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (n INTEGER)")
+        query = db.query("SELECT COUNT(*), SUM(e) FROM S [NOW], UNNEST(GENERATE_SERIES(1, n)) AS e")
+        db.push("S", [(200_000,), (0,), (70_000,), (3,)], ts=1)
+        db.advance(1)
+        sums = sum(n * (n + 1) // 2 for n in (200_000, 70_000, 3))
+        assert query.snapshot() == [(270_003, sums)]
+
+
+def test_a_list_that_fails_ends_the_query_at_its_instant() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (n INTEGER)")
+        query = db.query("SELECT ISTREAM(e) FROM S [NOW], UNNEST(GENERATE_SERIES(1, n * 4611686018427387904)) AS e")
+        db.push("S", [(0,), (2,)], ts=[1, 2])
+        db.advance(2)
+        with pytest.raises(minidsms.QueryError, match="at instant 2: .*overflow"):
+            query.fetch()
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("UNNEST([1]) AS e", "UNNEST stands behind what has the list"),
+        ("S [NOW], UNNEST(t) AS e", "UNNEST takes a list, not TEXT"),
+        ("S [NOW], UNNEST([v]) AS e(a, b)", "UNNEST gives one column, not 2"),
+        ("S [NOW] FULL JOIN UNNEST([v]) AS e ON TRUE", "UNNEST is not joined so"),
+        ("S [NOW] LEFT JOIN UNNEST([v]) AS e ON e = 1", "UNNEST is not joined so"),
+        ("S [NOW], SERIES(v) AS e", "SERIES is no relation with arguments"),
+        ("S [NOW], UNNEST([w]) AS e", 'unknown column "w"'),
+        ("S [NOW], UNNEST([v]) AS S", '"S" stands twice in FROM'),
+    ],
+)
+def test_what_cannot_be_unnested_is_told(source: str, told: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER, t TEXT)")
+        with pytest.raises(minidsms.CqlError, match=re.escape(told)):
+            db.query(f"SELECT * FROM {source}")
