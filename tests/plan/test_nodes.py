@@ -34,6 +34,7 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "Bounds": ("SELECT k, window_end FROM Sa [HOP 3 EVERY 2]", {}),
     "Top": ("SELECT k, v FROM Sa [RANGE 3] ORDER BY v DESC LIMIT 2", {}),
     "Over": ("SELECT k, RANK() OVER (PARTITION BY k ORDER BY v) AS n FROM Sa [RANGE 3]", {}),
+    "Unnest": ("SELECT k, e FROM Sa [RANGE 3], UNNEST([k, v, NULL]) AS e", {}),
     "Distinct": ("SELECT DISTINCT k FROM Sa [RANGE 3]", {}),
     "SetOperation": ("SELECT k FROM Sa [RANGE 3] EXCEPT SELECT k FROM Sb [ROWS 2]", {}),
     "RelationToStream WindowEvents": ("SELECT RSTREAM(k) FROM Sa [RANGE 3]", {}),

@@ -103,7 +103,7 @@ def test_spark_answers_as_the_definition_says(spark: SparkSession, name: str) ->
     assert check_spark(spark, case_of(QUERIES[name])) == "agreed"
 
 
-@pytest.mark.parametrize("seed", [3, 30])
+@pytest.mark.parametrize("seed", [1, 10])
 def test_spark_answers_a_generated_query(spark: SparkSession, seed: int) -> None:
     assert check_spark(spark, random_case(seed)) == "agreed"
 
