@@ -41,7 +41,7 @@ def test_a_list_that_fails_ends_the_query_at_its_instant() -> None:
         query = db.query("SELECT ISTREAM(e) FROM S [NOW], UNNEST(GENERATE_SERIES(1, n * 4611686018427387904)) AS e")
         db.push("S", [(0,), (2,)], ts=[1, 2])
         db.advance(2)
-        with pytest.raises(minidsms.QueryError, match="at instant 2: .*overflow"):
+        with pytest.raises(minidsms.QueryError, match=r"at instant 2: .*overflow"):
             query.fetch()
 
 
