@@ -215,7 +215,8 @@ class Definition:
                 end = self.tau // spec.step * spec.step
                 return [(*row, end - spec.range_, end) for row in self.rows(below, outer)]
             case bound.Unnest(input=below):
-                return [(*row[:-1], element) for row in self.rows(below, outer) for element in row[-1] or ()]
+                rows: Sequence[tuple[Any, ...]] = self.rows(below, outer)
+                return [(*row[:-1], element) for row in rows for element in row[-1] or ()]
             case bound.BaseRelation():
                 present: list[Row] = []
                 for _, sign, row in self._changes(node):
