@@ -23,9 +23,10 @@ from minidsms.kernels.grouping import CULPRIT, CURSOR_SIZE, DEAD, OUT, ROWS, mov
 from minidsms.kernels.key_table import acquire, acquire_pairs, recall, release
 from minidsms.machine_code import Int8s, Int8Table, Int32s, Int64s, Int64Table, helper, kernel
 
-STEP, AT, NULLS, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 4)
+STEP, AT, NULLS, CLOSED, OPEN_FROM, RESUMES, STATE_SIZE = range(CURSOR_SIZE, CURSOR_SIZE + 7)
 """Words of `state` behind those of a cursor of `grouping.put_out`: the step to go on with, the element; whether a NULL
-is put out."""
+is put out. Of `kernels.grouped_form`: changes of groups noted, the first of the instant, whether it goes on amid one.
+"""
 DONE, TABLE_FULL, POOL_FULL = range(3)
 GATHER, ACQUIRE, ENTER, EXTREMES, PUT_OUT = range(5)
 IDS, TOUCHED, GONE, FIRST, SECOND, SCRATCH_ROWS = range(6)
@@ -133,6 +134,59 @@ def _acquire_keys(elements: Elements, k: int, only_insertions: bool, work: Work,
     return done if done == m else -1 - done
 
 
+@helper(typed=True)
+def find_groups(elements: Elements, groups: Groups, k: int, work: Work, state: Int64s) -> bool:
+    """The first two steps: the words, and scratch[IDS]; False where the table is full."""
+    sign = elements.sign
+    words, valid, scratch, weights = work.words, work.valid, work.scratch, work.weights
+    n = len(elements.ts)
+    ids = scratch[IDS, :n]
+    if state[STEP] == GATHER:
+        if len(elements.numbers) > 0:
+            gather(elements.places, elements.mask, elements.numbers, elements.seq, words, valid)
+        for r in range(weights.shape[0]):
+            for i in range(n):
+                weights[r, i] = sign[i] * valid[k + r, i]
+        state[STEP] = ACQUIRE
+        state[AT] = 0
+    if state[STEP] == ACQUIRE:
+        if k == 0:
+            for i in range(n):
+                ids[i] = 0
+        else:
+            has_ring = len(groups.ring) > 0
+            done = _acquire_keys(elements, k, has_ring, work, groups, state[AT])
+            if done < 0:
+                state[AT] = -1 - done
+                return False
+            if has_ring:
+                for i in range(done):
+                    scratch[FIRST, i] = ids[i]
+                recall(sign, scratch[FIRST], groups.ring, groups.ends, ids)
+        state[STEP] = ENTER
+        state[AT] = 0
+    return True
+
+
+@helper(typed=True)
+def give_back(groups: Groups, records: Int64Table, dead: Int64s, until: int, state: Int64s, status: Int8Table) -> None:
+    """The last step: whether NULLs were put out; the ids of groups that are without rows now, unless the query fails.
+
+    dead: state[DEAD] groups that lost their last row, and may have got another since.
+    """
+    state[NULLS] = 0
+    for j in range(status.shape[0]):
+        for i in range(state[OUT]):
+            state[NULLS] |= status[j, i] == 0
+    if groups.keys.shape[1] > 0 and state[CULPRIT] == 0 and until == MAX_INSTANT:
+        gone = 0
+        for i in range(state[DEAD]):
+            if records[dead[i], ROWS] == 0:
+                dead[gone] = dead[i]
+                gone += 1
+        release(dead[:gone], groups.slots, groups.keys, groups.links, groups.meta)
+
+
 @kernel
 def aggregate_slice(
     elements: Elements,
@@ -150,37 +204,16 @@ def aggregate_slice(
     start, until: see `grouping.put_out`.
     state: STATE_SIZE words; 0 from STEP on for a new slice.
     """
-    ts, sign, seq, places, mask, numbers = elements
+    ts, sign = elements.ts, elements.sign
     k, calls, sums, marks, stars, is_global = asked
-    slots, keys, links, meta, ring, ends = groups
+    keys = groups.keys
     records, nodes, pool = of_groups
-    words, valid, scratch, _, weights, results, status = work
+    words, scratch, weights, results, status = work.words, work.scratch, work.weights, work.results, work.status
     out_ts, out_sign, out_words, out_status = changed
     n = len(ts)
+    if not find_groups(elements, groups, k, work, state):
+        return TABLE_FULL
     ids = scratch[IDS, :n]
-    if state[STEP] == GATHER:
-        if len(numbers) > 0:
-            gather(places, mask, numbers, seq, words, valid)
-        for r in range(weights.shape[0]):
-            for i in range(n):
-                weights[r, i] = sign[i] * valid[k + r, i]
-        state[STEP] = ACQUIRE
-        state[AT] = 0
-    if state[STEP] == ACQUIRE:
-        if k == 0:
-            for i in range(n):
-                ids[i] = 0
-        else:
-            has_ring = len(ring) > 0
-            done = _acquire_keys(elements, k, has_ring, work, groups, state[AT])
-            if done < 0:
-                state[AT] = -1 - done
-                return TABLE_FULL
-            if has_ring:
-                for i in range(done):
-                    scratch[FIRST, i] = ids[i]
-                recall(sign, scratch[FIRST], ring, ends, ids)
-        state[STEP] = ENTER
     values = words[k:]
     if state[STEP] == ENTER:
         if sums > 0:
@@ -199,15 +232,5 @@ def aggregate_slice(
         ts, sign, ids, marks[:stars], marks[stars:], results, status, keys, records, is_global, start, until, state,
         scratch[TOUCHED], dead, out_ts, out_sign, out_words, out_status,
     )  # fmt: skip
-    state[NULLS] = 0
-    for j in range(out_status.shape[0]):
-        for i in range(state[OUT]):
-            state[NULLS] |= out_status[j, i] == 0
-    if k > 0 and state[CULPRIT] == 0 and until == MAX_INSTANT:
-        gone = 0
-        for i in range(state[DEAD]):
-            if records[dead[i], ROWS] == 0:
-                dead[gone] = dead[i]
-                gone += 1
-        release(dead[:gone], slots, keys, links, meta)
+    give_back(groups, records, dead, until, state, out_status)
     return DONE

@@ -28,6 +28,7 @@ from minidsms.elements import (
 )
 from minidsms.kernels import grouping
 from minidsms.kernels.arrays import normal
+from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.group_records import Call, GroupRecords
@@ -315,6 +316,7 @@ class Aggregate(Operator):
         ]
         self._no_keys: Int64Array = np.zeros((1, 0), np.int64)
         self._slices = groups.slices(self._keys, self.claim)
+        self.form: Form | None = None
         self._workspace = Workspace(len(calls), 0 if table is None else table.width, self.claim)
 
     # -------------------------------------------------------------------------------------------------- the work
@@ -344,7 +346,8 @@ class Aggregate(Operator):
         """The rows the batch's instants change, all steps in one."""
         groups = self.groups
         until = MAX_INSTANT if self.failure is None else self.failure.ts
-        changes = slices.take(batch, self._is_global, groups.start, until)
+        code = None if self.form is None else self.form.code()
+        changes = slices.take(batch, self._is_global, groups.start, until, code)
         if changes.failure is not None:
             j, at = changes.failure
             self.fail(int(batch.ts[at]), f"{self._calls[j]} overflows {self._calls[j].result_type}")
@@ -352,7 +355,7 @@ class Aggregate(Operator):
         result = None
         if m:
             self.claim(m * len(slices.words) * slices.words.itemsize)
-            columns = self._columns(slices.words[:, :m].copy(), slices.status[:, :m], slices.has_nulls)
+            columns = self._columns(slices.words[:, :m], slices.status[:, :m], slices.has_nulls)
             result = Batch(slices.ts[:m].copy(), slices.sign[:m].copy(), columns, is_own=True)
         if self.failure is None:
             groups.settle(changes.dead, len(batch.ts))
@@ -407,14 +410,14 @@ class Aggregate(Operator):
         result = None
         if m:
             self.claim(m * len(out.out_words) * out.out_words.itemsize)
-            columns = self._columns(out.out_words[:, :m].copy(), out.out_status[:, :m])
+            columns = self._columns(out.out_words[:, :m], out.out_status[:, :m])
             result = Batch(out.out_ts[:m].copy(), out.out_sign[:m].copy(), columns, is_own=True)
         if self.failure is None:
             groups.settle(changes.dead, len(run.ts))
         return result
 
     def _columns(self, words: Int64Array, status: Int8Array, has_nulls: bool = True) -> list[Column]:
-        """The output's columns from words, a row per key word and one per result.
+        """The output's columns, in arrays of their own, from words, a row per key word and one per result.
 
         status: a row per result, 0 where it is NULL.  has_nulls: it may be.
         """
@@ -423,11 +426,11 @@ class Aggregate(Operator):
         for i, type_ in enumerate(self._key_types):
             mask = words[k + i // 62]
             valid = mask >> (i % 62) & 1 == 0 if np.count_nonzero(mask) else None
-            columns.append(Column.from_words(words[i], valid, type_))
+            columns.append(Column.from_words(words[i].copy(), valid, type_))
         first = len(words) - len(self._calls)
         for j, call in enumerate(self._calls):
             valid = None if not has_nulls or np.count_nonzero(status[j]) == n else status[j] != 0
-            columns.append(Column.from_words(words[first + j], valid, call.result_type))
+            columns.append(Column.from_words(words[first + j].copy(), valid, call.result_type))
         return columns
 
     def contents(self) -> Batch:
@@ -443,13 +446,31 @@ class Aggregate(Operator):
         )
         return Batch(np.zeros(len(shown), np.int64), None, columns)
 
+    # ------------------------------------------------------------------------------------------------------ forms
+
+    @property
+    def title(self) -> str:
+        """As `operators.forms.TwoForms` says."""
+        return f"{self.name} {self._detail}"
+
+    def fitting(self) -> Form | None:
+        """As `operators.forms.TwoForms` says."""
+        return None if self._slices is None else self._slices.form(self._is_global)
+
+    def take_form(self, form: Form | None) -> None:
+        """As `operators.forms.TwoForms` says."""
+        self.form = form
+
     # ------------------------------------------------------------------------------------------------- for others
 
-    def describe(self) -> Description:
+    @property
+    def _detail(self) -> str:
         keys = ", ".join(field.name for field in self._key_schema)
         calls = ", ".join(str(call) for call in self._calls)
-        detail = f"by {keys}: {calls}" if keys else calls
-        return Description(self.name, detail, {"groups": len(self.groups), "bytes": self.groups.nbytes})
+        return f"by {keys}: {calls}" if keys else calls
+
+    def describe(self) -> Description:
+        return Description(self.name, self._detail, {"groups": len(self.groups), "bytes": self.groups.nbytes})
 
     def synopses(self) -> tuple[Any, ...]:
         return (self.groups,)

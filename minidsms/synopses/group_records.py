@@ -72,8 +72,11 @@ class GroupRecords:
         self._deques = self._extremes[self._extremes[:, kernels.KIND] == kernels.EXTREME, kernels.OFFSET].copy()
         self._stars = np.flatnonzero(kinds == kernels.STAR)
         self._fallible = np.flatnonzero(kinds == kernels.SUM)
-        # The same, as the kernel of whole slices takes them.
+        # The same, as the kernels of whole slices take them.
         self.count = k
+        self.constants = tuple(
+            (c.kind, c.weight, offset, c.is_largest, c.is_float, c.times) for c, offset in zip(calls, offsets)
+        )
         self.calls, self.sums = np.concatenate([self._sums, self._extremes]), len(self._sums)
         self.marks, self.stars = np.concatenate([self._stars, self._fallible]), len(self._stars)
         self._text = [self.words_at + j for j, c in enumerate(calls) if c.is_text]

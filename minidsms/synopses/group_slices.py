@@ -16,12 +16,15 @@ from minidsms.elements import Batch, Int8Array, Int64Array
 from minidsms.kernels import grouped_slice as kernels
 from minidsms.kernels import grouping
 from minidsms.kernels.arrays import normal
+from minidsms.machine_code.templates import Form
 from minidsms.synopses.group_records import Changes, GroupRecords
 from minidsms.synopses.group_state import ROOM_BYTES, contiguous_words, take_freely
 from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.stream_store import StreamStore
 
 _LEAST_ROOM = 16
+_MOST_IN_A_FORM = 8
+"""Aggregates for which a kernel is compiled."""
 _NO_NUMBERS: Int64Array = np.zeros(0, np.int64)
 _NO_PLACES: Int64Array = np.zeros((0, 3), np.int64)
 _NO_RING = np.zeros(0, np.int32)
@@ -78,10 +81,21 @@ class GroupSlices:
         """Some result put out is NULL."""
         return self._state.item(kernels.NULLS) != 0
 
-    def take(self, batch: Batch, is_global: bool, start: int, until: int) -> Changes:
+    def form(self, is_global: bool) -> Form | None:
+        """The kernel for these aggregates (`kernels.grouped_form`); None where there are none, or many."""
+        if not 0 < self._records.count <= _MOST_IN_A_FORM:
+            return None
+        from minidsms.kernels.grouped_form import aggregate_form
+
+        return aggregate_form.form(CALLS=self._records.constants, KEY_WORDS=self._width, IS_GLOBAL=is_global)
+
+    def take(
+        self, batch: Batch, is_global: bool, start: int, until: int, kernel: Callable[..., int] | None = None
+    ) -> Changes:
         """Take a batch in; what it changes stands in ts, sign, words and status until the next one. is_global, start,
-        until: see `grouping.put_out`.
+        until: see `grouping.put_out`.  kernel: the form's.
         """
+        run = kernel or kernels.aggregate_slice
         n = len(batch.ts)
         if n > self._room or n * 64 < self._room > 64 * _LEAST_ROOM:
             if n > self._room:
@@ -99,7 +113,7 @@ class GroupSlices:
             slots, keys, links, meta = _NO_TABLE if table is None else table.parts
             held = kernels.Records(records.records, records.nodes, records.pool)
             groups = kernels.Groups(slots, keys, links, meta, ring, ends)
-            status = kernels.aggregate_slice(elements, groups, asked, held, work, start, until, state, changed)
+            status = run(elements, groups, asked, held, work, start, until, state, changed)
             if status == kernels.DONE:
                 break
             if status == kernels.POOL_FULL:
