@@ -2,7 +2,7 @@
 
 They know that keys are small numbers, that no value is NULL and that auctions are unique by id, and write the answer's
 columns into memory as the engine does. ISTREAM's netting is part of the answer: what leaves and enters equal at one
-instant is taken out again.
+instant is taken out again. `join_hashed` knows nothing of the keys.
 """
 
 from __future__ import annotations
@@ -97,6 +97,88 @@ def join(
 ) -> tuple[Int64Array | None, ...]:
     """bid and auction of 10 seconds each on the auction: (ts, None, auction, price, seller)."""
     out = join_windows(ts, key, price, ats, id_, seller, _RANGE, until)
+    return out[0], None, out[1], out[2], out[3]
+
+
+@njit(inline="always")
+def _bucket(key: int, buckets: int) -> int:
+    return ((key * 0x9E3779B97F4A7C15) >> 32) & (buckets - 1)
+
+
+@njit(cache=True, nogil=True)
+def _join_hashed(
+    ts: Int64Array, key: Int64Array, price: Int64Array, ats: Int64Array, id_: Int64Array, seller: Int64Array, until: int
+) -> Int64Array:
+    """As `join_windows`, by hash: of each window the heads of its buckets, and of each row the next older one there."""
+    n, m = len(ts), len(ats)
+    bids, auctions = np.full(1 << 17, -1, np.int64), np.full(1 << 14, -1, np.int64)
+    bid_older, auction_older = np.empty(n, np.int64), np.empty(m, np.int64)
+    out = np.empty((4, 2 * n + 16), np.int64)
+    gone = np.empty((4, 4096), np.int64)
+    stamp = np.full(4096, -1, np.int64)
+    k = b = a = b_lo = a_lo = 0
+    while b < n or a < m:
+        now = min(ts[b] if b < n else ats[a], ats[a] if a < m else ts[b])
+        if now > until:
+            break
+        first, b_was, a_was, b_hi, a_hi = k, b_lo, a_lo, b, a
+        while b_lo < b and ts[b_lo] + _RANGE <= now:
+            b_lo += 1
+        while a_lo < a and ats[a_lo] + _RANGE <= now:
+            a_lo += 1
+        while b < n and ts[b] == now:
+            h = _bucket(key[b], len(bids))
+            bid_older[b] = bids[h]
+            bids[h] = b
+            p = auctions[_bucket(key[b], len(auctions))]
+            while p >= a_lo:
+                if id_[p] == key[b]:
+                    out[0, k], out[1, k], out[2, k], out[3, k] = now, key[b], price[b], seller[p]
+                    stamp[price[b] & 4095] = now
+                    k += 1
+                p = auction_older[p]
+            b += 1
+        while a < m and ats[a] == now:
+            h = _bucket(id_[a], len(auctions))
+            auction_older[a] = auctions[h]
+            auctions[h] = a
+            p = bids[_bucket(id_[a], len(bids))]
+            while p >= b_lo:
+                if key[p] == id_[a]:
+                    out[0, k], out[1, k], out[2, k], out[3, k] = now, id_[a], price[p], seller[a]
+                    stamp[price[p] & 4095] = now
+                    k += 1
+                p = bid_older[p]
+            a += 1
+        if k == first:
+            continue
+        d = 0
+        for p in range(b_was, b_lo):
+            if ts[p] + _RANGE == now and stamp[price[p] & 4095] == now:
+                q = auctions[_bucket(key[p], len(auctions))]
+                while q >= a_was:
+                    if id_[q] == key[p] and q < a_hi and ats[q] + _RANGE >= now:
+                        gone[1, d], gone[2, d], gone[3, d] = key[p], price[p], seller[q]
+                        d += 1
+                    q = auction_older[q]
+        for q in range(a_was, a_lo):
+            if ats[q] + _RANGE == now:
+                p = bids[_bucket(id_[q], len(bids))]
+                while p >= b_lo:
+                    if key[p] == id_[q] and p < b_hi and stamp[price[p] & 4095] == now:
+                        gone[1, d], gone[2, d], gone[3, d] = id_[q], price[p], seller[q]
+                        d += 1
+                    p = bid_older[p]
+        if d:
+            k = _cancelled(out, gone, first, k, d)
+    return out[:, :k]
+
+
+def join_hashed(
+    ts: Int64Array, key: Int64Array, price: Int64Array, ats: Int64Array, id_: Int64Array, seller: Int64Array, until: int
+) -> tuple[Int64Array | None, ...]:
+    """As `join`, knowing nothing of the keys."""
+    out = _join_hashed(ts, key, price, ats, id_, seller, until)
     return out[0], None, out[1], out[2], out[3]
 
 

@@ -67,7 +67,10 @@ class Result:
 
 
 def measure(case: Case, events: int, rounds: int) -> Result:
-    """Run all contestants; a round outside the count first, in which kernels compile and answers are compared."""
+    """Run all contestants; a round outside the count first, in which kernels compile and answers are compared.
+
+    The engine's forms are compiled then, too, at once; in the rounds it takes them when it finds that they are kept.
+    """
     feeds = case.feeds(events)
     elements = sum(len(feed) for feed in feeds.values())
     counting = COUNTED.get(case.name)
@@ -77,8 +80,12 @@ def measure(case: Case, events: int, rounds: int) -> Result:
     }
     if case.kernel is not None:
         who["kernel"] = partial(contestants.kernel, case, feeds)
+    if case.hashing is not None:
+        who["hashing kernel"] = partial(contestants.hashing_kernel, case, feeds)
     first = {name: run() for name, run in who.items()}
     answers = {name: fingerprint(run.answer) for name, run in first.items()}
+    formed = contestants.engine(case, feeds, compilation="at once")
+    answers["minidsms, compiled at once"] = fingerprint(formed.answer)
     result = Result(case, elements, answers["duckdb"], first["minidsms"].seconds)
     result.differing = {name: str(a) for name, a in answers.items() if a != answers["duckdb"]}
     if counting is not None:
@@ -116,6 +123,8 @@ def show(results: Sequence[Result], console: Console) -> None:
         "M elements/s",
         "first run",
         "of kernel",
+        "of hashing kernel",
+        "goal",
         "of counting kernel",
         "goal",
         "x DuckDB",
@@ -127,7 +136,7 @@ def show(results: Sequence[Result], console: Console) -> None:
         column.justify = "right"
     for r in results:
         if r.differing:
-            table.add_row(r.case.name, "answers differ", *[""] * 7, f"{r.answer.changes:,}")
+            table.add_row(r.case.name, "answers differ", *[""] * 9, f"{r.answer.changes:,}")
             continue
         goals = r.case.goals
         table.add_row(
@@ -135,6 +144,8 @@ def show(results: Sequence[Result], console: Console) -> None:
             _millions(r.rate("minidsms")),
             _millions(r.elements / r.first_s),
             _span(r.ratio("minidsms", "kernel")),
+            _span(r.ratio("minidsms", "hashing kernel")),
+            _goal(r.ratio("minidsms", "hashing kernel"), goals and goals.of_hashing),
             _span(r.ratio("minidsms", "counting kernel")),
             _goal(r.ratio("minidsms", "counting kernel"), goals and goals.of_counting),
             _span(r.ratio("minidsms", "duckdb")),

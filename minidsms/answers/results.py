@@ -15,6 +15,23 @@ from minidsms.lists import list_of
 _ARROW_UNITS = {1_000_000_000: "s", 1_000_000: "ms", 1_000: "us", 1: "ns"}
 
 
+_LARGE = 4_096
+"""Elements of a batch that is a chunk of its own in an Arrow table; smaller ones are copied together."""
+
+
+def _chunks(batches: Sequence[Batch]) -> list[Batch]:
+    """The same elements in fewer batches."""
+    runs: list[list[Batch]] = []
+    size = _LARGE
+    for batch in batches:
+        if max(size, len(batch)) >= _LARGE:
+            runs.append([])
+            size = 0
+        runs[-1].append(batch)
+        size += len(batch)
+    return [Batch.concat(run) for run in runs]
+
+
 class ResultCodec:
     """Decodes batches of one schema. tick_ns: nanoseconds in a tick."""
 
@@ -47,10 +64,10 @@ class ResultCodec:
             while unique in names:
                 unique, n = f"{name}_{n}", n + 1
             names.append(unique)
-        batch = Batch.concat(batches) if batches else Batch.empty(self.schema)
-        arrays = [pa.array(batch.ts), pa.array(batch.signs)]
-        arrays += [self._array(batch.column(i), t) for i, t in enumerate(self.schema.types)]
-        return pa.Table.from_arrays(arrays, names=names)
+        chunks = _chunks(batches) or [Batch.empty(self.schema)]
+        columns = [[pa.array(batch.ts) for batch in chunks], [pa.array(batch.signs) for batch in chunks]]
+        columns += [[self._array(batch.column(i), t) for batch in chunks] for i, t in enumerate(self.schema.types)]
+        return pa.Table.from_arrays([pa.chunked_array(column) for column in columns], names=names)
 
     def _array(self, column: Column, type_: Type) -> pa.Array:
         if type_ is Type.TEXT:

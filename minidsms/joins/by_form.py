@@ -16,7 +16,7 @@ import numpy as np
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
 from minidsms.kernels.join_layout import DONE, HAS_NULLS, HI, IS_SHOWN, STATUS, STOP
-from minidsms.kernels.two_streams_join import Rows, join_two_streams
+from minidsms.kernels.two_streams_join import Room, Source, join_two_streams
 from minidsms.machine_code.templates import Form
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
@@ -41,6 +41,9 @@ class ByForm:
         self._marked = np.zeros(_MARKS, np.int64)
         self._serial = np.zeros(2, np.int64)
         self._ratio = 1.0
+        self._masked: list[bool] = []
+        self._room: Room | None = None
+        self._found = 0
         self._known: tuple[Any, ...] = ()
         self._form: Form | None = None
 
@@ -78,50 +81,64 @@ class ByForm:
         stores = [window.store for window in self._windows]
         return None if None in stores else [store.places()[0] for store in stores if store is not None]
 
-    def run(self, code: Callable[..., Any]) -> Iterator[Batch]:
-        """Join what waits; gives the rows."""
-        index, state = self._index, self._state
-        inputs = index.inputs
-        sources = np.array([self._source(i, c) for i, c in self._spec.columns], np.int64)
-        masked = [place[1] != 0 for place in sources.tolist()]
-        status = -1
-        room = 0
+    def run(self, code: Callable[..., Any], waits: int) -> Iterator[Batch]:
+        """Join what waits in the windows; gives the rows that there is no room for beside those to come.
+
+        waits: elements of the slice that are still to come into the windows.
+        """
+        index, state, inputs = self._index, self._state, self._index.inputs
+        columns = np.array([self._place(i, c) for i, c in self._spec.columns], np.int64)
+        self._masked = [place[1] != 0 for place in columns.tolist()]
+        ring0, ring1 = (window.ring for window in self._windows)
+        source = Source(columns, ring0, ring1, self._marked, self._serial)
+        status, doubled = -1, 1
         while status != DONE:
             waiting = int((inputs[:, STOP] - inputs[:, HI]).sum())
-            room = max(room, _LEAST_ROWS, int(waiting * self._ratio * _ROOM))
-            if room > _LARGE:
-                self._claim(room * 8 * (1 + len(sources)))
-            words = np.empty((1 + len(sources), room), np.int64)
-            valid = np.empty(len(sources) * room, np.bool_) if True in masked else _NO_VALID
-            sign = np.ones(room, np.int8)
-            ring0, ring1 = (window.ring for window in self._windows)
-            self._serial[1] = 0
-            rows = Rows(words, valid, sign, sources, ring0, ring1, self._marked, self._serial)
-            found = code(index.bundle, 0, 1, state, rows)
+            if self._room is None:
+                self._room = self._made(max(_LEAST_ROWS, int((waiting + waits) * self._ratio * _ROOM)) * doubled)
+            before = self._found
+            self._found = code(index.bundle, source, self._room, before, state)
             status = int(state[STATUS])
-            if found:
-                taken = waiting - int((inputs[:, STOP] - inputs[:, HI]).sum())
-                self._ratio = found / taken
-                yield self._batch(rows, found, masked)
-            elif status != DONE:
-                room *= 2
+            taken = waiting - int((inputs[:, STOP] - inputs[:, HI]).sum())
+            if taken:
+                self._ratio = (self._found - before) / taken
+            if status != DONE:
+                doubled = 1 if self._found else 2 * doubled
+                yield from self.flush()
 
-    def _source(self, i: int, c: int) -> tuple[int, int, int]:
+    def flush(self) -> Iterator[Batch]:
+        """The rows found that have not been given."""
+        if self._found:
+            assert self._room is not None
+            yield self._batch(self._room, self._found)
+        self._found, self._room = 0, None
+
+    def _made(self, rows: int) -> Room:
+        """Room for so many, with none in it."""
+        width = len(self._spec.columns)
+        if rows > _LARGE:
+            self._claim(rows * 8 * (1 + width))
+        self._serial[1] = 0
+        valid = np.empty(width * rows, np.bool_) if True in self._masked else _NO_VALID
+        return Room(np.empty((1 + width, rows), np.int64), valid, np.ones(rows, np.int8))
+
+    def _place(self, i: int, c: int) -> tuple[int, int, int]:
         window = self._windows[i]
         assert window.store is not None
         places, mask = window.store.places()
         address, valid, _ = places[window.column_in_store(c)].tolist()
         return address, valid, mask
 
-    def _batch(self, rows: Rows, found: int, masked: list[bool]) -> Batch:
+    def _batch(self, room: Room, found: int) -> Batch:
         """The first rows; a copy where there is much more room."""
-        words, sign = rows.words[:, :found], rows.sign[:found]
-        is_roomy = found * 2 < rows.words.shape[1]
+        words, sign = room.words[:, :found], room.sign[:found]
+        is_roomy = found * 2 < room.words.shape[1]
         if is_roomy:
             words = words.copy()
-        valid = rows.valid.reshape(len(masked), -1)[:, :found] if len(rows.valid) else None
+        masked = self._masked
+        valid = room.valid.reshape(len(masked), -1)[:, :found] if len(room.valid) else None
         columns = [
             Column.from_words(words[1 + c], valid[c].copy() if valid is not None and has_mask else None, field.type)
             for c, (has_mask, field) in enumerate(zip(masked, self._spec.schema))
         ]
-        return Batch(words[0], sign.copy() if rows.serial[1] else None, columns, is_own=True)
+        return Batch(words[0], sign.copy() if self._serial[1] else None, columns, is_own=True)

@@ -227,17 +227,23 @@ class Join(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
-        few = sum(len(b.ts) for b in batches if b is not None) <= _PART
         watch = self._watch
         limit = _unlimited if watch is None else watch.limit
         take = self.index.admit if self.spec.ranges is None else self.index.arrive
+        waits = sum(len(b) for b in batches if b is not None)
+        few, compilation = waits <= _PART, self.compilation
         for part in (batches,) if few and watch is None else _parts(batches, limit):
             take(part)
-            yield from self._joined()
+            waits -= sum(len(b) for b in part if b is not None)
+            yield from self._joined(waits)
             if self.failure is not None:
                 return
+            if waits and self.form is None and compilation is not None:
+                compilation.between(self.counters.elements_in - waits, self.progress)
             if watch is not None:
                 watch.joined(part)
+        if self._by_form is not None:
+            yield from self._by_form.flush()
         if self.spec.ranges is not None:
             self.index.expire(until)
         for window in self.index.windows:
@@ -245,14 +251,15 @@ class Join(Operator):
         if self.kept is not None:
             self.kept.settle(sum(len(batch) for batch in batches if batch is not None))
 
-    def _joined(self) -> Iterator[Batch]:
-        """Join what waits in the index, by the form as long as it fits."""
-        if self.form is not None and self._by_form is not None:
-            code = self.form.code() if self.form is self._by_form.fitting() else None
+    def _joined(self, waits: int) -> Iterator[Batch]:
+        """Join what waits in the index, by the form as long as it fits.  waits: elements that are still to come."""
+        if self._by_form is not None:
+            code = None if self.form is None or self.form is not self._by_form.fitting() else self.form.code()
             if code is not None:
-                yield from self._by_form.run(code)
+                yield from self._by_form.run(code, waits)
                 return
             self.form = None
+            yield from self._by_form.flush()
         for found in self._program.run():
             rows = self._rows(found)
             if rows is not None:

@@ -20,6 +20,7 @@ from minidsms.kernels.join_layout import (
     HEADS,
     HI,
     INSPECTED,
+    KEY,
     LENGTH,
     LINKED,
     LO,
@@ -64,20 +65,24 @@ _FEW = 64
 """Rows of an instant that are compared with its deletions one by one."""
 
 
-class Rows(NamedTuple):
-    """What is put out, and of what it is made.
-
-    words: (1 + c, m) instants and columns.  valid: (c m,), of the columns that may have NULLs, column by column.
-    sign: (m,), all 1.
-    sources: (c, SOURCE_WORDS).  rings: of each input, the numbers of its slots' rows.  marked: (_MARKS,) the serial of
-    the last instant that put out a row of such a key; serial: (2,), the last serial, and how many deletions stand in
-    the rows.
+class Room(NamedTuple):
+    """What is put out. words: (1 + c, m) instants and columns.  valid: (c m,), of the columns that may have NULLs,
+    column by column.  sign: (m,), all 1.
     """
 
     words: Int64Table
     valid: Bools
     sign: Int8s
-    sources: Int64Table
+
+
+class Source(NamedTuple):
+    """Of what it is made. columns: (c, SOURCE_WORDS).  ring0, ring1: of each input, the numbers of its slots' rows.
+
+    marked: (1024,) the serial of the last instant that put out a row of such a key; serial: (2,), the last serial, and
+    how many deletions stand in the room.
+    """
+
+    columns: Int64Table
     ring0: Int32s
     ring1: Int32s
     marked: Int64s
@@ -85,48 +90,48 @@ class Rows(NamedTuple):
 
 
 @helper(inline=True)
-def _put(rows: Rows, at: int, instant: int, sign: int, slot0: int, slot1: int) -> Any:
+def _put(room: Room, source: Source, at: int, instant: int, sign: int, slot0: int, slot1: int) -> Any:
     """Write one row."""
-    words, sources = rows.words, rows.sources
+    words, columns = room.words, source.columns
     words[0, uint64(at)] = instant
     if sign < 0:
-        rows.sign[uint64(at)] = sign
-    row0 = int64(rows.ring0[uint64(slot0 & (len(rows.ring0) - 1))])
-    row1 = int64(rows.ring1[uint64(slot1 & (len(rows.ring1) - 1))])
+        room.sign[uint64(at)] = sign
+    row0 = int64(source.ring0[uint64(slot0 & (len(source.ring0) - 1))])
+    row1 = int64(source.ring1[uint64(slot1 & (len(source.ring1) - 1))])
     for c in range(len(COLUMNS)):
-        number = (row0 if COLUMNS[c][0] == 0 else row1) & sources[c, STORE_MASK]
+        number = (row0 if COLUMNS[c][0] == 0 else row1) & columns[c, STORE_MASK]
         if COLUMNS[c][1] == 8:
-            words[1 + c, uint64(at)] = word_at(sources[c, ADDRESS], number)
+            words[1 + c, uint64(at)] = word_at(columns[c, ADDRESS], number)
         else:
-            words[1 + c, uint64(at)] = byte_at(sources[c, ADDRESS], number)
+            words[1 + c, uint64(at)] = byte_at(columns[c, ADDRESS], number)
         if COLUMNS[c][2]:
-            is_valid = sources[c, VALID] == 0 or byte_at(sources[c, VALID], number) != 0
-            rows.valid[uint64(c * words.shape[1] + at)] = is_valid
+            is_valid = columns[c, VALID] == 0 or byte_at(columns[c, VALID], number) != 0
+            room.valid[uint64(c * words.shape[1] + at)] = is_valid
 
 
 @helper
-def _equal(rows: Rows, a: int, b: int) -> Any:
+def _equal(room: Room, a: int, b: int) -> Any:
     """Two rows are."""
-    words, same = rows.words, True
+    words, same = room.words, True
     for c in range(len(COLUMNS)):
         same &= words[1 + c, uint64(a)] == words[1 + c, uint64(b)]
         if COLUMNS[c][2]:
             first = c * words.shape[1]
-            same &= rows.valid[uint64(first + a)] == rows.valid[uint64(first + b)]
+            same &= room.valid[uint64(first + a)] == room.valid[uint64(first + b)]
     return same
 
 
 @helper
-def _move(rows: Rows, source: int, target: int, count: int) -> Any:
+def _move(room: Room, source: int, target: int, count: int) -> Any:
     """Move rows towards the beginning."""
-    words = rows.words
+    words = room.words
     for c in range(1 + len(COLUMNS)):
         for p in range(count):
             words[c, target + p] = words[c, source + p]
     for c in range(len(COLUMNS)):
         first = c * words.shape[1]
         for p in range(count if COLUMNS[c][2] else 0):
-            rows.valid[first + target + p] = rows.valid[first + source + p]
+            room.valid[first + target + p] = room.valid[first + source + p]
 
 
 @helper
@@ -140,17 +145,17 @@ def _turn(values: Any, first: int, end: int) -> Any:
 
 
 @helper
-def _settle(rows: Rows, first: int, middle: int, end: int) -> Any:
+def _settle(room: Room, serial: Int64s, first: int, middle: int, end: int) -> Any:
     """Of an instant's insertions [first, middle) and the deletions behind them; returns where its rows end.
 
     They are netted where that is quick, else the deletions come to stand first, for the ISTREAM.
     """
-    words, sign = rows.words, rows.sign
+    words, sign = room.words, room.sign
     if NETS and middle - first <= _FEW:
         for d in range(middle, end):
             for p in range(first, middle):
-                if _equal(rows, p, d):
-                    _move(rows, p + 1, p, middle - p - 1)
+                if _equal(room, p, d):
+                    _move(room, p + 1, p, middle - p - 1)
                     middle -= 1
                     break
         sign[first:end] = 1
@@ -162,23 +167,24 @@ def _settle(rows: Rows, first: int, middle: int, end: int) -> Any:
     for c in range(len(COLUMNS)):
         begin = c * words.shape[1]
         if COLUMNS[c][2]:
-            _turn(rows.valid, begin + first, begin + middle)
-            _turn(rows.valid, begin + middle, begin + end)
-            _turn(rows.valid, begin + first, begin + end)
+            _turn(room.valid, begin + first, begin + middle)
+            _turn(room.valid, begin + middle, begin + end)
+            _turn(room.valid, begin + first, begin + end)
     _turn(sign, first, end)
-    rows.serial[1] += end - middle
+    serial[1] += end - middle
     return int64(end)
 
 
 @template("HAS_NULLS", "COLUMNS", "NETS", gain=0.4, compile_s=4.0)
-def join_two_streams(windows: Windows, key0: int, key1: int, state: Int64s, rows: Rows) -> int:
-    """Join the elements that wait; returns how many rows stand in `rows`.
+def join_two_streams(windows: Windows, source: Source, room: Room, found: int, state: Int64s) -> int:
+    """Join the elements that wait, behind so many rows found; returns how many stand in the room.
 
-    key0, key1: the keys that are compared.  state[STATUS] is FULL where the next instant does not fit: call again with
-    `rows` empty, and larger where nothing was returned.  O(elements + rows + slots inspected).
+    state[STATUS] is FULL where the next instant does not fit: call again with an empty room, and a larger one where
+    nothing was returned.  O(elements + rows + slots inspected).
     """
     inputs, keys, nodes, heads, instants = windows.inputs, windows.keys, windows.nodes, windows.heads, windows.instants
-    marked, limit = rows.marked, len(rows.sign)
+    marked, limit = source.marked, len(room.sign)
+    key0, key1 = inputs[0, KEY], inputs[1, KEY]
     base0, heads0, shift0 = keys[key0, NODES], keys[key0, HEADS], keys[key0, SHIFT]
     base1, heads1, shift1 = keys[key1, NODES], keys[key1, HEADS], keys[key1, SHIFT]
     mask0, came0, length0 = inputs[0, MASK], inputs[0, MARKS], uint64(inputs[0, LENGTH])
@@ -186,8 +192,8 @@ def join_two_streams(windows: Windows, key0: int, key1: int, state: Int64s, rows
     a, b, stop_a, stop_b = inputs[0, HI], inputs[1, HI], inputs[0, STOP], inputs[1, STOP]
     lo0, lo1 = inputs[0, LO], inputs[1, LO]
     was0, was1 = lo0, lo1
-    found = inspected = int64(0)
-    serial = rows.serial[0]
+    inspected = int64(0)
+    serial = source.serial[0]
     state[STATUS] = DONE
     while True:
         instant = int64(MAX_INSTANT)
@@ -225,7 +231,7 @@ def join_two_streams(windows: Windows, key0: int, key1: int, state: Int64s, rows
                         if found == limit:
                             fits = False
                             break
-                        _put(rows, found, instant, 1, a, s)
+                        _put(room, source, found, instant, 1, a, s)
                         found += 1
                     s = nodes[q + uint64(1)]
                 if not fits:
@@ -249,7 +255,7 @@ def join_two_streams(windows: Windows, key0: int, key1: int, state: Int64s, rows
                         if found == limit:
                             fits = False
                             break
-                        _put(rows, found, instant, 1, s, b)
+                        _put(room, source, found, instant, 1, s, b)
                         found += 1
                     s = nodes[q + uint64(1)]
                 if not fits:
@@ -274,7 +280,7 @@ def join_two_streams(windows: Windows, key0: int, key1: int, state: Int64s, rows
                         if nodes[q] == tag and s < first_b:
                             fits = found < limit
                             if fits:
-                                _put(rows, found, instant, -1, x, s)
+                                _put(room, source, found, instant, -1, x, s)
                                 found += 1
                         s = nodes[q + uint64(1)]
             for y in range(was1, lo1):
@@ -289,11 +295,11 @@ def join_two_streams(windows: Windows, key0: int, key1: int, state: Int64s, rows
                         if nodes[q] == tag and s < first_a:
                             fits = found < limit
                             if fits:
-                                _put(rows, found, instant, -1, s, y)
+                                _put(room, source, found, instant, -1, s, y)
                                 found += 1
                         s = nodes[q + uint64(1)]
             if fits and found > middle:
-                found = _settle(rows, first, middle, found)
+                found = _settle(room, source.serial, first, middle, found)
         if not fits:
             # Of the instant that does not fit nothing stands: what it linked is first in its buckets.
             while a > first_a:
@@ -312,6 +318,6 @@ def join_two_streams(windows: Windows, key0: int, key1: int, state: Int64s, rows
             break
     inputs[0, HI], inputs[0, LINKED], inputs[0, LO] = a, a, was0
     inputs[1, HI], inputs[1, LINKED], inputs[1, LO] = b, b, was1
-    rows.serial[0] = serial
+    source.serial[0] = serial
     state[INSPECTED] += inspected
     return int64(found)

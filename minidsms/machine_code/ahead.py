@@ -2,7 +2,7 @@
 
 A plan imports the files of its kernels when it is built, so what waits there when the first of them is called is what
 the plan may need. The largest are begun first: they are called last. Forms of templates (`templates`) are asked for one
-by one, by queries that run well enough without them: one process at a time makes them, of the lowest priority. Each
+by one, by queries that run well enough without them: one process at a time makes them, of a low priority. Each
 process ends with its work, or with the one that started it.
 """
 
@@ -159,7 +159,7 @@ def main(arguments: list[str]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if arguments[:1] == [_PATIENT]:
         with suppress(OSError, AttributeError):
-            os.nice(19)
+            os.nice(10)
         arguments = arguments[1:]
     compile_all(arguments)
 

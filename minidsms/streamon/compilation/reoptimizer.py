@@ -1,7 +1,7 @@
 """The Re-optimizer of forms: when compiling one pays.
 
 The future is expected to last as long as the past, as in the rent-or-buy problem: once a form would have saved, of the
-time spent until now, as much as compiling it takes, it is compiled. It is compiled by another process of the lowest
+time spent until now, as much as compiling it takes, it is compiled. It is compiled by another process of a low
 priority, so that a second of its time is worth PRICE of one of the query's. What is kept from before costs nothing, and
 is taken at once.
 
