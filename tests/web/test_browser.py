@@ -103,14 +103,36 @@ def test_a_forced_plan_redraws_the_graph_and_stands_among_the_decisions(page: An
 def test_a_property_is_pinned_and_goes_on(page: Any, db: Connection) -> None:
     db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10")
     push(db, 0)
-    page.locator(".box", has_text="Select").click()
-    page.locator(".property", has_text="elements_in").click()
+    page.locator(".box", has_text="Select").press("Enter")
+    page.locator(".property", has_text="elements_in").press("Enter")
     value = page.locator(".graph .value")
     playwright.expect(value).to_have_text("2.00k")
     push(db, 2000)
     playwright.expect(value).to_have_text("4.00k")
     page.reload()
     playwright.expect(page.locator(".graph .value")).to_have_text("4.00k")
+
+
+def test_the_keyboard_reaches_everything(page: Any, db: Connection) -> None:
+    db.execute("CREATE QUERY few AS SELECT v FROM S WHERE v > 10 AND v % 3 = 1")
+    db.ui().observer.look()
+    box = page.locator(".box", has_text="Select")
+    box.wait_for()
+    before = page.locator("svg.plan").first.get_attribute("viewBox")
+    box.press("ArrowRight")
+    assert page.locator("svg.plan").first.get_attribute("viewBox") != before
+    page.evaluate("document.activeElement.blur()")
+    reached = set()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("(e => e.id || e.ariaLabel || e.textContent)(document.activeElement)"))
+    assert {"open-settings", "text", "run", "Pause", "Drop", "Table", "Map", "Save SVG", "Examples"} <= reached
+    assert any("Select" in name for name in reached)
+    page.focus("#open-settings")
+    page.keyboard.press("Enter")
+    assert page.locator("dialog#settings").is_visible()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "open-settings"
 
 
 def test_a_setting_is_changed(page: Any, db: Connection) -> None:

@@ -267,6 +267,52 @@ def test_no_script_of_the_page_makes_markup_of_text() -> None:
             assert not re.search(r"<style|\son\w+=|\sstyle=|<script(?![^>]*src=)", text)
 
 
+def luminance(colour: str) -> float:
+    shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(text: str, ground: str) -> float:
+    """Of two colours, by the Web Content Accessibility Guidelines: 4.5 is asked of text."""
+    low, high = sorted((luminance(text), luminance(ground)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def mixed(colour: str, other: str, share: float) -> str:
+    """So much of a colour, the rest of another."""
+    pairs = [(int(colour[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_every_text_stands_out_from_what_it_stands_on(scheme: int) -> None:
+    static = resources.files("minidsms.web") / "static"
+    colours = {
+        found[1]: found[2 + scheme]
+        for found in re.finditer(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", (static / "colours.css").read_text())
+    }
+    plan = (static / "plan.css").read_text()
+    most, small = (re.search(text, plan) for text in (r"var\(--share, 0\) \* (\d+)%", r"--ink\) (\d+)%, var\(--muted"))
+    assert most and small
+    colours["hottest"] = mixed(colours["hot"], colours["node"], int(most[1]) / 100)
+    colours["small"] = mixed(colours["ink"], colours["muted"], int(small[1]) / 100)
+    written = {
+        "ink": "ground card raised node store accent-ground hottest",
+        "muted": "ground card raised",
+        "small": "node store hottest",
+        "accent": "card raised node hottest accent-ground",
+        "wrong": "card raised wrong-ground",
+        "good": "card raised",
+        "on-accent": "accent",
+    }
+    for text, grounds in written.items():
+        for ground in grounds.split():
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for i in range(1, 9):
+        assert contrast(colours[f"series-{i}"], colours["card"]) >= 3
+
+
 def test_a_long_series_reaches_back_to_its_beginning() -> None:
     from minidsms.web.histories import MOST_POINTS, Histories
 

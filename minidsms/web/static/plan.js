@@ -53,7 +53,7 @@ export class PlanPicture {
         continue;
       }
       const part = now?.time_share ?? 0;
-      frame.style.setProperty("--share", (part * 0.5).toFixed(3));
+      frame.style.setProperty("--share", Math.min(1, part).toFixed(3));
       share.setAttribute("width", (Math.min(1, part) * (node.box[2] - 2 * PAD)).toFixed(1));
       if (!now) continue;
       const passes = now.selectivity === undefined ? "" : ` → ×${short(now.selectivity)}`;
@@ -172,6 +172,14 @@ export class PlanPicture {
       last = [event.clientX, event.clientY];
       this.isMoved = true;
       this.#show([this.view[0] - dx * scale, this.view[1] - dy * scale, this.view[2], this.view[3]]);
+    });
+    this.svg.addEventListener("keydown", (event) => {
+      const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
+      if (!this.view || (!dx && !dy)) return;
+      event.preventDefault();
+      const [x, y, w, h] = this.view;
+      this.isMoved = true;
+      this.#show([x + dx * w / 10, y + dy * h / 10, w, h]);
     });
     const end = () => { last = null; this.svg.classList.remove("dragged"); };
     this.svg.addEventListener("pointerup", end);
