@@ -1,8 +1,9 @@
 """The examples of the docs run, and say what they say.
 
 In Markdown files: ```cqlt blocks are golden scripts; ```pycon blocks are doctests, those of a page in one session;
-```cql blocks are CQL that parses; a ```python block is a program whose output is the ```text block behind it. Links
-lead somewhere.
+```cql blocks are CQL that parses, ```stream blocks scripts of STREAM that do; a ```python block is a program whose
+output is the ```text block behind it; ```sh blocks are commands that there are. ```console blocks are run by
+tests/shell/test_page.py, ```py blocks by tests/spark. There are no other examples. Links lead somewhere.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from minidsms.cql.parser import parse
+from minidsms.cql.stream_script import parse_script
 from minidsms.testing.golden import check, parse_scripts, rewritten
 
 ROOT = Path(__file__).parent.parent
@@ -100,7 +104,32 @@ def test_the_links_of_the_page_lead_somewhere(page: Path) -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("page", pages_with("cqlt") + pages_with("pycon"), ids=name)
+@pytest.mark.parametrize("page", pages_with("stream"), ids=name)
+def test_the_stream_scripts_of_the_page_parse(page: Path) -> None:
+    for block in blocks(page, "stream"):
+        assert parse_script(block.text)
+
+
+@pytest.mark.parametrize("page", pages_with("sh"), ids=name)
+def test_the_commands_of_the_page_exist(page: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    made = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for block in blocks(page, "sh"):
+        for command in block.text.splitlines():
+            words = shlex.split(command, comments=True)
+            match words:
+                case ["make", target]:
+                    assert target in made
+                case ["pip", "install", what]:
+                    assert (
+                        what == "." or re.fullmatch(r"minidsms(\[(.+)\])?", what)[2] in project["optional-dependencies"]
+                    )
+                case _:
+                    assert words[0] in project["scripts"], command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_example_of_the_page_is_of_a_kind_that_runs(page: Path) -> None:
-    known = {"cqlt", "pycon", "cql", "python", "text", "sh", "stream"}
-    assert {block.language for block in blocks(page)} <= known
+    known = {"cqlt", "pycon", "cql", "python", "py", "text", "sh", "stream", "console"}
+    fences = re.findall(r"^ *```(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(fences[::2]) <= known and set(fences[1::2]) <= {""}

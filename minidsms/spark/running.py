@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from minidsms.archive.format import archives_in, find
+from minidsms.archive.format import archives_in, find, local
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog
@@ -78,7 +78,8 @@ def prepare(
     archives.declare(known, there)
     tree = _query_of(cql, known)
     query = bind(tree, known, cql)
-    return _ready(query, cql, known, lambda name: folder, spark, by)
+    place = os.path.abspath(local(folder))  # Spark's workers may have begun elsewhere
+    return _ready(query, cql, known, lambda name: place, spark, by)
 
 
 def prepare_connected(
@@ -95,7 +96,7 @@ def prepare_connected(
         recorder = db.stream_input(name).recorder
         if recorder is None:
             raise Error(f'"{name}" is not archived\nhelp: say in which folder its archive is, or CREATE .. ARCHIVE')
-        return os.path.dirname(recorder.archive.folder)
+        return os.path.dirname(os.path.abspath(recorder.archive.folder))
 
     return _ready(query, cql, known, place, spark, by)
 

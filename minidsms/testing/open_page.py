@@ -60,6 +60,8 @@ def serve() -> None:
                 },
                 ts=at,
             )
+            for query in db.queries.values():
+                query.fetch()
             turn += 1
             if turn % 100 == 0:  # queries come and go
                 if "passing" in db.queries:

@@ -90,7 +90,7 @@ CREATE QUERY IF NOT EXISTS hottest AS
   TIMESTAMP BY at FROM GENERATOR sensors('reading', sensors = 60, rate = 60);
 
 CREATE QUERY IF NOT EXISTS weather AS
-  SELECT 46.0 + sensor * 37 % 60 * 0.15 AS lat, 6.0 + sensor * 23 % 60 * 0.2 AS lon, AVG(temperature) AS mean, sensor
+  SELECT 46.0 + sensor * 37 % 60 * 0.15 AS lat, 6.0 + sensor * 13 % 60 * 0.2 AS lon, AVG(temperature) AS mean, sensor
   FROM Sensed [RANGE 1 MINUTE] GROUP BY sensor;
 """,
         60.0,

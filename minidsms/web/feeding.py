@@ -98,10 +98,12 @@ class Feeding:
 
     def told(self) -> list[dict[str, Any]]:
         """What the page shows of each."""
+        driver = self._db.source_driver
         return [
             {
                 "number": each.number,
                 "names": each.feed.names,
+                "is_declared": driver is not None and each.feed.drives(driver),
                 "speed": each.feed.speed,
                 "fraction": round(each.feed.fraction, 3) if each.feed.is_bounded else None,
                 "rows": each.feed.rows,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +82,19 @@ def test_spark_answers_as_the_engine_did(archived: tuple[Connection, str], spark
     for by in ways:
         assert answer(db.offload(name, until=90_000_001, by=by)) == live
     assert live
+
+
+def test_the_program_of_the_page_runs(
+    archived: tuple[Connection, str], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "spark.md").read_text(encoding="utf-8")
+    programs = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "data").symlink_to(archived[1])
+    monkeypatch.chdir(tmp_path)
+    for program in programs:
+        names: dict[str, DataFrame] = {}
+        exec(program, names)
+        assert names["frame"].columns == ["_ts", "_sign", "road", "AVG(speed)"] and names["frame"].take(1)
 
 
 def test_a_relation_is_told_at_chosen_instants(archived: tuple[Connection, str], spark: SparkSession) -> None:

@@ -1,7 +1,7 @@
 // The editor: statements are completed while they are typed, run with Ctrl-Enter, and their errors shown with their place.
 
 import { button, html } from "./dom.js";
-import { ask, tell } from "./live.js";
+import { ask, known, tell } from "./live.js";
 
 const LINE = 18;
 const PAUSE_MS = 140;
@@ -93,11 +93,9 @@ async function setUpExamples(area, text, run, said, pins) {
     said.replaceChildren(html("p", { class: "muted" }, example.about, example.paper ? ` (${example.paper})` : ""));
     if (example.compared) await pins.compare(example.compared).catch((error) => said.append(html("pre", { class: "error" }, error.message)));
     for (const each of example.watched) pins.pin(...each);
-    try {
-      await tell("/api/feed", { action: "declared", speed: example.speed });
-    } catch {
-      // Its sources are being read already.
-    }
+    // Where declared sources are being read, those of the example are, too.
+    if (known("feeds")?.some((feed) => feed.is_declared && feed.state !== "ended")) return;
+    await tell("/api/feed", { action: "declared", speed: example.speed }).catch((error) => said.append(html("pre", { class: "error" }, error.message)));
   };
   area.className = "row";
   area.append(offered("Examples", (each) => !each.paper), offered("Experiments", (each) => each.paper));

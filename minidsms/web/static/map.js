@@ -8,7 +8,7 @@ import { LAND } from "./land.js";
 const W = 380;
 const HIGH = 240;
 const PAD = { left: 44, right: 12, top: 10, bottom: 40 };
-const LEAST_DEGREES = 12;  // the outline of the land is too rough for less
+const LEAST_DEGREES = 25;  // the outline of the land is too rough for less
 const WIDE = W - PAD.left - PAD.right;
 const KM_A_DEGREE = 111.32;
 

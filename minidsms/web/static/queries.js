@@ -51,7 +51,7 @@ function row(query, figures, choose, editor, compare, showSettings) {
       query.state === "paused"
         ? button("Resume", () => run(`ALTER QUERY ${name} RESUME`), { class: "plain" })
         : button("Pause", () => run(`ALTER QUERY ${name} PAUSE`), { class: "plain" }),
-      button("Pin plan", () => run(`ALTER QUERY ${name} PIN PLAN`), { class: "plain" }),
+      button("Pin", () => run(`ALTER QUERY ${name} PIN PLAN`), { class: "plain" }),
       button("Unpin", () => run(`ALTER QUERY ${name} UNPIN PLAN`), { class: "plain" }),
       button("Compare", () => compare(query.name), { class: "plain", title: "run it a second time with a plan that stays, and watch what both take" }),
       button("Explain", () => run(`EXPLAIN ANALYZE ${name}`), { class: "plain" }),
