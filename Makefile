@@ -14,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help env demo test alone check soak interrupts slopes page soak-spark house switches reductions crashes matrix bench bench-peers tables docs clean
+.PHONY: help env demo test alone check soak interrupts slopes page soak-spark house switches reductions crashes matrix bench bench-peers tables docs dist clean
 
 help:
 	@echo "make demo    replay the departures from New York in 2013 through continuous queries"
@@ -34,6 +34,7 @@ help:
 	@echo "make bench-peers  other stream engines beside, where installed (BENCH_PEERS_PYTHON=/path/to/python)"
 	@echo "make house   the shape of the source in numbers, beside the first release's (HOUSE='--details' tells which)"
 	@echo "make docs    the docs as a site, with the API and the experiments, in build/docs"
+	@echo "make dist    a wheel and a source archive in dist, each tried in an environment of its own (DIST='--python python3.13')"
 	@echo "make tables  keep the parser's tables, after a change of the grammar"
 	@echo "make clean   remove the environment and everything that is cached"
 
@@ -101,6 +102,14 @@ docs: env
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "the site is build/docs/index.html"
+
+# Setuptools builds both; what is tried is what would be uploaded.
+dist: env
+	@rm -rf dist build/lib; mkdir -p build
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'setuptools>=70.1'
+	@$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist"); build_meta.build_wheel("dist")' >build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
+	@ls -l dist
+	@$(BIN)/python -m minidsms.testing.distribution dist/* $(DIST)
 
 house: env
 	@$(BIN)/python -m benchmarks.house --git 67fe27d $(HOUSE)

@@ -1,0 +1,84 @@
+"""Try a wheel and a source archive as somebody who installs them: `python -m minidsms.testing.distribution dist/*`.
+
+Each is installed in an environment of its own that has no compiler in its path, by the newest of its dependencies and
+by the oldest that it admits, and answers a query and a command there.
+
+Invariant: what runs is what was installed, and nothing of the folder this is called from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import requires
+from pathlib import Path
+
+_PROGRAM = """
+import sys, time
+began = time.process_time()
+import minidsms
+took = time.process_time() - began
+assert sys.prefix in minidsms.__file__, minidsms.__file__
+with minidsms.connect() as db:
+    db.execute("CREATE STREAM S (k TEXT, v INTEGER)")
+    q = db.query("SELECT k, COUNT(*) AS n, SUM(v) AS s FROM S [RANGE 10 SECONDS] GROUP BY k HAVING UPPER(k) = 'A'")
+    db.push("S", [("a", 1), ("b", 2), ("a", 3)], ts=1000)
+    db.advance(1000)
+    assert q.snapshot() == [("a", 2, 4)], q.snapshot()
+print(f"answers; import took {took * 1000:.0f} ms of CPU")
+"""
+
+
+def oldest() -> list[str]:
+    """The requirements, pinned to the least version that each admits.
+
+    >>> [line for line in oldest() if line.startswith("lark")]
+    ['lark==1.2.*']
+    """
+    own = [line for line in requires("minidsms") or [] if "extra ==" not in line]
+    found = (re.fullmatch(r"([\w-]+)>=([0-9.]+).*", line) for line in own)
+    return [f"{match[1]}=={match[2]}.*" for match in found if match is not None]
+
+
+def try_out(archive: Path, python: str, pins: list[str]) -> str:
+    """What an installed archive says of itself. CalledProcessError where it cannot be installed or does not work."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([python, "-m", "venv", folder], check=True)
+        binaries = Path(folder) / "bin"
+        environment = {"PATH": str(binaries), "HOME": folder, "LANG": os.environ.get("LANG", "C.UTF-8")}
+        environment |= {name: value for name, value in os.environ.items() if name.upper().startswith(("PIP_", "HTTP"))}
+
+        def run(*command: str) -> str:
+            done = subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True, text=True)
+            return done.stdout.strip()
+
+        installed = str(binaries / "python")
+        run(installed, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(archive.resolve()), *pins)
+        answered = run(installed, "-I", "-c", _PROGRAM)
+        return f"{run(str(binaries / 'minidsms'), '--version')} {answered}"
+
+
+def main() -> int:
+    """Try all archives with all Pythons; 1 where one does not work."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("archives", nargs="+", type=Path)
+    parser.add_argument("--python", action="append", help="a Python to try them with; this one otherwise")
+    options = parser.parse_args()
+    failed = 0
+    for python in options.python or [sys.executable]:
+        for archive in options.archives:
+            for label, pins in (("newest", []), ("oldest", oldest())):
+                try:
+                    told = try_out(archive, python, pins)
+                except subprocess.CalledProcessError as error:
+                    failed, told = 1, f"FAILED: {(error.stderr or str(error)).strip()[-1500:]}"
+                print(f"{archive.name}, {python}, {label} dependencies: {told}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
