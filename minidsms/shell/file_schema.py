@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 from minidsms.cql import syntax
@@ -11,42 +12,110 @@ from minidsms.cql.errors import Error
 from minidsms.cql.printer import print_statement
 from minidsms.elements import Type
 from minidsms.inputs.foreign import check_whole
+from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 
 _BYTES = 1 << 20
+_INSTANTS = ("ts", "t", "time", "timestamp", "at", "instant", "_ts")
+"""What instants are called."""
 
 
-def declaration_for(path: str) -> str:
-    """CREATE STREAM for a file, or CREATE RELATION where nothing in it looks like an instant, without semicolon.
+@dataclass(frozen=True)
+class _Sample:
+    """The beginning of a file: names, types, rows as an Arrow table, what has been guessed by column, the delimiter."""
 
-    The types are told by the beginning of the file. Error where it cannot be read.
+    names: list[str]
+    types: list[Type]
+    table: Any
+    guesses: dict[str, Guess]
+    delimiter: str = ","
+
+
+def proposal_for(path: str) -> tuple[str, list[str]]:
+    """CREATE STREAM for a file, or CREATE RELATION where nothing in it looks like an instant, without semicolon; and
+    the reasons for what does not speak for itself.
+
+    The types, how values are written and the slack are told by the beginning of the file. Error where it cannot be
+    read.
     """
-    names, types, sample = _columns(path)
-    columns = tuple(syntax.ColumnDef(name, type_) for name, type_ in zip(names, types))
+    sample = _guessed(_sample(path))
+    columns = tuple(syntax.ColumnDef(name, type_) for name, type_ in zip(sample.names, sample.types))
     name = re.sub(r"\W", "_", os.path.basename(path).split(".")[0]) or "data"
     name = name if not name[0].isdigit() else f"data_{name}"
-    instant = _instants(names, types, sample)
-    if instant is None:
-        return print_statement(syntax.CreateRelation(name, columns, source=syntax.Source(path)))
-    by = syntax.Name(instant)
-    return print_statement(syntax.CreateStream(name, columns, timestamp_by=by, source=syntax.Source(path)))
+    options = {**({"delimiter": sample.delimiter} if sample.delimiter != "," else {})}
+    options |= merged_options(list(sample.guesses.values()))
+    source = syntax.Source(path, options=tuple(syntax.Option(key, value) for key, value in options.items()))
+    reasons = [guess.reason for guess in sample.guesses.values() if guess.reason]
+    by = _instants(sample)
+    if by is None:
+        reasons.append("no column looks like an instant: all rows are there from the first instant on")
+        return print_statement(syntax.CreateRelation(name, columns, source=source)), reasons
+    late = _lateness(sample, by)
+    slack = None if not late else syntax.Duration(*_rounded(late))
+    if late:
+        reasons.append(
+            f"SLACK: among the first {sample.table.num_rows:,} rows one stands {late:,} ms behind a later one; "
+            "LATE DROP leaves out what comes later still"
+        )
+    stream = syntax.CreateStream(
+        name, columns, timestamp_by=syntax.Name(by), slack=slack, late_drop=bool(late), source=source
+    )
+    return print_statement(stream), reasons
 
 
-def _columns(path: str) -> tuple[list[str], list[Type], Any]:
-    """Names, types, and the first rows as an Arrow table."""
+def _guessed(sample: _Sample) -> _Sample:
+    """The sample, its columns of texts and numbers taken for what nearly all their values are."""
+    guesses: dict[str, Guess] = {}
+    if sample.table is None or not sample.table.num_rows or not sample.delimiter:
+        return sample
+    types = list(sample.types)
+    for i, name in enumerate(sample.names):
+        column = sample.table.column(i).combine_chunks()
+        found = None
+        if types[i] is Type.TEXT:
+            found = guess(name, column, sample.delimiter != ",")
+        elif types[i] is Type.INTEGER and name.lower() in _INSTANTS:
+            found = guess_epoch(name, column)
+        if found is not None:
+            guesses[name], types[i] = found, found.type
+    return replace(sample, types=types, guesses=guesses)
+
+
+def _rounded(late_ms: int) -> tuple[str, str]:
+    """A length of time that is no less, in few digits: (number, unit)."""
+    for unit, ms in (("hour", 3_600_000), ("minute", 60_000), ("second", 1000)):
+        if late_ms > 2 * ms:
+            return str(-(-late_ms // ms)), unit
+    return str(late_ms), "millisecond"
+
+
+def _lateness(sample: _Sample, by: str) -> int:
+    """By how much the sample's rows are out of order, in milliseconds."""
+    import pyarrow as pa
+
+    if by in sample.guesses:
+        return slack_of(sample.guesses[by].instants)
+    column = sample.table.column(sample.names.index(by)).combine_chunks()
+    if pa.types.is_integer(column.type):
+        return slack_of(column)
+    return slack_of(column.cast(pa.timestamp("ms"), safe=False).cast(pa.int64()))
+
+
+def _sample(path: str) -> _Sample:
+    """The beginning of a file. The delimiter is "" where it has a form of its own."""
     import pyarrow as pa
 
     kind = os.path.splitext(path.lower().removesuffix(".gz"))[1]
     try:
-        table = _read(path, kind)
+        table, delimiter = _read(path, kind)
     except (OSError, pa.ArrowException, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise Error(f"cannot read {path!r}: {reason}") from None
     if not table.column_names or any(not name.strip() for name in table.column_names):
         raise Error(f"{path!r} has no line of names\nhelp: its first line names the columns, or it is no CSV file")
-    return table.column_names, [_type(field.type) for field in table.schema], table
+    return _Sample(table.column_names, [_type(field.type) for field in table.schema], table, {}, delimiter)
 
 
-def _read(path: str, kind: str) -> Any:
+def _read(path: str, kind: str) -> tuple[Any, str]:
     import io
 
     if kind in (".parquet", ".pq"):
@@ -54,13 +123,13 @@ def _read(path: str, kind: str) -> Any:
 
         file = parquet.ParquetFile(path)
         first = next(file.iter_batches(1000), None)
-        return file.schema_arrow.empty_table() if first is None else _table(first)
+        return file.schema_arrow.empty_table() if first is None else _table(first), ""
     if kind in (".arrow", ".ipc", ".feather"):
         from pyarrow import ipc
 
         table = ipc.open_file(path).read_all()
         check_whole(table)
-        return table.slice(0, 1000)
+        return table.slice(0, 1000), ""
     import gzip
 
     with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as file:
@@ -74,11 +143,13 @@ def _read(path: str, kind: str) -> Any:
 
         if crashes_arrow(start):
             raise ArrowInvalid("null where an object should stand")
-        return json.read_json(io.BytesIO(start))
+        return json.read_json(io.BytesIO(start)), ""
     from pyarrow import csv
 
-    options = csv.ConvertOptions(strings_can_be_null=True)
-    return csv.read_csv(io.BytesIO(start), convert_options=options)
+    delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
+    options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
+    form = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip")
+    return csv.read_csv(io.BytesIO(start), parse_options=form, convert_options=options), delimiter
 
 
 def _table(batch: Any) -> Any:
@@ -103,14 +174,14 @@ def _type(type_: Any) -> Type:
     return Type.INTERVAL if types.is_duration(type_) else Type.TEXT
 
 
-def _instants(names: list[str], types: list[Type], sample: Any) -> str | None:
+def _instants(sample: _Sample) -> str | None:
     """The first TIMESTAMP column, else an INTEGER column called like an instant whose values never fall."""
-    for name, type_ in zip(names, types):
+    for name, type_ in zip(sample.names, sample.types):
         if type_ is Type.TIMESTAMP:
             return name
-    for name, type_ in zip(names, types):
-        if type_ is Type.INTEGER and name.lower() in ("ts", "t", "time", "timestamp", "at", "instant", "_ts"):
-            values = sample.column(names.index(name)).drop_null().to_pylist()
+    for name, type_ in zip(sample.names, sample.types):
+        if type_ is Type.INTEGER and name.lower() in _INSTANTS:
+            values = sample.table.column(sample.names.index(name)).drop_null().to_pylist()
             if values == sorted(values):
                 return name
     return None

@@ -30,18 +30,20 @@ def _schema(session: Session, arguments: Arguments) -> None:
 
 
 def _of_file(session: Session, path: str) -> None:
-    from minidsms.shell.file_schema import declaration_for
+    from minidsms.shell.file_schema import proposal_for
 
     session.safety.check_path(path)
-    session.results.write(harmless(declaration_for(path)) + ";\n")
+    declaration, reasons = proposal_for(path)
+    session.results.write(harmless(declaration) + ";\n" + "".join(f"-- {harmless(reason)}\n" for reason in reasons))
 
 
 SCHEMA = Command(
     "schema",
     ".schema [name | 'file']",
     "the statement behind a name, or one that would fit a file",
-    "Without a name, all of them. Of a file, in quotes, it prints a declaration to copy: columns with the types its "
-    "first rows have, and TIMESTAMP BY the column that looks like their instant. DESCRIBE name; lists the columns.",
+    "Without a name, all of them. Of a file, in quotes, it prints a declaration to copy: columns with the types that "
+    "nearly all values of its first rows have, how they are written, TIMESTAMP BY the column that looks like their "
+    "instant, SLACK for rows out of order, and why. DESCRIBE name; lists the columns.",
     _schema,
     ("any",),
     (".schema Pos", ".schema 'cars.csv'", ".schema"),

@@ -1,0 +1,136 @@
+"""What the columns of a text file may be: types that nearly all of their values have, and how these are written.
+
+Invariant: every guess comes with its reason, and a value that does not fit it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from minidsms.elements import Type
+
+MOST_STRANGE = 0.05
+"""The share of values that may be of no type and still be taken for mistakes."""
+FORMATS = (
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y%m%dT%H%M%S",
+)
+_UNITS = {"seconds": 10**9, "milliseconds": 10**6, "microseconds": 1000, "nanoseconds": 1}
+_FROM_S, _TO_S = 631_152_000, 4_102_444_800
+"""1990 and 2100, in seconds."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """type; options: of WITH, that say how values are written; instants: in milliseconds, where they are; reason."""
+
+    type: Type
+    options: tuple[tuple[str, Any], ...] = ()
+    instants: Any = None
+    reason: str = ""
+
+
+def delimiter_of(header: str) -> str:
+    """What stands between the names of the first line."""
+    return max(",;\t|", key=lambda mark: (header.count(mark), mark == ","))
+
+
+def guess(name: str, texts: Any, comma_is_free: bool) -> Guess | None:
+    """What a column of texts may be that its reader took for TEXT; None: TEXT. comma_is_free: it parts no fields."""
+    texts = pc.utf8_trim_whitespace(texts.drop_null())
+    if not len(texts):
+        return None
+    iso = _tried(texts, lambda some: pc.cast(some, pa.timestamp("ms")))
+    found = _nearly(name, texts, iso, Type.TIMESTAMP, "an ISO time", ())
+    if found is not None:
+        return found
+    fitting = []
+    for form in FORMATS:
+        read = pc.strptime(texts, form, "ms", error_is_null=True)
+        guessed = _nearly(name, texts, read, Type.TIMESTAMP, f"a time as {form}", (("time_format", form),))
+        if guessed is not None:
+            fitting.append((read.null_count, guessed))
+    if fitting:
+        least = min(bad for bad, _ in fitting)
+        best = [guessed for bad, guessed in fitting if bad == least]
+        others = [str(each.options[0][1]) for each in best[1:]]
+        also = f"; {' and '.join(others)} fit as well" if others else ""
+        return Guess(best[0].type, best[0].options, best[0].instants, best[0].reason + also)
+    for type_, word, arrow in ((Type.INTEGER, "a whole number", pa.int64()), (Type.FLOAT, "a number", pa.float64())):
+        found = _nearly(name, texts, _tried(texts, lambda some, kind=arrow: pc.cast(some, kind)), type_, word, ())
+        if found is not None:
+            return found
+    if comma_is_free:
+        points = pc.replace_substring(texts, ",", ".", max_replacements=1)
+        read = _tried(points, lambda some: pc.cast(some, pa.float64()))
+        return _nearly(name, texts, read, Type.FLOAT, "a number with a comma", (("decimal_comma", True),))
+    return None
+
+
+def guess_epoch(name: str, numbers: Any) -> Guess | None:
+    """The unit in which all whole numbers of a column are instants of our days; None where there is none."""
+    values = numbers.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
+    if not len(values):
+        return None
+    for unit, ns in _UNITS.items():
+        if ((values * ns >= _FROM_S * 1e9) & (values * ns < _TO_S * 1e9)).all():
+            reason = f"{name}: {int(values[0])} and the others are {unit} since 1970"
+            options = (("epoch", unit),) if unit != "milliseconds" else ()
+            return Guess(Type.TIMESTAMP, options, pa.array((values * ns / 1e6).astype(np.int64)), reason)
+    return None
+
+
+def slack_of(instants: Any) -> int:
+    """By how many milliseconds, at most, an instant stands behind a later one."""
+    values = instants.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+    return int((np.maximum.accumulate(values) - values).max()) if len(values) else 0
+
+
+def _nearly(
+    name: str, texts: Any, read: Any, type_: Type, word: str, options: tuple[tuple[str, Any], ...]
+) -> Guess | None:
+    if read.null_count > MOST_STRANGE * len(texts):
+        return None
+    reason = f"{name}: {texts[0].as_py()!r} is {word}" if options else ""
+    if read.null_count:
+        strange = texts.filter(read.is_null())[0].as_py()
+        n = read.null_count
+        reason = f"{name}: {len(texts) - n:,} of {len(texts):,} values are {word}; {strange!r} is none"
+        reason += ", and its row is left out" if n == 1 else ", and such rows are left out"
+    instants = pc.cast(read, pa.int64()) if type_ is Type.TIMESTAMP else None
+    return Guess(type_, options, instants, reason)
+
+
+def _tried(texts: Any, cast: Any) -> Any:
+    """The texts cast, NULL where that is not possible."""
+    try:
+        return cast(texts)
+    except pa.ArrowInvalid:
+        if len(texts) == 1:
+            return pa.nulls(1, cast(pa.array([], texts.type)).type)
+        half = len(texts) // 2
+        return pa.concat_arrays([_tried(part, cast) for part in (texts[:half], texts[half:])])
+
+
+def merged_options(guesses: Sequence[Guess]) -> dict[str, Any]:
+    """The options of all; of two that differ the first stays, for a file has one form."""
+    found: dict[str, Any] = {}
+    for each in guesses:
+        for name, value in each.options:
+            found.setdefault(name, value)
+    return found

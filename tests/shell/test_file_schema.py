@@ -1,0 +1,78 @@
+"""What `.schema 'FILE'` proposes: a declaration that reads the file, and why it is as it is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import minidsms
+from minidsms.shell.file_schema import proposal_for
+
+START = 1_767_225_600
+SECONDS = [START + i * 3 - (7 if i % 50 == 9 else 0) for i in range(200)]
+"""Out of order by four seconds."""
+
+
+def written(seconds: int, form: str) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime(form)
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "columns", "options", "reason"),
+    [
+        (
+            "at,v",
+            [f"{s},{i}" for i, s in enumerate(SECONDS)],
+            "at TIMESTAMP, v INTEGER",
+            "epoch = 'seconds'",
+            "since 1970",
+        ),
+        (
+            "time;x",
+            [f"{written(s, '%d.%m.%Y %H:%M:%S')};{i},5" for i, s in enumerate(SECONDS)],
+            "time TIMESTAMP, x FLOAT",
+            "delimiter = ';', time_format = '%d.%m.%Y %H:%M:%S', decimal_comma = TRUE",
+            "'0,5' is a number with a comma",
+        ),
+        (
+            "day|v",
+            [f"{written(s, '%Y-%m-%dT%H:%M:%S')}|{i if i != 7 else 'n/a'}" for i, s in enumerate(SECONDS)],
+            "day TIMESTAMP, v INTEGER",
+            "delimiter = '|'",
+            "199 of 200 values are a whole number; 'n/a' is none",
+        ),
+    ],
+)
+def test_the_proposal_reads_the_file_and_says_why(
+    tmp_path: Path, header: str, rows: list[str], columns: str, options: str, reason: str
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    declaration, reasons = proposal_for(str(path))
+    assert declaration.startswith(f"CREATE STREAM log ({columns})") and f"WITH ({options})" in declaration
+    assert "SLACK 4 SECONDS\nLATE DROP" in declaration
+    assert any(reason in each for each in reasons) and any(each.startswith("SLACK: ") for each in reasons)
+    with minidsms.connect() as db:
+        db.execute(declaration)
+        q = db.query("SELECT ts FROM log")
+        db.run()
+        bad = db.stream_input("log").counters.rejected
+        assert bad == any("n/a" in row for row in rows) and not db.warnings
+        assert len(q.fetch()) == len(rows) - bad
+
+
+def test_what_has_no_instants_is_a_relation(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("name,age\nann,31\nbob,\n")
+    declaration, reasons = proposal_for(str(path))
+    assert declaration.startswith("CREATE RELATION people (name TEXT, age INTEGER)")
+    assert any("no column looks like an instant" in each for each in reasons)
+
+
+def test_of_two_ways_to_read_a_day_both_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "days.csv"
+    path.write_text("day,v\n01/02/2026,1\n03/02/2026,2\n")
+    declaration, reasons = proposal_for(str(path))
+    assert "time_format = '%d/%m/%Y'" in declaration and any("%m/%d/%Y fit as well" in each for each in reasons)
