@@ -197,6 +197,10 @@ class Connection(Archiving, ReadsSources):
         """Make the folder of a connection smaller, and quicker to open."""
         raise Error(_KEEPS_NOTHING)
 
+    def show_checkpoints(self) -> tuple[tuple[Any, ...], ...]:
+        """The rows of SHOW CHECKPOINTS."""
+        raise Error(_KEEPS_NOTHING)
+
     def backup(self, folder: str | os.PathLike[str]) -> None:
         """Copy the folder of a connection into a new one, while it is open."""
         raise Error(_KEEPS_NOTHING)

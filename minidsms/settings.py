@@ -348,6 +348,7 @@ SETTINGS: dict[str, Setting] = {
             _one_of("sync", "batch", "os"),
             "when what a connection with a folder is told is on disk: at once, soon, or when the system likes",
         ),
+        Setting("checkpoint_interval", None, _optional_time, "time between checkpoints of a connection with a folder"),
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }
@@ -368,6 +369,12 @@ class Settings:
     def timeout_s(self) -> float | None:
         """statement_timeout in seconds."""
         value = self.values["statement_timeout"]
+        return None if value is None else interval_ticks(value, 1) / 1e9
+
+    @property
+    def checkpoint_s(self) -> float | None:
+        """checkpoint_interval in seconds."""
+        value = self.values["checkpoint_interval"]
         return None if value is None else interval_ticks(value, 1) / 1e9
 
     @property

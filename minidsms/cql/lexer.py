@@ -93,7 +93,7 @@ UNITS = ("nanosecond", "microsecond", "millisecond", "second", "minute", "hour",
 _UNIT_WORDS = frozenset(u.upper() for u in UNITS) | frozenset(u.upper() + "S" for u in UNITS)
 
 STATEMENT_WORDS = frozenset(
-    {"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "INSERT", "VALUES"}
+    {"CREATE", "REGISTER", "DROP", "ALTER", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "INSERT", "VALUES", "CHECKPOINT"}
 )
 """Words that are keywords where a statement begins."""
 KINDS = frozenset({"STREAM", "RELATION", "VIEW", "QUERY"})

@@ -51,6 +51,8 @@ def print_statement(statement: syntax.Statement) -> str:
             return f"ALTER QUERY {print_name(name)} {action.upper()}"
         case syntax.AlterStream(name=name, action=action):
             return f"ALTER STREAM {print_name(name)} {action.upper()}"
+        case syntax.Checkpoint():
+            return "CHECKPOINT"
         case syntax.Show(what=what):
             return f"SHOW {what.upper()}"
         case syntax.Describe(name=name):

@@ -588,9 +588,14 @@ class AlterStream(Statement):
 
 
 @dataclass(frozen=True)
+class Checkpoint(Statement):
+    """CHECKPOINT."""
+
+
+@dataclass(frozen=True)
 class Show(Statement):
     """SHOW what. what: 'streams', 'relations', 'queries', 'views', 'settings', 'functions', 'sources', 'sinks',
-    'constraints' or 'system'."""
+    'checkpoints', 'constraints', 'screens' or 'system'."""
 
     what: str
 

@@ -51,6 +51,7 @@ SHOWN = (
     "functions",
     "sources",
     "sinks",
+    "checkpoints",
     "constraints",
     "screens",
     "system",
@@ -444,6 +445,9 @@ class TreeBuilder(ExpressionBuilder):
 
     def set_setting(self, parts: list[Part]) -> syntax.SetSetting:
         return syntax.SetSetting(str(parts[1]), parts[3].value, span=span_of(parts), name_span=part_span(parts[1]))
+
+    def checkpoint(self, parts: list[Part]) -> syntax.Checkpoint:
+        return syntax.Checkpoint(span=span_of(parts))
 
     def show(self, parts: list[Part]) -> syntax.Show:
         what = parts[1].lower()

@@ -1,11 +1,12 @@
 """A checkpoint: another log, which leads to the same connection by fewer entries.
 
-It is the log without the elements that matter to no query any more (`retention.py`), without what was said of queries
-that are gone, and with the answers that wait and all positions at its end. So it holds no operator's state, and does
-not depend on plans, settings or versions: it is read like any log.
+It is the log, up to an entry, without the elements that matter to no query any more (`retention.py`), without what was
+said of queries that are gone, and with the answers that wait and all positions at its end. So it holds no operator's
+state, and does not depend on plans, settings or versions: it is read like any log.
 
-Before it takes the log's place it is opened beside the running connection, and what comes out is compared with it:
-progress, positions, answers that wait, content of relations. A query that would not be the same keeps its whole past.
+A twin of the connection carries out the log up to the entry, beside the running one, and another one the checkpoint;
+what comes out is compared: progress, positions, answers that wait, content of relations. A query that would not be the
+same keeps its whole past.
 
 Invariant: `minidsms.json` names the log that counts; until it names the new one, the old one is whole.
 """
@@ -17,7 +18,7 @@ import os
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from minidsms.cql.errors import Error
 from minidsms.cql.parser import parse
 from minidsms.cql.printer import print_query
 from minidsms.durability.entry import Fields, Rows, decoded, encoded
-from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, create
+from minidsms.durability.folder import FIRST_LOG, create
 from minidsms.durability.journal import Journal
 from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
@@ -36,43 +37,58 @@ from minidsms.durability.segments import entries
 from minidsms.elements import Batch
 
 if TYPE_CHECKING:
+    from minidsms.connection import Connection
     from minidsms.durability.connection import DurableConnection
 
 
-def write_checkpoint(db: DurableConnection, log_folder: str) -> str:
-    """Write a checkpoint beside the log, and prove it; its log's folder. The engine is at rest. Error where it cannot
-    be written.
+Figures = dict[str, tuple[Any, ...]]
+
+
+def write_checkpoint(
+    place: str, settings: dict[str, Any], log_folder: str, until: int, figures: Figures, go_on: Callable[[], None]
+) -> set[str]:
+    """Write a checkpoint of the log up to an entry into a folder, and prove it; the queries that keep their whole past.
+
+    figures: of the running queries at that entry.  go_on: called between entries; it may raise.  Error where the
+    checkpoint cannot be written.
     """
     from minidsms.durability.twin import Twin
 
-    place = os.path.join(db.folder, CHECKPOINT)
     whole: set[str] = set()
-    while True:
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
-        create(place, db.metadata.settings)
-        log = Log(os.path.join(place, FIRST_LOG), "os")
-        try:
-            for payload in _Shortened(db, log_folder, Retention(db, whole)).payloads():
-                log.append(*payload)
-        finally:
-            log.close()
-        with contextlib.closing(Twin(place)) as twin:
-            different = {key for key in db.queries if not _is_same(db, twin, key)}
-            _check_inputs(db, twin)
-        if not different:
-            return os.path.join(place, FIRST_LOG)
-        if different <= whole:
-            raise Error(f"no checkpoint was made: query {min(different)} does not come out of the log as it is")
-        whole |= different
+    with contextlib.closing(Twin(settings, log_folder, until, go_on)) as ours:
+        found = figures_of(ours)
+        for key in figures.keys() | found.keys():
+            if figures.get(key) != found.get(key):
+                raise Error(f"no checkpoint was made: query {key} does not come out of the log as it is")
+        while True:
+            shutil.rmtree(place, ignore_errors=True)
+            create(place, settings)
+            log = Log(os.path.join(place, FIRST_LOG), "os")
+            retention = Retention(ours, whole)
+            try:
+                for payload in _Shortened(ours, log_folder, until, retention, go_on).payloads():
+                    log.append(*payload)
+            finally:
+                log.close()
+            with contextlib.closing(Twin(settings, log.folder, None, go_on)) as theirs:
+                different = {key for key in ours.queries if not _is_same(ours, theirs, key)}
+                _check_inputs(ours, theirs)
+            if not different:
+                return retention.whole
+            if different <= whole:
+                raise Error(f"no checkpoint was made: query {min(different)} does not come out of it as it is")
+            whole |= different
+
+
+def figures_of(db: Connection) -> Figures:
+    """By query: what it has answered, and up to where."""
+    return {key: (q.results, q.position, q.failure, q.closed_until, q.state) for key, q in db.queries.items()}
 
 
 def _is_same(db: DurableConnection, twin: DurableConnection, key: str) -> bool:
     """Whether a query of the checkpoint goes on as the running one will."""
     ours, theirs = db.queries[key], twin.queries.get(key)
-    if theirs is None or (ours.results, ours.position) != (theirs.results, theirs.position):
-        return False
-    if (ours.failure, ours.closed_until, ours.state) != (theirs.failure, theirs.closed_until, theirs.state):
+    if theirs is None or figures_of(db)[key] != figures_of(twin)[key]:
         return False
     if ours.kind != "relation" or ours.failure is not None:
         return True
@@ -92,9 +108,12 @@ def _check_inputs(db: DurableConnection, twin: DurableConnection) -> None:
 class _Shortened:
     """The entries of a log that still matter."""
 
-    def __init__(self, db: DurableConnection, log_folder: str, retention: Retention) -> None:
+    def __init__(
+        self, db: DurableConnection, log_folder: str, until: int, retention: Retention, go_on: Callable[[], None]
+    ) -> None:
         self._db = db
-        self._log_folder = log_folder
+        self._log_folder, self._until = log_folder, until
+        self._go_on = go_on
         self._past = retention.past
         self._named = self._views_named()
         self._gone = self._entries_gone()
@@ -104,7 +123,8 @@ class _Shortened:
 
     def _read(self) -> Iterator[tuple[int, Fields, memoryview, memoryview]]:
         """(number, fields, rows, payload) of every entry."""
-        for found in entries(self._log_folder):
+        for found in entries(self._log_folder, self._until):
+            self._go_on()
             fields, rows = decoded(found.payload, f"{found.segment.path!r}, entry {found.number}")
             yield found.number, fields, rows, found.payload
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,7 +20,7 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
 from minidsms.durability.backup import copy, sizes_of
-from minidsms.durability.checkpoint import write_checkpoint
+from minidsms.durability.checkpoints import Checkpoints
 from minidsms.durability.entry import encoded
 from minidsms.durability.folder import Metadata, create, log_after, metadata_of, prepare, save, tidy
 from minidsms.durability.journal import Journal
@@ -47,6 +46,8 @@ if TYPE_CHECKING:
 
 _OF_PROCESS = ("safe", "allowed_paths")
 """Settings that each connection to a folder is given anew: they say what its process may do."""
+MOST_TOLD = 20
+"""Checkpoints that SHOW CHECKPOINTS tells of."""
 _READING = (syntax.Show, syntax.Describe, syntax.Explain, syntax.Constants, syntax.Insert)
 """Statements that change nothing; an INSERT does by its push, which is kept."""
 
@@ -55,17 +56,7 @@ class DurableConnection(Connection):
     """See `minidsms.connect`. folder: made where it is not there."""
 
     def __init__(self, folder: str, clock: Callable[[], int] | None = None, **options: Any) -> None:
-        self.folder = os.path.abspath(folder)
-        self.log: Log | None = None
-        self._depth = 0
-        self.files = KeptFiles()
-        self.script: dict[int, int] = {}
-        """Of the file that `minidsms run` carries out: digests of the statements that have been, by their number."""
-        self._noted: dict[str, int] = {}
-        """By query: the position that is in the log."""
-        self._copying = threading.RLock()
-        """Held while the files of the log must stay."""
-        self._is_astray = self._is_ending = False
+        self._begin(folder)
         given = {name.lower(): checked(name, value) for name, value in options.items()}
         for name, value in given.items():
             check_setting(name, value)
@@ -88,6 +79,22 @@ class DurableConnection(Connection):
             self._lock.release()
             raise
 
+    def _begin(self, folder: str) -> None:
+        """What there is before the log is read."""
+        self.folder = os.path.abspath(folder)
+        self.log: Log | None = None
+        self._depth = 0
+        self.files = KeptFiles()
+        self.checkpoints = Checkpoints(self)
+        self._wants_checkpoint = False
+        self.script: dict[int, int] = {}
+        """Of the file that `minidsms run` carries out: digests of the statements that have been, by their number."""
+        self._noted: dict[str, int] = {}
+        """By query: the position that is in the log."""
+        self.copying = threading.RLock()
+        """Held while the files of the log must stay; before `lock`."""
+        self._is_astray = self._is_ending = False
+
     def _recover(self, given: dict[str, Any]) -> None:
         """Carry out what the log says, then change the settings that this time are given otherwise."""
         place = os.path.join(self.folder, self.metadata.log)
@@ -108,6 +115,7 @@ class DurableConnection(Connection):
             if self.settings[name] != value and name not in _OF_PROCESS:
                 with self.lock, self.logged("setting", name=name, value=value):
                     self.set(name, value)
+        self.checkpoints.every(self.settings.checkpoint_s)
 
     def _go_on_in(self, log: Log) -> None:
         """From now on everything goes to this log."""
@@ -184,43 +192,67 @@ class DurableConnection(Connection):
     def checkpoint(self) -> None:
         """Leave out of the log what matters to no query any more, so that the folder is small and opens soon.
 
-        Takes as long as opening the folder will. Error where it cannot be made; then nothing has changed. Not for a
-        callback.
+        Takes as long as opening the folder does, and then as opening it will; other calls go on meanwhile. Error where
+        it cannot be made; then nothing has changed. Not for a callback.
         """
         if self._callbacks.are_calling():
             raise Error("a callback cannot make a checkpoint\nhelp: make it when the call that it was told by is done")
-        with self._callbacks.held(), self._copying, self.lock:
+        self.checkpoints.make()
+
+    @contextlib.contextmanager
+    def settled(self) -> Iterator[int]:
+        """Other calls wait, all that has come has been processed, told and synced; gives the number of entries."""
+        with self._callbacks.held(), self.lock:
             self._check()
             self.settle()
             self._append(kind="process")
             self._mark(is_forced=True)
             assert self.log is not None
             self.log.sync()
-            name = log_after(self.metadata.log)
-            place = os.path.join(self.folder, name)
-            try:
-                os.replace(write_checkpoint(self, self.log.folder), place)
-                log = Log(place, self.settings["durability"])
-                metadata = Metadata(self.metadata.settings, name)
-                try:
-                    save(self.folder, metadata)
-                except OSError:
-                    log.abandon()
-                    self._is_astray = metadata_of(self.folder) != self.metadata
-                    raise
-            except OSError as error:
-                raise Error(f"no checkpoint was made in {self.folder!r}: {error.strerror or error}") from None
-            before, self.metadata = self.log, metadata
-            self._go_on_in(log)
-            before.close()
-            tidy(self.folder, metadata)
-            self.checkpointed_s = time.time()
+            yield self.log.next
+
+    @property
+    def entries(self) -> int:
+        """How many entries the log has, of calls that are over."""
+        with self.lock:
+            return 0 if self.log is None else self.log.next
+
+    @property
+    def log_folder(self) -> str:
+        """Where the log is."""
+        assert self.log is not None
+        return self.log.folder
+
+    def switch_to(self, log: Log, place: str, made: dict[str, Any]) -> None:
+        """Let a checkpoint be the log, which holds all that the log does, on disk. The lock is held. place: its folder
+        now.  made: what is told of it.  Raises OSError.
+        """
+        name = log_after(self.metadata.log)
+        log.folder = os.path.join(self.folder, name)
+        os.replace(place, log.folder)
+        told = (*self.metadata.checkpoints, {"log": name, **made})[-MOST_TOLD:]
+        metadata = Metadata(self.metadata.settings, name, told)
+        try:
+            save(self.folder, metadata)
+        except OSError:
+            self._is_astray = metadata_of(self.folder) != self.metadata
+            raise
+        assert self.log is not None
+        before, self.metadata = self.log, metadata
+        log.durability = self.settings["durability"]
+        self._go_on_in(log)
+        before.retire()
+        tidy(self.folder, metadata)
+        self.checkpointed_s = made["at_s"]
+
+    def show_checkpoints(self) -> tuple[tuple[Any, ...], ...]:
+        return self.checkpoints.table()
 
     def backup(self, folder: str | os.PathLike[str]) -> None:
         """Copy what there is now into a new folder, which opens like this one; other calls go on meanwhile. Error where
         the copy cannot be written; then nothing is left of it.
         """
-        with self._copying:
+        with self.copying:
             with self.lock:
                 self._check()
                 assert self.log is not None
@@ -229,6 +261,19 @@ class DurableConnection(Connection):
             copy(files, metadata, os.fspath(folder))
 
     # ------------------------------------------------------------------------------------------------- statements
+
+    def execute(self, cql: str, params: Parameters | None = None) -> Any:
+        result = super().execute(cql, params)
+        self.make_wanted()
+        return result
+
+    sql = execute
+
+    def make_wanted(self) -> None:
+        """Make the checkpoint that a statement has asked for."""
+        wanted, self._wants_checkpoint = self._wants_checkpoint, False
+        if wanted:
+            self.checkpoint()
 
     def _run(self, text: str) -> Any:
         result: Any = None
@@ -243,6 +288,9 @@ class DurableConnection(Connection):
             raise CqlError("INSERT in a file whose statements are carried out once", text, statement.span, "", hint)
         if isinstance(statement, _READING):
             return carry_out(self, statement, text)
+        if isinstance(statement, syntax.Checkpoint):
+            self._wants_checkpoint = True  # when the lock has been let go
+            return None
         check_statement(statement, text)
         piece = text[statement.span[0] : statement.span[1]]
         told = {} if place is None else {"script": place}
@@ -293,6 +341,7 @@ class DurableConnection(Connection):
         super().set(name, value)
         if self.log is not None:
             self.log.durability = self.settings["durability"]
+            self.checkpoints.every(self.settings.checkpoint_s)
 
     # ---------------------------------------------------------------------------------------------------- elements
 
@@ -460,6 +509,7 @@ class DurableConnection(Connection):
     # ------------------------------------------------------------------------------------------------------- ends
 
     def abandon(self) -> None:
+        self.checkpoints.abandon()
         self.files.leave()
         super().abandon()
         if self.log is not None:
@@ -468,6 +518,7 @@ class DurableConnection(Connection):
 
     def close(self) -> None:
         """Close the connection; its queries go on when the folder is opened again. Closing twice is no error."""
+        self.checkpoints.close()
         with self.lock:
             if self._closed:
                 return

@@ -32,10 +32,13 @@ _LOG = re.compile(r"log-\d+")
 
 @dataclass(frozen=True)
 class Metadata:
-    """What `minidsms.json` says. log: the name of the folder of the log that counts."""
+    """What `minidsms.json` says. log: the name of the folder of the log that counts.  checkpoints: the last ones made,
+    as `checkpoints.py` tells of them.
+    """
 
     settings: dict[str, Any]
     log: str = FIRST_LOG
+    checkpoints: tuple[dict[str, Any], ...] = ()
 
 
 def prepare(folder: str) -> None:
@@ -64,7 +67,8 @@ def metadata_of(folder: str) -> Metadata | None:
             raise Error(f"{path!r}: version {data['version']} of the format; this minidsms reads {VERSION}")
         if not _LOG.fullmatch(data["log"]):
             raise ValueError(f"{data['log']!r} is no log")
-        return Metadata({str(name): value for name, value in data["settings"].items()}, data["log"])
+        settings = {str(name): value for name, value in data["settings"].items()}
+        return Metadata(settings, data["log"], tuple(map(dict, data.get("checkpoints", ()))))
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -85,7 +89,7 @@ def create(folder: str, settings: dict[str, Any]) -> None:
 
 def save(folder: str, metadata: Metadata) -> None:
     """Let the folder say this of itself from now on. Raises OSError; then it may say either."""
-    fields = {"format": FORMAT, "version": VERSION, "settings": metadata.settings, "log": metadata.log}
+    fields = {"format": FORMAT, "version": VERSION, **vars(metadata)}
     path, text = os.path.join(folder, _METADATA), json.dumps(fields, indent=1).encode()
 
     def write(file: IO[bytes]) -> None:

@@ -227,6 +227,15 @@ class Log:
         finally:
             self.abandon()
 
+    def retire(self) -> None:
+        """Another log has all of it, on disk: whoever waits for a sync need not."""
+        self.stop()
+        with self._syncing:
+            self._synced = self.next
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
     def stop(self) -> None:
         """End the thread that syncs."""
         with self._due:

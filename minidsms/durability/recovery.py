@@ -9,6 +9,7 @@ entry was under way when the process ended, and is as if it had not been called.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import Error, shown
@@ -25,10 +26,17 @@ if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
 
 
-def replay(db: DurableConnection, log_folder: str) -> int | None:
-    """Carry out what the log says; the number of its last entry where that is to be removed, else None."""
+def replay(
+    db: DurableConnection, log_folder: str, until: int | None = None, go_on: Callable[[], None] | None = None
+) -> int | None:
+    """Carry out what the log says; the number of its last entry where that is to be removed, else None.
+
+    until: leave out the entries from this number on.  go_on: called between entries; it may raise.
+    """
     held: tuple[Found, Fields, memoryview] | None = None
-    for found in entries(log_folder):
+    for found in entries(log_folder, until):
+        if go_on is not None:
+            go_on()
         fields, rows = decoded(found.payload, where_of(found))
         if held is not None:
             try:

@@ -26,18 +26,19 @@ class Retention:
 
     def __init__(self, db: Connection, whole: Collection[str] = ()) -> None:
         self.past: dict[str, int] = {}
-        self.kept_by: dict[str, str] = {}
-        """By input: the query that needs the most of it."""
+        self.whole: set[str] = set()
+        """The queries that need all that their inputs brought."""
         for each in db.inputs:
             if each.journal is not None:
                 self.past[each.definition.name.lower()] = min(each.progress, MAX_INSTANT)
         names = {id(each): each.definition.name.lower() for each in db.inputs}
         for key, query in db.queries.items():
             past = MIN_INSTANT if key in whole else _past_of(query)
+            if past == MIN_INSTANT:
+                self.whole.add(query.name)
             for read in (*query.network.streams, *query.network.relations):
                 name = names[id(read)]
-                if past < self.past[name]:
-                    self.past[name], self.kept_by[name] = past, query.name
+                self.past[name] = min(past, self.past[name])
 
 
 def _past_of(query: Query) -> int:

@@ -76,16 +76,22 @@ def segments(folder: str) -> list[Segment]:
     return [Segment(os.path.join(folder, name), int(match[1])) for match, name in found if match is not None]
 
 
-def entries(folder: str) -> Iterator[Found]:
-    """Every whole entry, in order. Error, naming the segment, where one is damaged or missing."""
+def entries(folder: str, until: int | None = None) -> Iterator[Found]:
+    """Every whole entry, in order, or those before a number. Error, naming the segment, where one is damaged or
+    missing.
+    """
     there = segments(folder)
     number = there[0].first if there else 0
     for i, segment in enumerate(there):
         if segment.first != number:
             raise Error(f"{segment.path!r}: entries {number} to {segment.first - 1} before it are missing")
+        if until is not None and number >= until:
+            return
         for found in entries_of(segment, is_last=i == len(there) - 1):
             number = found.number + 1
             yield found
+            if number == until:
+                return
 
 
 def entries_of(segment: Segment, is_last: bool) -> Iterator[Found]:

@@ -47,13 +47,14 @@ def carry_out_rest(db: DurableConnection, text: str, show: Callable[[object], No
             raise CqlError(reason, text, statement.span, "", _HELP.removeprefix("\nhelp: "))
         if known is None:
             show(db.carry_out(statement, text, None if _only_reads(statement) else (i, digest)))
+            db.make_wanted()
 
 
 _HELP = "\nhelp: run the file that it was made with, to whose end statements may be added; or name another folder"
 
 
 def _only_reads(statement: syntax.Statement) -> bool:
-    return isinstance(statement, syntax.Show | syntax.Describe | syntax.Explain)
+    return isinstance(statement, syntax.Show | syntax.Describe | syntax.Explain | syntax.Checkpoint)
 
 
 def tell_where(db: DurableConnection, verb: str) -> None:

@@ -116,6 +116,9 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
                 raise _no_such(statement.name, "stream", names, text, statement.name_span)
             alter_stream(db, statement, text)
             return None
+        case syntax.Checkpoint():
+            db.checkpoint()
+            return None
         case syntax.Show():
             return _show(db, statement.what)
         case syntax.Describe():
@@ -399,6 +402,10 @@ def _show(db: Connection, what: str) -> Table:
             for operator in query.network.operators:
                 users.setdefault(id(operator), []).append(query.name)
         return Table(COLUMNS_OF_CONSTRAINTS, tuple(db.streamon.constraints.table(users)))
+    if what == "checkpoints":
+        from minidsms.durability.checkpoints import COLUMNS
+
+        return Table(COLUMNS, db.show_checkpoints())
     if what == "screens":
         return Table(SCREEN_COLUMNS, tuple(screen.line() for screen in db.screens))
     if what == "system":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
-from minidsms.durability import checkpoint as checkpoint_module
+from minidsms.durability import folder as folder_module
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
 from minidsms.durability.segments import entries
@@ -197,7 +198,7 @@ def test_a_checkpoint_that_fails_changes_nothing(folder: str, name: str, monkeyp
 
     def failing(*arguments: Any, **options: Any) -> Any:
         place = arguments[0] if isinstance(arguments[0], str) else os.readlink(f"/proc/self/fd/{arguments[0]}")
-        if os.path.join(folder, checkpoint_module.CHECKPOINT) in place:
+        if os.path.join(folder, folder_module.CHECKPOINT) in place:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(*arguments, **options)
 
@@ -246,3 +247,81 @@ def test_changes_that_stay_come_before_later_ones_that_cancelled(folder: str) ->
         db.checkpoint()
         assert kinds(folder).count("passed") == 1
         assert sorted(db.queries["q"].snapshot()) == [(1,)]
+
+
+def test_the_statement_makes_one_and_show_tells_of_it(folder: str) -> None:
+    with opened(folder) as db:
+        assert not len(db.execute("SHOW CHECKPOINTS"))
+        db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY short AS SELECT COUNT(*) FROM S [RANGE 3] GROUP BY k")
+        for i in range(50):
+            db.push("S", (1,), ts=i)
+        db.execute("CREATE QUERY long AS SELECT SUM(k) FROM S; CHECKPOINT; SET batch_size = 9")
+        assert kinds(folder).count("push") == 50
+        db.execute("DROP QUERY long")
+        db.execute("checkpoint")
+        assert kinds(folder).count("push") < 10
+        shown = db.execute("SHOW CHECKPOINTS")
+        assert [(row[0], row[-1]) for row in shown] == [("log-2", "long"), ("log-3", "")]
+    with opened(folder) as db:
+        assert db.execute("SHOW CHECKPOINTS").rows == shown.rows and db.settings["batch_size"] == 9
+    with minidsms.connect() as db:
+        for text in ("CHECKPOINT", "SHOW CHECKPOINTS"):
+            with pytest.raises(Error, match="without a folder keeps nothing"):
+                db.execute(text)
+
+
+def test_calls_go_on_while_a_checkpoint_is_made(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they bring is in it."""
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        db.query("SELECT k, COUNT(*) FROM S [RANGE 10] GROUP BY k", name="counts")
+        for i in range(100):
+            db.push("S", (i % 3,), ts=i)
+        n = 0
+
+        def push_more() -> None:
+            nonlocal n
+            if n < 400:
+                db.push("S", (n % 5,), ts=100 + n)
+                n += 1
+            if n == 200:
+                db.query("SELECT SUM(k) FROM S [RANGE 7]", name="sums")
+                n += 1
+            if n % 50 == 0:
+                db.queries["counts"].fetch()
+
+        monkeypatch.setattr(db.checkpoints, "_go_on", push_more)
+        db.checkpoint()
+        assert n == 400 and kinds(folder).count("push") < 420
+        before = what_is_there(db)
+    with opened(folder) as db:
+        assert what_is_there(db) == before and db.position("S") == 499
+
+
+def test_checkpoints_are_made_by_interval(folder: str) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER); SET checkpoint_interval = '10 MILLISECONDS'")
+        db.query("SELECT COUNT(*) FROM S [RANGE 10]", name="counts")
+        made = 0
+        for i in range(3000):
+            db.push("S", (i,), ts=i)
+            made = len(db.execute("SHOW CHECKPOINTS"))
+            if made == 2:
+                break
+            time.sleep(0.01)
+        assert made == 2 and not db.warnings
+        db.execute("SET checkpoint_interval = none")
+        before = what_is_there(db)
+    with opened(folder) as db:
+        assert what_is_there(db) == before
+
+
+def test_a_connection_that_is_closed_leaves_no_half_checkpoint(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER)")
+    db.push("S", [(1,), (2,)], ts=[1, 2])
+    db.checkpoints.close()
+    with pytest.raises(Error, match="is being closed"):
+        db.checkpoint()
+    assert sorted(os.listdir(folder)) == ["lock", "log-1", "minidsms.json"]
+    db.close()

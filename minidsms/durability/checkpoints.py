@@ -1,0 +1,145 @@
+"""Checkpoints of a connection, made beside it: when one is due, how it catches up, and how it takes the log's place.
+
+A checkpoint is made of the log up to an entry, by a twin of the connection; what has come meanwhile is added to it, and
+then it is the log. The connection's calls wait where the entry is chosen and where the last entries are added.
+
+Invariant: a log that has not been named by `minidsms.json` is nobody's to rely on; the one that is named is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from minidsms.cql.errors import ClosedError, Error
+from minidsms.durability.checkpoint import figures_of, write_checkpoint
+from minidsms.durability.folder import CHECKPOINT, FIRST_LOG
+from minidsms.durability.log import Log
+from minidsms.durability.segments import entries
+from minidsms.process.behind import end_at_exit
+
+if TYPE_CHECKING:
+    from minidsms.durability.connection import DurableConnection
+
+SHARE = 30
+"""By interval, checkpoints take at most one in so many seconds."""
+_FEW_ENTRIES = 100
+"""So many are added while calls wait."""
+
+
+class Checkpoints:
+    """Makes them, one at a time."""
+
+    def __init__(self, db: DurableConnection) -> None:
+        self._db = db
+        self._interval_s: float | None = None
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_over = False
+
+    def make(self) -> None:
+        """Make one now. Error where that cannot be; then nothing has changed."""
+        db = self._db
+        place = os.path.join(db.folder, CHECKPOINT)
+        started_s = time.monotonic()
+        log: Log | None = None
+        with db.copying:
+            with db.settled() as until:
+                figures, source = figures_of(db), db.log_folder
+            try:
+                whole = write_checkpoint(place, db.metadata.settings, source, until, figures, self._go_on)
+                log = Log(os.path.join(place, FIRST_LOG), "os")
+                while db.entries - until > _FEW_ENTRIES:
+                    until = _add(log, source, until, db.entries, self._go_on)
+                with db.settled() as end:
+                    _add(log, source, until, end, self._go_on)
+                    log.sync()
+                    nbytes = sum(os.path.getsize(each.path) for each in os.scandir(log.folder))
+                    took_s = time.monotonic() - started_s
+                    made = {"at_s": time.time(), "took_s": round(took_s, 3), "nbytes": nbytes, "entries": log.next}
+                    db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": sorted(whole)})
+                log = None
+            except OSError as error:
+                raise Error(f"no checkpoint was made in {db.folder!r}: {error.strerror or error}") from None
+            finally:
+                if log is not None:
+                    log.abandon()
+                shutil.rmtree(place, ignore_errors=True)
+
+    def _go_on(self) -> None:
+        if self._is_over:
+            raise ClosedError("no checkpoint was made: the connection is being closed")
+
+    # ------------------------------------------------------------------------------------------------ by interval
+
+    def every(self, interval_s: float | None) -> None:
+        """Make one after so many seconds in which something came, from now on; None: only when asked to."""
+        with self._changed:
+            self._interval_s = interval_s
+            self._changed.notify_all()
+        if interval_s is not None and self._thread is None and not self._is_over:
+            self._thread = threading.Thread(target=self._run, name="minidsms-checkpoints", daemon=True)
+            self._thread.start()
+            end_at_exit(self)
+
+    def _run(self) -> None:
+        made_s, least_s, entries_before = time.monotonic(), 0.0, self._db.entries
+        while True:
+            with self._changed:
+                interval_s, wait_s = self._interval_s, None
+                if interval_s is not None:
+                    wait_s = max(0.0, made_s + max(interval_s, least_s) - time.monotonic())
+                if self._changed.wait_for(partial(self._is_told, interval_s), wait_s):
+                    if self._is_over:
+                        return
+                    continue
+            made_s = time.monotonic()
+            if self._db.entries != entries_before:
+                try:
+                    self.make()
+                except Error as error:
+                    if not self._is_over:
+                        self._db.warnings.append(f"no checkpoint was made: {error}")
+                entries_before = self._db.entries
+                least_s = SHARE * (time.monotonic() - made_s)
+
+    def _is_told(self, interval_s: float | None) -> bool:
+        return self._is_over or self._interval_s != interval_s
+
+    def close(self) -> None:
+        """Let nothing more be made. Closing twice is no error."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self._thread = None
+
+    def abandon(self) -> None:
+        """In a child of fork() the thread is not there."""
+        self._is_over, self._thread, self._changed = True, None, threading.Condition()
+
+    def table(self) -> tuple[tuple[Any, ...], ...]:
+        """The rows of SHOW CHECKPOINTS."""
+        rows = []
+        for each in self._db.metadata.checkpoints:
+            at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(each["at_s"]))
+            rows.append((each["log"], at, each["took_s"], each["entries"], each["nbytes"], ", ".join(each["whole"])))
+        return tuple(rows)
+
+
+COLUMNS = ("log", "made (UTC)", "seconds", "entries", "bytes", "queries that keep their whole past")
+"""Of SHOW CHECKPOINTS."""
+
+
+def _add(log: Log, source: str, first: int, end: int, go_on: Any) -> int:
+    """Add the entries [first, end) of another log, whose number does not matter there; end."""
+    for found in entries(source, end):
+        if found.number >= first:
+            go_on()
+            log.append(found.payload)
+    return end
