@@ -62,13 +62,14 @@ class Checkpoints:
                     took_s = time.monotonic() - started_s
                     made = {"at_s": time.time(), "took_s": round(took_s, 3), "nbytes": nbytes, "entries": log.next}
                     db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": sorted(whole)})
-                log = None
-            except OSError as error:
-                raise Error(f"no checkpoint was made in {db.folder!r}: {error.strerror or error}") from None
-            finally:
-                if log is not None:
+                shutil.rmtree(place, ignore_errors=True)
+            except Exception as error:
+                if log is not None and log is not db.log:
                     log.abandon()
                 shutil.rmtree(place, ignore_errors=True)
+                if isinstance(error, OSError):
+                    raise Error(f"no checkpoint was made in {db.folder!r}: {error.strerror or error}") from None
+                raise
 
     def _go_on(self) -> None:
         if self._is_over:

@@ -34,6 +34,7 @@ class ParquetSource:
         self.rejected = RejectedRows()
         self.first_line: int | None = None
         self.position: Any = None
+        self.rejected_before = 0
         self._from = 0
         self._raw, _, self.bytes_total = open_file(path)
         self._done = 0.0

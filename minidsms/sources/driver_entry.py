@@ -277,16 +277,16 @@ class Entry:
 
     def _reject(self, row: tuple[Any, ...], reason: str, is_bad: bool) -> None:
         """Count and keep a row, unless the process before has."""
-        if is_bad and self._has_known_bad(1):
+        if is_bad and self._has_known_bad(1, 1):
             return
         self._until = replace(self._until, rejected=self._until.rejected + 1)
         self.target.reject(row, f"{self.source.path}: {reason}")
 
-    def _has_known_bad(self, n: int) -> int:
-        """n rows of the block cannot be read; of how many of them the process before has told."""
+    def _has_known_bad(self, n: int, of_block: int) -> int:
+        """n rows cannot be read, some of them of the block; of how many of the n the process before has told."""
         known = min(n, self._bad_known)
         self._bad_known -= known
-        self._until = replace(self._until, bad=self._until.bad + n)
+        self._until = replace(self._until, bad=self._until.bad + of_block)
         return known
 
     def _ts_column(self, batch: Any) -> Any:
@@ -309,7 +309,8 @@ class Entry:
         new = self.source.rejected.count - self._rejected
         self._rejected += new
         if new:
-            new -= self._has_known_bad(new)
+            before = self.source.rejected_before if isinstance(self.source, GoesOn) else 0
+            new -= self._has_known_bad(new, min(new, self.source.rejected.count - before))
             self._until = replace(self._until, rejected=self._until.rejected + new)
         if new:
             kept = list(self.source.rejected)[-new:]

@@ -72,6 +72,9 @@ class KafkaReader:
         self._taken: dict[int, tuple[int, int, Any]] = {}
         """By partition, of the block taken last: its first offset, the one behind it, what its reader has learned."""
         self._learned: dict[int, Any] = {}
+        self._first: tuple[int, int] | None = None
+        """The partition that is read alone, up to an offset: the others follow."""
+        self._offsets: dict[int, int] = {}
         self._readers: WeakKeyDictionary[LineRows, int] = WeakKeyDictionary()
         self._start = library.OFFSET_END if latest else library.OFFSET_BEGINNING
         if group is None:
@@ -85,24 +88,39 @@ class KafkaReader:
         self._consumer.assign([make(self._address.topic, n, offsets.get(n, self._start)) for n in self._numbers])
 
     def position(self, rows: LineRows, block: Block) -> Any:
-        """See `FeederGoesOn`: by partition, the offset to begin at and what is known of its columns."""
+        """See `FeederGoesOn`: by partition, the offset to begin at and what is known of its columns; and of which one
+        the block is, and where it ends.
+        """
         partition = self._readers[rows]
         behind = block.first_line + block.data.count(b"\n")
         self._taken[partition] = block.first_line, behind, rows.learned
-        return {
-            str(number): [first if number == partition else behind, learned]
-            for number, (first, behind, learned) in sorted(self._taken.items())
+        partitions = {
+            str(number): [first if number == partition else end, learned]
+            for number, (first, end, learned) in sorted(self._taken.items())
         }
+        return {"partitions": partitions, "of": partition, "behind": behind}
 
     def go_on(self, position: Any) -> str:
-        """See `FeederGoesOn`. The offsets are the folder's, whatever a group has committed."""
-        offsets = {int(number): offset for number, (offset, _) in position.items()}
-        self._learned = {int(number): learned for number, (_, learned) in position.items()}
+        """See `FeederGoesOn`. The offsets are the folder's, whatever a group has committed; the rest of the block comes
+        before anything of another partition.
+        """
+        partitions = position["partitions"]
+        offsets = {int(number): offset for number, (offset, _) in partitions.items()}
+        self._learned = {int(number): learned for number, (_, learned) in partitions.items()}
         self._taken = {number: (offset, offset, self._learned[number]) for number, offset in offsets.items()}
         if self._commits:
             self._consumer.unsubscribe()
-        self._assign(offsets)
+        self._first = position["of"], position["behind"]
+        make = kafka().TopicPartition
+        self._consumer.assign([make(self._address.topic, self._first[0], offsets[self._first[0]])])
+        self._offsets = offsets
         return ""
+
+    def _go_on_with_others(self, reached: int) -> None:
+        """The block in which another process has ended is complete."""
+        assert self._first is not None
+        self._assign({**self._offsets, self._first[0]: reached})
+        self._first = None
 
     def run(self, source: LiveLines) -> None:
         """Read until stopped, or to the end of the topic."""
@@ -124,6 +142,12 @@ class KafkaReader:
                     if not source.inbox.put(readers[partition], block):
                         break
                     given[readers[partition]] = block.first_line + block.data.count(b"\n")
+                if self._first is not None:
+                    reached = max([self._offsets[self._first[0]], *given.values()])
+                    if reached >= self._first[1] or self._first[0] in ended:
+                        ended.clear()
+                        self._go_on_with_others(reached)
+                    continue
                 if self._commits and time.monotonic() - committed_s >= _COMMIT_S:
                     self._commit(library, source, readers)
                     committed_s = time.monotonic()

@@ -83,7 +83,8 @@ class LiveLines:
         self.notes_pushed = False
         self._last: tuple[LineRows, int] | None = None
         self._ready: deque[Any] = deque()
-        self._taken: tuple[LineRows, Block] | None = None
+        self.position: Any = None
+        self.rejected_before = 0
         self._thread: threading.Thread | None = None
 
     def rows(self, origin: str) -> LineRows:
@@ -129,7 +130,8 @@ class LiveLines:
                 if failure is not None:
                     raise failure
                 return None
-            rows, block = self._taken = taken
+            rows, block = taken
+            self.rejected_before = self.rejected.count
             self.bytes_read += len(block.data)
             if self.notes_pushed:
                 self._last = rows, block.first_line + block.data.count(b"\n")
@@ -140,14 +142,9 @@ class LiveLines:
                 self.state = "failed"
                 self.inbox.end()
                 raise
+            if isinstance(self.feeder, FeederGoesOn):
+                self.position = self.feeder.position(rows, block)
         return self._ready.popleft()
-
-    @property
-    def position(self) -> Any:
-        """See `GoesOn`."""
-        if self._taken is None or not isinstance(self.feeder, FeederGoesOn):
-            return None
-        return self.feeder.position(*self._taken)
 
     def go_on(self, position: Any) -> str:
         """See `GoesOn`."""

@@ -112,8 +112,11 @@ class GoesOn(Protocol):
     """A source, bounded or live, that another process can go on with. Of a bounded one that is none, the rows that have
     been read are read again, and passed over.
 
-    position: of the block that the last rows are of, as JSON; None: nobody can be asked for it again.
+    position: of the block that the last rows are of, as JSON; None: nobody can be asked for it again.  rejected_before:
+    rows that could not be read before that block.
     """
+
+    rejected_before: int
 
     @property
     def position(self) -> Any:

@@ -115,7 +115,8 @@ class Tail:
     def _follow(self, source: LiveLines) -> None:
         rows, cutter = self._begin(source), LineCutter()
         if self._from is not None:
-            self._take_header(rows)
+            if self._from["byte"]:  # else it is in the block
+                self._take_header(rows)
             rows.learn(self._from["learned"])
             self._file.seek(self._from["byte"])
             cutter = LineCutter(self._from["line"], self._from["byte"])

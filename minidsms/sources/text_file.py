@@ -52,6 +52,7 @@ class TextFile:
         self.rejected = RejectedRows()
         self.first_line: int | None = None
         self.position: Any = None
+        self.rejected_before = 0
         self._file, self._raw, self.bytes_total = open_file(path)
         self._reader = BlockReader(path, self._file, quotes, block_bytes, delimiter)
         self._ahead: ReadAhead[Block, tuple[Block, Any, list[Reject]]] | None = None
@@ -79,6 +80,7 @@ class TextFile:
         for block, batch, rejects in self._parsed():
             self.first_line = block.first_line
             self.position = place_in(self._raw.fileno(), block, self._rows.learned)
+            self.rejected_before = self.rejected.count
             for each in rejects:
                 self.rejected.add(*each)
             if batch.num_rows:

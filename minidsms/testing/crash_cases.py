@@ -25,6 +25,8 @@ from minidsms.connection import Connection, connect
 from minidsms.cql.errors import CqlError, QueryError
 from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
+from minidsms.testing.crash_files import lines_of
+from minidsms.testing.crash_sources import check_sources
 from minidsms.testing.crashes import Crash, Disk, crashing
 from minidsms.testing.feeds import Advance, Push, Step
 from minidsms.testing.generators import Case, random_company
@@ -228,7 +230,7 @@ def check(seed: int) -> int:
         finally:
             kept_files.MARK_S = mark_s
         for n in in_files:
-            assert _lines(found[n]) == _lines(wanted[n]), f"{story}: file of query {n} differs\n{cases[n]}"
+            assert lines_of(found[n]) == lines_of(wanted[n]), f"{story}: file of query {n} differs\n{cases[n]}"
     for name in names:
         ours, theirs = client.kept[name], expected[name]
         assert ours.failed_at == theirs.failed_at, f"{story}: {name} failed at {ours.failed_at}, not {theirs.failed_at}"
@@ -238,14 +240,6 @@ def check(seed: int) -> int:
     return client.crashes
 
 
-def _lines(path: str) -> tuple[list[int], Counter[str]]:
-    """(the instants of a file's lines in their order, the lines)."""
-    with open(path, encoding="utf-8", newline="\n") as file:
-        lines = file.read().split("\n")
-    assert lines.pop() == ""
-    return [int(line.split(",")[0]) for line in lines[1:]], Counter(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000)
@@ -253,7 +247,7 @@ def main() -> None:
     options = parser.parse_args()
     crashes = 0
     for seed in range(options.seed, options.seed + options.cases):
-        crashes += check(seed)
+        crashes += check_sources(seed) if seed % 3 == 0 else check(seed)
     print(f"{options.cases:,} cases, {crashes:,} crashes: every answer as if there had been none")
 
 

@@ -13,12 +13,20 @@ from pathlib import Path
 
 import minidsms
 from minidsms.testing.crash_cases import check
+from minidsms.testing.crash_sources import check_sources
 
 
-def test_answers_after_a_hundred_crashes_are_those_of_a_run_without() -> None:
+def test_answers_after_seventy_crashes_are_those_of_a_run_without() -> None:
     crashes, seed = 0, 0
-    while crashes < 100:
+    while crashes < 70:
         crashes += check(seed)
+        seed += 1
+
+
+def test_files_are_read_once_through_thirty_crashes() -> None:
+    crashes, seed = 0, 0
+    while crashes < 30:
+        crashes += check_sources(seed)
         seed += 1
 
 

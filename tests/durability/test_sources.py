@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,22 +18,16 @@ import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import Error
 from minidsms.durability.connection import DurableConnection
-from minidsms.sources import blocks, columnar_source
+from minidsms.testing.crash_sources import small_blocks
 
 ROWS = 400
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(columnar_source, "BATCH_ROWS", 23)
-    original = blocks.BlockReader.__init__
-
-    def small(self: blocks.BlockReader, path: str, file: Any, quotes: bool, block_bytes: int = 0) -> None:
-        original(self, path, file, quotes, 256)
-
-    monkeypatch.setattr(blocks.BlockReader, "__init__", small)
-    return tmp_path
+    with small_blocks(256, 23):
+        yield tmp_path
 
 
 def end(db: Connection) -> None:

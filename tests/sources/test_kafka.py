@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -203,3 +204,24 @@ def test_a_message_does_not_wait_for_others_and_those_that_wait_come_together() 
     assert consumer.waited[1] == consumer.waited[3] == 0, "nothing is waited for once something has come"
     assert what_waits(consumer) == []
     assert 0 < consumer.waited[-1] < 1, "an idle thread sleeps, and sees soon that it shall stop"
+
+
+@pytest.mark.parametrize("until", [3, 11, 40])
+def test_a_folder_keeps_the_offset_of_each_partition(broker: str, topic: str, until: int, tmp_path: Path) -> None:
+    produce(broker, topic, *(b"%d,0" % i if i % 7 else b"none" for i in range(0, 50, 2)))
+    produce(broker, topic, *(b"%d,1" % i for i in range(1, 50, 2)), partition=1)
+    for run in range(3):
+        with minidsms.connect(tmp_path / "db") as db:
+            if run == 0:
+                db.execute(
+                    "CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts SLACK 100 "
+                    f"FROM 'kafka://{broker}/{topic}' FORMAT csv WITH (until_end = true)"
+                )
+                db.query("SELECT ts, v FROM S", "q")
+            db.run(until=until - 100 if run == 0 else None)  # within the slack nothing beyond `until` is pushed
+            assert not db.warnings
+            assert run or db.position("S") < 50
+            found = db.queries["q"].fetch(ack=0)
+            rejected = db.stream_input("S").counters.rejected
+    expected = [(i, i % 2) for i in range(50) if i % 14]
+    assert [change.row for change in found] == expected and rejected == 4
