@@ -93,7 +93,10 @@ class PaneGroups:
         m = state.item(kernels.OUT)
         if len(self._rows) > _WORTH_SHRINKING and not len(self) and m * 8 < len(self._rows):
             self._make(self._rows[: len(self._rows) // 4].copy())
-        return self._batch(finished.ts[:m].copy(), finished.words[:, :m]) if m else None
+        if not m:
+            return None
+        ts, words = finished.ts[:m], finished.words[:, :m]
+        return self._batch(ts.copy(), words.copy()) if finished is self._few else self._batch(ts, words)
 
     def _places(self, batch: Batch) -> tuple[Int64Array, Int64Array, Sequence[AnyArray]]:
         """(instants, places of the columns read, the arrays that stand there)."""
@@ -124,8 +127,8 @@ class PaneGroups:
                 valid = words[-1] >> (i - k) & 1 == 1
             if valid is not None and valid.all():
                 valid = None
-            columns.append(Column.from_words(words[at].copy(), valid, type_))
-        return Batch(ts, None, columns, is_own=True)
+            columns.append(Column.from_words(words[at], valid, type_))
+        return Batch(ts, None, columns)
 
     def _make(self, rows: Int64Array) -> None:
         self._rows = rows
