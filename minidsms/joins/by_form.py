@@ -16,11 +16,13 @@ import numpy as np
 from minidsms.elements import Batch, Column, Int64Array
 from minidsms.joins.spec import JoinSpec
 from minidsms.kernels.join_layout import DONE, HAS_NULLS, HI, IS_SHOWN, STATUS, STOP
-from minidsms.kernels.two_streams_join import Room, Source, join_two_streams
+from minidsms.kernels.two_streams_join import SOURCE_WORDS, Room, Source, join_two_streams
 from minidsms.machine_code.templates import Form
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 _LEAST_ROWS = 64
+_FEW_ROWS = 512
+"""Rows that are copied rather than given room of their own."""
 _ROOM = 1.125
 """Times the rows that are expected."""
 _LARGE = 1 << 14
@@ -40,12 +42,21 @@ class ByForm:
         self._nets = set(spec.shown or ()) == set(range(len(spec.columns)))
         self._marked = np.zeros(_MARKS, np.int64)
         self._serial = np.zeros(2, np.int64)
+        self._types = spec.schema.types
         self._ratio = 1.0
+        self._tables: tuple[Int64Array, Int64Array] = (self._marked, self._marked)
+        self._nulls = (False, False)
+        self._form: Form | None = None
+        self._columns = np.zeros((0, SOURCE_WORDS), np.int64)
+        self._source: Source | None = None
         self._masked: list[bool] = []
+        self._small: Room | None = None
         self._room: Room | None = None
         self._found = 0
-        self._known: tuple[Any, ...] = ()
-        self._form: Form | None = None
+
+    @property
+    def _windows(self) -> list[IndexedWindow]:
+        return cast("list[IndexedWindow]", self._index.windows)
 
     @staticmethod
     def suits(spec: JoinSpec, index: WindowIndex) -> bool:
@@ -57,88 +68,94 @@ class ByForm:
 
     def fitting(self) -> Form | None:
         """The form for what the windows hold; None where they have held no rows of both streams yet."""
-        tables = self._tables()
-        if tables is None:
+        (window0, window1), inputs = self._windows, self._index.inputs
+        if window0.store is None or window1.store is None:
             return None
-        nulls = tuple(self._index.inputs[:, HAS_NULLS].tolist())
-        known = (*nulls, *map(id, tables))
-        if known != self._known or self._form is None:
-            self._known, self._kept = known, tables
-            columns = []
-            for i, c in self._spec.columns:
-                _, valid, width = tables[i][self._windows[i].column_in_store(c)].tolist()
-                columns.append((i, int(width), valid != 0))
-            has_nulls = tuple(bool(has) for has in nulls)
-            self._form = join_two_streams.form(HAS_NULLS=has_nulls, COLUMNS=tuple(columns), NETS=self._nets)
+        table0, table1 = window0.store.places()[0], window1.store.places()[0]
+        nulls = inputs.item(0, HAS_NULLS) != 0, inputs.item(1, HAS_NULLS) != 0
+        if table0 is not self._tables[0] or table1 is not self._tables[1] or nulls != self._nulls:
+            self._tables, self._nulls, self._source = (table0, table1), nulls, None
+            places = [self._place(i, c) for i, c in self._spec.columns]
+            columns = tuple((i, width, valid != 0) for (i, _), (_, valid, _, width) in zip(self._spec.columns, places))
+            self._columns = np.array([place[:SOURCE_WORDS] for place in places], np.int64)
+            masked = [valid != 0 for _, valid, _, _ in places]
+            if masked != self._masked:
+                self._masked, self._small = masked, None
+            self._form = join_two_streams.form(HAS_NULLS=nulls, COLUMNS=columns, NETS=self._nets)
         return self._form
 
-    @property
-    def _windows(self) -> list[IndexedWindow]:
-        return cast("list[IndexedWindow]", self._index.windows)
-
-    def _tables(self) -> list[Int64Array] | None:
-        """Where the columns of the windows' stores stand."""
-        stores = [window.store for window in self._windows]
-        return None if None in stores else [store.places()[0] for store in stores if store is not None]
+    def _place(self, i: int, c: int) -> tuple[int, int, int, int]:
+        """Of a column: as `Source.columns` has it, and the bytes of a value."""
+        window = self._windows[i]
+        assert window.store is not None
+        places, mask = window.store.places()
+        address, valid, width = places[window.column_in_store(c)].tolist()
+        return address, valid, mask, width
 
     def run(self, code: Callable[..., Any], waits: int) -> Iterator[Batch]:
-        """Join what waits in the windows; gives the rows that there is no room for beside those to come.
+        """Join what waits in the windows, as which `fitting` has just looked at; gives the rows that there is no room
+        for beside those to come.
 
         waits: elements of the slice that are still to come into the windows.
         """
-        index, state, inputs = self._index, self._state, self._index.inputs
-        columns = np.array([self._place(i, c) for i, c in self._spec.columns], np.int64)
-        self._masked = [place[1] != 0 for place in columns.tolist()]
-        ring0, ring1 = (window.ring for window in self._windows)
-        source = Source(columns, ring0, ring1, self._marked, self._serial)
+        index, state = self._index, self._state
+        source = self._source
+        window0, window1 = self._windows
+        if source is None or source.ring0 is not window0.ring or source.ring1 is not window1.ring:
+            source = Source(self._columns, window0.ring, window1.ring, self._marked, self._serial)
+            self._source = source
         status, doubled = -1, 1
         while status != DONE:
-            waiting = int((inputs[:, STOP] - inputs[:, HI]).sum())
+            waiting = self._waiting()
             if self._room is None:
-                self._room = self._made(max(_LEAST_ROWS, int((waiting + waits) * self._ratio * _ROOM)) * doubled)
+                self._room = self._made(int((waiting + waits) * self._ratio * _ROOM) * doubled, doubled)
             before = self._found
             self._found = code(index.bundle, source, self._room, before, state)
-            status = int(state[STATUS])
-            taken = waiting - int((inputs[:, STOP] - inputs[:, HI]).sum())
-            if taken:
-                self._ratio = (self._found - before) / taken
+            status = state.item(STATUS)
+            if self._found > before:
+                self._ratio = (self._found - before) / (waiting - self._waiting())
             if status != DONE:
                 doubled = 1 if self._found else 2 * doubled
                 yield from self.flush()
 
+    def _waiting(self) -> int:
+        item = self._index.inputs.item
+        return int(item(0, STOP) - item(0, HI) + item(1, STOP) - item(1, HI))
+
     def flush(self) -> Iterator[Batch]:
         """The rows found that have not been given."""
-        if self._found:
-            assert self._room is not None
-            yield self._batch(self._room, self._found)
-        self._found, self._room = 0, None
+        room, found = self._room, self._found
+        self._room, self._found = None, 0
+        if room is not None and found:
+            yield self._batch(room, found)
 
-    def _made(self, rows: int) -> Room:
-        """Room for so many, with none in it."""
-        width = len(self._spec.columns)
+    def _made(self, rows: int, doubled: int) -> Room:
+        """Room for so many, with none in it. Where they are few it is that of before: what stands in it is copied."""
+        if rows <= _FEW_ROWS and doubled == 1:
+            self._small = self._small or self._room_for(max(_LEAST_ROWS, 2 * _FEW_ROWS))
+            return self._small
         if rows > _LARGE:
-            self._claim(rows * 8 * (1 + width))
-        self._serial[1] = 0
+            self._claim(rows * 8 * (1 + len(self._masked)))
+        return self._room_for(max(rows, _LEAST_ROWS * doubled))
+
+    def _room_for(self, rows: int) -> Room:
+        width = len(self._masked)
         valid = np.empty(width * rows, np.bool_) if True in self._masked else _NO_VALID
         return Room(np.empty((1 + width, rows), np.int64), valid, np.ones(rows, np.int8))
 
-    def _place(self, i: int, c: int) -> tuple[int, int, int]:
-        window = self._windows[i]
-        assert window.store is not None
-        places, mask = window.store.places()
-        address, valid, _ = places[window.column_in_store(c)].tolist()
-        return address, valid, mask
-
     def _batch(self, room: Room, found: int) -> Batch:
-        """The first rows; a copy where there is much more room."""
-        words, sign = room.words[:, :found], room.sign[:found]
-        is_roomy = found * 2 < room.words.shape[1]
-        if is_roomy:
+        """The first rows; a copy where there is much more room, or others are to come there."""
+        words, valid, sign = room.words[:, :found], None, None
+        if room is self._small or found * 2 < room.words.shape[1]:
             words = words.copy()
-        masked = self._masked
-        valid = room.valid.reshape(len(masked), -1)[:, :found] if len(room.valid) else None
+        if len(room.valid):
+            valid = room.valid.reshape(len(self._masked), -1)
+        if self._serial.item(1):
+            sign = room.sign[:found].copy()
+            room.sign[:found] = 1
+            self._serial[1] = 0
         columns = [
-            Column.from_words(words[1 + c], valid[c].copy() if valid is not None and has_mask else None, field.type)
-            for c, (has_mask, field) in enumerate(zip(masked, self._spec.schema))
+            Column.from_words(words[1 + c], valid[c, :found].copy() if valid is not None and is_masked else None, type_)
+            for c, (is_masked, type_) in enumerate(zip(self._masked, self._types))
         ]
-        return Batch(words[0], sign.copy() if self._serial[1] else None, columns, is_own=True)
+        return Batch(words[0], sign, columns, is_own=True)

@@ -106,6 +106,7 @@ def test_rows_come_in_the_same_order_whatever_form_runs() -> None:
 def test_instants_that_do_not_fit_are_taken_whole_with_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [answers(seed, compilation="off")[0] for seed in range(12)]
     monkeypatch.setattr(by_form, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(by_form, "_FEW_ROWS", 0)
     monkeypatch.setattr(by_form, "_ROOM", 0.01)
     assert [answers(seed, compilation="at once")[0] for seed in range(12)] == expected
 
