@@ -26,6 +26,7 @@ CHECKED = {
     "log_watch": ["3000"],
     "frames": ["300"],
     "service": ["--check"],
+    "lasting_service": ["--check", "1"],
 }
 SCRIPTS = sorted(p for p in EXAMPLES.glob("*.py") if "__main__" in p.read_text(encoding="utf-8"))
 
