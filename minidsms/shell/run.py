@@ -276,7 +276,10 @@ def _report_losses(db: Connection, name: str) -> None:
     if lost:
         first = next(iter(taken.rejected), None)
         example = "" if first is None else f", for example: {first[1]}"
-        _tell([f"{name}: {lost:,} row{'s' if lost > 1 else ''} left out{example}"])
+        _tell([f"{name}: {lost:,} row{'s' if lost > 1 else ''} left out, unreadable or refused{example}"])
+    late = taken.counters.late_dropped
+    if late:
+        _tell([f"{name}: {late:,} late row{'s' if late > 1 else ''} left out by LATE DROP; SLACK waits for such rows"])
 
 
 def _show_stats(job: Job, took_s: float) -> None:

@@ -18,13 +18,14 @@ from minidsms.sources.blocks import cannot_read, give_up, open_file
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import csv_form
 from minidsms.sources.csv_source import CsvSource
+from minidsms.sources.database_source import DATABASES, DatabaseSource
 from minidsms.sources.json_source import JsonSource
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.options import OptionError, Options
 from minidsms.sources.source import LiveSource, Pace, Source
 
-FORMATS = ("csv", "json", "parquet", "arrow", "stream")
+FORMATS = ("csv", "json", "parquet", "arrow", "stream", *DATABASES)
 
 _BY_NAME = {
     ".csv": "csv",
@@ -36,6 +37,10 @@ _BY_NAME = {
     ".arrow": "arrow",
     ".ipc": "arrow",
     ".feather": "arrow",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+    ".duckdb": "duckdb",
 }
 _TYPES_LINE = re.compile(r"i(,(i|f|b|c[0-9]+))*")
 
@@ -108,6 +113,8 @@ def _open_file(path: str, format: str | None, schema: Schema, relation: bool, op
             chosen = "stream"
     if chosen is None:
         chosen = _by_name(path) or _by_content(path, start)
+    if chosen in DATABASES:
+        return DatabaseSource(path, chosen, options.text("table", None), schema, relation)
     if chosen == "parquet":
         return ParquetSource(path, schema, relation)
     if chosen == "arrow":
