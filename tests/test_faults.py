@@ -13,7 +13,7 @@ LASTING = ("a csv file", "an appended file", "an archive", "rolling files")
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_operation_that_fails_is_an_error_and_harms_nothing_else(name: str) -> None:
-    runs = run_all(name)
+    runs = run_all(name, stride=8 if name.startswith("a topic") else 1)  # a broker takes its time
     assert runs > 2, "nothing failed"
 
 

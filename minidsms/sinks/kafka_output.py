@@ -6,12 +6,13 @@ the broker, up to a timeout; a message that could not be delivered makes the nex
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from minidsms.cql.errors import Error
-from minidsms.sources.kafka_client import KafkaAddress, configuration, kafka, partitions, reason
+from minidsms.sources.kafka_client import KafkaAddress, asking, configuration, kafka, partitions, reason
 
 
 class KafkaWriter:
@@ -23,7 +24,7 @@ class KafkaWriter:
         self._failure = ""
         more = {"enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": int(timeout_s * 1000)}
         try:
-            self._producer = library.Producer(configuration(address, given, **more))
+            self._producer: Any = library.Producer(configuration(address, given, **more))
         except (library.KafkaException, TypeError, ValueError) as error:
             raise Error(f"Kafka refuses the configuration: {reason(error)}") from None
         there = partitions(self._producer, address)
@@ -32,9 +33,10 @@ class KafkaWriter:
 
     def write(self, data: bytes) -> None:
         """Send lines."""
-        for line in data.splitlines():
-            self._send(line)
-        self._producer.poll(0)
+        with asking(self._address):
+            for line in data.splitlines():
+                self._send(line)
+            self._producer.poll(0)
         self._check()
 
     def _send(self, line: bytes) -> None:
@@ -62,12 +64,19 @@ class KafkaWriter:
 
     def publish(self) -> None:
         """Wait until all has been delivered."""
-        left = self._producer.flush(self._timeout_s)
-        self._check()
-        if left:
-            raise Error(f"{left} messages could not be delivered to topic {self._address.topic!r} in time")
+        try:
+            with asking(self._address):
+                left = self._producer.flush(self._timeout_s)
+            self._check()
+            if left:
+                raise Error(f"{left} messages could not be delivered to topic {self._address.topic!r} in time")
+        finally:
+            self.discard()
 
     def discard(self) -> None:
         """What has been sent is sent."""
-        self._producer.purge()
-        self._producer.flush(1.0)
+        producer, self._producer = self._producer, None  # its threads and sockets end with it
+        if producer is not None:
+            with contextlib.suppress(kafka().KafkaException):
+                producer.purge()
+                producer.flush(1.0)

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,15 @@ def configuration(address: KafkaAddress, given: Mapping[str, Any], **more: Any) 
     words = {True: "true", False: "false"}
     own = {name: words[value] if isinstance(value, bool) else value for name, value in given.items()}
     return {"bootstrap.servers": address.brokers, "logger": _log, **more, **own}
+
+
+@contextlib.contextmanager
+def asking(address: KafkaAddress) -> Iterator[None]:
+    """What the client refuses is an Error."""
+    try:
+        yield
+    except kafka().KafkaException as error:
+        raise Error(f"Kafka at {address.brokers}: {reason(error)}") from None
 
 
 def partitions(client: Any, address: KafkaAddress) -> list[int]:

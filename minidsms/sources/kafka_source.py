@@ -7,6 +7,7 @@ lost, and what was pushed last may come again.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import uuid
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from minidsms.cql.errors import Error
 from minidsms.sources.blocks import Block
-from minidsms.sources.kafka_client import KafkaAddress, configuration, kafka, partitions, reason
+from minidsms.sources.kafka_client import KafkaAddress, asking, configuration, kafka, partitions, reason
 from minidsms.sources.line_rows import LineRows
 from minidsms.sources.live_lines import LiveLines
 
@@ -63,12 +64,6 @@ class KafkaReader:
             self._consumer = library.Consumer(configuration(address, given, **more))
         except (library.KafkaException, TypeError, ValueError) as error:
             raise Error(f"Kafka refuses the configuration: {reason(error)}") from None
-        try:
-            numbers = partitions(self._consumer, address)
-        except Error:
-            self._consumer.close()
-            raise
-        self._numbers = numbers
         self._taken: dict[int, tuple[int, int, Any]] = {}
         """By partition, of the block taken last: its first offset, the one behind it, what its reader has learned."""
         self._learned: dict[int, Any] = {}
@@ -77,15 +72,22 @@ class KafkaReader:
         self._offsets: dict[int, int] = {}
         self._readers: WeakKeyDictionary[LineRows, int] = WeakKeyDictionary()
         self._start = library.OFFSET_END if latest else library.OFFSET_BEGINNING
-        if group is None:
-            self._assign({})
-        else:
-            self._consumer.subscribe([address.topic])
+        try:
+            self._numbers = partitions(self._consumer, address)
+            if group is None:
+                self._assign({})
+            else:
+                with asking(address):
+                    self._consumer.subscribe([address.topic])
+        except Error:
+            self._close()
+            raise
 
     def _assign(self, offsets: Mapping[int, int]) -> None:
         """Read all partitions, those that are known from an offset on."""
         make = kafka().TopicPartition
-        self._consumer.assign([make(self._address.topic, n, offsets.get(n, self._start)) for n in self._numbers])
+        with asking(self._address):
+            self._consumer.assign([make(self._address.topic, n, offsets.get(n, self._start)) for n in self._numbers])
 
     def position(self, rows: LineRows, block: Block) -> Any:
         """See `FeederGoesOn`: by partition, the offset to begin at and what is known of its columns; and of which one
@@ -109,10 +111,12 @@ class KafkaReader:
         self._learned = {int(number): learned for number, (_, learned) in partitions.items()}
         self._taken = {number: (offset, offset, self._learned[number]) for number, offset in offsets.items()}
         if self._commits:
-            self._consumer.unsubscribe()
+            with asking(self._address):
+                self._consumer.unsubscribe()
         self._first = position["of"], position["behind"]
         make = kafka().TopicPartition
-        self._consumer.assign([make(self._address.topic, self._first[0], offsets[self._first[0]])])
+        with asking(self._address):
+            self._consumer.assign([make(self._address.topic, self._first[0], offsets[self._first[0]])])
         self._offsets = offsets
         return ""
 
@@ -132,7 +136,8 @@ class KafkaReader:
         committed_s = time.monotonic()
         try:
             while not self._stopped.is_set():
-                messages = what_waits(self._consumer)
+                with asking(self._address):
+                    messages = what_waits(self._consumer)
                 for partition, block in self._blocks(library, messages, ended):
                     if partition not in readers:
                         name = f"{source.path}, partition {partition} (lines are offsets)"
@@ -158,7 +163,7 @@ class KafkaReader:
                 while not self._stopped.is_set() and given != source.pushed:
                     self._stopped.wait(0.01)  # the engine takes what waits, so that it counts as read
                 self._commit(library, source, readers)
-            self._consumer.close()
+            self._close()
 
     @staticmethod
     def _blocks(library: Any, messages: list[Any], ended: set[int]) -> list[tuple[int, Block]]:
@@ -198,6 +203,11 @@ class KafkaReader:
                 self._consumer.commit(offsets=offsets, asynchronous=False)
             except library.KafkaException as error:
                 source.note(f"offsets could not be committed: {reason(error)}")
+
+    def _close(self) -> None:
+        """Leave the broker, which also notices by itself when nothing more comes."""
+        with contextlib.suppress(kafka().KafkaException):
+            self._consumer.close()
 
     def stop(self) -> None:
         """Let `run` return."""

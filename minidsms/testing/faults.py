@@ -1,9 +1,9 @@
 """A layer under every file, socket and clock of the engine that lets the n-th operation fail.
 
-It stands between the engine's modules and `open`, `os`, `socket`, `tempfile`, `time` and Parquet by pyarrow, counts
-what they ask for, and fails where it was told to: a disk that is full (half of what was to be written is), a read
-error, a rename that is refused, a connection cut off, a clock that jumps. As in SQLite's tests a case is run for n = 1,
-2, 3, .. until nothing fails any more: `minidsms.testing.fault_cases`.
+It stands between the engine's modules and `open`, `os`, `socket`, `tempfile`, `time`, Parquet by pyarrow and the client
+of Kafka, counts what they ask for, and fails where it was told to: a disk that is full (half of what was to be written
+is), a read error, a rename that is refused, a connection cut off, a clock that jumps. As in SQLite's tests a case is
+run for n = 1, 2, 3, .. until nothing fails any more: `minidsms.testing.fault_cases`.
 
 Invariant: nothing but calls of the engine's own modules is counted, and what a failed operation has really done is what
 it may have done when the system fails so: a file is closed though its close has failed.
@@ -20,10 +20,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyarrow import dataset, parquet
+
+try:
+    import confluent_kafka
+except ImportError:
+    confluent_kafka = None  # type: ignore[assignment]
 
 _IN_OS = (
     "open", "fsync", "fstat", "ftruncate", "listdir", "makedirs", "mkdir", "posix_fallocate", "rename", "replace",
@@ -31,6 +36,10 @@ _IN_OS = (
 )  # fmt: skip
 _IN_PARQUET = ("write_table", "read_metadata", "read_schema")
 """What pyarrow does with files that it opens by itself."""
+_OF_KAFKA = {
+    "Consumer": ("assign", "close", "commit", "consume", "list_topics", "poll", "subscribe"),
+    "Producer": ("flush", "list_topics", "poll", "produce", "purge"),
+}
 _CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns")
 _REASONS = {
     "open": errno.EMFILE,
@@ -160,6 +169,9 @@ def injected(faults: Faults) -> Iterator[Faults]:
             patch(parquet, name, _checked(getattr(parquet, name), name, faults))
         patch(dataset, "dataset", _checked(dataset.dataset, "dataset", faults))
         patch(socket, "socket", _socket_class(faults))
+        if confluent_kafka is not None:
+            for name, operations in _OF_KAFKA.items():
+                patch(confluent_kafka, name, _kafka_class(getattr(confluent_kafka, name), operations, faults))
         try:
             yield faults
         finally:
@@ -216,3 +228,33 @@ def _socket_class(faults: Faults) -> type[socket.socket]:
     ):  # fmt: skip
         setattr(Socket, name, counted(name, kind))
     return Socket
+
+
+def _kafka_class(real: type[Any], operations: Sequence[str], faults: Faults) -> type[Any]:
+    """A client of Kafka whose operations fail as they do where the broker is gone."""
+
+    class Client(real):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            if is_ours():
+                check("connect")
+            super().__init__(*arguments, **options)
+
+    def check(name: str) -> None:
+        if faults.is_due(name):
+            raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(confluent_kafka.KafkaError._TRANSPORT))
+
+    def counted(name: str) -> Callable[..., Any]:
+        def operation(self: Any, *arguments: Any, **options: Any) -> Any:
+            asked = is_ours()
+            if asked and name != "close":
+                check(name)
+            done = getattr(super(Client, self), name)(*arguments, **options)
+            if asked and name == "close":  # it is closed in any case
+                check(name)
+            return done
+
+        return operation
+
+    for name in operations:
+        setattr(Client, name, counted(name))
+    return Client
