@@ -19,7 +19,9 @@ from minidsms.system_streams.sys_stream import operator_names
 MOST_OPERATORS = 150
 """Of a picture; the queries that would bring more are left out of it."""
 _MEASURED = re.compile(r" {3}\[[^\[\]]*\]$| \[[^\[\]]*(%|ns|cost)[^\[\]]*\]")
-_NOTES = ("expected", "watched by")
+_HELD = re.compile(r": [\d,]+ tuples, [\d,]+ bytes$")
+_FORM = re.compile(r"^(compiled: \w+).*")
+_NOTES = ("expected", "watched by", "generic kernel")
 _COUNTED = (
     "elements_in", "elements_out", "selectivity", "ns_per_element", "time_ms", "time_share", "stalls", "state_bytes",
     "bytes",
@@ -52,8 +54,9 @@ def graph_of(queries: Sequence[Query]) -> tuple[PlanGraph, dict[int, str]]:
 
 def plan_lines(node: PlanNode) -> list[str]:
     """What its present plan is: order of filters, pipelines, caches, trees; without what was measured of them."""
-    lines = [plain(_MEASURED.sub("", part)).strip() for part in node.parts if not part.startswith(_NOTES)]
-    return lines[:_MOST_LINES]
+    told = (part for part in node.parts if not part.startswith(_NOTES))
+    lines = (_FORM.sub(r"\1", _HELD.sub("", _MEASURED.sub("", part))) for part in told)
+    return [plain(line).strip() for line in lines][:_MOST_LINES]
 
 
 def picture(graph: PlanGraph, entities: Mapping[int, str], undrawn: int) -> dict[str, Any]:

@@ -141,6 +141,42 @@ def test_a_plan_is_forced_seen_and_kept_among_the_pictures(db: Connection) -> No
     assert not page.tell("/api/plan", entity=place["entity"], number=0, action="unpin")["pinned"]
 
 
+def test_boxes_show_trees_indexes_routes_and_reduced_windows_and_stay_while_figures_change() -> None:
+    texts = {
+        "tree": (
+            "SET join_plan = xjoin",
+            "SELECT A.x FROM A [ROWS 9], B [ROWS 9], C [ROWS 9] WHERE A.x = B.x AND B.y = C.y",
+        ),
+        "reduced": (
+            "SET state_reduction = 'k-mon'",
+            "SELECT ISTREAM(A.y, B.y) FROM A [RANGE 9], B [RANGE 9] WHERE A.x = B.x AND B.y > 0",
+        ),
+        "index": (
+            "SET state_reduction = off; SET join_plan = mjoin; SET join_index = patterns",
+            "SELECT A.x FROM A [ROWS 9], B [ROWS 9], C [ROWS 9] "
+            "WHERE A.x = B.x AND A.y = B.y AND B.y = C.y AND A.x = C.x",
+        ),
+    }
+    with minidsms.connect() as db:
+        db.execute("".join(f"CREATE STREAM {name} (x INTEGER, y INTEGER); " for name in "ABC"))
+        for name, (settings, text) in texts.items():
+            db.execute(settings)
+            db.query(text, name=name)
+        observer = Page(db).shown.observer
+        seen = []
+        for turn in range(3):
+            for name in "ABC":
+                db.push(name, [(i % 3, i % 2) for i in range(20)], ts=turn)
+            observer.look()
+            seen.append(observer.parts["graph"].version)
+        graph, now = (json.loads(observer.parts[part].text) for part in ("graph", "now"))
+    assert len(set(seen[1:])) == 1
+    plans = [line for node in graph["nodes"] for line in node["plan"]]
+    assert "(A, B)" in plans and "A: B, C" in plans
+    assert any(line.startswith("index of") for line in plans)
+    assert any("rows_of_A" in state for state in now["state"].values())
+
+
 def test_two_plans_of_a_query_are_compared_on_operators_of_their_own(db: Connection) -> None:
     query = db.query("SELECT car FROM Pos WHERE speed > 10 AND car % 3 = 1 AND road LIKE 'A%'", name="few")
     adaptations_of(query.network.working)[0].pin((2, 1, 0))

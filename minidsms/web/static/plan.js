@@ -196,6 +196,8 @@ export class PlanPicture {
 }
 
 function rows(state) {
+  const windows = Object.entries(state ?? {}).filter(([name]) => name.startsWith("rows_of_"));
+  if (windows.length) return windows.map(([name, n]) => `${name.slice(8)} ${short(n)}`).join(", ");
   for (const name of ["rows", "groups"]) if (state?.[name] !== undefined) return `${short(state[name])} ${state[name] === 1 ? name.slice(0, -1) : name}`;
   return "";
 }
