@@ -7,6 +7,7 @@ known here is refused. There is no way to leave safe mode, nor to allow more onc
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Sequence
 from dataclasses import fields
@@ -80,7 +81,8 @@ class Safety:
 
     def check_path(self, path: str) -> None:
         """Error where a file there may not be touched."""
-        if self.allows(path):
+        matching = glob.glob(path) if glob.has_magic(path) else []
+        if all(map(self.allows, [path, *matching])):
             return
         allowed = f"allowed are files in {', '.join(self._folders)}" if self._folders else "no folder is allowed"
         raise Error(f"safe mode: {shown(path)} may not be touched; {allowed}\nhelp: {_ALLOWING}")

@@ -13,6 +13,7 @@ from minidsms.cql.printer import print_statement
 from minidsms.elements import Type
 from minidsms.inputs.foreign import check_whole
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
+from minidsms.sources.blocks import give_up, open_file, unpacked_name
 
 _BYTES = 1 << 20
 _INSTANTS = ("ts", "t", "time", "timestamp", "at", "instant", "_ts")
@@ -104,7 +105,7 @@ def _sample(path: str) -> _Sample:
     """The beginning of a file. The delimiter is "" where it has a form of its own."""
     import pyarrow as pa
 
-    kind = os.path.splitext(path.lower().removesuffix(".gz"))[1]
+    kind = os.path.splitext(unpacked_name(path))[1]
     try:
         table, delimiter = _read(path, kind)
     except (OSError, pa.ArrowException, ValueError) as error:
@@ -130,10 +131,11 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
         table = ipc.open_file(path).read_all()
         check_whole(table)
         return table.slice(0, 1000), ""
-    import gzip
-
-    with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as file:
+    file, raw, _ = open_file(path)
+    try:
         start = file.read(_BYTES)
+    finally:
+        give_up(file, raw)
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in (".json", ".jsonl", ".ndjson"):

@@ -8,11 +8,13 @@ marked as broken: one bad quote costs a line and not the file.
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
+import lzma
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import IO, Any, cast
@@ -31,6 +33,11 @@ LINE_BYTES = 64 << 20
 _NEWLINE = 10
 _RETURN = 13
 _QUOTE = 34
+_PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
 _ROW_END = re.compile(rb"\r\n|\n|\r")
 COMMA = b","
 
@@ -112,9 +119,15 @@ def open_file(path: str) -> tuple[IO[bytes], IO[bytes], int]:
         size = os.fstat(raw.fileno()).st_size
     except (OSError, ValueError) as error:
         raise cannot_read(path, error) from None
-    if path.lower().endswith(".gz"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)), raw, size
+    for ending, unpacked in _PACKED.items():
+        if path.lower().endswith(ending):
+            return cast("IO[bytes]", unpacked(raw)), raw, size
     return raw, raw, size
+
+
+def unpacked_name(path: str) -> str:
+    """The name in lower case, without what says how the file is compressed."""
+    return next((path[: -len(e)] for e in _PACKED if path.lower().endswith(e)), path).lower()
 
 
 def give_up(*files: IO[bytes]) -> None:

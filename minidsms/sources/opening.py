@@ -5,6 +5,7 @@ for, else by its name, else by its first bytes. docs/sources.md.
 from __future__ import annotations
 
 import csv
+import glob
 import os
 import re
 import stat
@@ -14,7 +15,7 @@ from typing import Any
 from minidsms.cql.catalog import SourceDef
 from minidsms.cql.errors import Error, quoted, shown
 from minidsms.elements import Schema
-from minidsms.sources.blocks import cannot_read, give_up, open_file
+from minidsms.sources.blocks import cannot_read, give_up, open_file, unpacked_name
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import csv_form
 from minidsms.sources.csv_source import CsvSource
@@ -22,6 +23,7 @@ from minidsms.sources.database_source import DATABASES, DatabaseSource
 from minidsms.sources.json_source import JsonSource
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
+from minidsms.sources.many_files import ManyFiles
 from minidsms.sources.options import OptionError, Options
 from minidsms.sources.source import LiveSource, Pace, Source
 
@@ -101,6 +103,11 @@ def _open(path: str, format: str | None, schema: Schema, relation: bool, options
         return LiveLines(path, schema, relation, chosen, header, PipeReader(path))
     if options.flag("follow"):
         return _open_tail(path, format, schema, relation, options)
+    if glob.has_magic(path) and not os.path.exists(path):
+        found = sorted(glob.glob(path))
+        if not found:
+            raise Error(f"no file fits {shown(path)}\nhelp: relative paths start at {os.getcwd()}")
+        return ManyFiles(path, found, schema, lambda each: _open_file(each, format, schema, relation, options))
     return _open_file(path, format, schema, relation, options)
 
 
@@ -180,7 +187,7 @@ def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, op
 
 def _line_format(format: str | None, otherwise: str, path: str) -> str:
     chosen = format or otherwise
-    if chosen not in LINE_FORMATS or path.lower().endswith(".gz"):
+    if chosen not in LINE_FORMATS or unpacked_name(path) != path.lower():
         raise Error(
             f"{shown(path)}: what grows or comes in lines is csv or json\nhelp: write FORMAT csv or FORMAT json"
         )
@@ -195,8 +202,7 @@ def _is_pipe(path: str) -> bool:
 
 
 def _by_name(path: str) -> str | None:
-    name = path.lower().removesuffix(".gz")
-    return _BY_NAME.get(os.path.splitext(name)[1])
+    return _BY_NAME.get(os.path.splitext(unpacked_name(path))[1])
 
 
 def _start(path: str) -> bytes:

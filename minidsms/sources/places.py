@@ -10,7 +10,7 @@ import zlib
 from typing import Any
 
 from minidsms.cql.errors import Error, shown
-from minidsms.sources.blocks import Block
+from minidsms.sources.blocks import Block, unpacked_name
 
 _BEGINNING = 1024
 """Bytes by which a file is known again."""
@@ -31,7 +31,7 @@ def place_in(handle: int, block: Block, learned: Any) -> dict[str, Any]:
 
 def check_beginning(path: str, handle: int, place: dict[str, Any]) -> None:
     """Error where a file is not the one that a place is in, or ends before it."""
-    is_packed = path.lower().endswith(".gz")
+    is_packed = unpacked_name(path) != path.lower()
     length, crc = place["begins"]
     if zlib.crc32(os.pread(handle, length, 0)) != crc or (not is_packed and os.fstat(handle).st_size < place["end"]):
         raise Error(
