@@ -17,7 +17,8 @@ import numpy as np
 
 from minidsms.joins.answer import Answer
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import Index, Orders
+from minidsms.joins.plan import Index, JoinRoutes, Orders
+from minidsms.joins.row_routes import RowRoutes
 from minidsms.kernels.entering_join import (
     AHEAD,
     AHEAD_ROWS,
@@ -37,25 +38,25 @@ _BLOCK = 128
 
 
 class ByPipelines:
-    """steps, checks: of the orders that run, as the kernels take them."""
+    """steps, checks: of the orders that run, as the kernels take them.  rows: which pipelines they take."""
 
     def __init__(self, graph: JoinGraph, index: WindowIndex, answer: Answer) -> None:
-        n = graph.n
         self._graph = graph
         self._index = index
         self._answer = answer
-        self._placed = np.zeros(n * (n - 1) * PLACED_WORDS, np.int64)
         self._scratch: Scratch | None = None
         answer.state[SIZE] = _BLOCK
+        self.rows = RowRoutes(index)
         self.orders: Orders = ()
         self.patterns: Index = ()
-        self._requests: list[Counter[int]] = [Counter() for _ in range(n)]
+        self._routes: JoinRoutes = ()
+        self._requests: list[Counter[int]] = [Counter() for _ in range(graph.n)]
         self._has_bits = False
         self.reorder(graph.default_orders())
 
-    def reorder(self, orders: Orders, index: Index = ()) -> None:
-        """Let the pipelines visit the inputs in these orders, which are legal, from the next part on, and probe these
-        patterns.
+    def reorder(self, orders: Orders, index: Index = (), routes: JoinRoutes = ()) -> None:
+        """Let the pipelines visit the inputs in these orders, which are legal, from the next part on, probe these
+        patterns, and be divided by these routes.
         """
         problem = f"{orders} take a Cartesian step where an input is linked, or leave one out"
         assert self._graph.is_legal(orders), problem
@@ -64,13 +65,19 @@ class ByPipelines:
         if index != self.patterns:
             self._index.link_patterns(index)
             self.patterns = index
+        self._routes = routes
+        self.rows.follow(routes)
         self.compile()
 
     def compile(self) -> None:
         """Take note of the configurations under which rows are stored."""
         self._count_requests()
-        self.steps, self.checks = self._graph.pipelines(self.orders, self.patterns, self._index.configurations)
-        self._table = self.steps.reshape(-1, STEP_WORDS)
+        self._more = [(i, order) for i, each in self._routes for order in each.orders]
+        plan = self.orders, self.patterns, self._index.configurations
+        self._steps, self.checks = self._graph.pipelines(*plan, self._more)
+        self.steps = self._steps[: self._graph.n]
+        self._table = self._steps.reshape(-1, STEP_WORDS)
+        self._placed = np.zeros(len(self._table) * PLACED_WORDS, np.int64)
         self._has_bits = any(self._index.configurations)
 
     def requests(self) -> Sequence[Mapping[int, int]]:
@@ -84,34 +91,38 @@ class ByPipelines:
     def _count_requests(self) -> None:
         """Take what the steps have counted under their orders."""
         if self._has_bits:
-            for i, order in enumerate(self.orders):
+            for pipeline, (i, order) in enumerate([*enumerate(self.orders), *self._more]):
                 for d, j in enumerate(order):
-                    times = int(self.steps[i, d, REQUESTS])
+                    times = int(self._steps[pipeline, d, REQUESTS])
                     if times:
                         self._requests[j][self._graph.known((i, *order[:d]), j)] += times
-            self.steps[:, :, REQUESTS] = 0
+            self._steps[:, :, REQUESTS] = 0
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
+        self.rows.look()
         by_instants = self._answer.of_streams and not self._has_bits
         return self._arrivals() if by_instants else self._answer.fill(self._changes)
 
     def _changes(self, found: int) -> int:
         """Insertions and deletions, by their runs; rows found by bits also by their instants."""
         answer = self._answer
-        join = pair_join if self._graph.n == 2 and not answer.netted else mjoin
-        return join(self._index.bundle, self._table, self.checks, answer.run, answer.output, found)
+        windows, steps, checks = self._index.bundle, self._table, self.checks
+        if self._graph.n == 2 and not answer.netted:
+            return pair_join(windows, steps, checks, answer.run, answer.output, found)
+        return mjoin(windows, steps, checks, self.rows.bundle, answer.run, answer.output, found)
 
     def _arrivals(self) -> Iterator[int]:
         """Elements of streams whose rows leave by the join's clock: whole instants fit the buffers, or these grow."""
         index, answer, state = self._index, self._answer, self._answer.state
-        place_steps(self.steps, index.inputs, index.keys, self._placed)
+        place_steps(self._steps, index.inputs, index.keys, self._placed)
         if self._scratch is None:
             self._scratch = _scratch(self._graph.n, _BLOCK)
         scratch = self._scratch
         status = -1
         while status != DONE:
-            found = join_entering(index.bundle, scratch, self._placed, self.checks, answer.run, answer.output)
+            plan = self._placed, self.checks, self.rows.bundle
+            found = join_entering(index.bundle, scratch, *plan, answer.run, answer.output)
             status = int(state[STATUS])
             if status == PAUSED:
                 answer.claim(0)
@@ -128,4 +139,4 @@ def _scratch(n: int, capacity: int) -> Scratch:
     firsts = np.empty((n, n - 1, capacity), np.int64)
     ahead = np.zeros((AHEAD_ROWS, n - 1, AHEAD), np.int64)
     begun = np.zeros(BEGUN_WORDS, np.int64)
-    return Scratch(np.empty((n, capacity), np.int64), firsts, np.zeros((2, n), np.int64), ahead, begun)
+    return Scratch(np.empty((n + 1, capacity), np.int64), firsts, np.zeros((2, n), np.int64), ahead, begun)

@@ -86,9 +86,10 @@ class JoinGraph:
 
     def is_legal(self, orders: Orders) -> bool:
         """One order for each input, of all the others, without a Cartesian step that can be avoided."""
-        return len(orders) == self.n and all(self._is_legal(i, order) for i, order in enumerate(orders))
+        return len(orders) == self.n and all(self.is_order(i, order) for i, order in enumerate(orders))
 
-    def _is_legal(self, i: int, order: Sequence[int]) -> bool:
+    def is_order(self, i: int, order: Sequence[int]) -> bool:
+        """A legal one for input i."""
         if sorted((i, *order)) != list(range(self.n)):
             return False
         return all(j in self.following((i, *order[:d])) for d, j in enumerate(order))
@@ -104,17 +105,22 @@ class JoinGraph:
                 unfinished.extend((*visited, j) for j in reversed(self.following(visited)))
 
     def pipelines(
-        self, orders: Orders, index: Index = (), configurations: Configurations = ()
+        self,
+        orders: Orders,
+        index: Index = (),
+        configurations: Configurations = (),
+        more: Sequence[tuple[int, tuple[int, ...]]] = (),
     ) -> tuple[Int64Array, Int64Array]:
-        """Steps (n, n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them, over these patterns.
+        """Steps (n + len(more), n - 1, STEP_WORDS) and checks (c, 4) as the kernels take them, over these patterns.
 
-        configurations: under which rows of inputs that have bits are stored (see BY_ADDRESS).
+        configurations: under which rows of inputs that have bits are stored (see BY_ADDRESS).  more: inputs with orders
+        of further pipelines.
         """
         place = self.places(index)
-        steps = np.zeros((self.n, self.n - 1, STEP_WORDS), np.int64)
+        steps = np.zeros((self.n + len(more), self.n - 1, STEP_WORDS), np.int64)
         checks: list[tuple[int, int, int, int]] = []
-        for i, order in enumerate(orders):
-            self._add_steps(i, order, index, configurations, place, steps[i], checks)
+        for number, (i, order) in enumerate([*enumerate(orders), *more]):
+            self._add_steps(i, order, index, configurations, place, steps[number], checks)
         return steps, np.array(checks, np.int64).reshape(-1, 4)
 
     def path(self, i: int, order: Sequence[int], index: Index = (), configurations: Configurations = ()) -> Path:

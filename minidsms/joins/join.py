@@ -28,13 +28,15 @@ from minidsms.joins.cache_plan import problem_with, random_plan
 from minidsms.joins.equal_columns import Equality, equalities_text
 from minidsms.joins.figures import CacheFigures, Memory
 from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import CacheSpec, Index, JoinPlan, Orders, Tree
+from minidsms.joins.plan import CacheSpec, Index, JoinPlan, JoinRoutes, Orders, Tree
+from minidsms.joins.row_routes import MOST_PIPELINES
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import flat, is_legal, tree_text
 from minidsms.kernels.join_layout import INSPECTED, LEAVES
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
+from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.synopses.bit_addresses import Bits
 from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.synopsis import Synopsis
@@ -134,7 +136,8 @@ class Join(Operator):
             return self.graph.is_legal(plan)  # type: ignore[arg-type]
         has_pipelines = plan.tree in (None, flat(self.graph.n))
         is_indexed = not plan.index or (has_pipelines and self.graph.is_index(plan.index, plan.orders))
-        return self._problem(plan) is None and is_indexed and (plan.tree is None or self.is_legal_tree(plan.tree))
+        are_orders_legal = self._problem(plan) is None and is_indexed and self._are_routes(plan.routes)
+        return are_orders_legal and (plan.tree is None or self.is_legal_tree(plan.tree))
 
     def is_legal_tree(self, tree: object) -> bool:
         """`take_tree` takes it."""
@@ -152,8 +155,8 @@ class Join(Operator):
         assert self.is_legal(plan), self._problem(plan) or f"{plan.tree} is no tree in normal form of linked inputs"
         before, tree = self._plan, None if plan.tree == flat(self.graph.n) else plan.tree
         assert tree is None or not plan.caches, "a tree has no pipelines that could look caches up"
-        if (plan.orders, plan.index) != (before.orders, before.index):
-            self._pipelines.reorder(plan.orders, plan.index)
+        if (plan.orders, plan.index, plan.routes) != (before.orders, before.index, before.routes):
+            self._pipelines.reorder(plan.orders, plan.index, plan.routes)
         if plan.caches or before.caches:
             if self.cached is None:
                 self.cached = self._with_caches(CacheOptions())
@@ -187,6 +190,24 @@ class Join(Operator):
     def requests(self) -> Sequence[Mapping[int, int]]:
         """See `ByPipelines.requests`."""
         return self._pipelines.requests()
+
+    def tell_apart_by(self, attributes: Sequence[Attributes]) -> None:
+        """Of each input those of the columns its window keeps: by them `take_routes` may tell rows apart."""
+        self._pipelines.rows.attributes = attributes
+
+    def take_routes(self, routes: JoinRoutes) -> None:
+        """Divide the elements of inputs by these routes, which are legal."""
+        self.switch(replace(self._plan, routes=routes))
+
+    def _are_routes(self, routes: JoinRoutes) -> bool:
+        attributes = self._pipelines.rows.attributes
+        inputs = [i for i, _ in routes]
+        return (
+            inputs == sorted(set(inputs) & set(range(len(attributes))) - self.spec.bags)
+            and self.graph.n + sum(len(each.orders) for _, each in routes) <= MOST_PIPELINES
+            and all(each.is_whole and all(map(attributes[i].has, each.classifiers)) for i, each in routes)
+            and all(self.graph.is_order(i, order) for i, each in routes for order in each.orders)
+        )
 
     def patterns_under(self, orders: Orders) -> Index:
         """The patterns that go on under other orders: those of now, and all that only these probe."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from minidsms.joins.equal_columns import Attribute, Equality
+from minidsms.streamon.content_routing.routes import Routes
 from minidsms.synopses.bit_addresses import Bits
 
 Orders = tuple[tuple[int, ...], ...]
@@ -30,6 +31,9 @@ Index = tuple[Patterns | Bits, ...]
 
 Configurations = Sequence[Sequence[tuple[int, Bits]]]
 """Of each input, the number and the bits of every configuration under which rows of it are stored."""
+
+JoinRoutes = tuple[tuple[int, Routes], ...]
+"""Inputs, ascending, whose elements take different orders by what their rows say."""
 
 REMEMBERED = 4_096
 """Answers about plans that are not worked out again."""
@@ -59,13 +63,15 @@ class JoinPlan:
 
     orders: of the pipelines.  caches: in them; sorted, none overlapping another of its pipeline.  tree: in normal form,
     where results of inner joins are kept; then there are no caches, and the orders are those it goes back to.
-    index: the patterns that the steps of the orders probe, or bits of inputs; none where there is a tree.
+    index: the patterns that the steps of the orders probe, or bits of inputs; none where there is a tree.  routes: of
+    pipelines, where neither caches nor a tree are used; then the orders are those of rows that are not told apart.
     """
 
     orders: Orders
     caches: tuple[CacheSpec, ...] = ()
     tree: Tree | None = None
     index: Index = ()
+    routes: JoinRoutes = ()
 
 
 # ------------------------------------------------------------------------------------------------------------- keys

@@ -65,6 +65,7 @@ from minidsms.kernels.join_layout import (
     Output,
     Windows,
 )
+from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.join_stamps import deletions_first, is_stamped, stamp
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import Int64Cube, Int64s, Int64Table, helper, int64, kernel, uint64
@@ -84,8 +85,9 @@ _ENOUGH = 64
 
 
 class Scratch(NamedTuple):
-    """Of a block. alive: (n, c) slots for c elements of an input.  firsts: (n, n - 1, c), the first slot that a step
-    finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see `_look_ahead`.  begun: (BEGUN_WORDS,).
+    """Of a block. alive: (n + 1, c) slots for c elements of an input, and of a part of them.  firsts: (n, n - 1, c),
+    the first slot that a step finds for each.  gone: (2, n), see `_leaves`.  ahead: (4, n - 1, AHEAD), see
+    `_look_ahead`.  begun: (BEGUN_WORDS,).
     """
 
     alive: Int64Table
@@ -268,11 +270,19 @@ def _drop_behind(
 
 @helper(typed=True)
 def _survivors(
-    i: int, stop: int, windows: Windows, alive: Int64s, firsts: Int64Table, placed: Int64s, state: Int64s
+    i: int,
+    stop: int,
+    windows: Windows,
+    routes: Routes,
+    alive: Int64s,
+    part: Int64s,
+    firsts: Int64Table,
+    placed: Int64s,
+    state: Int64s,
 ) -> int:
-    """Drop probing of the slots [HI, stop) of input i; returns how many of `alive` it leaves.
+    """Drop probing of the slots [HI, stop) of input i; returns how many of `alive` it leaves, ascending.
 
-    firsts: (n - 1, capacity), by step and slot.
+    part: as `alive`, scratch.  firsts: (n - 1, capacity), by step and slot.
     """
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     base, mask, has_nulls = keys[inputs[i, KEY], NODES], inputs[i, MASK], inputs[i, HAS_NULLS] != 0
@@ -281,14 +291,52 @@ def _survivors(
         alive[uint64(count)] = slot
         if not has_nulls or nodes[base + 2 * (slot & mask) + 1] != UNLINKED:
             count += 1
+    if routes.begins[i] < 0:
+        return _probed(i, i, count, windows, alive, firsts, placed, state)
+    # Route after route; who is left of one is marked until all are done.
+    for pipeline in range(len(placed) // (len(firsts) * PLACED_WORDS)):
+        size = int64(0)
+        for a in range(count):
+            slot = alive[uint64(a)]
+            part[uint64(size)] = slot
+            if slot >= 0 and pipeline_of(windows, routes, i, slot) == pipeline:
+                size += 1
+        kept = _probed(i, pipeline, size, windows, part, firsts, placed, state)
+        at = int64(0)
+        for a in range(count):
+            if at < kept and alive[uint64(a)] == part[uint64(at)]:
+                alive[uint64(a)] = ~alive[uint64(a)]
+                at += 1
+    left = int64(0)
+    for a in range(count):
+        slot = alive[uint64(a)]
+        alive[uint64(left)] = ~slot
+        if slot < 0:
+            left += 1
+    return left
+
+
+@helper(typed=True)
+def _probed(
+    i: int,
+    pipeline: int,
+    count: int,
+    windows: Windows,
+    alive: Int64s,
+    firsts: Int64Table,
+    placed: Int64s,
+    state: Int64s,
+) -> int:
+    """Drop probing of the `count` slots alive of input i by the steps of a pipeline; returns how many it leaves."""
+    begin = pipeline * len(firsts)
     for d in range(len(firsts)):
-        p = (i * len(firsts) + d) * PLACED_WORDS
+        p = (begin + d) * PLACED_WORDS
         if placed[p + ASKED] == 0 and placed[p + IS_DROPPING] != 0 and count > 0:
             count = _drop(i, p, count, alive, firsts[d], placed, windows, state)
     for d in range(1, len(firsts)):
-        q = (i * len(firsts) + d) * PLACED_WORDS
+        q = (begin + d) * PLACED_WORDS
         e = placed[q + ASKED] - 1
-        p = (i * len(firsts) + e) * PLACED_WORDS
+        p = (begin + e) * PLACED_WORDS
         pays = placed[q + TRIED] < _ENOUGH or placed[q + DROPPED] * 4 >= placed[q + TRIED]
         pays &= placed[p + IS_DROPPING] != 0 and placed[q + IS_DROPPING] != 0
         if e >= 0 and placed[p + ASKED] == 0 and count > 0 and pays:
@@ -381,7 +429,14 @@ def _look_ahead(
 
 @helper(typed=True)
 def _generate(
-    windows: Windows, scratch: Scratch, placed: Int64s, checks: Int64Table, run: JoinRun, output: Output, found: int
+    windows: Windows,
+    scratch: Scratch,
+    placed: Int64s,
+    checks: Int64Table,
+    routes: Routes,
+    run: JoinRun,
+    output: Output,
+    found: int,
 ) -> int:
     """Output generation of what drop probing left, by instants; returns how many tuples stand in `out`.
 
@@ -453,7 +508,7 @@ def _generate(
                 continue
         # Its pipeline. `is_chosen`: a row has just been chosen, and the steps that ask for its keys have not been.
         chosen[i] = slot
-        begin = uint64(i * (n - 1) * PLACED_WORDS)
+        begin = uint64(pipeline_of(windows, routes, i, slot) * (n - 1) * PLACED_WORDS)
         if not goes_on:
             depth, is_chosen, known = int64(-1), True, int64(-1)
         goes_on = False
@@ -595,14 +650,20 @@ def _block_end(instants, inputs, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def join_entering(
-    windows: Windows, scratch: Scratch, placed: Int64s, checks: Int64Table, run: JoinRun, output: Output
+    windows: Windows,
+    scratch: Scratch,
+    placed: Int64s,
+    checks: Int64Table,
+    routes: Routes,
+    run: JoinRun,
+    output: Output,
 ) -> int:
     """Join the elements that wait, block by block; returns how many tuples stand in `out`.
 
     state[STATUS] is FULL where the next instant does not fit; call again with `out` empty, and larger where nothing was
     returned: the block goes on at that instant, and is not probed anew. Where it is PAUSED, `out` keeps what is in it,
     and a later call tells how many tuples that are. It is CROWDED where the scratch arrays have no room for an instant:
-    alive (n, c), firsts (n, n - 1, c) for c elements of an input.  gone: (2, n), scratch.  Other arguments as of
+    alive (n + 1, c), firsts (n, n - 1, c) for c elements of an input.  gone: (2, n), scratch.  Other arguments as of
     `mjoin`.
     O(elements + tuples + slots inspected).
     """
@@ -639,9 +700,12 @@ def join_entering(
                 # What leaves at the first instant itself may still be probed, to cancel.
                 inputs[j, LO] = gone[1, j] = gone[0, j]
             for j in range(n):
-                inputs[j, SURVIVORS] = _survivors(j, inputs[j, SURVIVOR], windows, alive[j], firsts[j], placed, state)
+                stop = inputs[j, SURVIVOR]
+                inputs[j, SURVIVORS] = _survivors(
+                    j, stop, windows, routes, alive[j], alive[n], firsts[j], placed, state
+                )
                 inputs[j, SURVIVOR] = 0
-        found = _generate(windows, scratch, placed, checks, run, output, found)
+        found = _generate(windows, scratch, placed, checks, routes, run, output, found)
         scratch.begun[IS_BEGUN] = int64(1) if state[STATUS] != DONE else int64(0)
         if state[STATUS] != DONE:
             break

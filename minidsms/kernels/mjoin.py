@@ -39,15 +39,19 @@ from minidsms.kernels.join_layout import (
     Output,
     Windows,
 )
+from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.join_stamps import is_stamped
 from minidsms.machine_code import Int64Table, int64, kernel
 
 
 @kernel
-def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun, output: Output, found: int) -> int:
+def mjoin(
+    windows: Windows, steps: Int64Table, checks: Int64Table, routes: Routes, run: JoinRun, output: Output, found: int
+) -> int:
     """Join what is left of the runs; returns how many tuples stand in `out`, state[STATUS] how the call ended.
 
-    steps: (n (n - 1), STEP_WORDS), the pipelines of all inputs.  checks: (c, 4): input, key, input, key that are equal.
+    steps: (pipelines (n - 1), STEP_WORDS), those of all inputs, and those that `routes` lead to.  checks: (c, 4):
+    input, key, input, key that are equal.
     walks: (4, n), see TAG.  stops: (n,), scratch.  instants: read where rows leave by them (`of_streams`, netted).
     netted: the consumer is ISTREAM, and no input is a bag; then the tuples of an instant stay in `out` until it is
     done: a caller that empties a full buffer leaves those from state[FIRST] on at its beginning.
@@ -69,6 +73,8 @@ def mjoin(windows: Windows, steps: Int64Table, checks: Int64Table, run: JoinRun,
         # The pipeline of the element, as far as the buffer has room. `is_chosen`: a row has just been chosen, and the
         # steps that ask for its keys have not been.
         i, phase = state[INPUT], state[PHASE]
+        if i < n and (depth >= 0 or is_chosen):
+            i = pipeline_of(windows, routes, i, chosen[i])
         while depth >= 0 or is_chosen:
             if is_chosen:
                 position = depth + 1

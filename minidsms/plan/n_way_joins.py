@@ -7,17 +7,21 @@ answers are the same.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import CqlError
 from minidsms.cql.scope import listing
+from minidsms.elements import Schema
 from minidsms.operators.operator import Operator
 from minidsms.plan.input_names import input_names
 from minidsms.plan.logical import MultiJoin
 from minidsms.plan.written_join_plan import WORDS, Tree, tree_over
 from minidsms.queues import Queue
+from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.synopses.bag_windows import BagWindow
+from minidsms.synopses.indexed_windows import IndexedWindow
 
 if TYPE_CHECKING:
     from minidsms.joins.join import Join
@@ -39,7 +43,7 @@ def plan_key(node: MultiJoin, streamon: StreaMon) -> Hashable:
     asked = join_plan_of(node, streamon)
     if len(node.windows) < 3:
         return asked, node.bands and streamon.settings["join_index"] == "hash"
-    return asked, _caching_of(asked, streamon), streamon.settings["join_index"]
+    return asked, _caching_of(asked, streamon), streamon.settings["join_index"], streamon.settings["routing"] == "auto"
 
 
 def _caching_of(asked: Hashable, streamon: StreaMon) -> str:
@@ -50,10 +54,17 @@ def _caching_of(asked: Hashable, streamon: StreaMon) -> str:
     return caching if asked in ("auto", "mjoin") else "off"
 
 
-def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | None, streamon: StreaMon) -> Operator:
+def n_way_join(
+    node: MultiJoin,
+    queues: Sequence[Queue],
+    fifo: Sequence[bool] | None,
+    streamon: StreaMon,
+    attributes: Callable[[Schema], Attributes],
+) -> Operator:
     """The operator that joins the windows in these queues, with what adapts it.
 
     fifo: of each input, whether its rows leave in the order they came; None where the join lets them go itself.
+    attributes: by which rows may be told apart.
     """
     from minidsms.joins.join import Join
     from minidsms.joins.spec import JoinSpec
@@ -68,11 +79,11 @@ def n_way_join(node: MultiJoin, queues: Sequence[Queue], fifo: Sequence[bool] | 
     elif asked == "xjoin":
         join.take_tree(_first_tree(join))
     if len(queues) > 2:
-        _adapt(join, asked, streamon)
+        _adapt(join, asked, streamon, attributes)
     return join
 
 
-def _adapt(join: Join, asked: Hashable, streamon: StreaMon) -> None:
+def _adapt(join: Join, asked: Hashable, streamon: StreaMon, attributes: Callable[[Schema], Attributes]) -> None:
     """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile.
 
     Where steps go by bands, or by bit addresses, neither caches nor trees know what they find.
@@ -105,7 +116,21 @@ def _adapt(join: Join, asked: Hashable, streamon: StreaMon) -> None:
         from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
 
         watch.add(AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns"))
-    watch.add(AdaptiveOrders(join, names, operator, streamon, watch))
+    orders = AdaptiveOrders(join, names, operator, streamon, watch)
+    watch.add(orders)
+    if streamon.settings["routing"] == "auto":
+        from minidsms.streamon.join_routing.adaptive_routes import AdaptiveRoutes
+
+        kept = [Schema(tuple(window.schema[c] for c in _told_apart(window))) for window in join.index.windows]
+        join.tell_apart_by([attributes(schema) for schema in kept])
+        able = {i: attributes(schema) for i, schema in enumerate(kept) if i in orders.filters}
+        routable = {i: each for i, each in able.items() if each.readings()}
+        watch.add(AdaptiveRoutes(join, orders, operator, streamon, watch, routable))
+
+
+def _told_apart(window: IndexedWindow | BagWindow) -> Sequence[int]:
+    """The columns by which its rows may be told apart: those it keeps, if rows leave in the order they came."""
+    return window.kept if isinstance(window, IndexedWindow) else ()
 
 
 def _has_bits(join: Join, streamon: StreaMon) -> bool:

@@ -522,7 +522,9 @@ class PhysicalPlanner:
         from minidsms.plan.n_way_joins import n_way_join
 
         fifo = None if node.specs is not None else [window.is_fifo for window in node.windows]
-        return n_way_join(node, [self._queue(window) for window in node.windows], fifo, self._streamon)
+        return n_way_join(
+            node, [self._queue(window) for window in node.windows], fifo, self._streamon, self._attributes
+        )
 
     def _semi_join(self, node: SemiJoin) -> Operator:
         from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator

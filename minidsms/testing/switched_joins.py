@@ -1,10 +1,10 @@
 """Joins whose plans change at every k-th element, against the definition: `python -m minidsms.testing.switched_joins`.
 
 Generated n-way joins (windows of every kind, relations and derived relations, with deletions, NULLs, texts and theta
-conditions) run while their orders, trees, caches, indexed patterns and bits are switched to random legal ones at every
-first, second, third or seventh element, by calls of one, two, seven and all rows, under every scheduler. A *switch* is
-one that was taken: the plan log has it. An answer that differs is told with all that it takes to see it again, and the
-exit status is 1.
+conditions) run while their orders, trees, caches, routes, indexed patterns and bits are switched to random legal ones
+at every first, second, third or seventh element, by calls of one, two, seven and all rows, under every scheduler. A
+*switch* is one that was taken: the plan log has it. An answer that differs is told with all that it takes to see it
+again, and the exit status is 1.
 
 Invariant: what runs depends on the seed alone.  docs/semantics T5; Babu 2005, chapter 5.
 """
@@ -38,6 +38,7 @@ KINDS: dict[str, tuple[dict[str, Any], ...]] = {
         for memory in ("none", 4 * PAGE_BYTES, PAGE_BYTES, 1)
     ),
     "caches of one bucket": ({"join_plan": "mjoin", "caching": "prefix"}, {"join_plan": "mjoin", "caching": "global"}),
+    "routes": ({"join_plan": "mjoin", "caching": "off"},),
     "patterns": (
         {"join_plan": "mjoin", "caching": "off"},
         {"join_plan": "auto"},
@@ -47,6 +48,9 @@ KINDS: dict[str, tuple[dict[str, Any], ...]] = {
     "bits": tuple({"join_index": "bit_address", "index_migration": rows} for rows in ("all", "nothing", "partial")),
 }
 """What is switched, and the settings under which it is."""
+
+TECHNIQUES = {"patterns": "join index", "bits": "join index", "routes": "join routing"}
+"""Of the kinds that count the switches of one technique alone."""
 
 EVERY = (1, 2, 3, 7)
 BATCHES = (1, 2, 7, 65_536)
@@ -114,7 +118,7 @@ def _run(tally: Tally, case: Case, expected: Answer, kind: str, settings: dict[s
     def note(db: Any, step: int, queries: Sequence[Any]) -> None:
         nonlocal taken
         decisions = [decision for query in queries for decision in query.decisions()]
-        taken = sum(kind not in ("patterns", "bits") or each.technique == "join index" for each in decisions)
+        taken = sum(TECHNIQUES.get(kind, decision.technique) == decision.technique for decision in decisions)
 
     with _one_bucket() if "one bucket" in kind else mock.patch.dict({}):
         try:

@@ -1,11 +1,11 @@
-"""Orders, trees, caches, patterns and bits of joins switched at every k-th element: answers do not show it (T5)."""
+"""Orders, trees, caches, routes, patterns and bits of joins switched at every k-th element: no answer shows it (T5)."""
 
 from __future__ import annotations
 
 import pytest
 
 from minidsms.testing.compare import difference_of
-from minidsms.testing.switched_joins import KINDS, Tally, main, random_case, switch_joins
+from minidsms.testing.switched_joins import KINDS, TECHNIQUES, Tally, main, random_case, switch_joins
 
 
 def run(switches: int, seed: int, size: int) -> Tally:
@@ -17,8 +17,8 @@ def run(switches: int, seed: int, size: int) -> Tally:
 @pytest.mark.parametrize("seed", [0, 1_000_000])
 def test_switches_at_every_kth_element_are_taken_and_do_not_show(seed: int) -> None:
     tally = run(500, seed, 12)
-    assert all(counts.answered > 3 for counts in tally.counts.values())
-    assert all(counts.switches > (5 if kind == "patterns" else 40) for kind, counts in tally.counts.items())
+    assert all(counts.answered > 2 for counts in tally.counts.values())
+    assert all(counts.switches > (5 if kind in TECHNIQUES else 40) for kind, counts in tally.counts.items())
 
 
 def test_cases_are_windows_relations_and_derived_relations_with_deletions_nulls_and_texts() -> None:

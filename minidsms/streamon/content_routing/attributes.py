@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.dictionary import TextDictionary
-from minidsms.elements import AnyArray, BoolArray, Int64Array, Schema
+from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Schema
 from minidsms.expressions.value import Frame
 from minidsms.streamon.content_routing.classifiers import READINGS, Classifier, Reading
 
@@ -57,12 +57,16 @@ class Attributes:
     def words(self, column: int, frame: Frame) -> tuple[AnyArray, BoolArray | None]:
         """(words, valid or None for all), both (frame.n,)."""
         value = frame.column(column)
-        values: Any = value.values
+        return self.words_of(column, Column(value.values, value.valid))
+
+    def words_of(self, column: int, read: Column) -> tuple[AnyArray, BoolArray | None]:
+        """As `words`, of what stands in the column."""
+        values: Any = read.values
         if self.fields[column].type.is_coded:
             values = self._hashed(values)
         elif values.dtype == np.bool_:
             values = values.astype(np.int64)
-        return values, value.valid
+        return values, read.valid
 
     def buckets(self, classifier: Classifier, words: AnyArray, valid: BoolArray | None) -> UInt8Array:
         """(n,) each below `classifier.buckets`."""

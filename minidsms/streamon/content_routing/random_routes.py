@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.classifiers import Classifier, Reading
 from minidsms.streamon.content_routing.routes import MOST_CLASSIFIERS, Routes
+from minidsms.streamon.contracts import Order
 
 
-def random_routes(filters: int, attributes: Attributes, rng: Random) -> Routes:
-    """One to three orders of the filters, by one or two attributes."""
+def random_routes(attributes: Attributes, rng: Random, random_order: Callable[[], Order]) -> Routes:
+    """One to three orders, by one or two attributes."""
     readings = attributes.readings()
     classifiers = []
     for column, reading in rng.choices(readings, k=rng.randint(1, MOST_CLASSIFIERS)):
@@ -20,6 +22,6 @@ def random_routes(filters: int, attributes: Attributes, rng: Random) -> Routes:
     cells = 1
     for each in classifiers:
         cells *= each.buckets
-    orders = tuple(tuple(rng.sample(range(filters), filters)) for _ in range(rng.randint(1, 3)))
+    orders = tuple(random_order() for _ in range(rng.randint(1, 3)))
     table = bytes(rng.randrange(len(orders)) for _ in range(cells))
     return Routes(orders[0], tuple(classifiers), orders, table)

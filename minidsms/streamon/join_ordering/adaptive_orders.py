@@ -48,7 +48,8 @@ class AdaptiveJoin(Reorderable, Protocol):
 class AdaptiveOrders:
     """names: of the inputs, for plans in words.  operator: how the plan log names the join.
 
-    `watch` counts the join's elements, and asks.
+    filters: by input, the logical filters of the pipelines that have several legal orders.  `watch` counts the join's
+    elements, and asks.
     """
 
     def __init__(
@@ -60,17 +61,26 @@ class AdaptiveOrders:
         check_size(self._options.algorithm, graph.n - 1)
         self._join = join
         self.executor = OrderExecutor(join, names, watch)
-        self._filters = self._pipelines()
-        self.profiler = JoinOrderProfiler(graph, join.index, names, self._filters, {}, self._options.measures_time)
-        self.reoptimizer = JoinOrderReoptimizer(self._options.algorithm, join.orders, self._filters, {})
+        self.filters = self._pipelines()
+        self.profiler = JoinOrderProfiler(graph, join.index, names, self.filters, {}, self._options.measures_time)
+        self.reoptimizer = JoinOrderReoptimizer(self._options.algorithm, join.orders, self.filters, {})
         self.adaptation: Loop[Orders] = Loop(
             "join ordering", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
         )
-        self._can_adapt = bool(self._filters) and self._options.algorithm != "static"
+        self._can_adapt = bool(self.filters) and self._options.algorithm != "static"
         self._schedules: dict[int, SamplingSchedule] = {}
         self._arrived = np.zeros(graph.n, np.int64)
         self._watch = watch
         self._asked_at = 0
+
+    @property
+    def index(self) -> WindowIndex:
+        """The windows of the join."""
+        return self._join.index
+
+    def are_used(self) -> bool:
+        """The orders decide what is done now."""
+        return self._join.uses_orders
 
     @property
     def has_choice(self) -> bool:
@@ -108,7 +118,7 @@ class AdaptiveOrders:
     def _begin(self) -> None:
         options = self._options
         orders = self._join.orders
-        for i, filters in self._filters.items():
+        for i, filters in self.filters.items():
             algorithm = options.algorithm_over(len(filters.others), filters.filters(orders[i]))
             self.profiler.algorithms[i] = self.reoptimizer.algorithms[i] = algorithm
             rate = algorithm.default_rate if options.rate is None else options.rate
@@ -151,7 +161,7 @@ class AdaptiveOrders:
     def _choose(self, profiled: Sequence[int], instant: int) -> None:
         """Take the orders that the profiles ask for."""
         total = int(self._arrived.sum())
-        self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self._filters}
+        self.reoptimizer.weights = {i: int(self._arrived[i]) / total for i in self.filters}
         self.reoptimizer.least = LEAST_SAVED * self._cost()
         before = self.executor.plan
         self.adaptation.reconsider(instant)
@@ -192,7 +202,7 @@ class AdaptiveOrders:
         return tuple(lines)
 
     def _steps_with_figures(self, i: int, order: Sequence[int]) -> list[str]:
-        filters = self._filters[i]
+        filters = self.filters[i]
         told = self.reoptimizer.algorithms[i].describe()
         costs = self.profiler.costs[i]
         texts = []

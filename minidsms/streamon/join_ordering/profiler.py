@@ -8,7 +8,7 @@ Invariant: nothing of the join is changed by it.  Babu 2005, sections 4.3.1, 5.2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,7 @@ class JoinOrderProfiler:
         self._names = tuple(names)
         self._filters = filters
         self._measures_time = measures_time
+        self._told: list[Callable[[int, Int64Array, BoolArray], None]] = []
         self._profiles: dict[int, int] = {}
         self._graph = graph
         self._find_paths()
@@ -90,6 +91,10 @@ class JoinOrderProfiler:
             }
         return told
 
+    def tell(self, of: Callable[[int, Int64Array, BoolArray], None]) -> None:
+        """Give this, too, the input and slots of rows that were asked, and (filters, rows) which filters drop which."""
+        self._told.append(of)
+
     def recent(self, arrived: Sequence[int]) -> float:
         """The share of a part's elements, from its end, that windows have not moved past since.
 
@@ -112,6 +117,8 @@ class JoinOrderProfiler:
         for f in range(len(drops)):
             self._ask(i, f, slots, drops[f])
         self.profiled += len(slots)
+        for told in self._told:
+            told(i, slots, drops)
         dropped = np.ascontiguousarray(drops.T[drops.any(axis=0)])
         if len(dropped):
             algorithm.observe(as_wanted(dropped, wanted, algorithm.order), self.costs[i])

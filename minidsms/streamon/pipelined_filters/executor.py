@@ -86,7 +86,7 @@ class FilterExecutor:
         """Any permutation; one time in two, where tuples can be told apart, random routes."""
         n = len(self.filters)
         if n > 1 and self._attributes is not None and self._attributes.readings() and rng.random() < 0.5:
-            return random_routes(n, self._attributes, rng)
+            return random_routes(self._attributes, rng, lambda: tuple(rng.sample(range(n), n)))
         return tuple(rng.sample(range(n), n))
 
     def plan_text(self, plan: FilterPlan) -> str:
