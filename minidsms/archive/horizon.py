@@ -1,32 +1,67 @@
 """How far back a plan's state reaches: what must be read again so that a query can go on from an instant.
 
-Only plans whose state is their windows' rows have a horizon: RANGE and HOP windows directly over streams, and what is
-computed of them instant by instant. ROWS, PARTITION and UNBOUNDED windows, windows over derived streams, and what
-counts from the first arrival (docs/semantics R3, S2) need the whole past.
+Only plans whose state is their windows' rows have a reach: RANGE, HOP and ROWS windows directly over streams, what is
+computed of them instant by instant, and whether anything has arrived (docs/semantics R3). PARTITION and UNBOUNDED
+windows, windows over derived streams and what counts instants (S2) need the whole past. A horizon is a reach in ticks.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind, WindowKind, WindowSpec
-from minidsms.plan.logical import KeepArrival, MultiJoin, RestoreArrival, SemiJoin, Stop, nodes
+from minidsms.plan.logical import FirstArrival, KeepArrival, MultiJoin, RestoreArrival, SemiJoin, Stop, nodes
 
 
 def horizon(root: Node) -> int | None:
     """Ticks before an instant that hold all elements which matter after it; None: the whole past does."""
-    reach = 0
+    found = reach_of(root)
+    return None if found is None or found.rows else found.ticks
+
+
+@dataclass
+class Reach:
+    """What matters of the past: the elements of so many ticks, and of some streams so many of the last."""
+
+    ticks: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def add_rows(self, node: Node, n: int) -> bool:
+        """So many elements of what a window is over; False where it is no stream as it was declared."""
+        while isinstance(node, bound.Project | bound.Stamped):
+            node = node.inputs[0]
+        if isinstance(node, bound.BaseStream):
+            self.rows[node.name.lower()] = max(n, self.rows.get(node.name.lower(), 0))
+        return isinstance(node, bound.BaseStream)
+
+    def add_window(self, spec: WindowSpec, node: Node) -> bool:
+        """A window over a node; False where it needs the whole past."""
+        if spec.kind is WindowKind.ROWS and spec.rows is not None and spec.slide is None:
+            return self.add_rows(node, spec.rows)
+        if spec.kind not in (WindowKind.RANGE, WindowKind.HOP) or spec.range_ is None:
+            return False
+        self.ticks = max(self.ticks, spec.range_ + (spec.slide or 0) + spec.lag + 1)
+        return _is_over_stream(node)
+
+
+def reach_of(root: Node) -> Reach | None:
+    """What matters after an instant of what came up to it; None: everything."""
+    reach = Reach(1)
     for node in nodes(root):
         match node:
             case bound.Window():
-                specs: tuple[WindowSpec, ...] = (node.spec,)
-                if not _is_over_stream(node.input):
+                if not reach.add_window(node.spec, node.input):
                     return None
             case MultiJoin():
-                specs = tuple(spec for spec in node.specs or () if spec is not None)
-                if any(s is not None and not _is_over_stream(w) for s, w in zip(node.specs or (), node.windows)):
+                windows = [(spec, w) for spec, w in zip(node.specs or (), node.windows) if spec is not None]
+                if not all([reach.add_window(spec, w) for spec, w in windows]):
                     return None
             case bound.Aggregate(start=None):
                 continue
+            case bound.Aggregate(start=FirstArrival(sources=sources)):
+                if not all([reach.add_rows(source, 1) for source in sources]):
+                    return None
             case bound.RelationToStream():
                 if node.op is StreamKind.RSTREAM or node.instants:
                     return None
@@ -45,6 +80,7 @@ def horizon(root: Node) -> int | None:
                 | bound.Over()
                 | bound.SetOperation()
                 | SemiJoin()
+                | FirstArrival()
                 | KeepArrival()
                 | RestoreArrival()
                 | Stop()
@@ -52,11 +88,7 @@ def horizon(root: Node) -> int | None:
                 continue
             case _:
                 return None
-        for spec in specs:
-            if spec.kind not in (WindowKind.RANGE, WindowKind.HOP) or spec.range_ is None:
-                return None
-            reach = max(reach, spec.range_ + (spec.slide or 0) + spec.lag)
-    return reach + 1
+    return reach
 
 
 def _is_over_stream(node: Node) -> bool:

@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from minidsms.durability.log import Log
 from minidsms.durability.meaning import about
 from minidsms.durability.retention import Retention
 from minidsms.durability.segments import entries
-from minidsms.elements import Batch
+from minidsms.elements import Batch, Int64Array
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -64,9 +64,9 @@ def write_checkpoint(
             shutil.rmtree(place, ignore_errors=True)
             create(place, settings)
             log = Log(os.path.join(place, FIRST_LOG), "os")
-            retention = Retention(ours, whole)
             try:
-                for payload in _Shortened(ours, log_folder, until, retention, go_on).payloads():
+                shortened = _Shortened(ours, log_folder, until, whole, go_on)
+                for payload in shortened.payloads():
                     log.append(*payload)
             finally:
                 log.close()
@@ -74,7 +74,7 @@ def write_checkpoint(
                 different = {key for key in ours.queries if not _is_same(ours, theirs, key)}
                 _check_inputs(ours, theirs)
             if not different:
-                return retention.whole
+                return shortened.whole
             if different <= whole:
                 raise Error(f"no checkpoint was made: query {min(different)} does not come out of it as it is")
             whole |= different
@@ -109,14 +109,15 @@ class _Shortened:
     """The entries of a log that still matter."""
 
     def __init__(
-        self, db: DurableConnection, log_folder: str, until: int, retention: Retention, go_on: Callable[[], None]
+        self, db: DurableConnection, log_folder: str, until: int, whole: Collection[str], go_on: Callable[[], None]
     ) -> None:
         self._db = db
         self._log_folder, self._until = log_folder, until
         self._go_on = go_on
-        self._past = retention.past
         self._named = self._views_named()
         self._gone = self._entries_gone()
+        retention = Retention(db, whole, self._instants)
+        self._past, self.whole = retention.past, retention.whole
         self._netted = self._changes_netted()
         self._passed: dict[str, tuple[int | None, int]] = {}
         self._advanced: dict[str | None, int] = {}
@@ -127,6 +128,14 @@ class _Shortened:
             self._go_on()
             fields, rows = decoded(found.payload, f"{found.segment.path!r}, entry {found.number}")
             yield found.number, fields, rows, found.payload
+
+    def _instants(self, key: str) -> Int64Array:
+        """Those of the elements of an input."""
+        found = [np.zeros(0, np.int64)]
+        for number, fields, rows, _ in self._read():
+            if fields["kind"] == "push" and fields["to"].lower() == key and number not in self._gone:
+                found.append(self._journal(key).rows.batch(rows).column(0).to_numpy())
+        return np.concatenate(found)
 
     def payloads(self) -> Iterator[tuple[bytes | memoryview, ...]]:
         """Those of the checkpoint."""

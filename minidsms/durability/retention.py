@@ -1,17 +1,21 @@
 """Which elements of the log still matter, at a moment when the engine is at rest.
 
-A query's answers after its last closed instant F follow from the elements after F less its horizon, the content of its
-relations from there on, and its inputs' progress (`archive/horizon.py`). Where a plan has no horizon, all that its
-inputs brought matters: ROWS, PARTITION and UNBOUNDED windows, RSTREAM, windows over derived streams.
+A query's answers after its last closed instant F follow from the elements after F less its reach, as many of the last
+as its ROWS windows hold, the content of its relations from there on, and its inputs' progress (`archive/horizon.py`).
+Where a plan has no reach, all that its inputs brought matters: PARTITION and UNBOUNDED windows, RSTREAM, windows over
+derived streams.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from minidsms.archive.horizon import horizon
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+import numpy as np
+
+from minidsms.archive.horizon import Reach, reach_of
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
+from minidsms.inputs.stream_input import StreamInput
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -21,10 +25,11 @@ if TYPE_CHECKING:
 class Retention:
     """By input: the instant up to which its elements matter to no query any more.
 
-    whole: names of queries to which all matters, whatever their plans say.
+    whole: names of queries to which all matters, whatever their plans say.  instants: of the elements of an input that
+    are in the log, in any order.
     """
 
-    def __init__(self, db: Connection, whole: Collection[str] = ()) -> None:
+    def __init__(self, db: Connection, whole: Collection[str], instants: Callable[[str], Int64Array]) -> None:
         self.past: dict[str, int] = {}
         self.whole: set[str] = set()
         """The queries that need all that their inputs brought."""
@@ -33,17 +38,34 @@ class Retention:
                 self.past[each.definition.name.lower()] = min(each.progress, MAX_INSTANT)
         names = {id(each): each.definition.name.lower() for each in db.inputs}
         for key, query in db.queries.items():
-            past = MIN_INSTANT if key in whole else _past_of(query)
-            if past == MIN_INSTANT:
+            reach = None if key in whole else _reach(query)
+            if reach is not None and any(_drops_late(db, name) for name in reach.rows):
+                reach = None  # an element that came late counts in no window
+            if reach is None:
                 self.whole.add(query.name)
             for read in (*query.network.streams, *query.network.relations):
                 name = names[id(read)]
+                past = MIN_INSTANT
+                if reach is not None:
+                    past = max(MIN_INSTANT, query.closed_until - reach.ticks)
+                    if name in reach.rows:
+                        past = min(past, _before_last(instants(name), reach.rows[name], query.closed_until))
                 self.past[name] = min(past, self.past[name])
 
 
-def _past_of(query: Query) -> int:
-    """The instant up to which nothing matters to a query."""
-    reach = None if query.failure is not None else horizon(query.logical)
-    if reach is None or query.closed_until == MIN_INSTANT:
-        return MIN_INSTANT
-    return max(MIN_INSTANT, query.closed_until - reach)
+def _reach(query: Query) -> Reach | None:
+    """What matters to a query of its past; None: all."""
+    if query.failure is not None or query.closed_until == MIN_INSTANT:
+        return None
+    return reach_of(query.logical)
+
+
+def _drops_late(db: Connection, name: str) -> bool:
+    target = db.stream_input(name)
+    return isinstance(target, StreamInput) and target.definition.late_drop
+
+
+def _before_last(instants: Int64Array, n: int, until: int) -> int:
+    """The instant before those of the last n elements up to an instant."""
+    there = instants[instants <= until]
+    return MIN_INSTANT if len(there) <= n else int(np.partition(there, len(there) - n)[len(there) - n]) - 1
