@@ -325,7 +325,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def exprs(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
         return tuple(parts[::2])
 
-    names = exprs
+    names = groupings = exprs
 
     def idents(self, parts: list[Part]) -> tuple[Token, ...]:
         return tuple(parts[::2])

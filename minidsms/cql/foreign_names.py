@@ -24,7 +24,7 @@ _COALESCE = "write COALESCE(a, b)"
 _HOPPING = "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]"
 _RANKS = "it stands with OVER: {0} OVER (PARTITION BY .. ORDER BY ..)"
 _SHARES = "ROW_NUMBER() and COUNT(*) OVER (..) give places and how many there are"
-_GROUPINGS = "put a query for each grouping together with UNION ALL"
+_GROUPINGS = "it stands in GROUP BY: GROUP BY {0}(a, b)"
 _CASE = "write CASE WHEN condition THEN a ELSE b END"
 _CAST = "write CAST(x AS type)"
 _OF_STREAM = "it takes the whole select list, in parentheses: SELECT {0}(a, b) FROM .., or {0} (SELECT ..)"
@@ -57,7 +57,8 @@ _HINTS = {
     **{name: _RANKS.format(f"{name.upper()}()") for name in RANKS},
     **{name: _RANKS.format(f"{name.upper()}(x)") for name in NEIGHBOURS},
     **dict.fromkeys(("ntile", "percent_rank", "cume_dist"), _SHARES),
-    **dict.fromkeys(("rollup", "cube"), _GROUPINGS),
+    **{name: _GROUPINGS.format(name.upper()) for name in ("rollup", "cube")},
+    "grouping": "it tells of a key of GROUPING SETS, ROLLUP or CUBE whether rows are put together over it",
     "stdev": "write STDDEV(x)",
     "average": "write AVG(x)",
 }

@@ -136,7 +136,7 @@ def _select(select: syntax.Select, op: str | None, indent: str) -> str:
     if select.where is not None:
         lines.append("WHERE " + _condition(select.where, indent))
     if select.group_by:
-        lines.append("GROUP BY " + _list([print_expression(e, indent) for e in select.group_by], indent, 9))
+        lines.append("GROUP BY " + _list([_grouping(e, indent) for e in select.group_by], indent, 9))
     if select.having is not None:
         lines.append("HAVING " + _condition(select.having, indent))
     return "\n".join(indent + line for line in lines)
@@ -159,6 +159,13 @@ def _list(parts: Sequence[str], indent: str, hanging: int) -> str:
     if len(indent) + hanging + len(line) <= _MAX_LINE and "\n" not in line:
         return line
     return (",\n" + indent + " " * hanging).join(parts)
+
+
+def _grouping(expr: syntax.Expr, indent: str) -> str:
+    if not isinstance(expr, syntax.GroupingSets):
+        return print_expression(expr, indent)
+    sets = (", ".join(print_expression(e, indent) for e in keys) for keys in expr.sets)
+    return f"GROUPING SETS ({', '.join(f'({keys})' for keys in sets)})"
 
 
 def _condition(condition: syntax.Expr, indent: str) -> str:

@@ -14,6 +14,7 @@ from minidsms.cql.coercion import coerce_columns
 from minidsms.cql.defaults import to_stream
 from minidsms.cql.expression_binder import Context
 from minidsms.cql.functions import common_type
+from minidsms.cql.grouping_sets import has_sets, one_by_one
 from minidsms.cql.scope import listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.sources import named_columns
@@ -29,6 +30,11 @@ class QueryBinder:
     def bind(self, query: syntax.Query, outer: Context | None, correlated: bool) -> Piece:
         """A query, as a stream or a relation. outer: the enclosing query; correlated: WHERE may use its row."""
         match query:
+            case syntax.Select() if has_sets(query):
+                return self.bind(one_by_one(self.session, query), outer, correlated)
+            case syntax.Limited(query=select) if has_sets(select):
+                hint = "SELECT * FROM (SELECT .. GROUP BY ..) ORDER BY .. LIMIT n"
+                raise self.session.error("ORDER BY .. LIMIT is of one GROUP BY", query.span, "", hint)
             case syntax.Select():
                 # Of the rows for each outer row only some would be there, and unnesting makes one relation of all.
                 apart = any(isinstance(part, syntax.Over) for item in query.items for part in parts(item, syntax.Query))

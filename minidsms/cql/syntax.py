@@ -201,6 +201,13 @@ class Call(Expr):
 
 
 @dataclass(frozen=True)
+class GroupingSets(Expr):
+    """GROUPING SETS ((a, b), (a), ()): in GROUP BY only, as are ROLLUP and CUBE, which are written as calls."""
+
+    sets: tuple[tuple[Expr, ...], ...]
+
+
+@dataclass(frozen=True)
 class SortKey(Syntax):
     """One expression of ORDER BY. nulls_first: None where the text does not say."""
 

@@ -97,8 +97,7 @@ _FOREIGN = {
 _TAKEN_FOR_NAMES = {
     "TOP": "write SELECT .. ORDER BY .. LIMIT n",
     "TABLE": _BEHIND,
-    "SETS": "CQL has no GROUPING SETS: put a query for each grouping together with UNION ALL",
-    "GROUPING": "CQL has no GROUPING SETS: put a query for each grouping together with UNION ALL",
+    "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), (a), ())",
     "EMIT": "ISTREAM(..) gives what is new; the answer of a query that is a relation are its changes",
     "LATERAL": "a subquery may use the row around it in its own WHERE: IN, EXISTS or (SELECT ..) as a value",
     "TABLESAMPLE": "CQL has no samples: filter by a column, or bound the stream by a window",

@@ -179,6 +179,15 @@ class TreeBuilder(ExpressionBuilder):
     def group_by(self, parts: list[Part]) -> _Clause:
         return _Clause("group_by", "GROUP BY", parts[2], span=(part_span(parts[0])[0], part_span(parts[2][-1])[1]))
 
+    def grouping_sets(self, parts: list[Part]) -> syntax.GroupingSets:
+        first, second = parts[0], parts[1]
+        if (first.lower(), second.lower()) != ("grouping", "sets"):
+            raise self.fail(f'unexpected "{second}" behind "{first}"', second, hint="GROUPING SETS ((a, b), (a), ())")
+        return syntax.GroupingSets(tuple(parts[3::2]), span=span_of(parts))
+
+    def grouping_set(self, parts: list[Part]) -> tuple[syntax.Expr, ...]:
+        return () if parts[1] is None else parts[1]
+
     def limited(self, parts: list[Part]) -> _Clause:
         offset = 0 if parts[4] is None else self.count_of(parts[4])
         span = span_of([*parts[0], *parts[1:]])

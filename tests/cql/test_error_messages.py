@@ -510,8 +510,8 @@ HABITS = [
     ("SELECT car FROM Pos MINUS SELECT car FROM Pos", "EXCEPT"),
     ("SELECT car FROM Pos WHERE road SIMILAR TO 'a'", "REGEXP_MATCHES"),
     ("SELECT car FROM Pos GROUP BY ALL", "GROUP BY 1, 2"),
-    ("SELECT car FROM Pos GROUP BY ROLLUP (car)", "UNION ALL"),
-    ("SELECT car FROM Pos GROUP BY GROUPING SETS ((car))", "UNION ALL"),
+    ("SELECT ROLLUP(car) FROM Pos GROUP BY car", "GROUP BY ROLLUP(a, b)"),
+    ("SELECT car FROM Pos GROUP BY GROUPING SETS (car)", "in parentheses"),
     ("SELECT car FROM Pos GROUP BY car WHERE car > 1", "before GROUP BY"),
     ("SELECT car FROM Pos ORDER BY car FETCH FIRST 2 ROWS ONLY", "LIMIT n"),
 ]

@@ -1,0 +1,111 @@
+"""GROUP BY GROUPING SETS, ROLLUP and CUBE: a query for each set of keys, put together by UNION ALL (docs/semantics R9).
+
+Invariant: in a set's query an expression of GROUP BY that is not in the set is NULL; not in aggregates and subqueries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
+from functools import reduce
+from itertools import combinations, product
+from typing import Any
+
+from minidsms.cql import syntax
+from minidsms.cql.aggregates import has_aggregates, is_aggregate
+from minidsms.cql.session import Session
+
+Keys = tuple[syntax.Expr, ...]
+MOST_SETS = 64
+"""Of keys, in one query."""
+
+
+def has_sets(select: syntax.Select) -> bool:
+    """Whether GROUP BY says more than one set of keys."""
+    return any(isinstance(e, syntax.GroupingSets) or _is_call(e, "rollup", "cube") for e in select.group_by)
+
+
+def one_by_one(session: Session, select: syntax.Select) -> syntax.Query:
+    """The queries of the sets, one after the other."""
+    sets = [tuple(dict.fromkeys(sum(choice, ()))) for choice in product(*map(_sets, select.group_by))]
+    if len(sets) > MOST_SETS:
+        reason = f"{len(sets)} sets of keys are too many"
+        raise session.error(reason, select.group_by[0].span, "", f"a query has at most {MOST_SETS}")
+    every = {key: _meant(key, select) for keys in sets for key in keys}
+    queries: list[syntax.Query] = [_of_set(session, select, keys, every) for keys in sets]
+    return reduce(
+        lambda left, right: syntax.SetOperation("union", not select.distinct, left, right, span=select.span), queries
+    )
+
+
+def _is_call(expr: syntax.Syntax, *names: str) -> bool:
+    return isinstance(expr, syntax.Call) and expr.function.lower() in names
+
+
+def _sets(element: syntax.Expr) -> Iterable[Keys]:
+    """The sets of one element of GROUP BY."""
+    if isinstance(element, syntax.GroupingSets):
+        return element.sets
+    if isinstance(element, syntax.Call) and _is_call(element, "rollup"):
+        return [element.args[:n] for n in range(len(element.args), -1, -1)]
+    if isinstance(element, syntax.Call) and _is_call(element, "cube"):
+        return [keys for n in range(len(element.args), -1, -1) for keys in combinations(element.args, n)]
+    return [(element,)]
+
+
+def _meant(key: syntax.Expr, select: syntax.Select) -> syntax.Expr:
+    """A place in the select list, or an alias of it, is the expression there."""
+    if isinstance(key, syntax.Literal) and type(key.value) is int and 1 <= key.value <= len(select.items):
+        return select.items[key.value - 1].expr
+    if isinstance(key, syntax.Name) and key.qualifier is None:
+        named = (i.expr for i in select.items if i.alias is not None and i.alias.lower() == key.name.lower())
+        return next(named, key)
+    return key
+
+
+def _of_set(
+    session: Session, select: syntax.Select, keys: Keys, every: dict[syntax.Expr, syntax.Expr]
+) -> syntax.Select:
+    present = {_folded(every[key]) for key in keys} | {_folded(key) for key in keys}
+    absent = {_folded(e) for pair in every.items() for e in pair} - present
+
+    def seen(expr: syntax.Syntax) -> syntax.Syntax | None:
+        if isinstance(expr, syntax.Call) and _is_call(expr, "grouping") and len(expr.args) == 1:
+            argument = _folded(expr.args[0])
+            if argument not in absent | present:
+                raise session.error("GROUPING tells of an expression of GROUP BY", expr.span)
+            return syntax.Literal(int(argument in absent), span=expr.span)
+        if isinstance(expr, syntax.Expr) and _folded(expr) in absent:
+            return syntax.Literal(None, span=expr.span)
+        is_whole = isinstance(expr, syntax.Call) and is_aggregate(expr.function, session.catalog)
+        return expr if is_whole or isinstance(expr, syntax.Query) else None
+
+    items = tuple(_rewritten(item, seen) for item in select.items)
+    having = None if select.having is None else _rewritten(select.having, seen)
+    if not keys and having is None and not any(has_aggregates(i.expr, session.catalog) for i in items):
+        having = syntax.Literal(True)  # one group of all rows, though nothing says so
+    return replace(select, items=items, group_by=tuple(every[k] for k in keys), having=having, distinct=False)
+
+
+def _rewritten(value: Any, change: Callable[[syntax.Syntax], syntax.Syntax | None]) -> Any:
+    """The tree with what `change` gives in the place of nodes; where it gives None, their parts are looked at."""
+    if isinstance(value, tuple):
+        return tuple(_rewritten(v, change) for v in value)
+    if not isinstance(value, syntax.Syntax) or isinstance(value, syntax.LiteralList):
+        return value
+    changed = change(value)
+    if changed is not None:
+        return changed
+    return replace(value, **{f.name: _rewritten(getattr(value, f.name), change) for f in fields(value)})
+
+
+def _folded(expr: Any) -> syntax.Syntax:
+    """The expression with its names in lower case, to be compared with others."""
+
+    def lowered(part: syntax.Syntax) -> syntax.Syntax | None:
+        if isinstance(part, syntax.Name):
+            return syntax.Name(part.name.lower(), None if part.qualifier is None else part.qualifier.lower())
+        return None
+
+    folded: syntax.Syntax = _rewritten(expr, lowered)
+    return folded

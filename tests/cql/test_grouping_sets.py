@@ -1,0 +1,67 @@
+"""GROUPING SETS, ROLLUP and CUBE (docs/semantics R9), beside DuckDB; and how they read."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import duckdb
+import pytest
+
+import minidsms
+
+ROWS = [
+    (rng.choice((1, 2, None)), rng.choice(("a", "b", None)), rng.choice((1, 5, 7, None)))
+    for rng in [random.Random(3)]
+    for _ in range(30)
+]
+GROUPED = (
+    "SELECT k, t, COUNT(*), SUM(v), GROUPING(k), GROUPING(t) FROM S GROUP BY ROLLUP (k, t)",
+    "SELECT k, t, COUNT(*), SUM(v), GROUPING(t) FROM S GROUP BY CUBE (k, t)",
+    "SELECT k, t, MAX(v) FROM S GROUP BY GROUPING SETS ((k, t), (t), (), (t))",
+    "SELECT k + 1 AS n, COUNT(k) FROM S GROUP BY GROUPING SETS ((n), ()) HAVING COUNT(*) > 2",
+    "SELECT k, v % 2 AS odd, t, COUNT(*) FROM S GROUP BY k, ROLLUP (v % 2, t)",
+    "SELECT k, t, v, COUNT(*) FROM S GROUP BY ROLLUP (k), CUBE (t, v)",
+    "SELECT COALESCE(t, '?'), COUNT(*) FROM S WHERE v > 1 GROUP BY ROLLUP (t)",
+    "SELECT DISTINCT t FROM S GROUP BY GROUPING SETS ((k, t), (t))",
+    "SELECT K, COUNT(*) FROM S GROUP BY ROLLUP (1)",
+    "SELECT S.k, COUNT(*) FROM S GROUP BY GROUPING SETS ((S.k), ())",
+)
+
+
+@pytest.mark.parametrize("query", GROUPED)
+def test_sets_of_keys_give_what_duckdb_gives(query: str) -> None:
+    with duckdb.connect() as duck, minidsms.connect() as db:
+        duck.execute("CREATE TABLE S (k BIGINT, t VARCHAR, v BIGINT)")
+        duck.executemany("INSERT INTO S VALUES (?, ?, ?)", ROWS)
+        db.execute("CREATE STREAM S (k INTEGER, t TEXT, v INTEGER)")
+        answer = db.query(query.replace("FROM S", "FROM S [RANGE 100]"))
+        db.push("S", ROWS, ts=list(range(30)))
+        db.advance(30)
+        assert sorted(answer.snapshot(), key=repr) == sorted(duck.execute(query).fetchall(), key=repr)
+
+
+def test_the_defaults_show_a_query_for_each_set() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+        query = db.query("SELECT k, COUNT(*) AS n FROM S [RANGE 5] GROUP BY ROLLUP (k)")
+        assert query.schema.names == ("k", "n")
+        assert query.expanded.count("UNION ALL") == 1 and "SELECT NULL" in query.expanded
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT k FROM S GROUP BY CUBE (k, v, k + 1, k + 2, k + 3, k + 4, k + 5)", "128 sets of keys are too many"),
+        ("SELECT GROUPING(v) FROM S GROUP BY ROLLUP (k)", "GROUPING tells of an expression of GROUP BY"),
+        ("SELECT v FROM S GROUP BY ROLLUP (k)", 'column "v" has no single value in a group'),
+        ("SELECT k FROM S GROUP BY ROLLUP (k) ORDER BY k LIMIT 1", "ORDER BY .. LIMIT is of one GROUP BY"),
+        ("SELECT k FROM S GROUP BY GROUPED SETS ((k))", 'unexpected "SETS" behind "GROUPED"'),
+        ("SELECT ROLLUP(k) FROM S", "ROLLUP"),
+    ],
+)
+def test_wrong_sets_are_told(query: str, told: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+        with pytest.raises(minidsms.CqlError, match=re.escape(told)):
+            db.query(query)
