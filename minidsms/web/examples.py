@@ -177,4 +177,46 @@ SET cost_model = measured;
         compared="routed",
         paper="Bizarro, Babu, DeWitt, Widom 2005, section 6",
     ),
+    Example(
+        "Change detection",
+        "The filters change places every five seconds. The order of the first query follows a detector, that of the "
+        "second only what its profile window holds.",
+        """CREATE STREAM IF NOT EXISTS Shifting (a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER, f INTEGER,
+    at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('filters', rate = 50000, period = 250000);
+
+SET change_detection = beta_cusum;
+CREATE QUERY IF NOT EXISTS sensing AS SELECT ISTREAM(a) FROM Shifting
+  WHERE a < 500 AND b < 500 AND c < 500 AND d < 500 AND e < 500 AND f < 500;
+SET change_detection = off;
+CREATE QUERY IF NOT EXISTS unaware AS SELECT ISTREAM(a) FROM Shifting
+  WHERE a <= 499 AND b <= 499 AND c <= 499 AND d <= 499 AND e <= 499 AND f <= 499;
+SET change_detection = auto;
+""",
+        1.0,
+        watched=tuple(
+            (kind, f"{query}.2 Select{what}", name)
+            for kind, what, name in (("operator", "", "time_ns"), ("adaptation", ": filter ordering", "decisions"))
+            for query in ("sensing", "unaware")
+        ),
+        paper="docs/adaptivity.md",
+    ),
+    Example(
+        "Many filters looked up together",
+        "Forty rules over one stream. A screen looks a row up in the columns by which most rules refuse it; below: how "
+        "many columns it looks at, and which share of the rows no rule wants.",
+        """CREATE STREAM IF NOT EXISTS Watched (a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER, f INTEGER,
+    at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('filters', rate = 20000, period = 200000);
+
+"""
+        + "".join(
+            f"CREATE QUERY IF NOT EXISTS rule_{i} AS SELECT ISTREAM(a) FROM Watched "
+            f"WHERE {'abcdef'[i % 6]} = {16 * i} AND {'abcdef'[(i + 1) % 6]} < 500;\n"
+            for i in range(40)
+        ),
+        1.0,
+        watched=(("screen", "rule_0.1 Stream", "columns_a_row"), ("screen", "rule_0.1 Stream", "dropped")),
+        paper="docs/sharing.md",
+    ),
 )

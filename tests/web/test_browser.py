@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -79,6 +81,12 @@ def test_places_of_the_earth_stand_on_a_map(page: Any, db: Connection) -> None:
     assert page.locator("#answer path.land").count() == 1
     labels = page.locator("#answer svg.map text").all_text_contents()
     assert {"30°N", "60°N", "60°E", "120°E"} <= set(labels) and any(label.endswith(" km") for label in labels)
+    with page.expect_download() as download:
+        page.locator("#answer button", has_text="SVG").click()
+    saved = ElementTree.parse(download.value.path())
+    dots = saved.findall(".//{http://www.w3.org/2000/svg}circle")
+    assert len(dots) == 80 and len({dot.get("fill") for dot in dots}) > 20
+    assert all(re.fullmatch(r"rgb\(\d+, \d+, \d+\)", dot.get("fill", "")) for dot in dots)
     page.select_option("#answer select[aria-label=across]", "n")
     playwright.expect(page.locator("#answer path.land")).to_have_count(0)
     playwright.expect(page.locator("#answer circle.place")).to_have_count(80)

@@ -2,7 +2,7 @@
 
 import { html } from "./dom.js";
 
-const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "paint-order"];
+const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "fill-opacity", "visibility", "font-family", "font-size", "font-weight", "paint-order"];
 
 /** Save a picture as it is, its colours written into it. box: the part of it to be saved, or all it shows. */
 export function saveSvg(picture, name, box = null) {
@@ -10,7 +10,7 @@ export function saveSvg(picture, name, box = null) {
   const [shown, written] = [picture.querySelectorAll("*"), copy.querySelectorAll("*")];
   shown.forEach((element, i) => {
     const style = getComputedStyle(element);
-    for (const property of KEPT) written[i].setAttribute(property, style.getPropertyValue(property));
+    for (const property of KEPT) written[i].setAttribute(property, plain(style.getPropertyValue(property)));
     written[i].removeAttribute("class");
     written[i].removeAttribute("style");
   });
@@ -21,6 +21,11 @@ export function saveSvg(picture, name, box = null) {
     copy.setAttribute("height", box[3]);
   }
   save(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }), `${name}.svg`);
+}
+
+/** Mixed colours as every reader of SVG knows them. */
+function plain(value) {
+  return value.replace(/color\(srgb ([\d.]+) ([\d.]+) ([\d.]+)[^)]*\)/g, (_, ...parts) => `rgb(${parts.slice(0, 3).map((part) => Math.round(255 * part)).join(", ")})`);
 }
 
 function save(blob, name) {
