@@ -20,7 +20,7 @@ STREAMS = "ABCD"
 ROWS = 8_192
 PUSH = 1_024
 GOALS = {("complete", 200): 10.0, ("complete", 100): 20.0, ("star", 1_000): 0.98}
-INDEXES = ("hash", "patterns", "auto")
+INDEXES = ("hash", "patterns", "auto", "bit_address")
 
 
 def query_of(shape: str) -> tuple[dict[str, list[str]], str]:

@@ -273,7 +273,7 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting(
             "index_assessment",
-            "cdia",
+            "sria",
             _one_of("sria", "csria", "dia", "cdia_random", "cdia"),
             "how access patterns are counted where join_index is bit_address",
         ),

@@ -167,7 +167,9 @@ class BitsReoptimizer:
         for i in sorted(self.complete & self.profiler.workloads.keys()):
             workload, now = self.profiler.workloads[i], plan[i]
             assert isinstance(now, Bits)
-            best = Bits(select(len(now.of), MOST_BITS, workload, COSTS))
+            # With twice as many addresses as rows a request that was not counted costs what a few scans do.
+            most = min(MOST_BITS, int(workload.rows).bit_length() + 1)
+            best = Bits(select(len(now.of), most, workload, COSTS))
             cost, least = dependent_costs(np.array([now.of, best.of], np.int64), workload, COSTS)
             if cost - least >= LEAST_GAIN * cost:
                 plan[i] = best

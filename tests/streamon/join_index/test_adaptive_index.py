@@ -74,7 +74,8 @@ def test_what_was_asked_for_stays(asked: str) -> None:
 def test_a_join_without_a_cycle_has_no_choice() -> None:
     with minidsms.connect(**FIXED, join_index="patterns") as db:
         query = triangle(db, TRIANGLE.rpartition(" AND ")[0])
-        assert [a.technique for a in adaptations_of(query.network.operators)] == ["join ordering"]
+        techniques = [a.technique for a in adaptations_of(query.network.operators)]
+        assert "join ordering" in techniques and "join index" not in techniques
 
 
 def test_patterns_that_turn_out_dearer_are_given_up_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

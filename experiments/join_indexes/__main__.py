@@ -1,0 +1,104 @@
+"""`python -m experiments.join_indexes [--rows N] [--window N]`: see the package.
+
+Writes a page and pictures into experiments/results/: some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+
+from experiments.join_indexes.running import Run, run
+from experiments.pages import Pages
+from minidsms.streamon.join_index.assessment import METHODS
+from minidsms.streamon.join_index.tuning import MIGRATIONS, SCHEDULES
+
+matplotlib.use("Agg")
+
+Contestants = Mapping[str, Mapping[str, Any]]
+AMRI: Mapping[str, Any] = {
+    "join_index": "bit_address",
+    "index_assessment": "cdia",
+    "index_tuning": "hybrid",
+    "index_migration": "nothing",
+}
+EVERY_COLUMN = 6
+TUNING: Mapping[str, Contestants] = {
+    "assessment": {each: {**AMRI, "index_assessment": each} for each in METHODS},
+    "schedule": {each: {**AMRI, "index_tuning": each} for each in SCHEDULES},
+    "migration": {each: {**AMRI, "index_migration": each} for each in MIGRATIONS},
+}
+INDEXES: Contestants = {
+    "bits, kept from the first period": {**AMRI, "pins_at": 4_500},
+    "bits (AMRI)": AMRI,
+    "bits by default": {"join_index": "bit_address"},
+    "a hash of each column": {"join_index": "hash"},
+    "patterns (adaptive hashes)": {"join_index": "patterns"},
+    "auto": {"join_index": "auto"},
+}
+PATHS = {"none": 0, "two columns": 2, "four columns": 4, "all columns": EVERY_COLUMN}
+
+
+def runs(contestants: Contestants, rows: int, changing: int, window: int) -> dict[str, Run]:
+    """One of each, over the same rows; their answers are compared."""
+    found = {name: run(rows, changing, 1, window, **settings) for name, settings in contestants.items()}
+    assert len({each.answers for each in found.values()}) == 1, "answers differ"
+    return found
+
+
+def table(found: Mapping[str, Run], first: str) -> str:
+    """A line for each."""
+    lines = [f"| {first} | inspected, an element | us, an element | changes | KB |", "|---|---|---|---|---|"]
+    for name, each in found.items():
+        figures = f"{each.inspected:,.0f} | {each.us:.1f} | {each.switches} | {each.nbytes / 1024:,.0f}"
+        lines.append(f"| {name} | {figures} |")
+    return "\n".join(lines) + "\n"
+
+
+def draw(pages: Pages, name: str, found: Mapping[str, Mapping[str, Run]]) -> None:
+    """Two rows of bars for each group: what is inspected, and the time."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, len(found), figsize=(4 * len(found), 6), squeeze=False)
+    for at, (group, each) in enumerate(found.items()):
+        for axis, what, values in (
+            (axes[0, at], "inspected, an element", [one.inspected for one in each.values()]),
+            (axes[1, at], "us, an element", [one.us for one in each.values()]),
+        ):
+            axis.bar(range(len(values)), values)
+            axis.set_xticks(range(len(values)), list(each), rotation=25, ha="right", fontsize=7)
+            axis.set_title(f"{group}: {what}", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(pages.picture(name), dpi=90)
+    pyplot.close(figure)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the experiments and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.join_indexes", description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000, help="of each stream")
+    parser.add_argument("--window", type=int, default=2_000, help="rows")
+    options = parser.parse_args(arguments)
+    pages = Pages("join_indexes")
+    for settings in (AMRI, INDEXES["a hash of each column"]):
+        run(1_000, 0, 0, 100, **settings)  # what is compiled and loaded does not count
+    tuning = {kind: runs(each, options.rows, EVERY_COLUMN, options.window) for kind, each in TUNING.items()}
+    draw(pages, "tuning", tuning)
+    paths = {name: runs(INDEXES, options.rows, changing, options.window) for name, changing in PATHS.items()}
+    draw(pages, "paths", paths)
+    sections = [
+        pages.section("Figure 8", "\n".join([pages.shown("tuning"), *(table(e, kind) for kind, e in tuning.items())])),
+        pages.section("Figure 9", table(paths["all columns"], "index")),
+        pages.section(
+            "Figure 10",
+            "\n".join([pages.shown("paths"), *(table(each, f"changing: {name}") for name, each in paths.items())]),
+        ),
+    ]
+    print(pages.write("tuning", "Indexes of joins that follow access patterns", sections))
+
+
+if __name__ == "__main__":
+    main()
