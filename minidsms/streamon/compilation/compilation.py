@@ -17,8 +17,6 @@ from minidsms.streamon.stream_monitor import StreaMon
 
 LOOK = 8_192
 """Elements between two looks while a form may come."""
-DEARER = -0.1
-"""A measured gain below this: the form is given up."""
 
 
 class Compilation:
@@ -58,7 +56,6 @@ class Compilation:
                     self._due_at = elements + LOOK
             elif loop.is_free:
                 self.profiler.profile()
-                self._judge()
                 loop.reconsider(instant)
         self._form = self._operator.form
         if self._form is not None and not loop.is_measuring:
@@ -67,16 +64,6 @@ class Compilation:
     def _take(self, form: Form | None, reason: str) -> None:
         if form is not self._operator.form:
             self.adaptation.take(form, reason)
-
-    def _judge(self) -> None:
-        """A form that made the operator dearer, by its time, goes again."""
-        loop, form = self.adaptation, self._operator.form
-        if form is None or loop.is_measuring or not loop.decisions:
-            return
-        gain = loop.decisions[-1].measured_gain
-        if gain is not None and gain < DEARER and loop.measures_time:
-            self.reoptimizer.give_up(form)
-            loop.take(None, "dearer than the generic kernel, as measured")
 
     def describe(self) -> tuple[str, ...]:
         """What EXPLAIN ANALYZE tells: which form runs, or is wanted."""
