@@ -135,3 +135,23 @@ def test_a_join_whose_answer_does_not_tell_keys_has_no_form() -> None:
         db.push("S", [(1, True, "x", 0.5)], ts=1)
         db.advance(2)
         assert len(query.fetch()) == 1 and "compiled" not in query.explain(analyze=True)
+
+
+def test_a_shared_join_that_is_divided_while_a_form_runs_goes_on_in_both() -> None:
+    def answered(compilation: str) -> list[list[Change]]:
+        rng = Random(3)
+        with minidsms.connect(compilation=compilation) as db:
+            for declaration in STREAMS:
+                db.execute(declaration)
+            text = "SELECT ISTREAM(R.k, R.b, S.t) FROM R [RANGE 5], S [RANGE 7] WHERE R.k = S.k"
+            queries = [db.query(text), db.query(text)]
+            for ts in range(60):
+                if ts == 30:
+                    db.execute("SET sharing = 'off'")
+                for name in "RS":
+                    rows = random_rows(rng, ts, 1 + rng.randrange(3), 0.0)
+                    db.push(name, [row for _, _, row in rows], ts=ts)
+                db.advance(ts)
+            return [query.fetch() for query in queries]
+
+    assert answered("at once") == answered("off")
