@@ -102,6 +102,8 @@ class RoutesReoptimizer:
         plan = tuple(sorted(wanted.items()))
         if plan == self._executor.plan or saved <= LEAST_GAIN * self.element or self._is_banned(plan):
             return None
+        if not self._executor.is_legal(plan):  # of more pipelines than kernels tell apart
+            return None
         self._known = found
         reason = "content: classes of rows differ" if plan else "content: routes no longer pay"
         return Proposal(plan, reason, saved / self.element if self.element else None)
