@@ -1,7 +1,8 @@
 """The form of one operator with its Executor, Profiler and Re-optimizer, asked between two slices.
 
 `SET compilation` is asked for each time: 'off' goes back to generic kernels, 'at once' compiles before the next slice.
-While nothing is decided this costs a slice an addition and two comparisons.
+While nothing is decided this costs a slice three comparisons. Where costs are not measured 'auto' asks for nothing:
+what is kept on the machine, and how fast it is, would decide.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from minidsms.streamon.loop import Loop
 from minidsms.streamon.stream_monitor import StreaMon
 
 LOOK = 8_192
-"""Elements between two looks while a form may come."""
+"""Elements between two looks while a form may come, and before the first: few are not worth loading code for."""
 
 
 class Compilation:
@@ -54,7 +55,7 @@ class Compilation:
                 if form is not None and self.executor.has_code(form):
                     self._take(form, "compilation = at once")
                     self._due_at = elements + LOOK
-            elif loop.is_free:
+            elif loop.is_free and loop.measures_time and elements >= LOOK:
                 self.profiler.profile()
                 loop.reconsider(instant)
         self._form = self._operator.form

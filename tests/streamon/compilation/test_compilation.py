@@ -85,12 +85,22 @@ def test_a_form_is_asked_for_when_it_would_have_saved_its_price_and_taken_when_i
     assert decision.expected_gain == 0.5 and decision.statistics["wanted_ms"] > 400
 
 
-def test_what_is_kept_from_before_is_taken_at_once() -> None:
+def test_what_is_kept_from_before_is_taken_after_the_first_elements() -> None:
     worker, compilation, _ = made()
     assert worker.wanted is not None
     worker.wanted.has_code = True
+    work(worker, compilation, 10, 2, elements=LOOK - 1)
+    assert worker.form is None
     work(worker, compilation, 10)
     assert worker.form is worker.wanted
+
+
+def test_where_time_is_not_measured_nothing_is_compiled_unasked() -> None:
+    worker, compilation, _ = made(cost_model="fixed")
+    assert worker.wanted is not None
+    worker.wanted.has_code = True
+    work(worker, compilation, 10_000, 20)
+    assert worker.form is None and worker.wanted.asked == 0
 
 
 def test_the_gain_is_measured_and_a_busy_stretch_changes_no_plan() -> None:
@@ -126,7 +136,7 @@ def test_plans_that_may_not_change_stay() -> None:
     worker, compilation, _ = made(adaptive="off")
     assert worker.wanted is not None
     worker.wanted.has_code = True
-    work(worker, compilation, 10)
+    work(worker, compilation, 10, 4)
     assert worker.form is None
 
 
