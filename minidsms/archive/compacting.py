@@ -46,8 +46,8 @@ def compact(archive: Archive, file_rows: int = FILE_ROWS, progress: Callable[[fl
                     after -= len(files) - 1
                 if progress is not None:
                     progress((i + 1) / len(by_partition))
-        except OSError as error:
-            reason = error.strerror or error
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise Error(
                 f"the archive {archive.folder!r} cannot be compacted: {reason}; nothing of it is lost"
             ) from None

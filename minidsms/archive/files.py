@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from minidsms.archive.atomic import sync_folder, write_file
 from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile, file_name
+from minidsms.cql.errors import Error
 from minidsms.elements import Int64Array, Type
 from minidsms.inputs.foreign import check_whole
 from minidsms.sources.columnar_source import guarded
@@ -195,7 +196,9 @@ def read_file(
 
 
 def numbers(table: pa.Table, column: str) -> Int64Array:
-    """A column of integers without NULLs as an array."""
+    """A column of integers without NULLs as an array; Error where a damaged file has some."""
+    if table.column(column).null_count:
+        raise Error(f"column {column} has NULLs")
     values: Int64Array = table.column(column).to_numpy()
     return values
 

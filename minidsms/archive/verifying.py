@@ -50,13 +50,13 @@ def _of_file(archive: Archive, file: ArchiveFile) -> Iterator[str]:
             yield f"the columns are {', '.join(schema.names)}"
             return
         tables = list(read_file(archive, file.path, metadata.arrow_schema.names))
-    except (Error, OSError, pa.ArrowException) as error:
+        if not tables:
+            return
+        table = pa.concat_tables(tables)
+        ts, arrival = numbers(table, "_ts"), numbers(table, "_arrival")
+    except (Error, OSError, pa.ArrowException, UnicodeDecodeError) as error:
         yield f"it cannot be read: {str(error)[:200]}"
         return
-    if not tables:
-        return
-    table = pa.concat_tables(tables)
-    ts, arrival = numbers(table, "_ts"), numbers(table, "_arrival")
     if not in_order(table):
         yield "the rows are not in the order of (_ts, _arrival)"
     if not (file.first_ts <= ts.min() and ts.max() <= file.last_ts):

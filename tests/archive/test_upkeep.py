@@ -195,3 +195,26 @@ def test_the_command_line_names_what_is_wrong(
     metadata = Path(archive.folder, "_archive.json")
     metadata.write_text(json.dumps(json.loads(metadata.read_text()) | {"name": "S\x1b[31m"}))
     assert main(["archive", "inspect", archive.folder]) == 1 or "\x1b" not in capsys.readouterr().out
+
+
+def _without_a_name(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b"_arrival", b"\xff" * 8))
+
+
+def _with_a_null(file: Path) -> None:
+    table = parquet.read_table(file)
+    ts = table.column("_ts").to_pylist()
+    field = table.schema.get_field_index("_ts")
+    parquet.write_table(table.set_column(field, "_ts", pa.array([None, *ts[1:]], table.schema.types[field])), file)
+
+
+@pytest.mark.parametrize("damage", [_without_a_name, _with_a_null])
+def test_a_damaged_file_is_told_by_verifying_and_an_error_to_compaction(
+    archive: Archive, damage: Callable[[Path], None]
+) -> None:
+    for file in archive.files():
+        damage(Path(file.path))
+    assert all("it cannot be read" in reason for reason in verify(archive))
+    assert list(verify(archive))
+    with pytest.raises(Error):
+        compact(archive)
