@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import ClosedError, Error
 from minidsms.durability.checkpoint import figures_of, write_checkpoint
-from minidsms.durability.folder import CHECKPOINT, FIRST_LOG
+from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, tidy
 from minidsms.durability.log import Log
 from minidsms.durability.segments import entries
 from minidsms.process.behind import end_at_exit
@@ -50,6 +50,7 @@ class Checkpoints:
         with db.copying:
             with db.settled() as until:
                 figures, source = figures_of(db), db.log_folder
+            tidy(db.folder, db.metadata)
             try:
                 whole = write_checkpoint(place, db.metadata.settings, source, until, figures, self._go_on)
                 log = Log(os.path.join(place, FIRST_LOG), "os")
@@ -116,7 +117,8 @@ class Checkpoints:
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        is_waited_for = threading.current_thread() is self._thread or self._db.is_calling
+        if self._thread is not None and not is_waited_for:
             self._thread.join()
         self._thread = None
 

@@ -218,6 +218,11 @@ class DurableConnection(Connection):
             return 0 if self.log is None else self.log.next
 
     @property
+    def is_calling(self) -> bool:
+        """A callback is at work, for which others wait."""
+        return self._callbacks.are_calling()
+
+    @property
     def log_folder(self) -> str:
         """Where the log is."""
         assert self.log is not None

@@ -14,6 +14,7 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import Error
+from minidsms.durability import connection as connection_module
 from minidsms.durability import folder as folder_module
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
@@ -246,6 +247,39 @@ def test_a_checkpoint_that_fails_changes_nothing(folder: str, name: str, monkeyp
         assert db.position("S") == 31
         db.checkpoint()
         assert sorted(os.listdir(folder)) == ["lock", "log-2", "minidsms.json"]
+
+
+def test_what_could_not_be_named_is_made_again(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(folder) as db:
+        db.execute("CREATE STREAM S (k INTEGER)")
+        monkeypatch.setattr(connection_module, "save", full_disk)
+        with pytest.raises(Error, match="No space left"):
+            db.checkpoint()
+        monkeypatch.undo()
+        db.checkpoint()
+        db.push("S", (1,), ts=1)
+    with opened(folder) as db:
+        assert db.position("S") == 1 and len(db.execute("SHOW CHECKPOINTS")) == 1
+
+
+def full_disk(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_callback_may_close_a_connection_that_makes_checkpoints(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER); SET checkpoint_interval = '1 MILLISECOND'")
+    q = db.query("SELECT k FROM S", name="q")
+
+    def close(change: Any) -> None:
+        time.sleep(0.05)
+        db.close()
+
+    q.on_change(close)
+    db.push("S", (1,), ts=1)
+    assert db.is_closed
+    with opened(folder) as db:
+        assert db.position("S") == 1
 
 
 def test_what_a_process_left_of_a_checkpoint_is_removed(folder: str) -> None:
