@@ -135,10 +135,14 @@ class Metadata:
                 key,
                 int(data["version"]),
             )
-            if read.kind not in ("stream", "relation") or read.time_unit not in UNIT_NS or read.partition_ticks < 1:
+            if (
+                read.kind not in ("stream", "relation")
+                or read.time_unit not in UNIT_NS
+                or not 0 < read.partition_ticks < 2**63
+            ):
                 raise ValueError("a value out of its range")
             return read
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise Error(f"{where}: no metadata of an archive ({str(error)[:200]})") from None
 
 
@@ -200,7 +204,7 @@ def readable(folder: str) -> Iterator[None]:
     """A folder of an archive is read; Error where it cannot be, or what stands in it is damaged."""
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise Error(f"cannot read the archive {folder!r}: {str(error)[:200]}") from None
 
 

@@ -164,7 +164,7 @@ def _folded(place: str, last: int) -> Snapshot:
             added, removed, inputs = map(tuple, lists)
             commit = Commit(content["what"], added, removed, content["arrivals"], content["batch"], inputs)
             snapshot = snapshot.after(commit, content["at_ms"])
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             raise Error(f"{_path(place, number)}: no manifest of an archive ({str(error)[:200]})") from None
     return snapshot
 
@@ -185,6 +185,6 @@ def _read(path: str, number: int) -> dict[str, Any]:
             raise ValueError("its checksum is wrong")
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise Error(f"{path}: cannot be read: {str(error)[:200]}") from None
     return content

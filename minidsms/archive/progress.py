@@ -35,7 +35,7 @@ def read_progress(folder: str) -> Progress | None:
         return Progress(int(data["arrivals"]), None if closed is None else int(closed))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise Error(f"{path}: cannot be read: {str(error)[:200]}") from None
 
 

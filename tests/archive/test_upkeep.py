@@ -218,3 +218,11 @@ def test_a_damaged_file_is_told_by_verifying_and_an_error_to_compaction(
     assert list(verify(archive))
     with pytest.raises(Error):
         compact(archive)
+
+
+@pytest.mark.parametrize("ticks", ["1e999", "9" * 25, "0", "null"])
+def test_a_partition_out_of_range_is_no_metadata(archive: Archive, ticks: str) -> None:
+    path = Path(archive.folder) / "_archive.json"
+    path.write_text(path.read_text().replace('"partition_ticks": 50', f'"partition_ticks": {ticks}'))
+    with pytest.raises(Error, match="no metadata of an archive"):
+        find(os.path.dirname(archive.folder), "S")
