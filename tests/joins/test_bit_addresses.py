@@ -69,14 +69,13 @@ def test_configurations_that_change_at_every_slice_do_not_show(name: str, fifo: 
     n = inputs_of(equalities)
     columns = every_column(n)
     partitions = 0
-    for seed, keys in ((1, 2), (2, 3)):
-        items = mixed(fifo[:n], 900 + seed, 26, keys)
-        expected = twin(items, equalities, columns)
-        for cuts in (range(1, 60), range(1, 60, 7)):
-            spec = JoinSpec(equalities, columns, Schema(S.fields * n), fifo=fifo[:n])
-            op = Readdressed([queue(S) for _ in range(n)], spec).begin(seed)
-            assert feed(op, items, cuts) == expected
-            partitions = max(partitions, op.most_partitions)
+    items = mixed(fifo[:n], 902, 26, 3)
+    expected = twin(items, equalities, columns)
+    for seed, cuts in ((1, range(1, 60)), (2, range(1, 60, 7))):
+        spec = JoinSpec(equalities, columns, Schema(S.fields * n), fifo=fifo[:n])
+        op = Readdressed([queue(S) for _ in range(n)], spec).begin(seed)
+        assert feed(op, items, cuts) == expected
+        partitions = max(partitions, op.most_partitions)
     assert partitions > 1
 
 
