@@ -10,16 +10,19 @@ import zlib
 from typing import Any
 
 from minidsms.cql.errors import Error, shown
-from minidsms.sources.blocks import Block, unpacked_name
+from minidsms.sources.blocks import Block, cannot_read, unpacked_name
 
 _BEGINNING = 1024
 """Bytes by which a file is known again."""
 
 
-def place_in(handle: int, block: Block, learned: Any) -> dict[str, Any]:
+def place_in(path: str, handle: int, block: Block, learned: Any) -> dict[str, Any]:
     """The place of a block in an open file. learned: what its reader knows of the columns."""
     end = block.start + len(block.data)
-    beginning = os.pread(handle, min(_BEGINNING, end), 0)
+    try:
+        beginning = os.pread(handle, min(_BEGINNING, end), 0)
+    except OSError as error:
+        raise cannot_read(path, error) from None
     return {
         "byte": block.start,
         "end": end,
@@ -33,7 +36,11 @@ def check_beginning(path: str, handle: int, place: dict[str, Any]) -> None:
     """Error where a file is not the one that a place is in, or ends before it."""
     is_packed = unpacked_name(path) != path.lower()
     length, crc = place["begins"]
-    if zlib.crc32(os.pread(handle, length, 0)) != crc or (not is_packed and os.fstat(handle).st_size < place["end"]):
+    try:
+        beginning, size = os.pread(handle, length, 0), os.fstat(handle).st_size
+    except OSError as error:
+        raise cannot_read(path, error) from None
+    if zlib.crc32(beginning) != crc or (not is_packed and size < place["end"]):
         raise Error(
             f"{shown(path)} is not the file that was read up to byte {place['byte']:,}\n"
             "help: put that file back; what comes now may be appended to it, or pushed"

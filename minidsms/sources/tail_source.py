@@ -79,7 +79,10 @@ class Tail:
 
     def go_on(self, position: Any) -> str:
         """See `FeederGoesOn`."""
-        found = self._file_of(position)
+        try:
+            found = self._file_of(position)
+        except OSError as error:
+            raise cannot_read(self.path, error) from None
         self._from_end = False
         if found is None:
             return (

@@ -79,7 +79,7 @@ class TextFile:
         """The rows, a batch per block."""
         for block, batch, rejects in self._parsed():
             self.first_line = block.first_line
-            self.position = place_in(self._raw.fileno(), block, self._rows.learned)
+            self.position = place_in(self.path, self._raw.fileno(), block, self._rows.learned)
             self.rejected_before = self.rejected.count
             for each in rejects:
                 self.rejected.add(*each)
