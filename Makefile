@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`; both make what they need in .venv, once.
 
 PYTHON ?= python3
-JOBS ?= 2
+JOBS ?= 3
 MATRIX ?= --companies 100
 SOAK ?= --cases 20000
 MALFORMED ?= --cases 20000

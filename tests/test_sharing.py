@@ -77,6 +77,17 @@ def test_names_do_not_keep_queries_apart_unless_a_failure_would_tell_them() -> N
     assert "Select" not in shared(c, d)
 
 
+@pytest.mark.parametrize("setting", ["filter_ordering = static", "change_detection = off", "routing = off"])
+def test_filters_that_are_ordered_in_other_ways_are_not_shared(setting: str) -> None:
+    db = connected()
+    of_two, of_one = "SELECT k FROM S WHERE k < 5 AND v < 5", "SELECT k FROM S WHERE k < 5"
+    first, alone = db.query(of_two), db.query(of_one)
+    db.execute(f"SET {setting}")
+    second, third = db.query(of_two), db.query(of_two)
+    assert "Select" not in shared(first, second) and "Select" in shared(second, third)
+    assert "Select" in shared(alone, db.query(of_one)), "one filter has no order"
+
+
 def test_constants_of_different_types_are_different() -> None:
     db = connected()
     a = db.query("SELECT ISTREAM(k, 1) FROM S")

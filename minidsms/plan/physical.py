@@ -74,6 +74,7 @@ from minidsms.screens.tail import Tail
 from minidsms.settings import Settings
 from minidsms.streamon.compilation.compilation import compile_beside
 from minidsms.streamon.content_routing.attributes import Attributes
+from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
 from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
@@ -212,6 +213,8 @@ class PhysicalPlanner:
             shape = node.shape
             if isinstance(node, MultiJoin) and not isinstance(node, ReducedJoin):
                 shape = shape, plan_key(node, self._streamon)
+            elif isinstance(node, bound.Filter) and len(conjuncts(node.condition)) > 1:
+                shape = shape, OrderingOptions.of(self._streamon.settings)
             self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._make(node))
             self._kept.append(node)
         return self._operators[key]
