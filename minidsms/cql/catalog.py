@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minidsms.elements import Schema, Type
+
+if TYPE_CHECKING:
+    from minidsms.cql.views import BoundView
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,22 @@ class AggregateDef:
     type: Type
 
 
+class BoundViews:
+    """What declarations have bound, and of which declarations that holds."""
+
+    def __init__(self) -> None:
+        self._stamp: list[object] = []
+        self._views: dict[str, BoundView] = {}
+
+    def as_of(self, stamp: list[object], views: Mapping[str, ViewDef]) -> dict[str, BoundView]:
+        """By name; none where one of these declarations is another, or a view is."""
+        same = len(stamp) == len(self._stamp) and all(a is b or a == b for a, b in zip(stamp, self._stamp))
+        if not same or any(views.get(key) is not known.view for key, known in self._views.items()):
+            self._views = {}
+        self._stamp = stamp
+        return self._views
+
+
 @dataclass
 class Catalog:
     """The declarations of one connection. Keys are lower-case names; streams, relations and views share one name space.
@@ -104,6 +123,14 @@ class Catalog:
     rstream_ticks: bool = False
     bag_set_operations: bool = False
     limits: dict[str, int | None] = field(default_factory=dict)
+    _bound: BoundViews = field(default_factory=BoundViews, compare=False, repr=False)
+
+    def bound_views(self) -> dict[str, BoundView]:
+        """The views that declarations have bound, as long as nothing has changed that they may stand on."""
+        settings = self.rstream_ticks, self.bag_set_operations, self.tick_ns
+        tables = (self.streams, self.relations, self.functions, self.aggregates)
+        stamp: list[object] = [settings, *(declared for table in tables for declared in table.values())]
+        return self._bound.as_of(stamp, self.views)
 
     def kind_of(self, name: str) -> str | None:
         """ "stream", "relation", "view", or None where nothing bears the name."""

@@ -1,11 +1,14 @@
 """Views: bound before the query that names them, each once, those that others stand on before those others.
 
-Invariant: however often a view is named in a session, it is one node.
+Invariant: however often a view is named in a session, it is one node. What declarations have bound is kept only to
+look at the views that stand on it: it shares no node with a query.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import MutableMapping
+from dataclasses import dataclass, replace
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.catalog import Catalog, ViewDef
@@ -18,12 +21,23 @@ from minidsms.cql.scope import listing
 from minidsms.cql.session import Piece, Session, tables_named
 
 
+@dataclass(frozen=True)
+class BoundView:
+    """A view as a declaration has bound it.  named: the views it stands on.  counted: inputs and literals in it."""
+
+    view: ViewDef
+    piece: Piece
+    named: tuple[str, ...]
+    counted: Counter[str]
+
+
 def bind_view(view: ViewDef, catalog: Catalog) -> bound.Node:
     """What a view means, under its own column names. Raises CqlError."""
     session = Session(catalog, view.text)
+    known = catalog.bound_views()
     try:
-        bind_views(view.query, session)
-        return _bind_one_view(view, session).node
+        bind_views(view.query, session, known)
+        return _bind_once(view, session, known).node
     except RecursionError:
         raise CqlError("the view nests too deeply") from None
 
@@ -35,8 +49,11 @@ def _views_named(query: syntax.Query, catalog: Catalog) -> list[str]:
     return [name for name in tables_named(query) if catalog.kind_of(name) == "view"]
 
 
-def bind_views(query: syntax.Query, session: Session) -> None:
-    """Bind every view the query stands on, deepest first: a loop, so that a long chain of views needs no stack."""
+def bind_views(query: syntax.Query, session: Session, known: MutableMapping[str, BoundView] | None = None) -> None:
+    """Bind every view the query stands on, deepest first: a loop, so that a long chain of views needs no stack.
+
+    known: what was bound before and holds still; new views are added.
+    """
     catalog = session.catalog
     pending = [(name, False) for name in reversed(_views_named(query, catalog))]
     open_: set[str] = set()
@@ -46,14 +63,32 @@ def bind_views(query: syntax.Query, session: Session) -> None:
             continue
         view = catalog.views[name]
         if ready:
-            session.views[name] = _bind_one_view(view, session)
+            session.views[name] = _bind_once(view, session, known)
             open_.discard(name)
             continue
         if name in open_:
             raise CqlError(f'the view "{view.name}" is defined by itself', hint="drop it and create it anew")
         open_.add(name)
         pending.append((name, True))
-        pending.extend((n, False) for n in reversed(_views_named(view.query, catalog)))
+        before = None if known is None else known.get(name)
+        names = _views_named(view.query, catalog) if before is None else before.named
+        pending.extend((n, False) for n in reversed(names))
+
+
+def _bind_once(view: ViewDef, session: Session, known: MutableMapping[str, BoundView] | None) -> Piece:
+    """The view, bound where it is not known; its inputs and literals count either way."""
+    key = view.name.lower()
+    before = None if known is None else known.get(key)
+    if before is not None and before.view is view:
+        for what, n in before.counted.items():
+            session.count(what, n, view.query.span)
+        return before.piece
+    counted = session.counted.copy()
+    piece = _bind_one_view(view, session)
+    if known is not None:
+        names = tuple(_views_named(view.query, session.catalog))
+        known[key] = BoundView(view, piece, names, session.counted - counted)
+    return piece
 
 
 def _bind_one_view(view: ViewDef, session: Session) -> Piece:

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.cql import syntax
+from minidsms.cql import syntax, views
+from minidsms.cql.catalog import ViewDef
 from minidsms.cql.errors import CqlError
 from minidsms.cql.lexer import MAX_TOKENS
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
+from minidsms.cql.session import Piece, Session
 
 
 def connection(**options: Any) -> minidsms.Connection:
@@ -201,3 +203,36 @@ def test_literal_limit_counts_all_constants_of_a_query() -> None:
         db.query(conjuncts(51))
     db.execute("SET literal_limit = none")
     db.query(conjuncts(51))
+
+
+def test_a_view_is_bound_once_however_many_stand_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[str] = []
+    real = views._bind_one_view
+
+    def counted(view: ViewDef, session: Session) -> Piece:
+        bound.append(view.name)
+        return real(view, session)
+
+    monkeypatch.setattr(views, "_bind_one_view", counted)
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER); CREATE VIEW v0 AS SELECT a FROM S [RANGE 5]")
+        for i in range(1, 30):
+            db.execute(f"CREATE VIEW v{i} AS SELECT l.a FROM v{i - 1} l, v{i // 2} r WHERE l.a = r.a")
+        assert len(bound) == 30
+
+
+def test_what_a_view_stands_on_may_change_before_another_stands_on_it() -> None:
+    with minidsms.connect() as db:
+        db.create_function("f", lambda x: x, ["INTEGER"], "INTEGER")
+        db.execute("CREATE STREAM S (a INTEGER); CREATE VIEW v AS SELECT a, f(a) AS b FROM S [RANGE 5]")
+        db.execute("CREATE VIEW w AS SELECT a + 1 AS a, b FROM v")
+        db.execute("CREATE OR REPLACE VIEW v AS SELECT a, f(a) AS b, 'x' AS t FROM S [RANGE 5]")
+        db.execute("CREATE VIEW x AS SELECT t || 'y' AS t FROM v")
+        db.execute("DROP VIEW x; DROP VIEW w; DROP VIEW v; DROP STREAM S; CREATE STREAM S (a TEXT)")
+        db.execute("CREATE VIEW v AS SELECT a, 1 AS b FROM S [RANGE 5]")
+        with pytest.raises(minidsms.CqlError, match="TEXT"):
+            db.execute("CREATE VIEW w AS SELECT a + 1 AS a, b FROM v")
+        db.execute("SET input_limit = 3")
+        db.execute("CREATE VIEW two AS SELECT l.a FROM v l, S r")
+        with pytest.raises(minidsms.CqlError, match="3 inputs"):
+            db.execute("CREATE VIEW three AS SELECT l.a FROM two l, S r")
