@@ -161,6 +161,35 @@ CREATE QUERY IF NOT EXISTS whole AS SELECT ISTREAM(size, kind) FROM Parent [RANG
         paper="Babu 2005, section 6.5",
     ),
     Example(
+        "An index for each pattern of access",
+        "Every pair of four streams is compared in one column. The first join looks rows up by all columns that are "
+        "known by then, the second by one of them.",
+        "".join(
+            f"""CREATE STREAM IF NOT EXISTS W{i} (a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER, f INTEGER,
+    at TIMESTAMP)
+  TIMESTAMP BY at FROM GENERATOR experiments('filters', rate = 1000, seed = {i});
+"""
+            for i in range(1, 5)
+        )
+        + "".join(
+            f"""
+SET join_index = {index};
+CREATE QUERY IF NOT EXISTS by_{index} AS
+  SELECT COUNT(*) AS n FROM W1 [ROWS 4000], W2 [ROWS 4000], W3 [ROWS 4000], W4 [ROWS 4000]
+  WHERE W1.a = W2.a AND W1.b = W3.a AND W1.c = W4.a AND W2.b = W3.b AND W2.c = W4.b AND W3.c = W4.c;
+"""
+            for index in ("patterns", "hash")
+        )
+        + "SET join_index = auto;\n",
+        1.0,
+        watched=tuple(
+            ("operator", f"by_{index}.{number} MJoin", name)
+            for name in ("time_ns", "nbytes")
+            for index, number in (("patterns", 13), ("hash", 13))
+        ),
+        paper="Works, Rundensteiner, Agu 2012",
+    ),
+    Example(
         "Content-based routing",
         "Tuples of five classes, each of which another filter drops: every class gets an order of its own. The copy "
         "has one order for all. Below: what each takes.",

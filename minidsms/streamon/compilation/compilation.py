@@ -80,7 +80,7 @@ class Compilation:
             if fitting.has_failed
             else "not worth it yet"
         )
-        return (f"{GENERIC}; {fitting}: {state}",)
+        return (f"{GENERIC}; one compiled for this plan: {state}",)
 
 
 def compile_beside(operator: Operator, streamon: StreaMon) -> None:
