@@ -43,11 +43,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return _ByStarts(config, log)
 
 
+_ROOMS = ("tests/spark/", "tests/web/", "tests/test_examples.py")
+
+
 class _ByStarts(LoadScopeScheduling):  # type: ignore[misc]
-    """A test goes to the worker that is free; those of Spark, and of the browser, stay together: they start dearly."""
+    """A test goes to the worker that is free; those of Spark, of the browser and of a year of flights stay together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((room for room in ("tests/spark/", "tests/web/") if nodeid.startswith(room)), nodeid)
+        return next((room for room in _ROOMS if nodeid.startswith(room)), nodeid)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -19,8 +19,8 @@ STREAMS = (
     "CREATE STREAM S (k INTEGER, b BOOLEAN, t TEXT, x FLOAT)",
 )
 RANGES = ("[RANGE 3]", "[NOW]", "[RANGE 2]", "[RANGE UNBOUNDED]")
-SHOWN = ("R.k, R.b, S.t", "R.t, S.x, S.k", "R.k, R.b, S.k + 1 AS l")
-"""The columns of all but the last are those of the join, so that it nets them itself."""
+SHOWN = ("R.t, S.x, S.k", "R.k, R.b, S.k + 1 AS l")
+"""The columns of the first are those of the join, so that it nets them itself."""
 
 
 def random_rows(rng: Random, ts: int, count: int, nulls: float) -> tuple[tuple[int, int, tuple[object, ...]], ...]:
@@ -53,7 +53,7 @@ def random_case(seed: int) -> Case:
     feed: list[Step] = []
     for turn in range(5):
         # Both streams begin to have NULLs between the same two slices: each form takes seconds to be compiled.
-        nulls = 0.2 if seed % 6 == 1 and turn > 2 else 0.0
+        nulls = 0.2 if seed % 4 == 0 and turn > 2 else 0.0
         for name in "RS":
             rows = random_rows(rng, 4 * turn, rng.randrange(7), nulls)
             feed.append(Push(name, ((4 * turn, 1, (None,) * 4), *rows) if nulls else rows))
@@ -64,7 +64,7 @@ def random_case(seed: int) -> Case:
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 65_536])
 def test_the_answer_is_that_of_the_definition(batch_size: int) -> None:
-    for seed in range(24):
+    for seed in range(16):
         case = random_case(seed)
         expected = run_definition(case)
         options = {"batch_size": batch_size, "compilation": "at once"}
@@ -94,7 +94,7 @@ def answers(seed: int, every: int | None = None, **options: object) -> tuple[lis
 
 def test_rows_come_in_the_same_order_whatever_form_runs() -> None:
     seen: set[str] = set()
-    for seed in range(24):
+    for seed in range(16):
         expected, none = answers(seed, compilation="off")
         assert not none
         for changes, plans in (answers(seed, compilation="at once"), answers(seed, 2, compilation="at once")):
