@@ -73,7 +73,7 @@ def test_a_form_is_asked_for_when_it_would_have_saved_its_price_and_taken_when_i
     assert worker.wanted.asked == 0 and worker.form is None
     work(worker, compilation, 10_000, 10)
     assert worker.wanted.asked > 0 and worker.form is None
-    assert compilation.describe()[0].startswith("generic kernel; <lambda> (width 3)")
+    assert compilation.describe()[0].startswith("generic kernel; one compiled for this plan")
     worker.wanted.has_code = True
     work(worker, compilation, 100)
     assert worker.form is worker.wanted
