@@ -6,13 +6,13 @@ Invariant: rows are taken in order, and those equal in the sort keys together.
 from __future__ import annotations
 
 import copy
-import pickle
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from minidsms.aggregates.over import Accumulator
+from minidsms.aggregates.over import Accumulator, Count, Extreme, Total
 from minidsms.elements import AnyArray, Int64Array
 
 _PARTITION_BYTES = 400
@@ -44,13 +44,33 @@ class PassedRows:
         return len(self.partitions) * _PARTITION_BYTES
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The state, pickled."""
-        return {"partitions": np.frombuffer(pickle.dumps(self.partitions), np.uint8)}
+        """The state as JSON: of each partition its keys, its counts, and what its aggregate holds."""
+        states = [
+            (keys, passed.rows, passed.keys, None if kept is None else (type(kept).__name__, vars(kept)))
+            for keys, passed in self.partitions.items()
+            for kept in [passed.aggregate]
+        ]
+        return {"partitions": np.frombuffer(json.dumps(states).encode(), np.uint8)}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Take back what `arrays` gave."""
-        self.partitions = pickle.loads(state["partitions"].tobytes())
+        self.partitions = {}
+        for keys, rows, different, kept in json.loads(state["partitions"].tobytes()):
+            passed = Passed(None if kept is None else _aggregate(*kept))
+            passed.rows, passed.keys = rows, different
+            self.partitions[_tuples(keys)] = passed
 
     def live_codes(self) -> Iterable[Int64Array]:
         """None: texts stand here as texts."""
         return ()
+
+
+def _aggregate(kind: str, held: Mapping[str, Any]) -> Accumulator:
+    made: Accumulator = Count() if kind == "Count" else Extreme(True) if kind == "Extreme" else Total(False)
+    vars(made).update(held)
+    return made
+
+
+def _tuples(value: Any) -> Any:
+    """Lists, which JSON makes of tuples, as these."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

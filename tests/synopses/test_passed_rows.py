@@ -1,0 +1,32 @@
+"""What is kept of rows that have passed comes back as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from minidsms.aggregates.over import accumulator
+from minidsms.synopses.passed_rows import Passed, PassedRows
+
+
+@pytest.mark.parametrize("function", ["count", "sum", "avg", "min", "max"])
+def test_partitions_come_back_as_they_were(function: str) -> None:
+    kept = PassedRows()
+    for key, value in ((((1, "a"), (2,)), 2**70), (((1, 3), (1, 0.5)), 0.1), (((1, True), (0,)), float("-inf"))):
+        passed = kept.partitions[key] = Passed(accumulator(function))
+        passed.rows, passed.keys = 3, 2
+        assert passed.aggregate is not None
+        passed.aggregate.add(value)
+    kept.partitions[((1, "none"),)] = Passed(None)
+    other = PassedRows()
+    other.restore(kept.arrays())
+    assert list(other.partitions) == list(kept.partitions)
+    for key, passed in kept.partitions.items():
+        mine = other.partitions[key]
+        assert (mine.rows, mine.keys) == (passed.rows, passed.keys)
+        if passed.aggregate is None or mine.aggregate is None:
+            assert mine.aggregate is passed.aggregate
+            continue
+        for aggregate in (passed.aggregate, mine.aggregate):
+            aggregate.add(0.25)
+        assert type(mine.aggregate) is type(passed.aggregate)
+        assert mine.aggregate.result() == passed.aggregate.result()
