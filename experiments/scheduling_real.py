@@ -19,6 +19,9 @@ from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.physical import Inputs, PhysicalPlanner
 from minidsms.plan.planner import plan
 from minidsms.scheduler import SCHEDULERS
+from minidsms.settings import Settings
+from minidsms.streamon.planning import AdaptivePlans
+from minidsms.streamon.stream_monitor import StreaMon
 
 QUERIES = (
     "SELECT ISTREAM(k, v) FROM S [RANGE 50] WHERE v % 10 = 0",
@@ -66,8 +69,9 @@ def queued(scheduler_name: str, seed: int) -> list[int]:
 def _group(text: str, catalog: Catalog, stream: StreamInput) -> Group:
     node = bind(parse_query(text), catalog, text).node
     inputs = Inputs(lambda _: (stream.store, stream, stream.waiting_instants()), _no_relation)
-    context = Context(TextDictionary(), TICK_NS, {})
-    planner = PhysicalPlanner(inputs, catalog, context, 1 << 40, MIN_INSTANT)
+    texts = TextDictionary()
+    fixed = AdaptivePlans(StreaMon(Settings(adaptive="off")), texts)
+    planner = PhysicalPlanner(inputs, catalog, Context(texts, TICK_NS, {}), 1 << 40, MIN_INSTANT, fixed)
     network = planner.network(plan(node, text).root, lambda batch: None)
     group = Group(network.streams, network.relations, network.is_immediate)
     group.add(network)

@@ -46,6 +46,7 @@ from minidsms.statements.arguments import name_of, text_of
 from minidsms.statements.registering import create_written, register_written
 from minidsms.statements.rules import QueryEach
 from minidsms.statements.user_definitions import define_aggregate, define_function
+from minidsms.streamon.planning import AdaptivePlans
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
@@ -135,7 +136,8 @@ class Connection(Archiving, ReadsSources):
         self._streams: dict[str, StreamInput] = {}
         self._relations: dict[str, RelationInput] = {}
         self.streamon = StreaMon(self.settings)
-        screening = Screening(self.dictionary, self.settings, self.streamon)
+        self.adaptivity = AdaptivePlans(self.streamon, self.dictionary)
+        screening = Screening(self.dictionary, self.settings, self.adaptivity)
         self.groups = Groups(self.settings["sharing"] == "on", screening, self.allowance)
         self._networks: dict[str, Network] = {}
         self.streamon.warn = self.warnings.append

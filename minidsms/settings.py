@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from minidsms.cql.errors import CqlError, Error, quoted
 from minidsms.cql.times import duration_ticks
@@ -127,7 +127,7 @@ def _at_least(least: int) -> Callable[[Any], int]:
 
 
 def _buckets(value: Any) -> int:
-    from minidsms.streamon.content_routing.classifiers import MOST_BUCKETS
+    from minidsms.expressions.classifiers import MOST_BUCKETS
 
     if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= MOST_BUCKETS:
         raise ValueError(f"give a whole number from 2 to {MOST_BUCKETS}")
@@ -352,6 +352,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("seed", 0, _at_least(0), "seed of everything random"),
     )
 }
+
+
+class SettingValues(Protocol):
+    """Settings by name, to be read."""
+
+    def __getitem__(self, name: str) -> Any: ...
 
 
 class Settings:

@@ -15,9 +15,10 @@ import numpy as np
 
 from experiments.change_detection.streams import SHARE, Stream
 from minidsms.elements import BoolArray
+from minidsms.expressions.routes import Order
 from minidsms.streamon.change_detection.detectors import NAMES, detectors
 from minidsms.streamon.change_detection.monitored import Monitored
-from minidsms.streamon.contracts import Order, OrderingAlgorithm
+from minidsms.streamon.contracts import OrderingAlgorithm
 from minidsms.streamon.filter_ordering.a_greedy import AGreedy
 from minidsms.streamon.filter_ordering.profile_window import reaching_by_position
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from minidsms.elements import BoolArray
-from minidsms.streamon.contracts import Order
+from minidsms.expressions.routes import Order
 from minidsms.streamon.filter_ordering.optimal import MOST_FILTERS, best_order
 from minidsms.testing.pipelined_filters import CorrelatedFilters
 

@@ -19,8 +19,8 @@ import minidsms
 from experiments.content_routing.engine import CHUNK, Compared, Run, compare
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
+from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.choosing import Judge, cost_of_order
 from minidsms.streamon.content_routing.costs import Dividing
 from minidsms.streamon.content_routing.sample import Sample

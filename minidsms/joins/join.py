@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT, Batch
+from minidsms.expressions.attributes import Attributes
 from minidsms.joins.answer import Answer
 from minidsms.joins.by_caches import ByCaches, CacheOptions
 from minidsms.joins.by_form import ByForm
@@ -36,7 +37,6 @@ from minidsms.kernels.join_layout import INSPECTED, LEAVES
 from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.synopses.bit_addresses import Bits
 from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.synopsis import Synopsis
@@ -353,7 +353,7 @@ class Join(Operator):
         return Description("XJoin", f"{tree_text(self.tree, self.names)} on {detail}", figures, tuple(told))
 
     def adaptations(self) -> tuple[Any, ...]:
-        """See `minidsms.streamon.loop.Adaptive`."""
+        """See `operators.adaptivity.Adaptive`."""
         adapting = () if self._watch is None else self._watch.adapting
         return tuple(each.adaptation for each in adapting if each.has_choice)
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from minidsms.expressions.routes import Routes
 from minidsms.joins.equal_columns import Attribute, Equality
-from minidsms.streamon.content_routing.routes import Routes
 from minidsms.synopses.bit_addresses import Bits
 
 Orders = tuple[tuple[int, ...], ...]

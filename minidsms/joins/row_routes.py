@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.expressions.attributes import Attributes, UInt8Array
+from minidsms.expressions.routes import Routes
 from minidsms.joins.plan import JoinRoutes
 from minidsms.kernels.join_layout import HI, LO, MASK, RUN, RUN_INSERTIONS, RUNS_END, STOP
 from minidsms.kernels.join_routes import Routes as Bundle
-from minidsms.streamon.content_routing.attributes import Attributes, UInt8Array
-from minidsms.streamon.content_routing.routes import Routes
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 
 MOST_PIPELINES = 256

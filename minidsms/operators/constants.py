@@ -22,9 +22,7 @@ from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.screens.box import Box
 from minidsms.screens.boxes import Boxes
-from minidsms.screens.screening import Screening
-from minidsms.streamon.loop import Loop
-from minidsms.streamon.screening.adaptive_sequence import AdaptiveSequence
+from minidsms.screens.screening import LookUps, Screening
 
 _PAIRS = 1 << 16
 """Rows that a batch put out has, about."""
@@ -81,8 +79,8 @@ class Constants(Operator):
         self._pairs_a_row = 1.0
         self._sequence = self._new_sequence()
 
-    def _new_sequence(self) -> AdaptiveSequence:
-        return AdaptiveSequence(self._screening, f"Constants over {self._stream}", self.schema.names)
+    def _new_sequence(self) -> LookUps:
+        return self._screening.look_ups(f"Constants over {self._stream}", self.schema.names)
 
     def admit(self, constant: Constant) -> None:
         """See `ByQuery`."""
@@ -147,8 +145,8 @@ class Constants(Operator):
         columns = [*part.columns_at(range(part.width), rows), Column(self._numbers[places])]
         return Batch(part.ts[rows], None, columns, is_own=True)
 
-    def adaptations(self) -> tuple[Loop[Any], ...]:
-        """See `minidsms.streamon.loop.Adaptive`."""
+    def adaptations(self) -> tuple[Any, ...]:
+        """See `operators.adaptivity.Adaptive`."""
         return (self._sequence.adaptation,)
 
     def describe(self) -> Description:

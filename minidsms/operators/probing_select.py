@@ -17,11 +17,10 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.expressions.value import Frame
+from minidsms.operators.adaptivity import Condition
 from minidsms.operators.operator import Description, Operator
 from minidsms.operators.select import Explain
 from minidsms.queues import Queue
-from minidsms.streamon.loop import Loop
-from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 from minidsms.synopses.instant_counts import InstantCounts
 
 
@@ -81,7 +80,7 @@ class ProbingSelect(Operator):
         self,
         stream: Queue,
         relations: Sequence[Queue],
-        condition: Conjunction,
+        condition: Condition,
         probes: Sequence[ProbeFilter],
         explain: Explain,
         detail: str,
@@ -107,8 +106,8 @@ class ProbingSelect(Operator):
         if stream is not None:
             yield stream if kept is None else stream.take(kept)
 
-    def adaptations(self) -> tuple[Loop[Any], ...]:
-        """See `minidsms.streamon.loop.Adaptive`."""
+    def adaptations(self) -> tuple[Any, ...]:
+        """See `operators.adaptivity.Adaptive`."""
         return self._condition.adaptations()
 
     def synopses(self) -> tuple[InstantCounts, ...]:

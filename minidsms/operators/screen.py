@@ -27,8 +27,6 @@ from minidsms.screens.boxes import Boxes
 from minidsms.screens.level import Level
 from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
-from minidsms.streamon.loop import Loop
-from minidsms.streamon.screening.adaptive_sequence import AdaptiveSequence
 
 FEWEST = 8
 """Filters over one operator below which each looks for itself."""
@@ -98,7 +96,7 @@ class Screen(Operator):
         self._of_select: dict[int, _Member] = {}
         self._slots = np.empty(0, np.int64)
         self._counts = np.empty(0, np.int64)
-        self.sequence = AdaptiveSequence(screening, f"Screen over {producer.describe().detail}", producer.schema.names)
+        self.sequence = screening.look_ups(f"Screen over {producer.describe().detail}", producer.schema.names)
         self._given: list[Queue] = []
         self._grow: Any = None
         self._is_by_column = screening.is_by_column
@@ -274,8 +272,8 @@ class Screen(Operator):
             for queue in self.outputs:
                 queue.progress = max(queue.progress, self.progress)
 
-    def adaptations(self) -> tuple[Loop[Any], ...]:
-        """See `minidsms.streamon.loop.Adaptive`."""
+    def adaptations(self) -> tuple[Any, ...]:
+        """See `operators.adaptivity.Adaptive`."""
         return (self.sequence.adaptation,)
 
     def synopses(self) -> tuple[SharedAnswers, ...]:  # type: ignore[override]  # they wait for queries: no state of its own

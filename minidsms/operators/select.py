@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minidsms.elements import Batch
+from minidsms.operators.adaptivity import Condition
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 
 if TYPE_CHECKING:
     from minidsms.operators.screen import Screen
     from minidsms.screens.box import Box
-    from minidsms.streamon.loop import Loop
-    from minidsms.streamon.pipelined_filters.conjunction import Conjunction
 
 Explain = Callable[[Batch, int], str]
 """(batch, row) -> which expression failed there, and why."""
@@ -31,7 +30,7 @@ class Select(Operator):
     def __init__(
         self,
         input: Queue,
-        condition: Conjunction,
+        condition: Condition,
         explain: Explain,
         detail: str,
         box: Box | None = None,
@@ -70,8 +69,8 @@ class Select(Operator):
         """Be given only rows of this box, its own or more, from now on; None: all again."""
         self.screen, self._looked_at = screen, box
 
-    def adaptations(self) -> tuple[Loop[Any], ...]:
-        """See `minidsms.streamon.loop.Adaptive`."""
+    def adaptations(self) -> tuple[Any, ...]:
+        """See `operators.adaptivity.Adaptive`."""
         return self._condition.adaptations()
 
     def describe(self) -> Description:

@@ -28,17 +28,13 @@ from minidsms.dictionary import TextDictionary
 from minidsms.elements import Schema
 from minidsms.expressions import Context
 from minidsms.machine_code.templates import Form
+from minidsms.operators.adaptivity import SharedByCopies
 from minidsms.operators.operator import Operator
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
 from minidsms.queues import Queue
 from minidsms.screens.box import Box
 from minidsms.screens.screening import Screening
-from minidsms.streamon.forcing import ForcedSwitching
-from minidsms.streamon.k_mon.contracts import SharedByCopies
-from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
-from minidsms.streamon.plan_log import Decision
-from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import Reader, StreamStore
 
@@ -53,8 +49,7 @@ _OTHERS_OWN = {
 _SAME = (
     int, float, complex, str, bytes, bool, type(None), range, type, enum.Enum, np.generic, np.dtype, FunctionType,
     BuiltinFunctionType, partial, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef, Context,
-    TextDictionary, RelationStore, ConstraintRegistry, SharedByCopies, Box, Screening, StreaMon, Decision,
-    ForcedSwitching, Form,
+    TextDictionary, RelationStore, SharedByCopies, Box, Screening, Form,
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from minidsms.expressions import (
     explain_failure,
     print_expression,
 )
+from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import Filter, TupleFilter
 from minidsms.expressions.predicate import filters_of
 from minidsms.operators import arrival, constants
@@ -37,6 +38,7 @@ from minidsms.operators.project import Project
 from minidsms.operators.relation_source import RelationSource
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
+from minidsms.plan.adaptivity import Adaptivity
 from minidsms.plan.constants import keeps_apart
 from minidsms.plan.logical import (
     Constants,
@@ -71,12 +73,6 @@ from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, o
 from minidsms.queues import Queue
 from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
-from minidsms.settings import Settings
-from minidsms.streamon.compilation.compilation import compile_beside
-from minidsms.streamon.content_routing.attributes import Attributes
-from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
-from minidsms.streamon.pipelined_filters.conjunction import Conjunction
-from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 
@@ -104,16 +100,16 @@ class PhysicalPlanner:
         context: Context,
         queue_size: int,
         start: int,
+        adaptivity: Adaptivity,
         with_history: bool = False,
-        streamon: StreaMon | None = None,
         running: RunningOperators | None = None,
     ) -> None:
         """queue_size: bound of each queue, in elements.  start: the query's first instant (docs/semantics T7).
 
-        with_history: streams are read from what their stores still hold.  streamon: the connection's; without it plans
-        stay as they are made.  running: the operators of the group the network will join.
+        adaptivity: by what the operators adapt.  with_history: streams are read from what their stores still hold.
+        running: the operators of the group the network will join.
         """
-        self._streamon = streamon or StreaMon(Settings(adaptive="off"))
+        self._adaptivity = adaptivity
         self._running = running or RunningOperators(True)
         self._with_history = with_history
         self._inputs = inputs
@@ -212,9 +208,9 @@ class PhysicalPlanner:
             self._note_input(node)
             shape = node.shape
             if isinstance(node, MultiJoin) and not isinstance(node, ReducedJoin):
-                shape = shape, plan_key(node, self._streamon)
+                shape = shape, plan_key(node, self._adaptivity.settings)
             elif isinstance(node, bound.Filter) and len(conjuncts(node.condition)) > 1:
-                shape = shape, OrderingOptions.of(self._streamon.settings)
+                shape = shape, self._adaptivity.condition_key()
             self._operators[key] = self._found_or_made(shape, node.schema, inputs, lambda: self._make(node))
             self._kept.append(node)
         return self._operators[key]
@@ -238,7 +234,7 @@ class PhysicalPlanner:
         if like is not None and (self._running.is_sharing or key in self._sources):
             return like
         operator = make()
-        compile_beside(operator, self._streamon)
+        self._adaptivity.adapt_form(operator)
         self._made.append(operator)
         if not inputs:
             self._sources.add(key)  # one for each input, so that a query reads a stream in one place
@@ -321,7 +317,7 @@ class PhysicalPlanner:
                 return self._join(node)
             case ReducedJoin():
                 queues = [self._queue(stream) for stream in node.windows]
-                return reduced_join(node, queues, self._streamon, self._context.dictionary)
+                return reduced_join(node, queues, self._adaptivity)
             case MultiJoin():
                 return self._multi_join(node)
             case SemiJoin():
@@ -363,7 +359,7 @@ class PhysicalPlanner:
                 return self._to_stream(node)
             case Constants():
                 assert isinstance(node.input, bound.BaseStream)
-                screening = Screening(self._context.dictionary, self._streamon.settings, self._streamon)
+                screening = Screening(self._context.dictionary, self._adaptivity.settings, self._adaptivity)
                 return constants.Constants(
                     self._queue(node.input), node.input.name, node.family, node.schema, screening
                 )
@@ -407,8 +403,8 @@ class PhysicalPlanner:
     def _select(self, node: bound.Filter) -> Select:
         condition = node.condition
         text = print_expression(condition)
-        filters = Conjunction(
-            filters_of(condition, self._context), f"Select {text}", self._streamon, self._attributes(node.input.schema)
+        filters = self._adaptivity.condition(
+            filters_of(condition, self._context), f"Select {text}", self._attributes(node.input.schema)
         )
 
         def explain(batch: Batch, row: int) -> str:
@@ -526,7 +522,7 @@ class PhysicalPlanner:
 
         fifo = None if node.specs is not None else [window.is_fifo for window in node.windows]
         return n_way_join(
-            node, [self._queue(window) for window in node.windows], fifo, self._streamon, self._attributes
+            node, [self._queue(window) for window in node.windows], fifo, self._adaptivity, self._attributes
         )
 
     def _semi_join(self, node: SemiJoin) -> Operator:
@@ -584,7 +580,7 @@ class PhysicalPlanner:
         return ProbingSelect(
             self._queue(node.input),
             [self._queue(probe.right) for probe in node.probes],
-            Conjunction([*filters, *probes], f"Select {text}", self._streamon, self._attributes(node.schema)),
+            self._adaptivity.condition([*filters, *probes], f"Select {text}", self._attributes(node.schema)),
             probes,
             explain,
             text,

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
 
-from minidsms.dictionary import TextDictionary
 from minidsms.operators.operator import Operator
+from minidsms.plan.adaptivity import Adaptivity
 from minidsms.plan.input_names import input_names
 from minidsms.plan.logical import ReducedJoin
 from minidsms.queues import Queue
-from minidsms.streamon.stream_monitor import StreaMon
 
 
-def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon, texts: TextDictionary) -> Operator:
-    """The operator of a join that keeps rows of its own. texts: to name rows that violate a key."""
-    from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings, windows_of
-    from minidsms.streamon.k_mon.watching import Source
+def reduced_join(node: ReducedJoin, queues: Sequence[Queue], adaptivity: Adaptivity) -> Operator:
+    """The operator of a join that keeps rows of its own."""
+    from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, windows_of
 
     assert node.specs is not None
-    forcing, names = streamon.forcing, input_names(node.names)
-    operator = f"KMonJoin {', '.join(names)}"
+    names = input_names(node.names)
     spec = KMonSpec(
         node.edges,
         windows_of(node.specs),
@@ -34,13 +30,4 @@ def reduced_join(node: ReducedJoin, queues: Sequence[Queue], streamon: StreaMon,
         trusts_keys=node.trust == "trusting",
         names=names,
     )
-    around = Surroundings(
-        sources=[Source(*source) for source in node.sources],
-        monitors=streamon.constraints if streamon.is_adaptive else None,
-        may_adapt=lambda: streamon.is_adaptive,
-        texts=texts,
-        tell=lambda join, instant, text: streamon.note_violation(instant, join, operator, text),
-        warn=streamon.warn,
-        forced=None if forcing is None else Random(forcing.seed),
-    )
-    return KMonJoin(queues, spec, around)
+    return KMonJoin(queues, spec, adaptivity.surroundings(node, f"KMonJoin {', '.join(names)}"))

@@ -3,9 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from minidsms.dictionary import TextDictionary
-from minidsms.streamon.stream_monitor import SettingValues, StreaMon
+from minidsms.elements import BoolArray, Int64Array
+from minidsms.screens.level import Level
+from minidsms.settings import SettingValues
+
+
+class LookUps(Protocol):
+    """In which order a screen looks at its columns, which may change."""
+
+    @property
+    def adaptation(self) -> Any:
+        """Its `streamon.loop.Loop`."""
+
+    def take(self, level: Level | None) -> None:
+        """A level has become the first."""
+
+    def limit(self, rows: int) -> int:
+        """How many rows may pass before the order must be looked at."""
+
+    def passed(self, keys: Int64Array, present: BoolArray, instant: int) -> None:
+        """Rows have passed the first level."""
+
+
+class OrdersLookUps(Protocol):
+    """Who says in which order screens look at their columns."""
+
+    def look_ups(self, screening: Screening, operator: str, names: tuple[str, ...]) -> LookUps:
+        """Of a new screen.  operator: how the plan log names it.  names: its columns."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +41,7 @@ class Screening:
 
     dictionary: TextDictionary
     settings: SettingValues
-    streamon: StreaMon
+    adaptivity: OrdersLookUps
 
     @property
     def is_on(self) -> bool:
@@ -25,3 +52,7 @@ class Screening:
     def is_by_column(self) -> bool:
         """A screen looks at one column of each filter, and runs no query itself."""
         return bool(self.settings["screening"] == "column")
+
+    def look_ups(self, operator: str, names: tuple[str, ...]) -> LookUps:
+        """See `OrdersLookUps.look_ups`."""
+        return self.adaptivity.look_ups(self, operator, names)

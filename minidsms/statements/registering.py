@@ -106,7 +106,7 @@ def network_of(db: Connection, query: Query, root: Stop, leading: RunningOperato
     context = Context(db.dictionary, db.tick_ns, db.catalog.functions)
     inputs = Inputs(db.stream_store, db.relation_store)
     size = db.settings["queue_size"]
-    planner = PhysicalPlanner(inputs, db.catalog, context, size, MIN_INSTANT, streamon=db.streamon, running=leading)
+    planner = PhysicalPlanner(inputs, db.catalog, context, size, MIN_INSTANT, db.adaptivity, running=leading)
     return planner.network(root, query.deliver)
 
 

@@ -326,8 +326,8 @@ def _register(
         context(db),
         db.settings["queue_size"],
         start,
+        db.adaptivity,
         with_history,
-        db.streamon,
         group.running,
     )
     gate = HistoryGate(query.deliver, query.kind == "relation", db.codec(query.schema).net, frontier)
@@ -370,9 +370,7 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format
     running = RunningOperators(db.groups.is_sharing)
     inputs = Inputs(db.stream_store, db.relation_store)
     queue_size = db.settings["queue_size"]
-    planner = PhysicalPlanner(
-        inputs, db.catalog, context(db), queue_size, MIN_INSTANT, streamon=db.streamon, running=running
-    )
+    planner = PhysicalPlanner(inputs, db.catalog, context(db), queue_size, MIN_INSTANT, db.adaptivity, running=running)
     network = planner.network(logical.root, lambda batch: None)
     try:
         return Plan(print_query(bound.expanded), logical, network).render(format, rules=rules)

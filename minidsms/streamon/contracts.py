@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.elements import BoolArray
+from minidsms.expressions.routes import Order
 
 Float64Array = npt.NDArray[np.float64]
-
-Order = tuple[int, ...]
 
 
 class Evaluate(Enum):

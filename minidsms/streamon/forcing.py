@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
+from minidsms.operators.adaptivity import SharedByCopies
+
 P = TypeVar("P", bound=Hashable)
 
 
 @dataclass(frozen=True, eq=False)
-class ForcedSwitching:
+class ForcedSwitching(SharedByCopies):
     """What is asked for. every: tuples between switches, at least 1.  plan: the one to switch to and away from, or
     None for random ones.
     """

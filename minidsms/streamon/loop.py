@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, TypeVar
 
 from minidsms.machine_code.compile_time import thread_ns
+from minidsms.operators.adaptivity import Adaptive
 from minidsms.streamon.forcing import Forcing
 from minidsms.streamon.framework import Executor, Profiler, Reoptimizer
 from minidsms.streamon.plan_log import Decision
@@ -256,14 +257,6 @@ class Loop(Generic[P]):
             self._watch = None
         if self._watch is None and tuples - self._mark[1] >= 4 * ENOUGH:
             self._mark = (units, tuples)
-
-
-@runtime_checkable
-class Adaptive(Protocol):
-    """An operator whose plan can change while it runs."""
-
-    def adaptations(self) -> tuple[Loop[Any], ...]:
-        """The places where it can."""
 
 
 def adaptations_of(operators: Iterable[object]) -> list[Loop[Any]]:

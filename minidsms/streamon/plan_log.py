@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from minidsms.operators.adaptivity import SharedByCopies
+
 _log = logging.getLogger("minidsms.plans")
 KEPT = 10_000
 """Decisions held per connection; older ones are forgotten."""
 
 
 @dataclass(eq=False)
-class Decision:
+class Decision(SharedByCopies):
     """One change of a plan.
 
     instant: the timestamp before which the old plan was last used.  query, operator: where; technique: by what.

@@ -7,9 +7,11 @@ running queries too: their plans stay what they are.  Babu 2005, section 3.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from minidsms.elements import MIN_INSTANT
+from minidsms.operators.adaptivity import SharedByCopies
+from minidsms.settings import SettingValues
 from minidsms.streamon.forcing import ForcedSwitching
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.plan_log import PlanLog
@@ -19,13 +21,7 @@ def _nobody(text: str) -> None:
     """Nobody listens."""
 
 
-class SettingValues(Protocol):
-    """The settings of a connection."""
-
-    def __getitem__(self, name: str) -> Any: ...
-
-
-class StreaMon:
+class StreaMon(SharedByCopies):
     """plan_log: of all queries.  forcing: None but in tests (`minidsms.testing.forced_switching`).
 
     constraints: those that queries watch.  warn: is given what authors of declarations should know.  queries_of: the

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.elements import BoolArray
-from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderingAlgorithm
+from minidsms.expressions.routes import Order
+from minidsms.streamon.contracts import Evaluate, Float64Array, OrderingAlgorithm
 
 Generator = np.random.Generator
 

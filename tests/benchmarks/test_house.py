@@ -6,6 +6,8 @@ from pathlib import Path
 
 from benchmarks.house import chain_walks, functions, report, sources, upward
 
+ROOT = Path(__file__).parents[2]
+
 KERNEL = '''
 from minidsms.streamon.framework import Executor
 HEAD, NEXT = range(2)
@@ -34,3 +36,8 @@ def test_counts_of_a_kernel(tmp_path: Path) -> None:
     found = report(tmp_path, details=False)
     assert found["integer words of kernels (constants in capitals)"] == 2
     assert found["join kernels (compiled functions that join)"] == 1
+
+
+def test_nothing_below_streamon_imports_it() -> None:
+    known = {"minidsms/operators/k_mon_join.py"}
+    assert {line.split(" -> ")[0] for line in upward(sources(ROOT))} <= known

@@ -13,8 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.expressions.routes import Order
 from minidsms.machine_code import kernel
-from minidsms.streamon.contracts import Evaluate, Order
+from minidsms.streamon.contracts import Evaluate
 from minidsms.streamon.filter_ordering.profile_window import UInt8Array
 
 WHOLE = 64

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+from minidsms.settings import SettingValues
 from minidsms.streamon.change_detection.contracts import ChangeDetectors
 from minidsms.streamon.contracts import Evaluate, OrderingAlgorithm
-from minidsms.streamon.stream_monitor import SettingValues
 
 _FOLDER = "minidsms.streamon.change_detection"
 _CLASSES = {

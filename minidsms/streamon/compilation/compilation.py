@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from minidsms.machine_code.templates import Form
 from minidsms.operators.forms import TwoForms
-from minidsms.operators.operator import Operator
 from minidsms.streamon.compilation.executor import GENERIC, FormExecutor
 from minidsms.streamon.compilation.profiler import FormProfiler
 from minidsms.streamon.compilation.reoptimizer import FormReoptimizer
@@ -81,9 +80,3 @@ class Compilation:
             else "not worth it yet"
         )
         return (f"{GENERIC}; one compiled for this plan: {state}",)
-
-
-def compile_beside(operator: Operator, streamon: StreaMon) -> None:
-    """Let an operator that has forms be asked for them between its slices."""
-    if isinstance(operator, TwoForms):
-        operator.compilation = Compilation(operator, streamon)

@@ -1,8 +1,5 @@
 """Content-based routing: tuples that differ in content take the filters of a condition in different orders.
 
-    classifiers.py     what a bucket of an attribute is; a classifier is a value
-    attributes.py      the attributes of the tuples of a pipeline, and their buckets
-    routes.py          the plan: classifiers, orders, and which cell takes which
     dividing.py        runs it: a chunk is divided by route
     sample.py          unbiased tuples with their attributes, and what every filter says of them
     choosing.py        the routes that save most on a sample, if they save anything

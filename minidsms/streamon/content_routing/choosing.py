@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.streamon.content_routing.attributes import UInt8Array
-from minidsms.streamon.content_routing.classifiers import Classifier
+from minidsms.expressions.attributes import UInt8Array
+from minidsms.expressions.classifiers import Classifier
+from minidsms.expressions.routes import MOST_ORDERS, Order, Routes
 from minidsms.streamon.content_routing.costs import Dividing
 from minidsms.streamon.content_routing.gain_ratio import sure_gains
-from minidsms.streamon.content_routing.routes import MOST_ORDERS, Routes
 from minidsms.streamon.content_routing.sample import Sample
-from minidsms.streamon.contracts import Float64Array, Order
+from minidsms.streamon.contracts import Float64Array
 
 LEAST_IN_CELL = 8
 """Tuples of a bucket that tell of an order."""

@@ -19,14 +19,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.streamon.content_routing.attributes import Attributes, UInt8Array
+from minidsms.expressions.attributes import Attributes, UInt8Array
+from minidsms.expressions.classifiers import Classifier
+from minidsms.expressions.routes import MOST_CLASSIFIERS, FilterPlan, Order, Routes
 from minidsms.streamon.content_routing.choosing import few_orders
-from minidsms.streamon.content_routing.classifiers import Classifier
 from minidsms.streamon.content_routing.gain_ratio import telling
 from minidsms.streamon.content_routing.options import RoutingOptions
-from minidsms.streamon.content_routing.routes import MOST_CLASSIFIERS, FilterPlan, Routes
 from minidsms.streamon.content_routing.sample import Sample
-from minidsms.streamon.contracts import Float64Array, Order
+from minidsms.streamon.contracts import Float64Array
 
 EXTREME = 0.02
 """A filter that drops, or passes, less than this share keeps its place in all orders: it is not profiled (4.4)."""

@@ -12,12 +12,12 @@ from itertools import pairwise
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.expressions.attributes import Attributes, UInt8Array
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import narrow_by
+from minidsms.expressions.routes import Routes
 from minidsms.expressions.value import Frame
 from minidsms.kernels import content_routing as kernels
-from minidsms.streamon.content_routing.attributes import Attributes, UInt8Array
-from minidsms.streamon.content_routing.routes import Routes
 
 _NO_ROWS = np.zeros(0, np.int64)
 _ITSELF = np.arange(256, dtype=np.uint8)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.streamon.content_routing.attributes import UInt8Array
+from minidsms.expressions.attributes import UInt8Array
 from minidsms.streamon.contracts import Float64Array
 
 _SURE = 3.0

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.expressions.attributes import Attributes
+from minidsms.expressions.classifiers import Classifier
 from minidsms.expressions.filters import TupleFilter
+from minidsms.expressions.routes import FilterPlan, Routes
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.attributes import Attributes
-from minidsms.streamon.content_routing.classifiers import Classifier
 from minidsms.streamon.content_routing.content_learns import ContentLearns
-from minidsms.streamon.content_routing.routes import FilterPlan, Routes
 from minidsms.streamon.framework import Proposal
 
 TRIED = 5_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minidsms.streamon.stream_monitor import SettingValues
+from minidsms.settings import SettingValues
 
 
 @dataclass(frozen=True)

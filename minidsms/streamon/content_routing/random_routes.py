@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from minidsms.streamon.content_routing.attributes import Attributes
-from minidsms.streamon.content_routing.classifiers import Classifier, Reading
-from minidsms.streamon.content_routing.routes import MOST_CLASSIFIERS, Routes
-from minidsms.streamon.contracts import Order
+from minidsms.expressions.attributes import Attributes
+from minidsms.expressions.classifiers import Classifier, Reading
+from minidsms.expressions.routes import MOST_CLASSIFIERS, Order, Routes
 
 
 def random_routes(attributes: Attributes, rng: Random, random_order: Callable[[], Order]) -> Routes:

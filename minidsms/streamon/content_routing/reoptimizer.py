@@ -15,15 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from minidsms.elements import BoolArray
+from minidsms.expressions.classifiers import Classifier
+from minidsms.expressions.routes import FilterPlan, Order, Routes
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes, could_save
-from minidsms.streamon.content_routing.classifiers import Classifier
 from minidsms.streamon.content_routing.costs import LEAST_ROWS, Dividing
-from minidsms.streamon.content_routing.routes import FilterPlan, Routes
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.content_routing.trial import LEAST, RouteTrial
-from minidsms.streamon.contracts import Order
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 from minidsms.streamon.pipelined_filters.reoptimizer import LEAST_GAIN, OrderReoptimizer

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import AnyArray, BoolArray
+from minidsms.expressions.attributes import Attributes, UInt8Array
+from minidsms.expressions.classifiers import Classifier, Reading
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.attributes import Attributes, UInt8Array
-from minidsms.streamon.content_routing.classifiers import Classifier, Reading
 
 _SEVERAL = 8
 """A column of a few tuples in ascending order may be so by chance."""

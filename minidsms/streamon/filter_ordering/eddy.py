@@ -12,7 +12,8 @@ from random import Random
 from typing import ClassVar
 
 from minidsms.elements import BoolArray
-from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderStatistics, Wanted
+from minidsms.expressions.routes import Order
+from minidsms.streamon.contracts import Evaluate, Float64Array, OrderStatistics, Wanted
 
 
 class Eddy:

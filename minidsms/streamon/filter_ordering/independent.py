@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from minidsms.elements import BoolArray
+from minidsms.expressions.routes import Order
 from minidsms.kernels.filter_ordering import observe_unconditional
-from minidsms.streamon.contracts import Evaluate, Float64Array, Order, Wanted
+from minidsms.streamon.contracts import Evaluate, Float64Array, Wanted
 from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
 from minidsms.streamon.filter_ordering.profile_window import as_profile, checked_order
 

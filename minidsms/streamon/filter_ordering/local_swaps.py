@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minidsms.elements import BoolArray
+from minidsms.expressions.routes import Order
 from minidsms.kernels.filter_ordering import observe_neighbours, recount_neighbours
-from minidsms.streamon.contracts import Evaluate, Float64Array, Order, Wanted
+from minidsms.streamon.contracts import Evaluate, Float64Array, Wanted
 from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
 from minidsms.streamon.filter_ordering.profile_window import as_profile, checked_order
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from minidsms.streamon.contracts import Order, OrderStatistics
+from minidsms.expressions.routes import Order
+from minidsms.streamon.contracts import OrderStatistics
 from minidsms.streamon.filter_ordering.matrix_view import MatrixView
 from minidsms.streamon.filter_ordering.profile_window import ProfileWindow, checked_order
 

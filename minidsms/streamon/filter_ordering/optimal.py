@@ -14,7 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderStatistics, Wanted
+from minidsms.expressions.routes import Order
+from minidsms.streamon.contracts import Evaluate, Float64Array, OrderStatistics, Wanted
 from minidsms.streamon.filter_ordering.profile_window import (
     ProfileWindow,
     UInt8Array,

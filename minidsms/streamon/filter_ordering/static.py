@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from minidsms.elements import BoolArray
-from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderStatistics, Wanted
+from minidsms.expressions.routes import Order
+from minidsms.streamon.contracts import Evaluate, Float64Array, OrderStatistics, Wanted
 
 
 class Static:

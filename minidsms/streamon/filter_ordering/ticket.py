@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from minidsms.streamon.contracts import Order
+from minidsms.expressions.routes import Order
 from minidsms.streamon.filter_ordering.eddy import Eddy
 
 MEMORY = 0.9

@@ -17,13 +17,13 @@ import numpy as np
 
 from minidsms.elements import Schema
 from minidsms.joins.plan import Index
+from minidsms.settings import SettingValues
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_index.assessment import Assessment, assessment
 from minidsms.streamon.join_index.executor import IndexedJoin, IndexExecutor
 from minidsms.streamon.join_index.selection import UnitCosts, Workload, dependent_costs, select
 from minidsms.streamon.join_index.tuning import migrating
 from minidsms.streamon.meter import Meter
-from minidsms.streamon.stream_monitor import SettingValues
 from minidsms.synopses.bit_addresses import MOST_BITS, Bits
 from minidsms.synopses.indexed_windows import WindowIndex
 

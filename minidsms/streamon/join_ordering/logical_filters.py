@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minidsms.expressions.routes import Order
 from minidsms.joins.graph import JoinGraph
-from minidsms.streamon.contracts import Order
 
 ENOUGH_ORDERS = 2
 

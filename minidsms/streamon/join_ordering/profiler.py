@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.routes import Order
 from minidsms.joins.graph import JoinGraph
 from minidsms.kernels.join_existence import join_existence
 from minidsms.machine_code.compile_time import thread_ns
-from minidsms.streamon.contracts import Evaluate, Float64Array, Order, OrderingAlgorithm, Wanted
+from minidsms.streamon.contracts import Evaluate, Float64Array, OrderingAlgorithm, Wanted
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 from minidsms.synopses.indexed_windows import WindowIndex
 

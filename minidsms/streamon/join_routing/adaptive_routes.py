@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from minidsms.elements import Batch, Int64Array
+from minidsms.expressions.attributes import Attributes
 from minidsms.joins.plan import JoinRoutes
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.trial import RouteTrial
 from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
 from minidsms.streamon.join_routing.executor import RoutedJoin, RoutesExecutor

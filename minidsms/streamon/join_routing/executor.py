@@ -7,9 +7,9 @@ from dataclasses import replace
 from random import Random
 from typing import Protocol
 
+from minidsms.expressions.attributes import Attributes
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import JoinPlan, JoinRoutes
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.random_routes import random_routes
 from minidsms.streamon.join_ordering.executor import random_order
 from minidsms.streamon.meter import Meter

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 

@@ -100,10 +100,6 @@ class Arrivals:
     is_ordered: bool = True
 
 
-class SharedByCopies:
-    """Base of monitors: where a running plan is copied, the copy asks the same ones."""
-
-
 class Monitor(Protocol):
     """Follows one constraint; compiled or vectorised over the batch, and independent of its borders."""
 

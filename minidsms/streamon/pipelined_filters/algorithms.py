@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from minidsms.cql.errors import Error
+from minidsms.expressions.routes import Order
+from minidsms.settings import SettingValues
 from minidsms.streamon.change_detection.detectors import ChangeDetection
 from minidsms.streamon.content_routing.options import RoutingOptions
-from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm
-from minidsms.streamon.stream_monitor import SettingValues
+from minidsms.streamon.contracts import Evaluate, OrderingAlgorithm
 
 _FOLDER = "minidsms.streamon.filter_ordering"
 _CLASSES = {

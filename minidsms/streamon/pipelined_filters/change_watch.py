@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from minidsms.expressions.routes import Order, Routes
 from minidsms.expressions.value import Frame
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.change_detection.usual import Tolerance, Usual
-from minidsms.streamon.content_routing.routes import Routes
-from minidsms.streamon.contracts import Change, DetectsChanges, Order, OrderingAlgorithm
+from minidsms.streamon.contracts import Change, DetectsChanges, OrderingAlgorithm
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
 from minidsms.streamon.pipelined_filters.answers import Answers
 from minidsms.streamon.pipelined_filters.executor import FilterExecutor

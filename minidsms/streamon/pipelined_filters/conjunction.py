@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
+from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filter_tests import has_kernels
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import CHUNK, Tuples, chunk_of, settle
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.loop import Loop
 from minidsms.streamon.pipelined_filters.look_ahead import WORTH_A_LOOK
 from minidsms.streamon.pipelined_filters.pipeline import FilterPipeline

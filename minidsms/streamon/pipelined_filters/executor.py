@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from random import Random
 
 from minidsms.elements import Int64Array
+from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import narrow_by
+from minidsms.expressions.routes import FilterPlan, Order, Routes, usual_order
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.random_routes import random_routes
-from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_order
-from minidsms.streamon.contracts import Order
 from minidsms.streamon.processor_clock import ProcessorClock
 
 

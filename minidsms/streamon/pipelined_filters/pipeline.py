@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import TupleFilter
+from minidsms.expressions.routes import FilterPlan, Routes, usual_order
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.content_learns import ContentLearns
 from minidsms.streamon.content_routing.learning import LearnedReoptimizer, LearningProfiler
 from minidsms.streamon.content_routing.reoptimizer import RoutedReoptimizer
-from minidsms.streamon.content_routing.routes import FilterPlan, Routes, usual_order
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import DrawsOrders, Evaluate, OrderingAlgorithm
 from minidsms.streamon.filter_ordering.static import Static

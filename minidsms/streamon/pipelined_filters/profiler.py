@@ -15,9 +15,10 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.filters import TupleFilter
+from minidsms.expressions.routes import Order
 from minidsms.expressions.value import Frame
 from minidsms.machine_code.compile_time import thread_ns
-from minidsms.streamon.contracts import Evaluate, KnowsChanges, Order, OrderingAlgorithm, Wanted
+from minidsms.streamon.contracts import Evaluate, KnowsChanges, OrderingAlgorithm, Wanted
 from minidsms.streamon.pipelined_filters.costs import FilterCosts
 
 KEPT = 4_096

@@ -6,7 +6,7 @@ reach the last places, and what is known of them changes with every profile.  Ba
 
 from __future__ import annotations
 
-from minidsms.streamon.content_routing.routes import FilterPlan, usual_order
+from minidsms.expressions.routes import FilterPlan, usual_order
 from minidsms.streamon.contracts import KnowsChanges, OrderingAlgorithm
 from minidsms.streamon.framework import Proposal
 

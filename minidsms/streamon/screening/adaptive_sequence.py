@@ -10,6 +10,7 @@ from minidsms.streamon.screening.arranging import Window
 from minidsms.streamon.screening.executor import ScreenPlan, SequenceExecutor
 from minidsms.streamon.screening.profiler import RegionProfiler
 from minidsms.streamon.screening.reoptimizer import SequenceReoptimizer
+from minidsms.streamon.stream_monitor import StreaMon
 
 TICKETS = 1024
 """Rows for which an order is drawn by lottery."""
@@ -18,13 +19,13 @@ TICKETS = 1024
 class AdaptiveSequence:
     """operator: how the plan log names the screen.  names: the producer's columns."""
 
-    def __init__(self, screening: Screening, operator: str, names: tuple[str, ...]) -> None:
+    def __init__(self, screening: Screening, streamon: StreaMon, operator: str, names: tuple[str, ...]) -> None:
         self._screening = screening
         self._executor = SequenceExecutor(names)
         self._profiler = RegionProfiler(screening.settings["rearrange_period"])
         reoptimizer = SequenceReoptimizer(screening, self._executor, self._profiler)
         self.adaptation: Loop[ScreenPlan] = Loop(
-            "screening", operator, self._executor, self._profiler, reoptimizer, screening.streamon
+            "screening", operator, self._executor, self._profiler, reoptimizer, streamon
         )
 
     @property

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from minidsms.elements import BoolArray, Int64Array
+from minidsms.expressions.routes import Order
 from minidsms.streamon.change_detection.blocks import Blocks
 from minidsms.streamon.change_detection.contracts import NONE, ChangeDetectors
 from minidsms.streamon.change_detection.detectors import NAMES, detectors
 from minidsms.streamon.change_detection.monitored import Monitored
-from minidsms.streamon.contracts import Evaluate, Order, OrderingAlgorithm
+from minidsms.streamon.contracts import Evaluate, OrderingAlgorithm
 from minidsms.streamon.filter_ordering.a_greedy import AGreedy
 from minidsms.streamon.filter_ordering.independent import Independent
 from minidsms.streamon.filter_ordering.local_swaps import LocalSwaps

@@ -9,12 +9,12 @@ import pytest
 
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
+from minidsms.expressions.attributes import Attributes
+from minidsms.expressions.routes import Routes
 from minidsms.expressions.value import Frame
 from minidsms.settings import Settings
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.content_learns import ContentLearns
 from minidsms.streamon.content_routing.options import RoutingOptions
-from minidsms.streamon.content_routing.routes import Routes
 
 SCHEMA = Schema.of(("serial", Type.INTEGER), ("noise", Type.INTEGER), ("class", Type.INTEGER))
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
+from minidsms.expressions.attributes import Attributes
+from minidsms.expressions.routes import Routes
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.attributes import Attributes
 from minidsms.streamon.content_routing.reoptimizer import FIRST_BAN, FIRST_NS, RoutedReoptimizer
-from minidsms.streamon.content_routing.routes import Routes
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.content_routing.trial import CHUNKS, TRIED, WORSE, RouteTrial
 from minidsms.streamon.filter_ordering.static import Static

@@ -13,8 +13,8 @@ import pytest
 
 import minidsms
 from minidsms.cql.errors import QueryError
-from minidsms.streamon.content_routing.classifiers import Classifier, Reading
-from minidsms.streamon.content_routing.routes import Routes
+from minidsms.expressions.classifiers import Classifier, Reading
+from minidsms.expressions.routes import Routes
 from minidsms.testing.forced_switching import forced_switching
 
 DECLARATION = "CREATE STREAM S (a INTEGER, b INTEGER, c FLOAT, t TEXT, w TIMESTAMP, f BOOLEAN)"

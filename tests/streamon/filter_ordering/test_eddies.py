@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.streamon.contracts import DrawsOrders, Order
+from minidsms.expressions.routes import Order
+from minidsms.streamon.contracts import DrawsOrders
 from minidsms.streamon.filter_ordering.sbr import EXPLORING, Sbr
 from minidsms.streamon.filter_ordering.ticket import Ticket
 

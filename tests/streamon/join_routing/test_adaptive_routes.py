@@ -83,8 +83,8 @@ def test_a_join_that_is_not_to_be_routed_has_no_such_place() -> None:
 
 
 def test_routes_that_no_join_could_take_are_not_legal() -> None:
-    from minidsms.streamon.content_routing.classifiers import Classifier, Reading
-    from minidsms.streamon.content_routing.routes import Routes
+    from minidsms.expressions.classifiers import Classifier, Reading
+    from minidsms.expressions.routes import Routes
 
     _, _, join = scene("[RANGE 1]")
     (routing,) = [a for a in join.adaptations() if a.technique == "join routing"]

@@ -35,7 +35,8 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import constraint_estimates as words
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, SharedByCopies
+from minidsms.operators.adaptivity import SharedByCopies
+from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
 
 HORIZON = 1 << 18
 """Rows after which a sampled row has left its window, where nobody tells."""

@@ -10,18 +10,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from minidsms.operators.adaptivity import SharedByCopies
+from minidsms.settings import SettingValues
 from minidsms.streamon.k_mon.contracts import NEVER, Arrivals, KConstraint, Kind, Monitor, User
 
 if TYPE_CHECKING:
     from minidsms.streamon.k_mon.monitoring.estimate import MonitorSettings
-
-
-class SettingValues(Protocol):
-    """The settings of a connection."""
-
-    def __getitem__(self, name: str) -> Any: ...
 
 
 COLUMNS = ("stream", "attribute", "constraint", "edge", "k", "looked at", "broken", "used by", "saves bytes")
@@ -47,7 +43,7 @@ class _Watched:
     users: list[User] = field(default_factory=list)
 
 
-class ConstraintRegistry:
+class ConstraintRegistry(SharedByCopies):
     """The monitors of a connection, by constraint. kinds: what is watched; of other constraints k stays infinite.
 
     settings: of the connection; without, monitors have the parameters of the thesis' experiments.

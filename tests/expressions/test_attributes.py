@@ -7,9 +7,9 @@ import pytest
 
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Column, Schema, Type
+from minidsms.expressions.attributes import Attributes
+from minidsms.expressions.classifiers import READINGS, Classifier, Reading
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.attributes import Attributes
-from minidsms.streamon.content_routing.classifiers import READINGS, Classifier, Reading
 from minidsms.streamon.content_routing.sample import Sample
 
 DAY_MS = 86_400_000

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minidsms.streamon.content_routing.classifiers import MOST_BUCKETS, Classifier
-from minidsms.streamon.contracts import Order
+from minidsms.expressions.classifiers import MOST_BUCKETS, Classifier
+
+Order = tuple[int, ...]
+"""Of filters, or of pipelines, by their numbers: a permutation."""
 
 MOST_CLASSIFIERS = 2
 MOST_ORDERS = 8

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, Schema
+from minidsms.expressions.classifiers import READINGS, Classifier, Reading
 from minidsms.expressions.value import Frame
-from minidsms.streamon.content_routing.classifiers import READINGS, Classifier, Reading
 
 UInt8Array = npt.NDArray[np.uint8]
 

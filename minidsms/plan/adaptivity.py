@@ -1,0 +1,44 @@
+"""What the planner asks of whoever changes plans while they run: StreaMon, which stands above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from minidsms.elements import Schema
+from minidsms.expressions.attributes import Attributes
+from minidsms.expressions.filters import TupleFilter
+from minidsms.operators.adaptivity import Condition
+from minidsms.operators.operator import Operator
+from minidsms.screens.screening import OrdersLookUps
+from minidsms.settings import SettingValues
+
+if TYPE_CHECKING:
+    from minidsms.joins.join import Join
+    from minidsms.operators.k_mon_join import Surroundings
+    from minidsms.plan.logical import ReducedJoin
+
+
+class Adaptivity(OrdersLookUps, Protocol):
+    """By what the operators of a new plan adapt."""
+
+    @property
+    def settings(self) -> SettingValues:
+        """Of the connection."""
+
+    def condition(self, filters: Sequence[TupleFilter], operator: str, attributes: Attributes) -> Condition:
+        """The filters of a Select.  operator: how the plan log names it.  attributes: of the tuples."""
+
+    def condition_key(self) -> Hashable:
+        """What must be alike in the settings of two queries that share the filters of a Select."""
+
+    def adapt_join(self, join: Join, asked: Hashable, attributes: Callable[[Schema], Attributes]) -> None:
+        """Let all of the join's plan adapt that was not asked for.  asked: see `plan.n_way_joins.join_plan_of`.
+        attributes: by which rows may be told apart.
+        """
+
+    def surroundings(self, node: ReducedJoin, operator: str) -> Surroundings:
+        """Whom a join that keeps rows of its own asks and tells.  operator: how the plan log names it."""
+
+    def adapt_form(self, operator: Operator) -> None:
+        """Let an operator that has forms be asked for them between its slices."""

@@ -1,0 +1,73 @@
+"""What adapts an n-way join: all there is of orders, caches, trees, indexes and routes, but what was asked for.
+
+Invariant: where steps go by bands, or by bit addresses, neither caches nor trees know what they find, and a join has
+none that adapt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from minidsms.elements import Schema
+from minidsms.expressions.attributes import Attributes
+from minidsms.joins.join import Join
+from minidsms.plan.n_way_joins import caching_of
+from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.synopses.bag_windows import BagWindow
+from minidsms.synopses.indexed_windows import IndexedWindow
+
+
+def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Callable[[Schema], Attributes]) -> None:
+    """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile.
+
+    Where steps go by bands, or by bit addresses, neither caches nor trees know what they find.
+    """
+    from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
+    from minidsms.streamon.join_watch import JoinWatch
+
+    names, operator = join.names, f"MJoin {', '.join(join.names)}"
+    has_bits = _has_bits(join, streamon)
+    has_trees = asked in ("auto", "xjoin") and not join.graph.bands and not has_bits
+    watch = JoinWatch(join, join.graph.n, streamon)
+    join.watch_by(watch)
+    caching = None
+    consistency = caching_of(asked, streamon.settings)
+    if consistency != "off" and not join.graph.bands and not has_bits:
+        from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
+
+        caching = AdaptiveCaches(join, names, operator, streamon, watch, consistency)
+    if has_trees:
+        from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
+
+        watch.add(AdaptiveTrees(join, names, operator, streamon, watch, asked == "xjoin", caching))
+    if caching is not None:
+        watch.add(caching)
+    if has_bits:
+        from minidsms.streamon.join_index.adaptive_bits import AdaptiveBits
+
+        watch.add(AdaptiveBits(join, names, operator, streamon, watch))
+    elif streamon.settings["join_index"] in ("auto", "patterns") and join.graph.has_patterns:
+        from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
+
+        watch.add(AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns"))
+    orders = AdaptiveOrders(join, names, operator, streamon, watch)
+    watch.add(orders)
+    if streamon.settings["routing"] == "auto":
+        from minidsms.streamon.join_routing.adaptive_routes import AdaptiveRoutes
+
+        kept = [Schema(tuple(window.schema[c] for c in _told_apart(window))) for window in join.index.windows]
+        join.tell_apart_by([attributes(schema) for schema in kept])
+        able = {i: attributes(schema) for i, schema in enumerate(kept) if i in orders.filters}
+        routable = {i: each for i, each in able.items() if each.readings()}
+        watch.add(AdaptiveRoutes(join, orders, operator, streamon, watch, routable))
+
+
+def _told_apart(window: IndexedWindow | BagWindow) -> Sequence[int]:
+    """The columns by which its rows may be told apart: those it keeps, if rows leave in the order they came."""
+    return window.kept if isinstance(window, IndexedWindow) else ()
+
+
+def _has_bits(join: Join, streamon: StreaMon) -> bool:
+    """Bits were asked for, and the join can have them: equalities link all inputs, and it keeps no results."""
+    graph = join.graph
+    return streamon.settings["join_index"] == "bit_address" and graph.is_connected and join.uses_orders

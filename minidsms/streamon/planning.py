@@ -1,0 +1,84 @@
+"""What StreaMon gives to a new plan: the parts of its operators that change while they run.
+
+Techniques are imported when first needed, for kernels are slow to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import Schema
+from minidsms.expressions.attributes import Attributes
+from minidsms.expressions.filters import TupleFilter
+from minidsms.operators.adaptivity import Condition
+from minidsms.operators.forms import TwoForms
+from minidsms.operators.operator import Operator
+from minidsms.plan.logical import ReducedJoin
+from minidsms.screens.screening import LookUps, Screening
+from minidsms.settings import SettingValues
+from minidsms.streamon.compilation.compilation import Compilation
+from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions
+from minidsms.streamon.pipelined_filters.conjunction import Conjunction
+from minidsms.streamon.stream_monitor import StreaMon
+
+if TYPE_CHECKING:
+    from minidsms.joins.join import Join
+    from minidsms.operators.k_mon_join import Surroundings
+
+
+class AdaptivePlans:
+    """See `plan.adaptivity.Adaptivity`. texts: to name rows that violate a key."""
+
+    def __init__(self, streamon: StreaMon, texts: TextDictionary) -> None:
+        self._streamon = streamon
+        self._texts = texts
+
+    @property
+    def settings(self) -> SettingValues:
+        """Of the connection."""
+        return self._streamon.settings
+
+    def condition(self, filters: Sequence[TupleFilter], operator: str, attributes: Attributes) -> Condition:
+        """See `Adaptivity.condition`."""
+        return Conjunction(filters, operator, self._streamon, attributes)
+
+    def condition_key(self) -> Hashable:
+        """See `Adaptivity.condition_key`."""
+        return OrderingOptions.of(self.settings)
+
+    def look_ups(self, screening: Screening, operator: str, names: tuple[str, ...]) -> LookUps:
+        """See `OrdersLookUps.look_ups`."""
+        from minidsms.streamon.screening.adaptive_sequence import AdaptiveSequence
+
+        return AdaptiveSequence(screening, self._streamon, operator, names)
+
+    def adapt_join(self, join: Join, asked: Hashable, attributes: Callable[[Schema], Attributes]) -> None:
+        """See `Adaptivity.adapt_join`."""
+        from minidsms.streamon.adapting_joins import adapt_join
+
+        adapt_join(join, asked, self._streamon, attributes)
+
+    def surroundings(self, node: ReducedJoin, operator: str) -> Surroundings:
+        """See `Adaptivity.surroundings`."""
+        from minidsms.operators.k_mon_join import Surroundings
+        from minidsms.streamon.k_mon.watching import Source
+
+        streamon = self._streamon
+        forcing = streamon.forcing
+        return Surroundings(
+            sources=[Source(*source) for source in node.sources],
+            monitors=streamon.constraints if streamon.is_adaptive else None,
+            may_adapt=lambda: streamon.is_adaptive,
+            texts=self._texts,
+            tell=lambda join, instant, text: streamon.note_violation(instant, join, operator, text),
+            warn=streamon.warn,
+            forced=None if forcing is None else Random(forcing.seed),
+        )
+
+    def adapt_form(self, operator: Operator) -> None:
+        """See `Adaptivity.adapt_form`."""
+        if isinstance(operator, TwoForms):
+            operator.compilation = Compilation(operator, self._streamon)
