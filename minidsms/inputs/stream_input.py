@@ -9,7 +9,7 @@ Rows of one call are judged one after the other, as if each had been pushed alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,11 +139,15 @@ class StreamInput:
         if step is None or n <= chunk or self._slack or len(self._waiting):
             taken = self._take(instants, columns, step is not None)
         else:
-            taken = self._take(instants[:chunk], [c.slice(0, chunk) for c in columns], True)
-            for start in range(chunk, n, chunk):
-                step()
-                stop = min(start + chunk, n)
-                taken += self._take_on(instants[start:stop], [c.slice(start, stop) for c in columns])
+            taken = start = 0
+            for stop in _ends(instants, chunk):
+                if start:
+                    step()
+                taken += self._take_on(instants[start:stop], [c.slice(start, stop) for c in columns], start > 0)
+                if stop < n:
+                    # All of the instants so far is here: what follows stands in this very push.
+                    self.progress = max(self.progress, instants.item(stop) - 1)
+                start = stop
         if dropped is not None and late is not None:
             self._count_dropped(int(np.count_nonzero(late)), dropped)
         return taken
@@ -424,14 +428,14 @@ class StreamInput:
             admission.count_shed(self, came - len(ts))
         return len(ts)
 
-    def _take_on(self, ts: Int64Array, columns: Sequence[Column]) -> int:
-        """`_take` of a push whose first elements have been answered. Where there is no memory for more, the queries
-        that read the stream end before them, and nobody needs them stored.
+    def _take_on(self, ts: Int64Array, columns: Sequence[Column], has_answered: bool) -> int:
+        """`_take` of a part of a push. has_answered: its first elements have been; then, where there is no memory for
+        more, the queries that read the stream end before them, and nobody needs them stored.
         """
         try:
             return self._take(ts, columns, True)
         except MemoryError:
-            if self._admission is None:
+            if self._admission is None or not has_answered:
                 raise
             self._admission.fail_readers(self)
             if self.recorder is not None:
@@ -440,6 +444,20 @@ class StreamInput:
             self.greatest_ts = ts.item(-1)  # without slack nothing comes out of order
             self.progress = max(self.progress, self.greatest_ts - 1)
             return len(ts)
+
+
+def _ends(ts: Int64Array, chunk: int) -> Iterator[int]:
+    """Where to end the parts of a push, of about so many elements: where an instant ends, so that nothing of a part
+    has to wait; within one that is longer than a part.
+    """
+    start, n = 0, len(ts)
+    while start < n:
+        stop = start + chunk
+        if stop < n:
+            whole = int(np.searchsorted(ts[start:stop], ts[stop]))
+            stop = start + whole if whole else stop
+        start = min(stop, n)
+        yield start
 
 
 def _is_sorted(ts: Int64Array) -> bool:

@@ -281,7 +281,10 @@ class StreamStore:
         if self._passing is None and self.head - self.tail > self._peak:
             self._peak = self.head - self.tail
         claimed = self.first_claimed()
-        if claimed < self.head:
+        if self._passing is not None and claimed < self.head:
+            passed, (ts, columns) = max(claimed - self.tail, 0), self._passing
+            self._passing = ts[passed:], [column.slice(passed, len(ts)) for column in columns]
+            self.tail += passed
             self.keep()
         self._passing = None
         if claimed > self.tail:

@@ -86,6 +86,27 @@ def test_nothing_that_was_given_stays_in_the_store(monkeypatch: pytest.MonkeyPat
         assert len(q.fetch()) == 4998 + 5000
 
 
+def test_of_a_push_in_parts_only_the_last_instant_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+    put = StreamStore._put
+
+    def counting(self: StreamStore, start: int, ts: Any, columns: Any) -> None:
+        copied.append(len(ts))
+        put(self, start, ts, columns)
+
+    monkeypatch.setattr(StreamStore, "_put", counting)
+    with minidsms.connect(batch_size=64) as db:
+        db.execute(DECLARED)
+        db.create_function("minus", np.negative, ["INTEGER"], "INTEGER", vectorized=True)
+        q = db.query("SELECT k FROM A WHERE minus(k) < -1")
+        given = np.arange(5000)
+        db.push("A", {"k": given, "v": given * 1.0}, ts=given // 10)
+        assert copied == [10] and len(q.fetch()) == 4990 - 2
+        db.push("A", (7, 7.0), ts=499)
+        db.advance(499)
+        assert len(q.fetch()) == 11
+
+
 def test_a_call_that_is_interrupted_leaves_nothing_of_the_application_in_the_store() -> None:
     def stumbling(v: Any) -> Any:
         raise KeyboardInterrupt
