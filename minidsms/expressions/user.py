@@ -68,9 +68,10 @@ def _call_plain(definition: FunctionDef, args: Sequence[Value], n: int) -> Value
     """
     if any(a.valid is not None or a.failed is not None for a in args) or Type.TEXT in definition.arg_types:
         return None
+    is_shared = is_elementwise(definition.function) and any(len(a.values) == n for a in args)
     try:
         with breakable:
-            returned = definition.function(*(_own(a.values, n) for a in args))
+            returned = definition.function(*(a.values if is_shared else _own(a.values, n) for a in args))
     except Exception:
         return None
     if type(returned) is not np.ndarray or returned.shape != (n,) or returned.dtype != definition.type.dtype:
@@ -82,6 +83,13 @@ def _call_plain(definition: FunctionDef, args: Sequence[Value], n: int) -> Value
 
 _NOBODY_ELSE = 2
 """References to an object that one local variable holds, as `sys.getrefcount` counts: its own argument is one."""
+
+
+def is_elementwise(function: object) -> bool:
+    """A universal function of numpy, or one that numba has made: it writes into nothing that it gets, and a constant
+    need not be written out for it.
+    """
+    return isinstance(function, np.ufunc) or isinstance(getattr(function, "ufunc", None), np.ufunc)
 
 
 def _own(values: Any, n: int) -> Any:

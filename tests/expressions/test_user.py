@@ -115,3 +115,15 @@ def test_what_a_vectorised_function_keeps_of_its_result_stays_its_own() -> None:
     shown = viewing(lambda index: columns, 3)
     kept[0][:] = 0
     assert shown.values.tolist() == [2, 4, 6]
+
+
+def test_a_universal_function_gives_of_constants_and_columns_what_one_of_rows_gives() -> None:
+    columns = Column(np.array([12, 7, 18]))
+    for args in ((column("i"), literal(6)), (literal(6), column("i")), (literal(6), literal(4)), (column("i"),) * 2):
+        found = []
+        for function in (np.gcd, lambda a, b: np.gcd(a, b)):
+            definition = FunctionDef("f", function, (INTEGER, INTEGER), INTEGER, vectorized=True)
+            context = Context(TextDictionary(), functions={"f": definition})
+            found.append(compile_expression(UserCall(INTEGER, "f", args), context)(lambda index: columns, 3))
+        assert found[0].values.tolist() == found[1].values.tolist() and len(found[0].values) == 3
+        assert columns.values.tolist() == [12, 7, 18]

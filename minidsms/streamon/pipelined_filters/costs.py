@@ -29,7 +29,7 @@ LEAST_SLOPE = 0.25
 """Of the time of the longer call by its tuples, what the slope is at least: less is noise."""
 FIRST_PAUSE, EVERY = 16, 64
 """Profiles between two timings, at first and then."""
-REPEATED = 5
+REPEATED = 3
 """Of so many evaluations the fastest counts: the first meets caches that are empty, and the processor is rarely alone.
 """
 ALIKE = 0.25
