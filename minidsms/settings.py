@@ -333,6 +333,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("sys_interval", "1 SECOND", _interval, "time between two publications of SysStream"),
         Setting("archive_rows", 1_000_000, _at_least(1), "elements that make a file of an archive", live=False),
         Setting("archive_interval", "10 SECONDS", _interval, "longest wait of an element to be archived", live=False),
+        Setting("archive_retention", None, _optional_time, "how long archives of streams are kept; none: for ever"),
         Setting("backfill", "local", _one_of("local", "spark"), "what computes the past of CREATE QUERY .. BACKFILL"),
         Setting("safe", "off", _switch, "no file outside allowed_paths, no socket, no other program; for good"),
         Setting(

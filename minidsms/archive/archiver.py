@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from minidsms.archive.buffers import Buffers
+from minidsms.archive.expiring import expire
 from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive
 from minidsms.archive.progress import Progress, write_progress
@@ -37,11 +38,13 @@ class Archiver:
     """Writes the archives of a connection.
 
     file_rows: elements that make a file worth while.  interval_s: how long an element may wait to be written.
+    retention: gives how many ticks of a stream are kept, None for all.
     """
 
-    def __init__(self, file_rows: int, interval_s: float) -> None:
+    def __init__(self, file_rows: int, interval_s: float, retention: Callable[[], int | None] = lambda: None) -> None:
         self.file_rows = file_rows
         self.interval_s = interval_s
+        self.retention = retention
         self.buffers = Buffers(interval_s)
         """Memory for what the recorders copy."""
         self._recorders: dict[Recorder, Writer] = {}
@@ -241,6 +244,9 @@ class Archiver:
                 left = pieces(recorder.archive, recorder.table(taken.chunks))
                 self._commit(self._recorders[recorder], left)
                 left = []
+                kept = self.retention()
+                if kept is not None:
+                    expire(self._recorders[recorder], kept)
             write_progress(recorder.archive.folder, Progress(arrivals, _instant(closed)))
         except BaseException:
             with self._changed:

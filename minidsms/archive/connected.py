@@ -17,12 +17,14 @@ from minidsms.settings import interval_ticks
 
 if TYPE_CHECKING:
     from minidsms.archive.archiver import Archiver
+    from minidsms.archive.format import AsOf
     from minidsms.archive.recorder import Recorder
     from minidsms.archive.replay import Replaying
     from minidsms.connection import Connection
     from minidsms.inputs.relation_input import RelationInput
     from minidsms.inputs.stream_input import StreamInput
     from minidsms.query import Query
+    from minidsms.settings import Settings
 
 _LOOK_S = 0.1
 """Who waits for the end of a replay looks so often whether there was an interrupt."""
@@ -81,6 +83,7 @@ class Archiving:
         engine: str = "local",
         push_down: bool = True,
         follow: bool = False,
+        as_of: AsOf | None = None,
         progress: Callable[[float], Any] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> int:
@@ -90,6 +93,7 @@ class Archiving:
         declared). from_, to: instants, both included; a relation is replayed from its beginning.  speed: times real
         time (default: as fast as can be).  engine: "local" (pyarrow) or "spark".  push_down: leave out rows and columns
         that no registered query needs.  follow: then go on with what the archives' writers add, until `stop()` is true.
+        as_of: the archives as they were behind a commit: its number, or a time (of the wall; ISO text or datetime).
         progress: called now and then with the fraction done.
 
         The streams go on afterwards: pushes of other threads wait for the end of the replay and follow without a seam.
@@ -106,7 +110,9 @@ class Archiving:
             ends = [None if ts is None else db._instant("replay", ts) for ts in (from_, to)]
         if speed is not None and not speed > 0:
             raise Error("speed is a number above 0: how many times faster than real time")
-        options = Options(ends[0], ends[1], speed, engine, push_down, follow)
+        if follow and as_of is not None:
+            raise Error("a replay as_of an earlier commit has an end; leave out follow")
+        options = Options(ends[0], ends[1], speed, engine, push_down, follow, as_of)
         return Replay(db, os.fspath(folder), names, options, progress, stop).run()
 
     def heartbeat(self, stream: StreamInput, ts: int) -> None:
@@ -201,7 +207,8 @@ def _attach(
     if archive.metadata.kind == "relation" and archive.partitions():
         _check_continued(target, archive.folder)
     if db.archiver is None:
-        db.archiver = Archiver(db.settings["archive_rows"], _seconds(db.settings["archive_interval"], db.tick_ns))
+        interval_s = _seconds(db.settings["archive_interval"], db.tick_ns)
+        db.archiver = Archiver(db.settings["archive_rows"], interval_s, _retention(db.settings, db.tick_ns))
         # A program that ends without closing the connection still finds everything on disk.
         weakref.finalize(db, db.archiver.close)
     recorder = Recorder(db.archiver, archive, db.dictionary, _progress(target))
@@ -216,6 +223,16 @@ def _attach(
 def _seconds(interval: int | str, tick_ns: int) -> float:
     ticks_ns = 1 if isinstance(interval, str) and " " in interval else tick_ns
     return interval_ticks(interval, 1) * ticks_ns / 1e9
+
+
+def _retention(settings: Settings, tick_ns: int) -> Callable[[], int | None]:
+    """What gives archive_retention in ticks. It holds no connection: the archiver outlives it."""
+
+    def ticks() -> int | None:
+        kept = settings["archive_retention"]
+        return None if kept is None else interval_ticks(kept, tick_ns)
+
+    return ticks
 
 
 def _check_continued(target: StreamInput | RelationInput | Query, place: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from minidsms.archive.demand import Demand
 from minidsms.archive.format import Archive, archives_in, find
@@ -10,6 +11,7 @@ from minidsms.archive.replay_source import ReplaySource, Span, local_tables
 from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.elements import Schema
+from minidsms.sources.options import Options
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -36,9 +38,18 @@ def check_fits(archive: Archive, name: str, kind: str, schema: Schema, time_unit
             raise Error(f"the archive {archive.folder!r} has {own} as {type_}, {name} as {column.type}")
 
 
-def source_of(folder: str, name: str, kind: str, schema: Schema, time_unit: str) -> ReplaySource:
-    """FROM 'folder' FORMAT archive: everything the archive of this name holds now, as a bounded source."""
-    archive = find(folder, name)
+def source_of(
+    folder: str, name: str, kind: str, schema: Schema, time_unit: str, options: Mapping[str, Any]
+) -> ReplaySource:
+    """FROM 'folder' FORMAT archive: everything the archive of this name holds now, as a bounded source.
+
+    options: as_of, a commit or a time.
+    """
+    given = Options(options, "an archive")
+    as_of = options.get("as_of")
+    as_of = given.count("as_of", None, least=0) if isinstance(as_of, int) else given.text("as_of", None)
+    given.done()
+    archive = find(folder, name, as_of)
     check_fits(archive, name, kind, schema, time_unit)
     end = max((f.last_arrival + 1 for f in archive.files()), default=0)
     everything = Demand(frozenset(range(len(schema))), None)

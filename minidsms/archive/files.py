@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minidsms.archive.atomic import sync_folder, write_file
-from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile, file_name
+from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile, Metadata, file_name
 from minidsms.cql.errors import Error
 from minidsms.elements import Int64Array, Type
 from minidsms.inputs.foreign import check_whole
@@ -175,14 +175,36 @@ def read_file(
     archive: Archive, paths: str | list[str], columns: Sequence[str], where: Any = None
 ) -> Iterator[pa.Table]:
     """The elements of a file, or of several one after the other, each in its order. Error where one is damaged."""
+    metadata = archive.metadata
+    if archive.end_arrival is not None:
+        where = within("_arrival", None, archive.end_arrival - 1, where)
+    if not metadata.has_widened:
+        yield from _scanned(archive, paths, metadata.arrow_schema, columns, where)
+        return
+    for path in [paths] if isinstance(paths, str) else paths:
+        there = physical_schema(path, metadata)
+        if _fits(there, metadata):
+            yield from _scanned(archive, path, metadata.arrow_schema, columns, where)
+            continue
+        # Whole numbers become the nearest FLOAT, as when they are pushed; only then can they be compared.
+        for table in _scanned(archive, path, there, there.names, None):
+            table = widened(table, metadata)
+            table = (table if where is None else table.filter(where)).select(list(columns))
+            if len(table):
+                yield table
+
+
+def _scanned(
+    archive: Archive, paths: str | list[str], schema: pa.Schema, columns: Sequence[str], where: Any
+) -> Iterator[pa.Table]:
+    """The rows of files, read under a schema. What a file lacks is NULL."""
     from pyarrow import dataset
 
-    metadata = archive.metadata
-    texts = {f for f, t in zip(metadata.fields, metadata.schema.types) if t is Type.TEXT} & set(columns)
+    texts = {f.name for f in schema if pa.types.is_string(f.type)} & set(columns)
     # A text that repeats is then decoded once.
     options = dataset.ParquetReadOptions(dictionary_columns=texts)
     coded = pa.dictionary(pa.int32(), pa.string())
-    schema = pa.schema([f.with_type(coded) if f.name in texts else f for f in metadata.arrow_schema])
+    schema = pa.schema([f.with_type(coded) if f.name in texts else f for f in schema])
 
     def batches() -> Iterator[Any]:
         source = dataset.dataset(paths, schema=schema, format=dataset.ParquetFileFormat(read_options=options))
@@ -193,6 +215,57 @@ def read_file(
     for batch in guarded(archive.folder, batches()):
         if batch.num_rows:
             yield pa.Table.from_batches([batch])
+
+
+def physical_schema(path: str, metadata: Metadata) -> pa.Schema:
+    """Which of the schemas of an archive a file has, by its footer. Error where it has none of them."""
+    from pyarrow import parquet
+
+    try:
+        there = parquet.read_schema(path)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise Error(f"{path}: it cannot be read: {str(error)[:200]}") from None
+    columns = {(f.name, f.type) for f in there}
+    for schema in metadata.arrow_schemas:
+        if columns == {(f.name, f.type) for f in schema}:
+            return schema
+    raise Error(f"{path}: the columns are {', '.join(there.names)}")
+
+
+def _fits(schema: pa.Schema, metadata: Metadata) -> bool:
+    """Whether the columns that are there have the types of today."""
+    now = metadata.arrow_schema
+    return all(now.field(f.name).type == f.type for f in schema)
+
+
+def widened(table: pa.Table, metadata: Metadata) -> pa.Table:
+    """Rows of an earlier schema under that of today."""
+    arrays = []
+    for field in metadata.arrow_schema:
+        if field.name not in table.column_names:
+            type_ = pa.dictionary(pa.int32(), field.type) if pa.types.is_string(field.type) else field.type
+            arrays.append(pa.chunked_array([pa.nulls(len(table), type_)]))
+        elif pa.types.is_floating(field.type):
+            arrays.append(table.column(field.name).cast(field.type, safe=False))
+        else:
+            arrays.append(table.column(field.name))
+    return pa.table(arrays, names=metadata.arrow_schema.names)
+
+
+def ranges_below(file: ArchiveFile, end_arrival: int) -> ArchiveFile | None:
+    """The ranges of those elements of a file that arrived before; None where there are none."""
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(file.path) as whole:
+            table = whole.read(columns=["_ts", "_arrival"])
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise Error(f"{file.path}: it cannot be read: {str(error)[:200]}") from None
+    table = table.filter(pc.field("_arrival") < end_arrival)
+    if not len(table):
+        return None
+    ts, arrival = numbers(table, "_ts"), numbers(table, "_arrival")
+    return ArchiveFile(file.path, int(ts.min()), int(ts.max()), int(arrival.min()), int(arrival.max()))
 
 
 def numbers(table: pa.Table, column: str) -> Int64Array:

@@ -16,6 +16,8 @@ Types on disk: INTEGER int64; FLOAT double, never NaN nor -0.0; BOOLEAN boolean;
 `_ts` int64, in ticks of the archive's time unit (TIMESTAMP and `_ts` since 1970 UTC); NULL int64, always null. So
 every reader of Parquet sees the same numbers, whatever the unit.
 
+A declaration with more columns, or with FLOAT for INTEGER, changes the metadata and no file: what a file lacks is NULL.
+
 `_arrival` is one sequence for the whole connection: (_ts, _arrival) is the order of docs/semantics T3. A relation's
 elements are its changes. Invariant: a file under a name that ends in `.parquet` is whole; names with a leading dot
 are nobody's business but the writer's, and other readers of Parquet pass over those with a leading underscore.
@@ -29,8 +31,8 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -38,8 +40,9 @@ import pyarrow as pa
 
 from minidsms.archive import unlogged
 from minidsms.archive.atomic import sync_folder, write_bytes
-from minidsms.archive.log import read_snapshot
+from minidsms.archive.log import Mark, read_snapshot
 from minidsms.cql.errors import Error, one_line, quoted
+from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import Field, Schema, Type
 from minidsms.settings import UNIT_NS
 
@@ -59,7 +62,7 @@ class Metadata:
     """What the metadata file says.
 
     kind: "stream" (every sign is +1) or "relation" (changes).  schema: names may repeat, as in a query's result.
-    timestamp_by, key: column positions, as declared.
+    timestamp_by, key: column positions, as declared.  earlier: schemas that files may still have.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Metadata:
     timestamp_by: int | None = None
     key: tuple[int, ...] = ()
     version: int = VERSION
+    earlier: tuple[Schema, ...] = ()
 
     @property
     def tick_ns(self) -> int:
@@ -79,9 +83,12 @@ class Metadata:
     @property
     def fields(self) -> tuple[str, ...]:
         """The data columns' names in the files: the schema's, made unique whatever their case."""
+        return self._fields(self.schema)
+
+    def _fields(self, schema: Schema) -> tuple[str, ...]:
         taken = set(OWN_COLUMNS) | {_PARTITION[self.version]}
         fields = []
-        for name in self.schema.names:
+        for name in schema.names:
             field, n = name, 2
             while field.lower() in taken:
                 field, n = f"{name}_{n}", n + 1
@@ -91,14 +98,42 @@ class Metadata:
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The columns of every file."""
+        """The columns of every new file."""
+        return self._arrow(self.schema)
+
+    @property
+    def arrow_schemas(self) -> list[pa.Schema]:
+        """The columns that a file may have: those of new ones first."""
+        return [self._arrow(schema) for schema in (self.schema, *self.earlier)]
+
+    def _arrow(self, schema: Schema) -> pa.Schema:
         own = [pa.field("_ts", pa.int64()), pa.field("_arrival", pa.int64()), pa.field("_sign", pa.int8())]
-        types = [ARROW_TYPES.get(t, pa.int64()) for t in self.schema.types]
-        return pa.schema([*own, *[pa.field(f, t) for f, t in zip(self.fields, types)]])
+        types = [ARROW_TYPES.get(t, pa.int64()) for t in schema.types]
+        return pa.schema([*own, *[pa.field(f, t) for f, t in zip(self._fields(schema), types)]])
+
+    @property
+    def has_widened(self) -> bool:
+        """Whether a file may have whole numbers where others have FLOAT."""
+        now = self.arrow_schema
+        return any(now.field(f.name).type != f.type for schema in self.arrow_schemas for f in schema)
+
+    def evolved(self, declared: Metadata) -> Metadata | None:
+        """These metadata with the columns of a declaration that has more, or FLOAT for INTEGER; None for any other."""
+        for schema in (self.schema, declared.schema):
+            if len({name.lower() for name in schema.names}) < len(schema):
+                return None
+        types = dict(zip(declared.fields, declared.schema.types))
+        for field, type_ in zip(self.fields, self.schema.types):
+            if types.get(field) is not type_ and (type_, types.get(field)) != (Type.INTEGER, Type.FLOAT):
+                return None
+        earlier = (self.schema, *self.earlier)
+        by, key = declared.timestamp_by, declared.key
+        return replace(self, schema=declared.schema, timestamp_by=by, key=key, earlier=earlier)
 
     def to_json(self) -> str:
         """The text of the metadata file."""
         columns = [{"name": c.name, "type": c.type.value, "field": f} for c, f in zip(self.schema, self.fields)]
+        earlier = [[{"name": c.name, "type": c.type.value} for c in schema] for schema in self.earlier]
         return json.dumps(
             {
                 "format": FORMAT,
@@ -110,6 +145,7 @@ class Metadata:
                 "timestamp_by": self.timestamp_by,
                 "key": list(self.key),
                 "columns": columns,
+                "earlier": earlier,
             },
             indent=1,
         )
@@ -123,7 +159,7 @@ class Metadata:
                 raise ValueError(f"the format is {data['format']!r}")
             if data["version"] not in _METADATA:
                 raise Error(f"{where}: version {data['version']} of the format; this minidsms reads up to {VERSION}")
-            schema = Schema(tuple(Field(str(c["name"]), Type(c["type"])) for c in data["columns"]))
+            schema = _schema(data["columns"])
             by, key = data["timestamp_by"], tuple(int(k) for k in data["key"])
             read = cls(
                 str(data["name"]),
@@ -134,6 +170,7 @@ class Metadata:
                 None if by is None else int(by),
                 key,
                 int(data["version"]),
+                tuple(map(_schema, data.get("earlier", ()))),
             )
             if (
                 read.kind not in ("stream", "relation")
@@ -144,6 +181,10 @@ class Metadata:
             return read
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise Error(f"{where}: no metadata of an archive ({str(error)[:200]})") from None
+
+
+def _schema(columns: Sequence[Any]) -> Schema:
+    return Schema(tuple(Field(str(c["name"]), Type(c["type"])) for c in columns))
 
 
 @dataclass(frozen=True)
@@ -157,12 +198,31 @@ class ArchiveFile:
     last_arrival: int
 
 
+AsOf = int | str | datetime
+"""Which commit of an archive: its number, or the last at a time (ISO text; without an offset it is UTC)."""
+
+
 @dataclass(frozen=True)
 class Archive:
-    """An archive that exists: its folder and what its metadata say."""
+    """An archive that exists: its folder and what its metadata say.
+
+    end_arrival: only elements with arrivals below are seen, as they were at an earlier commit; None: all.
+    """
 
     folder: str
     metadata: Metadata
+    end_arrival: int | None = None
+
+    def as_of(self, when: AsOf | None) -> Archive:
+        """The archive as it was behind a commit, less what retention has removed since. Error where the log does not
+        know.
+        """
+        if when is None:
+            return self
+        snapshot = read_snapshot(self.folder)
+        if snapshot is None or not snapshot.marks:
+            raise Error(f"{self.folder!r} has no log, so nothing is known of earlier commits")
+        return replace(self, end_arrival=_arrivals(self.folder, snapshot.marks, when))
 
     def files(self, from_: int | None = None, to: int | None = None) -> list[ArchiveFile]:
         """The files that may hold elements with from_ <= ts <= to, ordered by first ts, then first arrival: those of
@@ -170,10 +230,20 @@ class Archive:
         """
         found = [
             file
-            for file in self._all_files()
+            for file in self._seen_files()
             if (to is None or file.first_ts <= to) and (from_ is None or file.last_ts >= from_)
         ]
         return sorted(found, key=lambda f: (f.first_ts, f.first_arrival, f.path))
+
+    def _seen_files(self) -> list[ArchiveFile]:
+        """All files, with the ranges of what is seen of them."""
+        if self.end_arrival is None:
+            return self._all_files()
+        from minidsms.archive.files import ranges_below
+
+        before = [file for file in self._all_files() if file.first_arrival < self.end_arrival]
+        seen = [f if f.last_arrival < self.end_arrival else ranges_below(f, self.end_arrival) for f in before]
+        return [file for file in seen if file is not None]
 
     def _all_files(self) -> list[ArchiveFile]:
         snapshot = read_snapshot(self.folder)
@@ -197,6 +267,30 @@ class Archive:
             with contextlib.suppress(OverflowError):
                 name = str(date(1970, 1, 1) + timedelta(days=partition))
         return os.path.join(self.folder, f"{_PARTITION[metadata.version]}={name}")
+
+
+def _arrivals(folder: str, marks: Sequence[Mark], when: AsOf) -> int:
+    """How far the archive reached at a commit."""
+    if isinstance(when, int):
+        for mark in marks:
+            if mark.number == when:
+                return mark.arrivals
+        raise Error(
+            f"{folder!r}: the log knows no commit {when}; the last is {marks[-1].number}\n"
+            "help: minidsms archive inspect --log shows those that it knows"
+        )
+    if isinstance(when, datetime):
+        when = (when if when.tzinfo is not None else when.replace(tzinfo=UTC)).isoformat()
+    try:
+        at_ms = iso_ticks(when, 1) // 1_000_000
+    except NotATime as error:
+        raise Error(
+            f"as_of: {error}\nhelp: give a time such as 2013-01-31T12:00:00, or the number of a commit"
+        ) from None
+    before = [mark for mark in marks if mark.at_ms <= at_ms]
+    if not before and (marks[0].number > 0 or marks[0].arrivals):
+        raise Error(f"{folder!r}: the log does not reach back to {when}")
+    return before[-1].arrivals if before else 0
 
 
 @contextlib.contextmanager
@@ -274,6 +368,7 @@ def folder_name(name: str) -> str:
 def create(folder: str, metadata: Metadata) -> Archive:
     """Make the archive `metadata.name` in a folder of archives, or open it where it is there with the same columns.
 
+    Where the columns are those that are there and more, or FLOAT for INTEGER, the archive has them from now on.
     Error where it is there and is another, or the folder cannot be written.
     """
     folder = local(folder)
@@ -284,9 +379,7 @@ def create(folder: str, metadata: Metadata) -> Archive:
             old, new = getattr(there.metadata, what), getattr(metadata, what)
             if old != new:
                 raise Error(f"{place}: there is an archive, and its {what.replace('_', ' ')} is {old}, not {new}")
-        if there.metadata.schema != metadata.schema:
-            raise Error(f"{place}: there is an archive with other columns\nhelp: it has {there.metadata.schema}")
-        return there
+        return there if there.metadata.schema == metadata.schema else _evolve(there, metadata)
     try:
         os.makedirs(place, exist_ok=True)
         write_bytes(os.path.join(place, _METADATA[VERSION]), metadata.to_json().encode())
@@ -294,6 +387,25 @@ def create(folder: str, metadata: Metadata) -> Archive:
     except OSError as error:
         raise Error(f"cannot write the archive {place!r}: {error.strerror or error}") from None
     return Archive(place, metadata)
+
+
+def _evolve(there: Archive, declared: Metadata) -> Archive:
+    """Give an archive the columns of a declaration."""
+    from minidsms.archive.locking import Lock
+
+    metadata = there.metadata.evolved(declared)
+    if metadata is None:
+        hint = "columns may be added, and INTEGER may become FLOAT"
+        has = one_line(str(there.metadata.schema))
+        raise Error(f"{there.folder}: there is an archive with other columns\nhelp: it has {has}; {hint}")
+    lock = Lock(there.folder)
+    try:
+        write_bytes(os.path.join(there.folder, _METADATA[metadata.version]), metadata.to_json().encode())
+    except OSError as error:
+        raise Error(f"cannot write the archive {there.folder!r}: {error.strerror or error}") from None
+    finally:
+        lock.release()
+    return Archive(there.folder, metadata)
 
 
 def open_archive(place: str) -> Archive:
@@ -308,18 +420,22 @@ def open_archive(place: str) -> Archive:
     return Archive(place, Metadata.from_json(text, path))
 
 
-def archives_in(folder: str) -> list[Archive]:
-    """The archives of a folder, ordered by name; the folder itself where it is an archive. Error where there is no
-    such folder.
+def archives_in(folder: str, as_of: AsOf | None = None) -> list[Archive]:
+    """The archives of a folder, ordered by name; the folder itself where it is an archive. as_of: at which commit.
+
+    Error where there is no such folder.
     """
     folder = local(folder)
     if _metadata_file(folder) is not None:
-        return [open_archive(folder)]
+        return [open_archive(folder).as_of(as_of)]
     try:
         places = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
     except OSError as error:
         raise Error(f"cannot read the folder {folder!r}: {error.strerror or error}") from None
-    return [open_archive(place) for place in places if _metadata_file(place) is not None]
+    there = [open_archive(place) for place in places if _metadata_file(place) is not None]
+    if isinstance(as_of, int) and len(there) > 1:
+        raise Error("every archive numbers its commits itself\nhelp: name one archive, or a time")
+    return [archive.as_of(as_of) for archive in there]
 
 
 def _metadata_file(place: str) -> str | None:
@@ -328,12 +444,12 @@ def _metadata_file(place: str) -> str | None:
     return next((path for path in paths if os.path.exists(path)), None)
 
 
-def find(folder: str, name: str) -> Archive:
+def find(folder: str, name: str, as_of: AsOf | None = None) -> Archive:
     """The archive of the stream, relation or query of this name, whatever its case. Error where there is none."""
     archives = archives_in(folder)
     for archive in archives:
         if archive.metadata.name.lower() == name.lower():
-            return archive
+            return archive.as_of(as_of)
     names = ", ".join(one_line(a.metadata.name) for a in archives)
     there = f"there are: {names}" if archives else "there is none at all"
     raise Error(f"{folder!r} has no archive {quoted(name)}; {there}")

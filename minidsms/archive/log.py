@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import re
+import time
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,7 +47,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit changes. what: archive, ingest, compact, or begin for the first.
+    """What a commit changes. what: archive, ingest, compact, expire, or begin for the first.
 
     added, removed: paths in the archive's folder.  batch, inputs: the ingest's, and which raw files it has read.
     """
@@ -99,8 +100,9 @@ def read_snapshot(folder: str) -> Snapshot | None:
     raise Error(f"{place}: the manifest before {last} is missing\nhelp: restore it from a copy of the archive")
 
 
-def publish(folder: str, before: Snapshot, commit: Commit, at_ms: int) -> Snapshot:
+def publish(folder: str, before: Snapshot, commit: Commit) -> Snapshot:
     """Make a commit, behind the last; the new snapshot. Raises OSError, and then nothing has been committed."""
+    at_ms = max(_now_ms(), before.marks[-1].at_ms if before.marks else 0)  # clocks may be set back
     after = before.after(commit, at_ms)
     content: dict[str, Any] = {
         "number": after.number,
@@ -122,6 +124,10 @@ def publish(folder: str, before: Snapshot, commit: Commit, at_ms: int) -> Snapsh
     if after.number % WHOLE == 0:
         _remove(place, after.number - WHOLE)
     return after
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _kept(marks: Iterable[Mark], since: int) -> tuple[Mark, ...]:

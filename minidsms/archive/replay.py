@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.archive.declaring import check_fits
 from minidsms.archive.demand import Demand, demand
-from minidsms.archive.format import Archive, archives_in
+from minidsms.archive.format import Archive, AsOf, archives_in
 from minidsms.archive.progress import read_progress
 from minidsms.archive.replay_source import ReplaySource, Span, Tables, local_tables
 from minidsms.cql.errors import Error, quoted
@@ -47,6 +47,7 @@ class Options:
     engine: str = "local"
     push_down: bool = True
     follow: bool = False
+    as_of: AsOf | None = None
 
 
 @dataclass(eq=False)
@@ -122,7 +123,7 @@ class Replay:
         self._stop = stop or (lambda: False)
         self._clock = clock
         self._sleep = sleep
-        self._pairs = _pairs(db, folder, names)
+        self._pairs = _pairs(db, folder, names, options.as_of)
         self._tables = _tables(options.engine)
         self.rows = 0
 
@@ -270,10 +271,10 @@ def _tables(engine: str) -> Tables:
 
 
 def _pairs(
-    db: Connection, folder: str, names: Sequence[str] | None
+    db: Connection, folder: str, names: Sequence[str] | None, as_of: AsOf | None
 ) -> list[tuple[Archive, StreamInput | RelationInput]]:
     """The archives of a folder with the inputs of their names."""
-    archives = {a.metadata.name.lower(): a for a in archives_in(folder)}
+    archives = {a.metadata.name.lower(): a for a in archives_in(folder, as_of)}
     declared = {i.definition.name.lower(): i for i in db.inputs}
     chosen = [n.lower() for n in names] if names is not None else [n for n in declared if n in archives]
     for name in chosen:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minidsms.archive.files import in_order, numbers, overlapping, read, read_file
+from minidsms.archive.files import in_order, numbers, overlapping, physical_schema, read, read_file
 from minidsms.archive.format import Archive, ArchiveFile
 from minidsms.cql.errors import Error
 from minidsms.elements import BoolArray, Int64Array, Type
@@ -41,14 +41,13 @@ def verify(archive: Archive, progress: Callable[[float], None] | None = None) ->
 
 
 def _of_file(archive: Archive, file: ArchiveFile) -> Iterator[str]:
-    from pyarrow import parquet
-
     metadata = archive.metadata
     try:
-        schema = parquet.read_schema(file.path)
-        if schema.names != metadata.arrow_schema.names:
-            yield f"the columns are {', '.join(schema.names)}"
-            return
+        physical_schema(file.path, metadata)
+    except Error as error:
+        yield str(error).removeprefix(f"{file.path}: ")
+        return
+    try:
         tables = list(read_file(archive, file.path, metadata.arrow_schema.names))
         if not tables:
             return

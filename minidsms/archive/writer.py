@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator, Sequence
 
 from minidsms.archive import unlogged
@@ -62,7 +61,7 @@ class Writer:
         names = [tuple(os.path.relpath(path, self.archive.folder) for path in paths) for paths in (added, removed)]
         arrivals = max((file_of(path).last_arrival + 1 for path in added), default=0)
         change = Commit(what, names[0], names[1], arrivals, batch, tuple(inputs))
-        self.snapshot = publish(self.archive.folder, self.snapshot, change, time.time_ns() // 1_000_000)
+        self.snapshot = publish(self.archive.folder, self.snapshot, change)
 
     def discard(self, paths: Sequence[str]) -> None:
         """Remove files that have not been committed, as far as they can be."""

@@ -14,11 +14,15 @@ def add_archive(commands: Any) -> None:
         ("inspect", "show what the archives hold"),
         ("compact", "merge small files into large ones; nobody may write or read the archives meanwhile"),
         ("verify", "read everything and say what is wrong"),
+        ("expire", "remove the files of streams that are older than what is to be kept"),
     ):
         sub = actions.add_parser(action, help=meaning, description=meaning)
         sub.add_argument("folder", metavar="FOLDER", help="an archive, or a folder of archives")
         if action == "inspect":
             sub.add_argument("--files", action="store_true", help="show every file too")
+            sub.add_argument("--log", action="store_true", help="show the commits that are remembered too")
+        if action == "expire":
+            sub.add_argument("--keep", metavar="TIME", required=True, help="how much of a stream: '90 DAYS'")
 
 
 def add_replay(commands: Any) -> None:
@@ -30,6 +34,7 @@ def add_replay(commands: Any) -> None:
     parser.add_argument("-f", "--file", metavar="FILE", help="a file of statements")
     parser.add_argument("--from", dest="from_", metavar="TS", help="begin at this instant: ticks, or an ISO time")
     parser.add_argument("--to", metavar="TS", help="end after this instant")
+    parser.add_argument("--as-of", metavar="COMMIT", help="the archives as they were then: a number, or an ISO time")
     parser.add_argument("--speed", type=_speed, metavar="X", help="times real time (default: as fast as possible)")
     parser.add_argument("--engine", choices=("local", "spark"), default="local", help="what reads (default: local)")
     parser.add_argument("--follow", action="store_true", help="then go on with what is added, until interrupted")

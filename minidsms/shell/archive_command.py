@@ -1,4 +1,6 @@
-"""`minidsms archive inspect|compact|verify FOLDER`: what archives hold, few files of many, and whether all is sound."""
+"""`minidsms archive inspect|compact|verify|expire FOLDER`: what archives hold, few files of many, whether all is sound,
+and what is old removed.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,14 @@ def archive(options: argparse.Namespace) -> int:
         "inspect": _inspect,
         "compact": _compact,
         "verify": _verify,
+        "expire": _expire,
     }
     return actions[options.action](options, archives)
 
 
 def _inspect(options: argparse.Namespace, archives: list[Archive]) -> int:
     from minidsms.archive.inspecting import inspect
+    from minidsms.archive.log import read_snapshot
 
     figures = [inspect(a) for a in archives]
     columns = [("archive", False), ("kind", False), ("rows", True), ("files", True), ("bytes", True)]
@@ -60,6 +64,15 @@ def _inspect(options: argparse.Namespace, archives: list[Archive]) -> int:
                 for x in f.files
             ]
             print_table(f.archive.metadata.name, columns, shown, sys.stdout)
+    if options.log:
+        columns = [("commit", True), ("time", False), ("arrivals", True), ("ingest", False)]
+        for f in figures:
+            snapshot = read_snapshot(f.archive.folder)
+            marks = () if snapshot is None else snapshot.marks
+            commits = [
+                [str(m.number), show_instant(m.at_ms, 1_000_000), f"{m.arrivals:,}", cell(m.batch or "")] for m in marks
+            ]
+            print_table(f.archive.metadata.name, columns, commits, sys.stdout)
     return 0
 
 
@@ -85,6 +98,19 @@ def _verify(options: argparse.Namespace, archives: list[Archive]) -> int:
         print(harmless(f"{each.metadata.name}: {'sound' if not problems else f'{len(problems):,} problems'}"))
         code = code or int(bool(problems))
     return code
+
+
+def _expire(options: argparse.Namespace, archives: list[Archive]) -> int:
+    from minidsms.archive.expiring import expire
+    from minidsms.archive.writer import Writer
+    from minidsms.settings import checked, interval_ticks
+
+    kept = checked("archive_retention", options.keep)
+    for each in archives:
+        with Writer(each) as writer:
+            gone = 0 if kept is None else expire(writer, interval_ticks(kept, each.metadata.tick_ns))
+        print(harmless(f"{each.metadata.name}: {gone:,} files removed"))
+    return 0
 
 
 def _instant(ts: int | None, tick_ns: int) -> str:

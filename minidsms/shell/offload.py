@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error, QueryError
 from minidsms.shell.harmless import harmless
-from minidsms.shell.reading import read_instant, read_text
+from minidsms.shell.reading import read_commit, read_instant, read_text
 from minidsms.shell.showing import cell, print_table
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def offload(options: argparse.Namespace) -> int:
     text = read_text(options.query) if os.path.exists(options.query) else options.query
     if options.output is not None and os.path.exists(options.output):
         raise Error(f"{options.output!r} exists already; name a new folder")
-    ready = prepare(text, options.folder, spark=session(options.master), by=options.by)
+    ready = prepare(
+        text, options.folder, spark=session(options.master), by=options.by, as_of=read_commit(options.as_of)
+    )
     if options.explain:
         print(harmless(ready.choice.text()))
         return 0

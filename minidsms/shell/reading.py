@@ -42,3 +42,8 @@ def read_instant(text: str, tick_ns: int, asked: str = "--until") -> int:
         return iso_ticks(text, tick_ns)
     except NotATime as error:
         raise Error(f"{asked}: {error}\nhelp: give ticks, or a time such as 2013-01-31T12:00:00") from None
+
+
+def read_commit(text: str | None) -> int | str | None:
+    """A commit of an archive: its number, or a time."""
+    return int(text) if text is not None and text.isdigit() else text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minidsms.cql.errors import Error
 from minidsms.shell.progress import progress_bar
-from minidsms.shell.reading import read_instant, read_text
+from minidsms.shell.reading import read_commit, read_instant, read_text
 from minidsms.shell.run import Job, carry_out, drive_job
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def _drive(db: Connection, options: argparse.Namespace) -> None:
                 speed=options.speed,
                 engine=options.engine,
                 follow=options.follow,
+                as_of=read_commit(options.as_of),
                 progress=tell,
             )
         except KeyboardInterrupt:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from minidsms.archive.format import AsOf
+
 __all__ = ["explain", "run"]
 
 
@@ -22,6 +24,7 @@ def run(
     until: int | None = None,
     spark: SparkSession | None = None,
     by: str | None = None,
+    as_of: AsOf | None = None,
 ) -> DataFrame:
     """The answer of a query over archives: the changes that the live engine would give.
 
@@ -29,6 +32,7 @@ def run(
     after it.  at: instants; then the answer is what the query's relation holds at each.  until: the last closed
     instant (default: the greatest in the archives that are read and of `at`).  spark: a session, where it is not to
     be the process's own.  by: "frames", DataFrame operations, or "engines" in Spark's tasks; None: what is faster.
+    as_of: the archives as they were behind a commit: its number, or a time (of the wall; ISO text or datetime).
 
     Returns the columns `_ts` (long, ticks), `_sign` (1 or -1; not with `at`), then the query's: INTEGER, TIMESTAMP and
     INTERVAL long (ticks), FLOAT double, TEXT string, BOOLEAN boolean. A name that repeats gets a number. The frame is
@@ -37,7 +41,7 @@ def run(
     """
     from minidsms.spark.running import prepare
 
-    return prepare(cql, folder, spark=spark, by=by).frame(at, until)
+    return prepare(cql, folder, spark=spark, by=by, as_of=as_of).frame(at, until)
 
 
 def explain(cql: str, folder: str, spark: SparkSession | None = None, by: str | None = None) -> str:

@@ -5,18 +5,17 @@ docs/archives.md says what an archive is.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from minidsms.archive.format import Archive, find
+from minidsms.archive.format import Archive, ArchiveFile
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import Error
-from minidsms.spark.computed import spark_type
 from minidsms.spark.frames import TS, long
 from minidsms.spark.offload import History
+from minidsms.spark.reading import data_frame, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,32 +40,20 @@ def declare(catalog: Catalog, archives: Sequence[Archive]) -> None:
             catalog.relations[key] = RelationDef(metadata.name, metadata.schema, key=metadata.key)
 
 
-def history(spark: SparkSession, folders: Sequence[tuple[str, str]], until: int | None) -> History:
-    """The elements up to `until` (None: all) of archives, each given by its folder of archives and its name."""
-    archives = [find(folder, name) for folder, name in folders]
+def history(spark: SparkSession, archives: Sequence[Archive], until: int | None) -> History:
+    """The elements up to `until` (None: all) of archives."""
     files = [archive.files(None, until) for archive in archives]
     first = min((f.first_ts for found in files for f in found), default=0)
     last = max((f.last_ts for found in files for f in found), default=first - 1) if until is None else until
     frames = {
-        archive.metadata.name.lower(): _read(spark, archive, [f.path for f in found], last)
-        for archive, found in zip(archives, files)
+        archive.metadata.name.lower(): _read(spark, archive, found, last) for archive, found in zip(archives, files)
     }
     return History(frames, min(first, last + 1), last)
 
 
-def _read(spark: SparkSession, archive: Archive, paths: list[str], until: int) -> DataFrame:
+def _read(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFile], until: int) -> DataFrame:
     """The elements of files: `_ts`, `_arrival`, `_sign`, c0, c1 .."""
-    hidden = [path for path in paths if os.path.basename(path).startswith(".")]
-    if hidden:
-        raise Error(f"{archive.folder}: a compaction was cut short\nhelp: run `minidsms archive compact` once more")
-    metadata = archive.metadata
-    columns = [("_ts", "bigint"), ("_arrival", "bigint"), ("_sign", "tinyint")]
-    columns += [(f, spark_type(t)) for f, t in zip(metadata.fields, metadata.schema.types)]
-    ddl = ", ".join(f"`{name.replace('`', '``')}` {type_}" for name, type_ in columns)
-    if not paths:
-        frame = spark.createDataFrame([], ddl)
-    else:
-        frame = spark.read.schema(ddl).parquet(*[f"file://{os.path.abspath(path)}" for path in paths])
+    frame = data_frame(spark, archive, files)
     own = [F.col("_ts"), F.col("_arrival"), F.col("_sign")]
-    data = [frame[f"`{f.replace('`', '``')}`"].alias(f"c{i}") for i, f in enumerate(metadata.fields)]
+    data = [frame[quoted(f)].alias(f"c{i}") for i, f in enumerate(archive.metadata.fields)]
     return frame.select(*own, *data).where(F.col(TS) <= long(until))

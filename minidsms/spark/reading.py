@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from minidsms.archive.conditions import spark_condition
 from minidsms.archive.demand import Condition
-from minidsms.archive.files import GROUP_ROWS, overlapping
+from minidsms.archive.files import GROUP_ROWS, overlapping, physical_schema
 from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile
 from minidsms.archive.replay_source import Span
 from minidsms.cql.errors import Error
-from minidsms.elements import Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SLICE_BYTES = 128 << 20
 """Bytes of the files of a slice, about."""
 
-_TYPES = {Type.FLOAT: "double", Type.BOOLEAN: "boolean", Type.TEXT: "string"}
+_TYPES = {"double": "double", "bool": "boolean", "string": "string", "int64": "bigint", "int8": "tinyint"}
 
 
 def spark_tables(
@@ -75,15 +75,35 @@ def data_frame(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFil
         raise Error(
             f"a compaction of {archive.folder!r} was cut short\nhelp: minidsms archive compact {archive.folder}"
         )
-    return spark.read.schema(schema(archive)).parquet(*[f"file://{os.path.abspath(f.path)}" for f in files])
+    metadata = archive.metadata
+    now = metadata.arrow_schema
+    by_schema: dict[pa.Schema, list[str]] = {}
+    for file in files:
+        there = physical_schema(file.path, metadata) if metadata.has_widened else now
+        by_schema.setdefault(there, []).append(f"file://{os.path.abspath(file.path)}")
+    frames = [_of_schema(spark, there, now, paths) for there, paths in by_schema.items()]
+    frame = reduce(lambda a, b: a.unionAll(b), frames) if frames else spark.createDataFrame([], _ddl(now))
+    return frame if archive.end_arrival is None else frame.where(f"_arrival < {archive.end_arrival}")
 
 
-def schema(archive: Archive) -> Any:
-    """The columns of an archive's files, as Spark sees them."""
-    columns = ["_ts bigint", "_arrival bigint", "_sign tinyint"]
-    for name, type_ in zip(archive.metadata.fields, archive.metadata.schema.types):
-        columns.append(f"{quoted(name)} {_TYPES.get(type_, 'bigint')}")
-    return ", ".join(columns)
+def _of_schema(spark: SparkSession, there: pa.Schema, now: pa.Schema, paths: Sequence[str]) -> DataFrame:
+    """Files of an earlier schema under the columns of today: what they lack is NULL, and whole numbers may be FLOAT."""
+    from pyspark.sql import functions
+
+    missing = pa.schema([f for f in now if f.name not in there.names])
+    frame = spark.read.schema(_ddl(pa.unify_schemas([there, missing]))).parquet(*paths)
+    if there == now:
+        return frame
+    return frame.select(*[functions.col(quoted(f.name)).cast(_spark_type(f.type)).alias(f.name) for f in now])
+
+
+def _ddl(schema: pa.Schema) -> str:
+    """The columns of files as Spark declares them."""
+    return ", ".join(f"{quoted(f.name)} {_spark_type(f.type)}" for f in schema)
+
+
+def _spark_type(type_: pa.DataType) -> str:
+    return _TYPES[str(type_)]
 
 
 def quoted(name: str) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from minidsms.archive.format import archives_in, find, local
+from minidsms.archive.format import Archive, AsOf, archives_in, local
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Offloaded:
-    """A query that is ready to run on Spark. places: (folder of archives, name) of everything it reads."""
+    """A query that is ready to run on Spark. archives: of everything it reads, streams first."""
 
     spark: SparkSession
     choice: Choice
     query: Bound
     catalog: Catalog
-    places: tuple[tuple[str, str], ...]
+    archives: tuple[Archive, ...]
 
     def frame(self, at: Sequence[int] | None = None, until: int | None = None, slices: int = 256) -> DataFrame:
         """See `minidsms.spark.run`."""
@@ -44,9 +44,8 @@ class Offloaded:
                 raise Error("only a relation has contents at an instant; leave out ISTREAM, DSTREAM or RSTREAM")
             choice = choice.frames or choice
         if isinstance(choice.cut, BySlices):
-            found = [find(folder, name) for folder, name in self.places]
-            return carry_out_by_slices(self.spark, choice, self.query, found, self.catalog, at, until)
-        history = archives.history(self.spark, self.places, until)
+            return carry_out_by_slices(self.spark, choice, self.query, self.archives, self.catalog, at, until)
+        history = archives.history(self.spark, self.archives, until)
         return carry_out(self.spark, choice, self.query, history, self.catalog, at, slices)
 
     def _until(self, at: Sequence[int] | None, until: int | None) -> int | None:
@@ -54,7 +53,7 @@ class Offloaded:
         if not at:
             return until
         if until is None:
-            _, last = Extent.of([find(folder, name) for folder, name in self.places]).span
+            _, last = Extent.of(self.archives).span
             return max(last, *at)
         if max(at) > until:
             raise Error(f"at: {max(at)} lies behind the last closed instant, until={until}")
@@ -67,19 +66,20 @@ def prepare(
     catalog: Catalog | None = None,
     spark: SparkSession | None = None,
     by: str | None = None,
+    as_of: AsOf | None = None,
 ) -> Offloaded:
     """A query over the archives of a folder. The text may define views and set `rstream` before its one query.
 
-    catalog: views and user functions that the query may name.  by: see `minidsms.spark.run`.
+    catalog: views and user functions that the query may name.  by, as_of: see `minidsms.spark.run`.
     """
-    there = archives_in(folder)
+    there = archives_in(os.path.abspath(local(folder)), as_of)  # Spark's workers may have begun elsewhere
     known = _copied(catalog) if catalog is not None else Catalog()
     known.streams, known.relations = {}, {}
     archives.declare(known, there)
     tree = _query_of(cql, known)
     query = bind(tree, known, cql)
-    place = os.path.abspath(local(folder))  # Spark's workers may have begun elsewhere
-    return _ready(query, cql, known, lambda name: place, spark, by)
+    by_name = {archive.metadata.name.lower(): archive for archive in there}
+    return _ready(query, cql, known, lambda name: by_name[name.lower()], spark, by)
 
 
 def prepare_connected(
@@ -92,13 +92,13 @@ def prepare_connected(
     known = _copied(db.catalog)
     query = bind(_query_of(cql, known), known, cql)
 
-    def place(name: str) -> str:
+    def archive_of(name: str) -> Archive:
         recorder = db.stream_input(name).recorder
         if recorder is None:
             raise Error(f'"{name}" is not archived\nhelp: say in which folder its archive is, or CREATE .. ARCHIVE')
-        return os.path.dirname(os.path.abspath(recorder.archive.folder))
+        return recorder.archive
 
-    return _ready(query, cql, known, place, spark, by)
+    return _ready(query, cql, known, archive_of, spark, by)
 
 
 def explain_connected(db: Connection, cql: str, is_more_asked: bool = False) -> str:
@@ -124,18 +124,18 @@ def _ready(
     query: Bound,
     text: str,
     catalog: Catalog,
-    place: Callable[[str], str],
+    archive_of: Callable[[str], Archive],
     spark: SparkSession | None,
     by: str | None,
 ) -> Offloaded:
     system = next((n for n in query.streams if catalog.streams[n.lower()].is_system), None)
     if system is not None:
         raise Error(f"{system} is written by the engine as it runs; it has no archive")
-    places = tuple((place(name), name) for name in (*query.streams, *query.relations))
+    found = tuple(archive_of(name) for name in (*query.streams, *query.relations))
     spark = prepared(spark or session())
-    extent = Extent.of([find(folder, name) for folder, name in places])
+    extent = Extent.of(found)
     choice = choose(query, text, catalog, extent, spark.sparkContext.defaultParallelism, by)
-    return Offloaded(spark, choice, query, catalog, places)
+    return Offloaded(spark, choice, query, catalog, found)
 
 
 def offload(

@@ -34,7 +34,10 @@ def open_declared(
 
             kind = "relation" if relation else "stream"
             unit = db.settings["time_unit"]
-            return db.opened(lambda: source_of(definition.path, statement.name, kind, schema, unit), definition.path)
+            options = dict(definition.options)
+            return db.opened(
+                lambda: source_of(definition.path, statement.name, kind, schema, unit, options), definition.path
+            )
         return db.opened(lambda: open_definition(definition, schema, relation, db.tick_ns), definition.path)
     except CqlError:
         raise

@@ -204,3 +204,19 @@ def test_the_command_shows_writes_and_tells_failures(
     assert list(written.glob("*.parquet"))
     assert main(["offload", "SELECT (car + 9223372036854775800) * 2 FROM Pos [NOW]", folder]) == 1
     assert "overflow" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("by", ["frames", "engines"])
+def test_archives_that_have_grown_are_read_and_as_they_were(spark: SparkSession, tmp_path: Path, by: str) -> None:
+    for columns, rows in (
+        ("v INTEGER, k INTEGER", [(2**53 + 1, 1), (7, 2)]),
+        ("k INTEGER, t TEXT, v FLOAT", [(3, "x", 0.5)]),
+    ):
+        with minidsms.connect() as db:
+            db.execute(f"CREATE STREAM S ({columns}) ARCHIVE '{tmp_path}'")
+            db.push("S", rows, ts=list(range(10 - len(rows), 10)))
+    query = "SELECT ISTREAM(k, v, t) FROM S [RANGE 1] WHERE v > 1 OR t = 'x'"
+    now = run(query, str(tmp_path), by=by).collect()
+    assert sorted(tuple(row)[2:] for row in now) == [(1, float(2**53), None), (2, 7.0, None), (3, 0.5, "x")]
+    before = run(query, str(tmp_path), by=by, as_of=1).collect()
+    assert sorted(tuple(row) for row in before) == [(8, 1, 1, float(2**53), None), (9, 1, 2, 7.0, None)]
