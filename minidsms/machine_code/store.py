@@ -21,8 +21,9 @@ from pathlib import Path
 
 try:
     import fcntl
+    import pwd
 except ImportError:  # Windows: two processes may compile the same kernel at once; the last to finish is kept.
-    fcntl = None  # type: ignore[assignment]
+    fcntl = pwd = None  # type: ignore[assignment]
 
 _CHECK_BYTES = 16
 _KEY = "key"
@@ -128,6 +129,16 @@ def _of_user() -> Path | None:
     return _usable(Path(cache_home) / "minidsms")
 
 
+def _of_account() -> Path | None:
+    """The folder in the home that the system names for the account, whatever HOME says."""
+    if pwd is None or os.environ.get("XDG_CACHE_HOME"):
+        return None
+    try:
+        return _usable(Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "minidsms")
+    except KeyError:
+        return None
+
+
 def _usable(folder: Path) -> Path | None:
     """The folder, made if need be, where it is this user's and nobody else may write."""
     try:
@@ -149,9 +160,10 @@ def _check(content: bytes) -> bytes:
 def _key() -> bytes:
     """The secret of this user, in the user's own folder, else in that of the kernels; made with the first kernel.
 
-    So code that came with a copy of the folder, or out of somebody's archive of it, is not loaded.
+    So code that came with a copy of the folder, or out of somebody's archive of it, is not loaded. A process with
+    another HOME is still this user's: it neither compiles again nor replaces what the user's other processes need.
     """
-    folder = _of_user() or kept_in()
+    folder = _of_account() or _of_user() or kept_in()
     if folder is not None:
         with contextlib.suppress(OSError):
             path = folder / _KEY

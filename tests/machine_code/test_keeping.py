@@ -128,9 +128,14 @@ def test_code_under_the_key_of_another_user_is_compiled_anew(tmp_path: Path) -> 
     assert len(key.read_bytes()) == 32 and key.stat().st_mode & 0o777 == 0o600
 
 
+def test_code_is_the_same_users_under_another_home(tmp_path: Path) -> None:
+    assert _run(tmp_path) == "42 True"
+    assert _run(tmp_path, HOME=str(tmp_path)) == "42 False"
+
+
 @pytest.mark.parametrize("damage", ["readable by others", "short", "a link"])
 def test_a_key_that_is_no_secret_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
-    monkeypatch.setattr(store, "_of_user", lambda: tmp_path)
+    monkeypatch.setattr(store, "_of_account", lambda: tmp_path)
     path, elsewhere = tmp_path / "key", tmp_path / "elsewhere"
     for each in (path, elsewhere):
         each.write_bytes(b"k" * 32)
@@ -150,8 +155,8 @@ def test_a_key_that_is_no_secret_is_replaced(tmp_path: Path, monkeypatch: pytest
 
 
 def test_without_a_folder_for_the_key_nothing_is_taken_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_of_user", lambda: None)
-    monkeypatch.setattr(store, "kept_in", lambda: None)
+    for place in ("_of_account", "_of_user", "kept_in"):
+        monkeypatch.setattr(store, place, lambda: None)
     assert store._key.__wrapped__() != store._key.__wrapped__()
 
 
