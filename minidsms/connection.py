@@ -10,6 +10,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from minidsms.answers.callbacks import Callbacks
@@ -47,6 +48,7 @@ from minidsms.statements.registering import create_written, register_written
 from minidsms.statements.rules import QueryEach
 from minidsms.statements.user_definitions import define_aggregate, define_function
 from minidsms.streamon.planning import AdaptivePlans
+from minidsms.streamon.state_reduction import reduce_state
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
@@ -136,6 +138,9 @@ class Connection(Archiving, ReadsSources):
         self._streams: dict[str, StreamInput] = {}
         self._relations: dict[str, RelationInput] = {}
         self.streamon = StreaMon(self.settings)
+        self.memory.spare = lambda: reduce_state(
+            chain.from_iterable(group.operators for group in self.groups.all), self.streamon.instant
+        )
         self.adaptivity = AdaptivePlans(self.streamon, self.dictionary)
         screening = Screening(self.dictionary, self.settings, self.adaptivity)
         self.groups = Groups(self.settings["sharing"] == "on", screening, self.allowance)

@@ -250,9 +250,10 @@ SETTINGS: dict[str, Setting] = {
         Setting("thrashing_alpha", None, _optional_share, "how much better another order must be (4 / alpha bound)"),
         Setting(
             "state_reduction",
-            "off",
-            _one_of("off", "swj", "k-mon"),
-            "what joins of windows keep: all rows, those that pass filters, or those that can still matter",
+            "auto",
+            _one_of("auto", "off", "swj", "k-mon"),
+            "what joins of windows keep: all rows, those that pass filters, or those that can still matter; auto: all, "
+            "until memory gets short",
         ),
         Setting(
             "k_mon",

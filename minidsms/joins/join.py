@@ -34,11 +34,12 @@ from minidsms.joins.row_routes import MOST_PIPELINES
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import flat, is_legal, tree_text
 from minidsms.kernels.join_layout import INSPECTED, LEAVES
+from minidsms.limits.allowance import Allowance
 from minidsms.machine_code.templates import Form
-from minidsms.operators.operator import Description, Operator
+from minidsms.operators.operator import Description, Failure, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.bit_addresses import Bits
-from minidsms.synopses.indexed_windows import WindowIndex
+from minidsms.synopses.indexed_windows import IndexedWindow, WindowIndex
 from minidsms.synopses.synopsis import Synopsis
 
 _PART = 1 << 14
@@ -57,6 +58,43 @@ class Watch(Protocol):
 
     def joined(self, part: Sequence[Batch | None]) -> None:
         """A part was joined under the plan."""
+
+
+class Reduced(Protocol):
+    """An operator over the same inputs that keeps fewer rows."""
+
+    allowance: Allowance
+    failure: Failure | None
+
+    def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
+        """As of `Operator`; so are the others."""
+
+    def wakes_at(self) -> int:
+        """When time alone gives it something to do."""
+
+    def describe(self) -> Description:
+        """Name, detail and figures."""
+
+    def synopses(self) -> tuple[Any, ...]:
+        """What it keeps."""
+
+    def close(self) -> None:
+        """End what it claims."""
+
+
+class Sparing(Protocol):
+    """What may have the join keep fewer rows."""
+
+    @property
+    def adaptation(self) -> Any:
+        """The place where it does (`streamon.loop`)."""
+
+    @property
+    def has_choice(self) -> bool:
+        """It may."""
+
+    def describe(self) -> tuple[str, ...]:
+        """What EXPLAIN ANALYZE tells, a line each."""
 
 
 class Join(Operator):
@@ -83,6 +121,8 @@ class Join(Operator):
         )
         self._plan = JoinPlan(self._pipelines.orders)
         self._watch: Watch | None = None
+        self._reduced: Reduced | None = None
+        self.sparing: Sparing | None = None
 
     @property
     def watch(self) -> Watch | None:
@@ -132,6 +172,8 @@ class Join(Operator):
 
     def is_legal(self, plan: object) -> bool:
         """The join can run this plan, or these orders."""
+        if self._plan.is_reduced:
+            return plan == self._plan
         if not isinstance(plan, JoinPlan):
             return self.graph.is_legal(plan)  # type: ignore[arg-type]
         has_pipelines = plan.tree in (None, flat(self.graph.n))
@@ -177,6 +219,21 @@ class Join(Operator):
         """Join by this tree, a legal one; caches and patterns go where subresults come."""
         plan = self._plan
         self.switch(replace(plan, tree=tree) if tree == flat(self.graph.n) else JoinPlan(plan.orders, tree=tree))
+
+    def take_reduced(self, reduced: Reduced) -> None:
+        """Have what is to come joined by this operator, which has been given the rows held (`held_rows`)."""
+        self.close()
+        self._reduced, self._watch, self.form, self._by_form = reduced, None, None, None
+        self.cached = self.kept = None
+        self._plan = JoinPlan(self._plan.orders, is_reduced=True)
+        # Empty from now on: what had grown is given up.
+        self.index = self.spec.windows([q.schema for q in self.inputs], self.graph)
+        self.answer = Answer(self.spec, self.index, self.claim)
+        self._pipelines = ByPipelines(self.graph, self.index, self.answer)
+
+    def held_rows(self) -> list[Batch]:
+        """The rows of each input, a stream with a range, that its window holds."""
+        return [window.rows() for window in self.index.windows if isinstance(window, IndexedWindow)]
 
     def take_index(self, index: Index) -> None:
         """Index these patterns, which the orders probe."""
@@ -248,6 +305,9 @@ class Join(Operator):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Probe and index the batches' elements; one batch of output per full buffer of tuples."""
+        if self._reduced is not None:
+            yield from self._by_reduced(self._reduced, batches, until)
+            return
         watch = self._watch
         limit = _unlimited if watch is None else watch.limit
         take = self.index.admit if self.spec.ranges is None else self.index.arrive
@@ -271,6 +331,12 @@ class Join(Operator):
             window.settle()
         if self.kept is not None:
             self.kept.settle(sum(len(batch) for batch in batches if batch is not None))
+
+    def _by_reduced(self, reduced: Reduced, batches: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+        reduced.allowance = self.allowance
+        yield from reduced.process(batches, until)
+        if reduced.failure is not None:
+            self.fail(reduced.failure.ts, reduced.failure.reason)
 
     def _joined(self, waits: int) -> Iterator[Batch]:
         """Join what waits in the index, by the form as long as it fits.  waits: elements that are still to come."""
@@ -303,6 +369,8 @@ class Join(Operator):
 
     def wakes_at(self) -> int:
         """The instant at which the next row leaves; never, where deletions come as elements."""
+        if self._reduced is not None:
+            return self._reduced.wakes_at()
         if self.spec.ranges is None:
             return MAX_INSTANT
         inputs = self.index.inputs
@@ -327,6 +395,8 @@ class Join(Operator):
 
     def describe(self) -> Description:
         """Equalities, rows and bytes held, slots inspected by all probes so far; of a tree the tuples it keeps."""
+        if self._reduced is not None:
+            return self._reduced.describe()
         names = [q.schema.names for q in self.inputs]
         detail = equalities_text(self.graph.written, names, self.names)
         detail = " AND ".join([*([detail] if detail else []), *(b.text(names, self.names) for b in self.graph.bands)])
@@ -344,26 +414,32 @@ class Join(Operator):
         if self.cached is not None:
             figures["cache entries"] = len(self.cached.caches)
         adapting = () if self._watch is None else self._watch.adapting
+        sparing = () if self.sparing is None else self.sparing.describe()
         if self.kept is None:
-            parts = tuple(line for each in adapting for line in each.describe())
+            parts = (*(line for each in adapting for line in each.describe()), *sparing)
             return Description(self.name, detail, figures, parts)
         kept = zip(self.kept.pipelines.nodes, self.kept.subresults.parts)
         told = [f"{tree_text(node, self.names)}: {len(part):,} tuples, {part.nbytes:,} bytes" for node, part in kept]
         told += [line for each in adapting if each.adaptation.technique == "join plan" for line in each.describe()]
-        return Description("XJoin", f"{tree_text(self.tree, self.names)} on {detail}", figures, tuple(told))
+        return Description("XJoin", f"{tree_text(self.tree, self.names)} on {detail}", figures, (*told, *sparing))
 
     def adaptations(self) -> tuple[Any, ...]:
         """See `operators.adaptivity.Adaptive`."""
-        adapting = () if self._watch is None else self._watch.adapting
-        return tuple(each.adaptation for each in adapting if each.has_choice)
+        adapting = () if self._watch is None else tuple(self._watch.adapting)
+        sparing = () if self.sparing is None else (self.sparing,)
+        return tuple(each.adaptation for each in (*adapting, *sparing) if each.has_choice)
 
     def close(self) -> None:
-        """End the claims on the inputs' stores."""
+        """End the claims on the inputs' stores, and on files."""
+        if self._reduced is not None:
+            self._reduced.close()
         for window in self.index.windows:
             window.release()
 
     def synopses(self) -> tuple[Synopsis, ...]:
         """The inputs' rows, the subresults and the caches."""
+        if self._reduced is not None:
+            return self._reduced.synopses()
         subresults = () if self.kept is None else self.kept.subresults.parts
         return (*self.index.windows, *subresults, *(() if self.cached is None else (self.cached.caches,)))
 

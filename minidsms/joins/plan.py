@@ -59,12 +59,13 @@ Tree = int | tuple["Tree", ...]
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """What an n-way join runs: its pipelines, or a tree of joins.
+    """What an n-way join runs: its pipelines, or a tree of joins; or over which rows.
 
     orders: of the pipelines.  caches: in them; sorted, none overlapping another of its pipeline.  tree: in normal form,
     where results of inner joins are kept; then there are no caches, and the orders are those it goes back to.
     index: the patterns that the steps of the orders probe, or bits of inputs; none where there is a tree.  routes: of
     pipelines, where neither caches nor a tree are used; then the orders are those of rows that are not told apart.
+    is_reduced: only rows that can still matter are kept, and nothing else of the plan counts; there is no way back.
     """
 
     orders: Orders
@@ -72,6 +73,7 @@ class JoinPlan:
     tree: Tree | None = None
     index: Index = ()
     routes: JoinRoutes = ()
+    is_reduced: bool = False
 
 
 # ------------------------------------------------------------------------------------------------------------- keys

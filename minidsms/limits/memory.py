@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _SWEEP_AT = 100_000
 _SWEEP_BYTES = 2**26
+NEAR = 0.5
+"""Share of the limit from which memory is short: who can do with less looks for what it can do without, and needs room
+to look.
+"""
 _STATE_PER_INPUT = 16
 """Bytes of state that a byte of input or of an answer is taken to bring at most, until it is measured."""
 
@@ -34,6 +38,8 @@ class MemoryAccount:
         self._texts_left = 0
         self._measured = 0
         self.limit: int | None = None
+        self.spare: Callable[[], bool] = lambda: False
+        """Called when memory is short: whether somebody holds less from now on."""
         self.has_limited_queries = False
         self._since = 0
 
@@ -49,6 +55,11 @@ class MemoryAccount:
     def known(self) -> int:
         """Bytes held when they were last added up, and stored or answered since; at no cost."""
         return self._measured + self._since
+
+    @property
+    def is_short(self) -> bool:
+        """As far as is known, what is held comes near the limit."""
+        return self.limit is not None and self.known > NEAR * self.limit
 
     def expect(self, nbytes: int, most: int) -> int:
         """What is held with so many bytes more, which may bring state with them; exact where that may be above `most`.
@@ -80,6 +91,10 @@ class MemoryAccount:
             # What the ring grows by is part of what comes with the elements stored.
             return True
         self._measure()
+        if self.is_short and self.spare():
+            for each in self._db.inputs:
+                each.store.free()
+            self._measure()
         grown = store.growth(n)
         if self._measured + grown > limit:
             # Rings keep their size for a while after what filled them has gone; now it is needed.

@@ -134,7 +134,7 @@ class Surroundings:
     monitors: Monitors | None = None
     may_adapt: Callable[[], bool] | None = None
     texts: TextDictionary | None = None
-    tell: Callable[[KMonJoin, int, str], None] | None = None
+    tell: Callable[[Operator, int, str], None] | None = None
     warn: Callable[[str], None] | None = None
     forced: Random | None = None
     collects_always: bool = False
@@ -159,6 +159,8 @@ class KMonJoin(Operator):
         self.for_istream = spec.for_istream
         self.unique = dict(spec.unique) if spec.for_istream and reduces else {}
         self.texts, self.tell, self.warn = around.texts, around.tell, around.warn
+        self.stands_for: Operator = self
+        """Whose violations it tells of: those of the join that it works for."""
         self.trusts_keys = spec.trusts_keys or is_lossy
         self.reduces, self.is_lossy = reduces, is_lossy
         self.collects_always = around.collects_always or forced is not None
@@ -497,7 +499,7 @@ class KMonJoin(Operator):
             return
         self.notices.append(message)
         if self.tell is not None:
-            self.tell(self, instant, message)
+            self.tell(self.stands_for, instant, message)
 
     def _doubt(self, instant: int) -> None:
         """Whoever watches declared keys has seen that some are none, by rows of which nothing is held."""

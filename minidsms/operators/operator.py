@@ -223,6 +223,11 @@ class Operator:
         """Nothing has come in yet: the state is that of a new operator, however much time has passed."""
         return self.counters.elements_in == 0
 
+    @property
+    def is_in_a_slice(self) -> bool:
+        """It has begun one, and put out a part of what it gives."""
+        return self._emission is not None
+
     def is_blocked(self) -> bool:
         """A reader has not made room."""
         for queue in self.outputs:

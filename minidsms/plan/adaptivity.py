@@ -10,13 +10,18 @@ from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import TupleFilter
 from minidsms.operators.adaptivity import Condition
 from minidsms.operators.operator import Operator
+from minidsms.queues import Queue
 from minidsms.screens.screening import OrdersLookUps
 from minidsms.settings import SettingValues
 
 if TYPE_CHECKING:
     from minidsms.joins.join import Join
-    from minidsms.operators.k_mon_join import Surroundings
+    from minidsms.operators.k_mon_join import KMonJoin, Surroundings
     from minidsms.plan.logical import ReducedJoin
+
+
+Reducing = Callable[[Sequence[Queue]], "KMonJoin | str"]
+"""What does the work of a join over the same inputs and keeps fewer rows, or why there is nothing."""
 
 
 class Adaptivity(OrdersLookUps, Protocol):
@@ -36,6 +41,9 @@ class Adaptivity(OrdersLookUps, Protocol):
         """Let all of the join's plan adapt that was not asked for.  asked: see `plan.n_way_joins.join_plan_of`.
         attributes: by which rows may be told apart.
         """
+
+    def spare_state(self, join: Join, reducing: Reducing) -> None:
+        """Let a join over streams keep fewer rows when memory gets short, if that is asked for."""
 
     def surroundings(self, node: ReducedJoin, operator: str) -> Surroundings:
         """Whom a join that keeps rows of its own asks and tells.  operator: how the plan log names it."""

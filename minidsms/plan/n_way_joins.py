@@ -15,7 +15,7 @@ from minidsms.cql.scope import listing
 from minidsms.elements import Schema
 from minidsms.expressions.attributes import Attributes
 from minidsms.operators.operator import Operator
-from minidsms.plan.adaptivity import Adaptivity
+from minidsms.plan.adaptivity import Adaptivity, Reducing
 from minidsms.plan.input_names import input_names
 from minidsms.plan.logical import MultiJoin
 from minidsms.plan.written_join_plan import WORDS, Tree, tree_over
@@ -41,8 +41,9 @@ def plan_key(node: MultiJoin, settings: SettingValues) -> Hashable:
     """What must be alike in the settings of two queries that share a join: its plan, its caching and its index."""
     asked = join_plan_of(node, settings)
     if len(node.windows) < 3:
-        return asked, node.bands and settings["join_index"] == "hash"
-    return asked, caching_of(asked, settings), settings["join_index"], settings["routing"] == "auto"
+        return asked, node.bands and settings["join_index"] == "hash", settings["state_reduction"]
+    names = "join_index", "routing", "state_reduction"
+    return asked, caching_of(asked, settings), *(settings[name] for name in names)
 
 
 def caching_of(asked: Hashable, settings: SettingValues) -> str:
@@ -59,11 +60,12 @@ def n_way_join(
     fifo: Sequence[bool] | None,
     adaptivity: Adaptivity,
     attributes: Callable[[Schema], Attributes],
+    reducing: Reducing,
 ) -> Operator:
     """The operator that joins the windows in these queues, with what adapts it.
 
     fifo: of each input, whether its rows leave in the order they came; None where the join lets them go itself.
-    attributes: by which rows may be told apart.
+    attributes: by which rows may be told apart.  reducing: of what would keep fewer rows.
     """
     from minidsms.joins.join import Join
     from minidsms.joins.spec import JoinSpec
@@ -80,6 +82,8 @@ def n_way_join(
         join.take_tree(_first_tree(join))
     if len(queues) > 2:
         adaptivity.adapt_join(join, asked, attributes)
+    if ranges is not None:
+        adaptivity.spare_state(join, reducing)
     return join
 
 

@@ -66,7 +66,7 @@ from minidsms.plan.logical import (
 from minidsms.plan.n_way_joins import plan_key
 from minidsms.plan.panes import by_panes
 from minidsms.plan.reading import is_immediate
-from minidsms.plan.reduced_joins import reduced_join
+from minidsms.plan.reduced_joins import reduced_from, reduced_join
 from minidsms.plan.rules.expand_outer_joins import equal_pair
 from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind
@@ -521,9 +521,9 @@ class PhysicalPlanner:
         from minidsms.plan.n_way_joins import n_way_join
 
         fifo = None if node.specs is not None else [window.is_fifo for window in node.windows]
-        return n_way_join(
-            node, [self._queue(window) for window in node.windows], fifo, self._adaptivity, self._attributes
-        )
+        queues = [self._queue(window) for window in node.windows]
+        reducing = functools.partial(reduced_from, node, self._catalog, self._adaptivity)
+        return n_way_join(node, queues, fifo, self._adaptivity, self._attributes, reducing)
 
     def _semi_join(self, node: SemiJoin) -> Operator:
         from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator

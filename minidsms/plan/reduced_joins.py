@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from minidsms.operators.operator import Operator
+from minidsms.cql.catalog import Catalog
 from minidsms.plan.adaptivity import Adaptivity
 from minidsms.plan.input_names import input_names
-from minidsms.plan.logical import ReducedJoin
+from minidsms.plan.logical import MultiJoin, ReducedJoin
+from minidsms.plan.state_reduction import over_same_streams
 from minidsms.queues import Queue
 
+if TYPE_CHECKING:
+    from minidsms.operators.k_mon_join import KMonJoin
 
-def reduced_join(node: ReducedJoin, queues: Sequence[Queue], adaptivity: Adaptivity) -> Operator:
+
+def reduced_from(node: MultiJoin, catalog: Catalog, adaptivity: Adaptivity, queues: Sequence[Queue]) -> KMonJoin | str:
+    """What does the work of a join over streams while it runs, and keeps fewer rows; or why there is nothing."""
+    reduced = over_same_streams(node, catalog)
+    return reduced if isinstance(reduced, str) else reduced_join(reduced, queues, adaptivity)
+
+
+def reduced_join(node: ReducedJoin, queues: Sequence[Queue], adaptivity: Adaptivity) -> KMonJoin:
     """The operator of a join that keeps rows of its own."""
     from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, windows_of
 

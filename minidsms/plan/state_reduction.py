@@ -43,9 +43,12 @@ _MOST_COLUMNS = 62
 """Columns of an answer whose NULLs one word tells of."""
 
 
-def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> LogicalPlan:
+def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings, memory_is_short: bool = False) -> LogicalPlan:
     """The plan with its joins reduced as far as that can be, and why the others are not."""
-    mode = settings["state_reduction"]
+    mode, trust = settings["state_reduction"], settings["k_mon"]
+    if mode == "auto":
+        # Joins that run are reduced when memory gets short (`streamon.state_reduction`).
+        mode, trust = "k-mon" if memory_is_short else "off", "exact"
     if mode == "off":
         return plan
     start: Node = plan.root
@@ -57,7 +60,7 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings) -> Log
     for node in nodes(start):
         new = node.over([done[id(child)] for child in node.inputs])
         if isinstance(new, MultiJoin):
-            reduced = _reduced(new, catalog, mode, settings["k_mon"])
+            reduced = _reduced(new, catalog, mode, trust)
             if isinstance(reduced, str):
                 notes.append(_not_reduced(new, reduced))
             else:
@@ -128,11 +131,14 @@ def _pair(join: bound.Join) -> MultiJoin | None:
 
 
 def _tree(
-    join: MultiJoin, catalog: Catalog, mode: str
+    join: MultiJoin, catalog: Catalog, mode: str, inputs: list[_Input] | None = None
 ) -> tuple[list[_Input], list[Key | None], tuple[Edge, ...]] | str:
-    """What the join reads, keys of that, and its equalities as a tree; or why it stays as it is."""
+    """What the join reads, keys of that, and its equalities as a tree; or why it stays as it is.
+
+    inputs: what it is to read, if not what stands below its windows.
+    """
     specs = join.specs or [None] * len(join.windows)
-    inputs = [_input(window, spec) for window, spec in zip(join.windows, specs)]
+    inputs = inputs or [_input(window, spec) for window, spec in zip(join.windows, specs)]
     if all(each.spec is None for each in inputs):
         return f"{_relations(join, inputs)}, and no other input is a window, whose rows could go"
     joined: list[list[int]] = [[] for _ in inputs]
@@ -170,11 +176,20 @@ def _relations(join: MultiJoin, inputs: Sequence[_Input]) -> str:
     return ", ".join(found)
 
 
-def _reduced(join: MultiJoin, catalog: Catalog, mode: str, trust: str) -> ReducedJoin | str:
-    """The join over streams, or why it stays as it is."""
+def over_same_streams(join: MultiJoin, catalog: Catalog) -> ReducedJoin | str:
+    """What reduces a join over streams while it runs: it reads what the join does, filtered."""
+    assert join.specs is not None
+    inputs = [_Input(stream, spec, column_refs(stream.schema)) for stream, spec in zip(join.windows, join.specs)]
+    return _reduced(join, catalog, "k-mon", "exact", inputs)
+
+
+def _reduced(
+    join: MultiJoin, catalog: Catalog, mode: str, trust: str, inputs: list[_Input] | None = None
+) -> ReducedJoin | str:
+    """The join over streams, or why it stays as it is. inputs: as of `_tree`."""
     if len(join.columns) > _MOST_COLUMNS:
         return f"its answer has more than {_MOST_COLUMNS} columns"
-    tree = _tree(join, catalog, mode)
+    tree = _tree(join, catalog, mode, inputs)
     if isinstance(tree, str):
         return tree
     inputs, keys, edges = tree

@@ -292,7 +292,7 @@ def _register(
         raise Error(f"there is a query {quoted(name)} already; close it first")
     bound = bind(tree, db.catalog, text)
     db.warnings.extend(bound.warnings)
-    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings)
+    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)
     db.check_registration(bound.streams, with_history)
     frontier = db.frontier(bound.streams, bound.relations)
@@ -365,7 +365,7 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format
         from minidsms.spark.running import explain_connected
 
         return explain_connected(db, print_query(bound.expanded))
-    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings)
+    logical = reduce_state(plan(bound.node, text), db.catalog, db.settings, db.memory.is_short)
     db.system_streams.open(bound.streams)
     running = RunningOperators(db.groups.is_sharing)
     inputs = Inputs(db.stream_store, db.relation_store)

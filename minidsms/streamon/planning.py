@@ -16,6 +16,7 @@ from minidsms.expressions.filters import TupleFilter
 from minidsms.operators.adaptivity import Condition
 from minidsms.operators.forms import TwoForms
 from minidsms.operators.operator import Operator
+from minidsms.plan.adaptivity import Reducing
 from minidsms.plan.logical import ReducedJoin
 from minidsms.screens.screening import LookUps, Screening
 from minidsms.settings import SettingValues
@@ -60,6 +61,13 @@ class AdaptivePlans:
         from minidsms.streamon.adapting_joins import adapt_join
 
         adapt_join(join, asked, self._streamon, attributes)
+
+    def spare_state(self, join: Join, reducing: Reducing) -> None:
+        """See `Adaptivity.spare_state`."""
+        if self.settings["state_reduction"] == "auto":
+            from minidsms.streamon.state_reduction.adaptive_reduction import AdaptiveReduction
+
+            join.sparing = AdaptiveReduction(join, f"MJoin {', '.join(join.names)}", self._streamon, reducing)
 
     def surroundings(self, node: ReducedJoin, operator: str) -> Surroundings:
         """See `Adaptivity.surroundings`."""

@@ -149,6 +149,11 @@ class IndexedWindow:
         """Where the rows stand; None before there was one."""
         return self._store
 
+    @property
+    def reader(self) -> Reader | None:
+        """Its claim on the store."""
+        return self._reader
+
     def column_in_store(self, c: int) -> int:
         """The number of a column among those of the store."""
         return self._columns[c]
@@ -181,6 +186,18 @@ class IndexedWindow:
             Column.from_words(words[i], present[i] if has_mask else None, type_)
             for i, (has_mask, type_) in enumerate(zip(asked.has_mask, asked.types))
         ]
+
+    def rows(self) -> Batch:
+        """The rows held of a stream with a range, as they came; of columns that are not kept, zeros."""
+        slots = np.arange(self.figures[LO], self.figures[HI], dtype=np.int64)
+        if self._store is None or not len(slots):
+            return Batch.empty(self.schema)
+        places = slots & self.figures[MASK]
+        kept = dict(zip(self.kept, self.gather(self.kept, slots)))
+        zeros = np.zeros(len(slots), np.int64)
+        columns = [kept.get(c) or Column.from_words(zeros, None, t) for c, t in enumerate(self.schema.types)]
+        ago = (self._store.head - self.ring[places].astype(np.int64)) & _NUMBER_BITS
+        return Batch(self._index.instants[self.figures[MARKS] + places], None, columns, self._store.head - ago)
 
     # -------------------------------------------------------------------------------------------------- arrivals
 
@@ -401,6 +418,16 @@ class WindowIndex:
         """Bytes of the index."""
         arrays = (self.nodes, self.heads, self.backs, self.marks, self.instants, self.runs, self.places)
         return sum(array.nbytes for array in arrays)
+
+    @property
+    def claimed_nbytes(self) -> int:
+        """Bytes of streams' stores that would be given up without these windows."""
+        claims: dict[int, tuple[StreamStore, list[Reader]]] = {}
+        for window in self.windows:
+            if isinstance(window, IndexedWindow) and window.refers:
+                assert window.store is not None and window.reader is not None
+                claims.setdefault(id(window.store), (window.store, []))[1].append(window.reader)
+        return sum(store.claimed_by(readers) * store.row_nbytes for store, readers in claims.values())
 
     def admit(self, batches: Sequence[Batch | None]) -> None:
         """Take in the inputs' elements: rows into slots, and when they enter and leave into runs."""

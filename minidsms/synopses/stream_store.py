@@ -265,6 +265,11 @@ class StreamStore:
                 first = reader.lo
         return first
 
+    def claimed_by(self, readers: Sequence[Reader]) -> int:
+        """Elements that would be given up without these readers."""
+        others = min((each.lo for each in self._readers if each not in readers), default=self.head)
+        return max(0, others - min((each.lo for each in readers), default=others))
+
     @property
     def is_read(self) -> bool:
         """Somebody claims elements."""
