@@ -102,7 +102,7 @@ def test_a_join_whose_rows_all_matter_is_left_as_it_is() -> None:
     db = minidsms.connect(memory_limit="2 MB")
     db.execute("CREATE STREAM A (k INTEGER, x INTEGER); CREATE STREAM B (k INTEGER, y INTEGER)")
     query = db.query("SELECT ISTREAM(x, y) FROM A [RANGE 100000], B [RANGE 100000] WHERE A.k = B.k")
-    for n in range(0, 8_000, 500):
+    for n in range(0, 14_000, 500):
         db.push("A", {"k": list(range(n, n + 500)), "x": [1] * 500}, ts=n)
         db.advance(n)
     assert "bytes would still matter" in plan_of(query)
