@@ -4,7 +4,7 @@ query that asks for more; the connection and its other queries go on. docs/overl
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import count, product
 from typing import Any
 
 import numpy as np
@@ -246,20 +246,28 @@ def test_a_query_whose_state_finds_no_memory_fails_alone(monkeypatch: pytest.Mon
     assert [change.row for change in other.fetch()] == [(1,), (2,)]
 
 
-@pytest.mark.parametrize("plan", ["join_plan = 'xjoin'", "caching = 'global'", "join_plan = 'mjoin'"])
+COMPARING = (
+    "SELECT COUNT(*) FROM S, T WHERE S.k = T.k AND S.a = T.b - 9999",
+    "SELECT COUNT(*) FROM S, T, S U WHERE S.k = T.k AND T.k = U.k AND U.a = T.b - 9999",
+    "SELECT ISTREAM(S.a) FROM S [RANGE 9], T [RANGE 9], S [RANGE 9] U WHERE S.k = T.k AND T.k = U.k AND T.b = -U.a",
+)
+ALONG_A_TREE = "SELECT COUNT(*) FROM S, T, S U WHERE S.k = T.k AND T.t = U.t AND U.a > 9999"
+"""Joins that look at many pairs of 300 equal rows, and give none."""
+
+
 @pytest.mark.parametrize(
-    "cql",
+    ("cql", "plan"),
     [
-        "SELECT COUNT(*) FROM S, T WHERE S.k = T.k AND S.a = T.b - 9999",
-        "SELECT COUNT(*) FROM S, T, S U WHERE S.k = T.k AND T.k = U.k AND U.a = T.b - 9999",
-        "SELECT ISTREAM(S.a) FROM S [RANGE 9], T [RANGE 9], S [RANGE 9] U WHERE S.k = T.k AND T.k = U.k AND T.b = -U.a",
+        *product(COMPARING, ("join_plan = 'xjoin'", "caching = 'global'", "join_plan = 'mjoin'")),
+        (ALONG_A_TREE, "state_reduction = 'swj'"),
+        (ALONG_A_TREE, "state_reduction = 'k-mon'"),
     ],
 )
 def test_statement_timeout_ends_a_join_that_compares_for_long_and_finds_nothing(
     cql: str, plan: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = count()
-    monkeypatch.setattr(answer, "_INSPECTED", 500)
+    monkeypatch.setattr(answer, "MOST_INSPECTED", 500)
     monkeypatch.setattr(allowance, "monotonic", lambda: next(looks) / 1000)  # a look at the clock takes a millisecond
     db = connection(statement_timeout="60 MILLISECONDS")
     db.execute(f"SET {plan}; SET join_index = hash")

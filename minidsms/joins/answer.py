@@ -35,7 +35,7 @@ from minidsms.synopses.indexed_windows import WindowIndex
 _TUPLES = 1 << 14
 """Tuples found before their rows are gathered: their slots stay in the cache until then."""
 
-_INSPECTED = 1 << 22
+MOST_INSPECTED = 1 << 22
 """Slots that a kernel inspects, some 10 to 400 ms, before it is asked whether the call has taken too long."""
 
 _FIRST_TUPLES = 64
@@ -56,7 +56,7 @@ class Answer:
         self.of_streams = spec.ranges is not None
         self.state = np.zeros(STATE_WORDS, np.int64)
         self.state[[DEPTH, FILLED]] = -1
-        self.state[MOST] = _INSPECTED
+        self.state[MOST] = MOST_INSPECTED
         self.run = JoinRun(
             self.state,
             stamps=np.zeros((n if self.netted else 0, STAMPS), np.int64),

@@ -33,6 +33,7 @@ from minidsms.kernels.join_layout import (
     PROBE_HI,
     PROBE_LO,
     SLOT,
+    START,
     STATUS,
 )
 from minidsms.kernels.tree_join import FILL, tree_join
@@ -78,7 +79,7 @@ class ByTree:
             self._fill(v)
 
     def _fill(self, v: int) -> None:
-        """Fill subresult v, which is empty, from the windows and the subresults below it."""
+        """Fill subresult v, which is empty, from the windows and the subresults below it. What is claimed may raise."""
         state, inputs = self._answer.state, self._index.inputs
         inputs[:, OLD_LO] = inputs[:, LO]
         inputs[:, PROBE_LO] = np.where(inputs[:, IS_BAG], 0, inputs[:, LO])
@@ -86,9 +87,14 @@ class ByTree:
         i = min(leaves(self.pipelines.nodes[v]), key=lambda j: len(self._index.windows[j]))
         begin = 0 if inputs[i, IS_BAG] else int(inputs[i, LO])
         state[PHASE], state[INPUT], state[SLOT], state[DEPTH], state[FILLED] = FILL, i, begin - 1, -1, v
-        self._climb(0)
-        while state[STATUS] != DONE:
-            if state[STATUS] == CROWDED:
-                self.subresults.make_room(v)
+        try:
             self._climb(0)
-        state[FILLED] = -1
+            while state[STATUS] != DONE:
+                if state[STATUS] == CROWDED:
+                    self._answer.claim(2 * self.subresults.nbytes)  # nobody counts what it has as yet
+                    self.subresults.make_room(v)
+                else:
+                    self._answer.claim(0)
+                self._climb(0)
+        finally:
+            state[PHASE], state[DEPTH], state[FILLED] = START, -1, -1

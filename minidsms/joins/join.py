@@ -192,19 +192,22 @@ class Join(Operator):
 
     def switch(self, plan: JoinPlan) -> None:
         """Run this plan, a legal one, from the next part on. O(1), and where there is another tree O(rows + tuples of
-        its subresults).
+        its subresults); MemoryLimitError or MemoryError where these do not fit, and then the plan stands.
         """
         assert self.is_legal(plan), self._problem(plan) or f"{plan.tree} is no tree in normal form of linked inputs"
         before, tree = self._plan, None if plan.tree == flat(self.graph.n) else plan.tree
         assert tree is None or not plan.caches, "a tree has no pipelines that could look caches up"
+        kept = self.kept
+        if tree != before.tree:
+            # First: where there is no memory for its subresults the plan stands as it is.
+            kept = None if tree is None else ByTree(tree, self.graph, self.index, self.answer)
         if (plan.orders, plan.index, plan.routes) != (before.orders, before.index, before.routes):
             self._pipelines.reorder(plan.orders, plan.index, plan.routes)
         if plan.caches or before.caches:
             if self.cached is None:
                 self.cached = self._with_caches(CacheOptions())
             self.cached.use(plan)
-        if tree != before.tree:
-            self.kept = None if tree is None else ByTree(tree, self.graph, self.index, self.answer)
+        self.kept = kept
         self._plan = replace(plan, tree=tree)
 
     def reorder(self, orders: Orders) -> None:

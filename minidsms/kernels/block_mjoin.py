@@ -86,7 +86,7 @@ def block_mjoin(
                 work[OP] += OP_WORDS
                 if state[INSPECTED] >= state[UNTIL]:
                     state[STATUS] = PAUSED
-            else:
+            elif state[STATUS] == DONE:
                 state[STATUS] = CROWDED
         if state[STATUS] == DONE:
             found = put_out(capacity, blocks, plan, windows, run, store, output, found)

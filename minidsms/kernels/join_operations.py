@@ -5,7 +5,8 @@ element, or in the list of misses the bucket of its entry, and a slot of each in
 
 Loops over a list find all buckets first and then follow them, so that a row does not wait for another.
 
-Invariant: an operation that found no room has changed nothing, and is done anew with more. Babu 2005, section 5.4.
+Invariant: an operation that found no room has changed nothing, and is done anew with more; one that is PAUSED goes on
+where it was. Babu 2005, section 5.4.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from minidsms.kernels.join_cache_layout import (
 )
 from minidsms.kernels.join_layout import NO_LIMIT
 from minidsms.kernels.join_program import (
-    AFTER, BLOCK, CACHE, COMPLETE, COMPUTE, EXPAND, FIRST_MET, KIND, LOOKUP, PARTS, PIPELINE, ROWS, SIDE, SPREAD,
-    STEP, T_BOUNDS, T_KIND, UPDATE,
+    AFTER, BLOCK, CACHE, COMPLETE, COMPUTE, EXPAND, EXPANDED, FIRST_MET, KIND, LOOKUP, MADE, PARTS, PIPELINE, ROWS,
+    SIDE, SPREAD, SPREAD_MADE, SPREAD_ROW, SPREAD_STEP, STEP, T_BOUNDS, T_KIND, UPDATE,
 )
 from minidsms.kernels.mixing import bucket
 from minidsms.kernels.chains import Chain, hashed_tag, next_slot, older
-from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED
+from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED, PAUSED, STATUS, UNTIL
 # fmt: on
 # isort: on
 
@@ -44,13 +45,15 @@ from minidsms.kernels.join_layout import INSPECTED, MASK, NODES, PASSED
 def _expand(
     p: int, l: int, is_free: int, capacity: int, blocks: Block, plan: PlacedPlan, windows: Windows, state: Int64s
 ) -> Any:
-    """Replace the list l by what the step at placed[p] makes of its rows; False where there is no room for that.
+    """Replace the list l by what the step at placed[p] makes of its rows; False where there is no room for that, or it
+    is PAUSED: called again, it goes on behind the rows that are done.
 
     is_free: no bounds hold but those of the block.
     """
     inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
     placed, checks = plan.placed, plan.checks
     bounds, turns, lists, rows, firsts = blocks.bounds, blocks.turns, blocks.lists, blocks.rows, blocks.firsts
+    work = blocks.work
     n = len(inputs)
     width, words = n + 1, T_BOUNDS + 2 * n
     side = rows[l, SIDE]
@@ -60,15 +63,21 @@ def _expand(
     buckets, shift = placed[p + TARGET_HEADS], placed[p + TARGET_SHIFT]
     check, checks_end = placed[p + STEP_CHECK], placed[p + STEP_CHECKS_END]
     hashed = check + placed[p + STEP_HASHED]
-    for r in range(rows[l, ROWS]):
+    done, made = work[EXPANDED], work[MADE]
+    work[EXPANDED] = work[MADE] = 0
+    for r in range(rows[l, ROWS] if done == 0 else 0):
         slot = lists[uint64(begin + r * width + 1 + source)]
         tag = nodes[uint64(source_nodes + 2 * (slot & source_mask))]
         if hashed > check:
             tag = hashed_tag(windows, checks, lists, begin + r * width + 1, check, hashed)
         firsts[uint64(r)] = heads[uint64(buckets + bucket(tag, shift))]
-    made = passed = inspected = int64(0)
+    passed = inspected = int64(0)
+    most = state[UNTIL] - state[INSPECTED]
     low, high = bounds[FIRST_MET, j], int64(NO_LIMIT)
-    for r in range(rows[l, ROWS]):
+    for r in range(done, rows[l, ROWS]):
+        if inspected >= most:
+            state[STATUS], work[EXPANDED], work[MADE] = PAUSED, r, made
+            break
         at = begin + r * width
         tag = nodes[uint64(source_nodes + 2 * (lists[uint64(at + 1 + source)] & source_mask))]
         if hashed > check:
@@ -101,6 +110,8 @@ def _expand(
             inspected += looked
     state[INSPECTED] += inspected
     state[PASSED] += passed
+    if state[STATUS] == PAUSED:
+        return False
     rows[l, ROWS], rows[l, SIDE] = made, 1 - side
     return True
 
@@ -295,18 +306,19 @@ def _spread(
     store: CacheArrays,
 ) -> Any:
     """Replace the list of pipeline i by its rows with the tuples of their entries; where there is none, its steps from
-    `position` to `after` say what joins. False where there is no room.
+    `position` to `after` say what joins. False as of `_expand`.
     """
     inputs = windows.inputs
     caches, members, pool = store.caches, store.members, store.pool
-    turns, lists, rows, entries = blocks.turns, blocks.lists, blocks.rows, blocks.entries
+    turns, lists, rows, entries, work = blocks.turns, blocks.lists, blocks.rows, blocks.entries, blocks.work
     n = len(inputs)
     width, words = n + 1, T_BOUNDS + 2 * n
     side = rows[i, SIDE]
     begin, target = (side * width + i) * capacity * width, ((1 - side) * width + i) * capacity * width
     size, first = caches[c, SIZE], caches[c, MEMBERS]
-    count, made = rows[i, ROWS], int64(0)
-    for r in range(count):
+    begun, made, step = work[SPREAD_ROW], work[SPREAD_MADE], work[SPREAD_STEP] - 1
+    work[SPREAD_ROW] = work[SPREAD_MADE] = work[SPREAD_STEP] = 0
+    for r in range(begun, rows[i, ROWS]):
         at, b = begin + r * width, entries[i * capacity + r]
         if b >= 0 and pool[b] >= 0:
             s, rest = pool[b + 1], min(pool[b], caches[c, INLINE])
@@ -331,12 +343,17 @@ def _spread(
                 made += int64(is_there)
         else:
             # As the rest of a list whose earlier rows are done: it stands at the beginning of the room for misses.
-            for m in range(width):
-                lists[n * capacity * width + m] = lists[at + m]
-            rows[n, ROWS], rows[n, SIDE] = 1, 0
-            for d in range(position, after):
+            if step < 0:
+                step = position
+                for m in range(width):
+                    lists[n * capacity * width + m] = lists[at + m]
+                rows[n, ROWS], rows[n, SIDE] = 1, 0
+            for d in range(step, after):
                 if not _expand((i * (n - 1) + d) * PLACED_WORDS, n, False, capacity, blocks, plan, windows, state):
+                    if state[STATUS] == PAUSED:
+                        work[SPREAD_ROW], work[SPREAD_MADE], work[SPREAD_STEP] = r, made, d + 1
                     return False
+            step = int64(-1)
             if made + rows[n, ROWS] > capacity:
                 return False
             found = (rows[n, SIDE] * width + n) * capacity * width
@@ -399,7 +416,7 @@ def _probe(p: int, i: int, capacity: int, blocks: Block, plan: PlacedPlan, windo
 def operate(
     op: int, plan: PlacedPlan, capacity: int, blocks: Block, windows: Windows, state: Int64s, store: CacheArrays
 ) -> Any:
-    """Do one operation of the program; False where it needs more room."""
+    """Do one operation of the program; False where it needs more room, or is PAUSED."""
     inputs = windows.inputs
     program, parts = plan.program, plan.parts
     work = blocks.work

@@ -67,12 +67,18 @@ which rows leave are stamped, deletions that may cancel one are joined, and put 
     ANSWERED,
     BLOCK,
     ROOM,
+    EXPANDED,
+    MADE,
+    SPREAD_ROW,
+    SPREAD_MADE,
+    SPREAD_STEP,
     WORK_WORDS,
-) = range(15)
+) = range(20)
 """Of the work at a block: whether one has been taken up; the operation that comes next; the turn being put out, of how
 many; whether a row of it is being put out, from which bucket (-1: by steps), next tuple, inline tuples left, depth;
 the slot that leaves next; whether insertions are stamped; the instant put out; the block's number, and how many
-elements it may have."""
+elements it may have. Of an EXPAND or COMPUTE that is PAUSED: rows that are done, and rows made of them; of a SPREAD:
+the row at which it is, the rows made before, and one more than the step at which it is (0: before the first)."""
 
 ROWS, SIDE, ROW = range(3)
 """Of a list: how many rows it has, in which half of its room, and the one that is put out next."""

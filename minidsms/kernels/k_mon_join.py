@@ -48,14 +48,15 @@ the stream agree in them (so declared), the place of the counter C_v of the othe
 the next younger slot of the bucket, where rows leave from its middle (else -1)."""
 
 PHASE, INPUT, SLOT, DEPTH, INSTANT, UNTIL, FIRST, MIDDLE, WAITING, PRODUCED, TOP, INSPECTED, STATUS, OTHER, \
-    LEAVES_LATER, STATE_WORDS = range(16)  # fmt: skip
+    LEAVES_LATER, MOST, UNTIL_INSPECTED, STATE_WORDS = range(18)  # fmt: skip
 """Of the whole: where a call stopped; FIRST, MIDDLE: where the instant and its insertions begin in `out`; WAITING: a
 row to be linked when its pipeline is done; TOP: free places for results; OTHER: the row whose key a row has, too;
-LEAVES_LATER: what leaves at the instant is probed after what comes, if at all: MIDDLE is where its deletions begin."""
+LEAVES_LATER: what leaves at the instant is probed after what comes, if at all: MIDDLE is where its deletions begin;
+MOST: slots that a call may inspect; UNTIL_INSPECTED: where INSPECTED stands then."""
 
-DONE, FULL, GROW, VIOLATED = 0, 1, 2, 3
-"""The runs are joined; `out` is full; there is no place for a result: call again; two rows have one key: call again to
-go on all the same."""
+DONE, FULL, GROW, VIOLATED, PAUSED = range(5)
+"""The runs are joined; `out` is full; there is no place for a result; two rows have one key; as many slots as a call
+may inspect are: call again to go on."""
 
 NO_DELETIONS, KEPT, PROBED = 0, 1, 2
 """How deletions come (an argument of the kernel)."""
@@ -392,46 +393,6 @@ def _enter(rows: RowArrays, state: Int64s, i: int, slot: int) -> Any:
 
 
 @helper(inline=True)
-def _probe(rows: RowArrays, steps: Int64Table, run: KMonRun, i: int, depth: int) -> Any:
-    """Follow the pipeline of a row of stream i to the next row of its result; returns the depth, which is -1 when there
-    is none, and the slots inspected. The slots chosen stand in `walks`.
-    """
-    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
-    walks = run.walks
-    last = len(figures) - 2
-    inspected = 0
-    while depth >= 0:
-        s = steps[i, depth]
-        t = s ^ 1
-        own, j = sides[s, STREAM], sides[t, STREAM]
-        source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
-        base, stride, low, following = figures[j, BASE], figures[j, STRIDE], figures[j, LO], sides[t, NEXT]
-        cap = figures[j, CAP]
-        x = walks[0, depth]
-        is_found = False
-        while x >= low:
-            at = base + x * stride
-            inspected += 1
-            if x < cap and _equal(rows, source, s, at, t):
-                is_found = True
-                walks[1, j] = x
-                walks[0, depth] = cells[at + following]
-                break
-            x = cells[at + following]
-        if not is_found:
-            depth -= 1
-        elif depth == last:
-            break
-        else:
-            depth += 1
-            s = steps[i, depth]
-            own = sides[s, STREAM]
-            source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
-            walks[0, depth] = heads[_bucket(cells, source, parts, sides, s, s ^ 1)]
-    return depth, inspected
-
-
-@helper(inline=True)
 def _put_out_results(
     rows: RowArrays,
     plan: KMonPlan,
@@ -443,26 +404,57 @@ def _put_out_results(
     depth: int,
     found: int,
 ) -> Any:
-    """Put out what is left of the results of a row of stream i; returns whether there was room for all, the depth, and
-    what stands in `out`."""
+    """Put out what is left of the results of a row of stream i, depth first; in `walks` stand the slots to look at next
+    and those chosen. Returns how it ended, DONE where no result is left, the depth, and what stands in `out`.
+    """
+    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
     out, out_ts = output.out, output.out_ts
     steps, outs = plan.steps, plan.outs
-    state, deletions = run.state, run.deletions
+    walks, state, deletions = run.walks, run.state, run.deletions
+    last = len(figures) - 2
     status = DONE
     sign = 1 if phase == _INSERT else -1
-    while depth >= 0:
-        # Asked before a row is looked for, so that none is passed over.
-        if found == len(out_ts) or (deletions == KEPT and state[TOP] == 0):
-            status = FULL if found == len(out_ts) else GROW
-            break
-        depth, inspected = _probe(rows, steps, run, i, depth)
-        state[INSPECTED] += inspected
-        if depth >= 0:
-            _put_out(rows, outs, run, sign, output, found)
-            state[PRODUCED] = 1
-            if deletions == KEPT:
-                _keep_result(rows, run, kept, out[found])
-            found += 1
+    inspected, most = int64(0), state[UNTIL_INSPECTED] - state[INSPECTED]
+    while depth >= 0 and status == DONE:
+        s = steps[i, depth]
+        t = s ^ 1
+        own, j = sides[s, STREAM], sides[t, STREAM]
+        source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
+        base, stride, low, cap = figures[j, BASE], figures[j, STRIDE], figures[j, LO], figures[j, CAP]
+        following = sides[t, NEXT]
+        x = walks[0, depth]
+        descends = False
+        while x >= low and not descends:
+            if inspected >= most:
+                status = PAUSED
+                break
+            # Asked before a row is looked at, so that none is passed over.
+            if depth == last and (found == len(out_ts) or (deletions == KEPT and state[TOP] == 0)):
+                status = FULL if found == len(out_ts) else GROW
+                break
+            at = base + x * stride
+            inspected += 1
+            if x < cap and _equal(rows, source, s, at, t):
+                walks[1, j] = x
+                if depth == last:
+                    _put_out(rows, outs, run, sign, output, found)
+                    state[PRODUCED] = 1
+                    if deletions == KEPT:
+                        _keep_result(rows, run, kept, out[found])
+                    found += 1
+                else:
+                    descends = True
+            x = cells[at + following]
+        walks[0, depth] = x
+        if descends:
+            depth += 1
+            s = steps[i, depth]
+            own = sides[s, STREAM]
+            source = figures[own, BASE] + walks[1, own] * figures[own, STRIDE]
+            walks[0, depth] = heads[_bucket(cells, source, parts, sides, s, s ^ 1)]
+        elif status == DONE:
+            depth -= 1
+    state[INSPECTED] += inspected
     return status, depth, found
 
 
@@ -509,6 +501,7 @@ def k_mon_join(
     n, limit = len(figures), len(out_ts)
     phase, i, slot, depth = state[PHASE], state[INPUT], state[SLOT], state[DEPTH]
     status = DONE
+    state[UNTIL_INSPECTED] = state[INSPECTED] + state[MOST]
     may_leave_later = is_netted and deletions == PROBED
     for j in range(n):
         may_leave_later = may_leave_later and figures[j, CLOCK] != CHANGES
@@ -580,17 +573,16 @@ def k_mon_join(
 
 @kernel
 def keep_results(rows: RowArrays, plan: KMonPlan, run: KMonRun, i: int, kept: ResultArrays, output: Output) -> None:
-    """Keep all results that hold now; each has a row of stream i. out: a row of room.
+    """Keep all results that hold now; each has a row of stream i. out: room for some, in which nothing is left.
 
-    state[STATUS] is GROW when there is no place for one more: call again. Between two instants only.
+    state[STATUS] says how the call ended: GROW, PAUSED or DONE. Between two instants only.
     """
     figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
-    out = output.out
-    steps, outs = plan.steps, plan.outs
-    walks, state = run.walks, run.state
+    steps, walks, state = plan.steps, run.walks, run.state
     slot, depth = state[SLOT], state[DEPTH]
+    state[UNTIL_INSPECTED] = state[INSPECTED] + state[MOST]
     status = DONE
-    while status == DONE and (depth >= 0 or slot < figures[i, HI]):
+    while status in (DONE, FULL) and (depth >= 0 or slot < figures[i, HI]):
         if depth < 0:
             at = figures[i, BASE] + slot * figures[i, STRIDE]
             if cells[at + 1] != UNLINKED:
@@ -598,16 +590,11 @@ def keep_results(rows: RowArrays, plan: KMonPlan, run: KMonRun, i: int, kept: Re
                 walks[1, i] = slot
                 walks[0, 0] = heads[_bucket(cells, at, parts, sides, s, s ^ 1)]
                 depth = int64(0)
-        elif state[TOP] == 0:
-            status = GROW
-        else:
-            depth, _ = _probe(rows, steps, run, i, depth)
-            if depth >= 0:
-                _put_out(rows, outs, run, 1, output, 0)
-                _keep_result(rows, run, kept, out[0])
+        if depth >= 0:
+            status, depth, _ = _put_out_results(rows, plan, run, kept, output, _INSERT, i, depth, int64(0))
         if depth < 0:
             slot += 1
-    state[SLOT], state[DEPTH], state[STATUS] = slot, depth, status
+    state[SLOT], state[DEPTH], state[STATUS] = slot, depth, DONE if status == FULL else status
 
 
 @kernel(f"void({_INT}, int64[::1], {_INT}, int64[::1], int64[::1], int32[::1])")

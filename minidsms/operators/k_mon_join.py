@@ -27,6 +27,7 @@ from minidsms.cql.bound import WindowKind, WindowSpec
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.expressions.failures import short
+from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge, orientation, pipelines
 from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
@@ -46,8 +47,10 @@ from minidsms.kernels.k_mon_join import (
     LEAVES_LATER,
     MASK_AT,
     MIDDLE,
+    MOST,
     NO_DELETIONS,
     OTHER,
+    PAUSED,
     PROBED,
     RANGE,
     ROWS,
@@ -75,7 +78,7 @@ from minidsms.synopses.k_mon_rows import KMonRows, Window, key_hash
 _PART = 1 << 11
 """Elements of one input taken in at a time: so many rows stand there that may not be needed."""
 
-_TUPLES = 1 << 12
+_TUPLES = 1 << 14
 """Rows of output in a batch."""
 
 
@@ -211,6 +214,7 @@ class KMonJoin(Operator):
         self._told_trouble = ""
         self._state: Int64Array = np.zeros(STATE_WORDS, np.int64)
         self._state[[DEPTH, WAITING]] = -1
+        self._state[MOST] = answer.MOST_INSPECTED
         self._walks: Int64Array = np.zeros((2, n), np.int64)
         self._runs: Int64Array = np.zeros((64, 3), np.int64)
         self._buffers = _buffers(64, len(self.outputs_of))
@@ -256,7 +260,9 @@ class KMonJoin(Operator):
             results.top = int(state[TOP])
             status = int(state[STATUS])
             if status == GROW:
-                results.grow()
+                self._grow_results()
+            elif status == PAUSED:
+                self.claim(0)  # the call may have taken too long
             elif status == FULL and state[LEAVES_LATER]:
                 begun = int(state[FIRST])
                 if begun:
@@ -411,15 +417,22 @@ class KMonJoin(Operator):
     def _keep_results(self, root: int) -> None:
         """Keep those that hold now; their rows are all in memory."""
         rows, results, state = self.rows, self.results, self._state
-        state[SLOT], state[STATUS] = rows.figures[root, kernels.LO], GROW
-        while state[STATUS] == GROW:
+        state[SLOT], state[STATUS] = rows.figures[root, kernels.LO], PAUSED
+        while state[STATUS] != DONE:
             state[TOP] = results.top
             plan, output = KMonPlan(self._steps, self._outs), Output(*self._buffers)
-            run = KMonRun(self._walks, state, self.deletions, self.for_istream)
+            run = KMonRun(self._walks, state, KEPT, self.for_istream)
             kernels.keep_results(rows.bundle, plan, run, root, results.bundle, output)
             results.top = int(state[TOP])
             if state[STATUS] == GROW:
-                results.grow()
+                self._grow_results()
+            else:
+                self.claim(0)
+
+    def _grow_results(self) -> None:
+        """Twice the room for those that are kept."""
+        self.claim(2 * self.results.nbytes)
+        self.results.grow()
 
     def _tell_trouble(self, trouble: str) -> None:
         """Rows that are not needed stay all the same."""

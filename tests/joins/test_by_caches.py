@@ -90,8 +90,12 @@ def test_the_answer_is_the_same_under_every_plan(name: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("options", [{"buckets": 1}, {"buckets": 2}, {"budget": PAGE_BYTES}, {"budget": 0}], ids=str)
 @pytest.mark.parametrize("name", ["chain", "one key", "triangle"])
-def test_the_answer_is_the_same_in_caches_of_any_size(name: str, options: dict[str, int], mode: str) -> None:
+def test_the_answer_is_the_same_in_caches_of_any_size(
+    name: str, options: dict[str, int], mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for seed in range(10, 12):
+        # Where a kernel may inspect few slots it stops amidst the steps of a block, and goes on there.
+        monkeypatch.setattr(answers, "MOST_INSPECTED", 2 + 5 * (seed - 10))
         _, answer, expected = answer_and_twin(ALL[name], mode, seed, SIZES.get(name, 30), **options)
         assert answer == expected
 
@@ -143,7 +147,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
     expected = twin(items, CHAIN, columns)
     for tuples in (1, 2, 3, 7):
         monkeypatch.setattr(answers, "_TUPLES", tuples)
-        monkeypatch.setattr(answers, "_INSPECTED", tuples)
+        monkeypatch.setattr(answers, "MOST_INSPECTED", tuples)
         monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
         monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):

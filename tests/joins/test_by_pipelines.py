@@ -173,7 +173,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
     expected = feed(operator(CHAIN, columns, shown), items)
     for tuples in (1, 2, 3, 7):
         monkeypatch.setattr(answers, "_TUPLES", tuples)
-        monkeypatch.setattr(answers, "_INSPECTED", tuples)
+        monkeypatch.setattr(answers, "MOST_INSPECTED", tuples)
         monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
         monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
@@ -247,7 +247,7 @@ def test_relations_join_alike_in_small_buffers(monkeypatch: pytest.MonkeyPatch) 
     expected = feed(operator(CHAIN, columns, fifo=fifo), items)
     for tuples in (1, 2, 3, 7):
         monkeypatch.setattr(answers, "_TUPLES", tuples)
-        monkeypatch.setattr(answers, "_INSPECTED", tuples)
+        monkeypatch.setattr(answers, "MOST_INSPECTED", tuples)
         monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
         monkeypatch.setattr(join_module, "_PART", tuples)
         assert feed(operator(CHAIN, columns, fifo=fifo), items, room=1, budget=5) == expected
@@ -487,7 +487,7 @@ def test_streams_with_ranges_join_alike_in_small_buffers_and_blocks(monkeypatch:
     expected = entering(twin(relations, CHAIN, columns))
     for tuples in (1, 2, 3, 7):
         monkeypatch.setattr(answers, "_TUPLES", tuples)
-        monkeypatch.setattr(answers, "_INSPECTED", tuples)
+        monkeypatch.setattr(answers, "MOST_INSPECTED", tuples)
         monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
         monkeypatch.setattr(join_module, "_PART", tuples)
         monkeypatch.setattr(by_pipelines, "_BLOCK", tuples)

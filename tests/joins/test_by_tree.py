@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from minidsms.cql.errors import MemoryLimitError
 from minidsms.elements import MAX_INSTANT, Schema
 from minidsms.joins import answer
 from minidsms.joins import join as join_module
@@ -224,7 +225,7 @@ def test_small_buffers_full_queues_and_small_rings_do_not_change_the_answer(
     monkeypatch.setattr("minidsms.synopses.subresults._LEAST_CAPACITY", 2)
     for tuples, tree in product((1, 3), trees_of(CHAIN)):
         monkeypatch.setattr(answer, "_TUPLES", tuples)
-        monkeypatch.setattr(answer, "_INSPECTED", tuples)
+        monkeypatch.setattr(answer, "MOST_INSPECTED", tuples)
         monkeypatch.setattr(answer, "_FIRST_TUPLES", 1)
         monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
@@ -243,7 +244,7 @@ def test_small_buffers_and_small_rings_do_not_change_the_answer_over_relations(
     monkeypatch.setattr(answer, "_FIRST_TUPLES", 1)
     for tuples, tree in product((1, 3), trees_of(CHAIN)):
         monkeypatch.setattr(answer, "_TUPLES", tuples)
-        monkeypatch.setattr(answer, "_INSPECTED", tuples)
+        monkeypatch.setattr(answer, "MOST_INSPECTED", tuples)
         monkeypatch.setattr(join_module, "_PART", tuples)
         for room in (1, 1000):
             join = operator(CHAIN, columns, fifo=fifo)
@@ -266,6 +267,30 @@ def test_state_given_as_arrays_and_taken_back_continues_alike(fifo: tuple[bool, 
         second.progress = cut
         after = feed(second, [[e for e in side if e[0] > cut] for side in items], [30])
         assert {**before, **after} == twin(items, STAR, every_column(4))
+
+
+def test_a_tree_for_whose_subresults_there_is_no_memory_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut, items, refused = 14, windows(4, 41, 400), []
+
+    def claim(nbytes: int) -> None:
+        if nbytes:
+            refused.append(nbytes)
+            raise MemoryLimitError("full")
+
+    def part(is_late: bool) -> list[list[Element]]:
+        return [[e for e in side if (e[0] > cut) == is_late] for side in items]
+
+    join = operator(STAR)
+    before = feed(join, part(False), [10], until=cut)
+    monkeypatch.setattr("minidsms.synopses.subresults._LEAST_CAPACITY", 2)
+    for tree in trees_of(STAR)[1:]:
+        plan = join.plan
+        monkeypatch.setattr(join.answer, "claim", claim)
+        with pytest.raises(MemoryLimitError):
+            join.take_tree(tree)
+        assert join.plan == plan
+    monkeypatch.undo()
+    assert refused and {**before, **feed(join, part(True), [30])} == twin(items, STAR, every_column(4))
 
 
 def test_subresults_shrink_after_a_burst_and_do_not_grow_with_the_stream() -> None:

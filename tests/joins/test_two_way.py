@@ -123,7 +123,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(fifo: bool, monk
     expected = run_in_order(operator((0,), (0,), fifo, fifo), [left, right])
     for pairs in (1, 2, 3, 7):
         monkeypatch.setattr(answers, "_TUPLES", pairs)
-        monkeypatch.setattr(answers, "_INSPECTED", pairs)
+        monkeypatch.setattr(answers, "MOST_INSPECTED", pairs)
         monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
         for room in (1, 1000):
             assert run_in_order(operator((0,), (0,), fifo, fifo), [left, right], room=room, budget=5) == expected

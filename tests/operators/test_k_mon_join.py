@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from minidsms.elements import Schema, Type
+from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import RANGE, ROWS, UNBOUNDED
 from minidsms.operators import k_mon_join
@@ -167,6 +168,7 @@ def test_netted_join_gives_what_istream_needs(graph: str, window: str, reduces: 
 def test_small_buffers_and_parts_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(k_mon_join, "_PART", 3)
     monkeypatch.setattr(k_mon_join, "_TUPLES", 2)
+    monkeypatch.setattr(answer, "MOST_INSPECTED", 3)
     for graph in GRAPHS.values():
         for window in WINDOWS.values():
             items = streams(graph, 3)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from minidsms.cql.errors import MemoryLimitError
 from minidsms.elements import Batch
 from minidsms.joins.join import Join
 from minidsms.joins.plan import Tree
@@ -148,7 +149,11 @@ class AdaptiveTrees:
         self._has_looked, self._has_news = True, False
         self._since = list(self._watch.arrived)
         self._known_saving = self._saved_by_caches()
-        if self.adaptation.reconsider(instant):
+        try:
+            is_changed = self.adaptation.reconsider(instant)
+        except (MemoryLimitError, MemoryError):
+            is_changed = False  # there is no room for the subresults of a tree
+        if is_changed:
             self._interval = INTERVAL
             if self._join.uses_orders and self._caching is not None:
                 self._caching.return_to_pipelines(instant)
