@@ -22,6 +22,7 @@ UNIT_NS = {
     "d": 86_400_000_000_000,
 }
 
+_MOST_THREADS = 256
 _MOST_ROWS = 2**32
 """Monitors multiply it by numbers of rows, in 64 bits."""
 
@@ -101,6 +102,14 @@ def _optional_count(value: Any) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError("give a whole number of at least 1, or none")
+    return value
+
+
+def _auto_or_count(value: Any) -> int | str:
+    if str(value).lower() == "auto":
+        return "auto"
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_THREADS:
+        raise ValueError(f"give a whole number from 1 to {_MOST_THREADS}, or auto")
     return value
 
 
@@ -209,6 +218,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("scheduler", "chain", _one_of("round_robin", "fifo", "greedy", "chain"), "which operator runs next"),
         Setting("chain_latency_bound", None, _optional_ticks, "ticks an element may wait before Chain lets it pass"),
         Setting("batch_size", 65_536, _at_least(1), "elements in a slice"),
+        Setting("threads", "auto", _auto_or_count, "threads that divide large slices; auto: as there are processors"),
         Setting("quantum", 65_536, _at_least(1), "elements an operator may take in a turn"),
         Setting("queue_size", 1_000_000, _at_least(1), "bound of a queue between operators, in elements"),
         Setting("queue_bytes", 2**28, _optional_bytes, "bound of a queue between operators, in bytes"),

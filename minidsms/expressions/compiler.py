@@ -385,6 +385,34 @@ def _coalesce(nodes: Sequence[Node], type_: Type) -> Node:
     return apply
 
 
+_OF_NUMBERS = frozenset(
+    ("+", "-", "*", "/", "%", "mod", "abs", "and", "or", "not", "in", "is null", "is distinct from", *logic.COMPARE)
+)
+"""Functions of columns that read and write nothing else."""
+
+
+def is_thread_safe(expr: bound.Expr, context: Context) -> bool:
+    """Several threads may compute it at once, each of rows of its own: it asks neither texts, whose dictionary has one
+    user at a time, nor functions of the application but universal ones.
+    """
+    for each in bound.walk(expr):
+        match each:
+            case bound.ColumnRef() | bound.Literal() | bound.LiteralList():
+                pass
+            case bound.Call(function=name, args=args) if name in _OF_NUMBERS:
+                if name in ORDERINGS and Type.TEXT in (args[0].type, args[1].type):
+                    return False
+            case bound.UserCall(function=name, args=args):
+                definition = context.functions[name.lower()]
+                if not (definition.vectorized and user.is_elementwise(definition.function)) or any(
+                    each.type.is_coded for each in (expr, *args)
+                ):
+                    return False
+            case _:
+                return False
+    return True
+
+
 def constant_value(expr: bound.Expr) -> tuple[bool, Any]:
     """(True, value) of an expression that reads no column and no text; (False, None) when it fails."""
     with np.errstate(all="ignore"):

@@ -14,7 +14,7 @@ import numpy as np
 from minidsms.cql import bound
 from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.expressions.compiler import Context, compile_node
+from minidsms.expressions.compiler import Context, compile_node, is_thread_safe
 from minidsms.expressions.filter_tests import AT, DENSE, GATHERED, keep, split
 from minidsms.expressions.value import Frame, full
 
@@ -32,11 +32,13 @@ def conjuncts(expr: bound.Expr) -> tuple[bound.Expr, ...]:
 class TupleFilter(Protocol):
     """What a pipeline orders: something that drops tuples or lets them pass.
 
-    text: as CQL.  is_fixed: it must stay where it was written.
+    text: as CQL.  is_fixed: it must stay where it was written.  is_thread_safe: several threads may ask it at once,
+    each of rows of its own.
     """
 
     text: str
     is_fixed: bool
+    is_thread_safe: bool
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.
@@ -46,7 +48,9 @@ class TupleFilter(Protocol):
 
 
 class Filter:
-    """One conjunct. text: as CQL.  is_fixed: it contains a user function that must stay where it was written."""
+    """One conjunct. text: as CQL.  is_fixed: it contains a user function that must stay where it was written.
+    is_thread_safe: of `TupleFilter`.
+    """
 
     def __init__(self, expr: bound.Expr, context: Context) -> None:
         self.expr = expr
@@ -54,6 +58,7 @@ class Filter:
         calls = [e for e in bound.walk(expr) if isinstance(e, bound.UserCall)]
         self.is_fixed = any(context.functions[call.function.lower()].fixed for call in calls)
         self._calls_user = bool(calls)
+        self.is_thread_safe = is_thread_safe(expr, context)
         operand, self._test = split(expr, context.dictionary)
         self._column = operand.index if isinstance(operand, bound.ColumnRef) else None
         self._node = compile_node(operand, context)

@@ -86,10 +86,11 @@ _NOBODY_ELSE = 2
 
 
 def is_elementwise(function: object) -> bool:
-    """A universal function of numpy, or one that numba has made: it writes into nothing that it gets, and a constant
-    need not be written out for it.
+    """A universal function, of numpy or made by numba, for other than Python objects: it writes into nothing that it
+    gets, keeps nothing, and a constant need not be written out for it.
     """
-    return isinstance(function, np.ufunc) or isinstance(getattr(function, "ufunc", None), np.ufunc)
+    universal = function if isinstance(function, np.ufunc) else getattr(function, "ufunc", None)
+    return isinstance(universal, np.ufunc) and any("O" not in types for types in universal.types)
 
 
 def _own(values: Any, n: int) -> Any:

@@ -31,6 +31,7 @@ class ProbeFilter:
     """
 
     is_fixed = False
+    is_thread_safe = False
 
     def __init__(
         self, text: str, keys: Sequence[int], schema: Schema, anti: bool, null_safe: bool, instants: int

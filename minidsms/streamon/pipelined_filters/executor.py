@@ -7,9 +7,12 @@ routes (docs/semantics R4).  Babu 2005, figure 4.1; Content-Based Routing, secti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+
+import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.expressions.attributes import Attributes
@@ -17,8 +20,14 @@ from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import narrow_by
 from minidsms.expressions.routes import FilterPlan, Order, Routes, usual_order
 from minidsms.expressions.value import Frame
+from minidsms.process.side_by_side import Dividing, side_by_side, usable_threads
 from minidsms.streamon.content_routing.random_routes import random_routes
 from minidsms.streamon.processor_clock import ProcessorClock
+
+LEAST_ROWS = 8_192
+"""Rows of a range that a thread is given, ..."""
+WORTH_NS = 200_000
+"""... and time that they are expected to take: handing it over takes some 30 us."""
 
 
 @dataclass
@@ -38,7 +47,8 @@ class FilterExecutor:
     """filters: by number.  attributes: of the tuples, None where they are never routed.  parts: with routes one for
     each order, then the one of tuples that are not divided; else this one only.
 
-    tuples, evaluations: since the beginning.  first: filters of the condition before these.
+    tuples, evaluations: since the beginning.  first: filters of the condition before these.  threads: how many may
+    work at once, or 'auto'.
     """
 
     def __init__(
@@ -47,8 +57,12 @@ class FilterExecutor:
         measures_time: bool,
         first: int = 0,
         attributes: Attributes | None = None,
+        threads: Callable[[], int | str] = lambda: 1,
     ) -> None:
         self.filters = tuple(filters)
+        self._may_divide = all(each.is_thread_safe for each in filters)
+        self._threads = threads
+        self._dividing = Dividing()
         self.first = first
         self.tuples = 0
         self.evaluations = 0
@@ -66,6 +80,7 @@ class FilterExecutor:
         """Take another order, or other routes."""
         self.evaluations += self._evaluations_of_plan()
         self._plan = plan if isinstance(plan, Routes) else tuple(plan)
+        self._dividing = Dividing()
         routed = plan.orders if isinstance(plan, Routes) else ()
         self.parts = tuple(Part.of(order) for order in (*routed, usual_order(self._plan)))
 
@@ -119,8 +134,11 @@ class FilterExecutor:
         if isinstance(plan, Routes) and in_question >= plan.least:
             result = self._run_routed(plan, frame, rows, use_kernels)
         else:
-            part = self.parts[-1]
-            result = narrow_by(self.filters, part.order, frame, rows, use_kernels, part.reached)
+            part, ranges = self.parts[-1], self._ranges(frame) if rows is None else 1
+            if ranges > 1:
+                result = self._run_large(part, frame, use_kernels, ranges)
+            else:
+                result = narrow_by(self.filters, part.order, frame, rows, use_kernels, part.reached)
         if self._clock is not None:
             self._clock.stop()
         self.tuples += in_question
@@ -135,3 +153,53 @@ class FilterExecutor:
         chosen = divided(routes, self._attributes, frame, rows)
         parts = [(self.parts[i].order, part, self.parts[i].reached) for i, part in chosen]
         return narrow_by_routes(self.filters, parts, frame, use_kernels)
+
+    def _ranges(self, frame: Frame) -> int:
+        """Into how many ranges of rows a chunk is worth dividing."""
+        ranges = frame.n // LEAST_ROWS
+        if ranges < 2 or not self._may_divide:
+            return 1
+        if self._clock is not None:
+            expected_ns = frame.n * self._clock.ns // self.tuples if self.tuples else 0
+            ranges = min(ranges, expected_ns // WORTH_NS)
+        return min(ranges, usable_threads(self._threads())) if ranges > 1 else 1
+
+    def _run_large(
+        self, part: Part, frame: Frame, use_kernels: bool, ranges: int
+    ) -> tuple[Int64Array | None, Int64Array | None]:
+        """Of all rows of a chunk, which is worth dividing, if anybody has time for the ranges."""
+        divides = self._clock is None or self._threads() != "auto" or self._dividing.pays()
+        began = time.perf_counter_ns()
+        if divides:
+            result = self._run_ranges(part, frame, use_kernels, ranges)
+        else:
+            result = narrow_by(self.filters, part.order, frame, None, use_kernels, part.reached)
+        self._dividing.took(divides, (time.perf_counter_ns() - began) / frame.n)
+        return result
+
+    def _run_ranges(
+        self, part: Part, frame: Frame, use_kernels: bool, ranges: int
+    ) -> tuple[Int64Array | None, Int64Array | None]:
+        """Each thread takes a range of the rows through all filters; what passes is put together in the rows' order."""
+        ends = [frame.n * i // ranges for i in range(ranges + 1)]
+        reached = [[0] * len(part.reached) for _ in range(ranges)]
+        spent_ns = [0] * ranges
+
+        def narrow(i: int) -> tuple[Int64Array | None, Int64Array | None]:
+            began = time.thread_time_ns()
+            with np.errstate(all="ignore"):  # of the thread
+                found = narrow_by(
+                    self.filters, part.order, frame.slice(ends[i], ends[i + 1]), None, use_kernels, reached[i]
+                )
+            spent_ns[i] = time.thread_time_ns() - began
+            return found
+
+        found = side_by_side(narrow, ranges)
+        for counted in reached:
+            for place, count in enumerate(counted):
+                part.reached[place] += count
+        if self._clock is not None:
+            self._clock.ns += sum(spent_ns[1:])
+        kept = [rows + ends[i] for i, (rows, _) in enumerate(found) if rows is not None]
+        failed = [wrong + ends[i] for i, (_, wrong) in enumerate(found) if wrong is not None]
+        return np.concatenate(kept), np.concatenate(failed) if failed else None

@@ -55,7 +55,13 @@ class FilterPipeline:
         self._options = OrderingOptions.of(streamon.settings)
         check_size(self._options.algorithm, len(filters))
         self._attributes = None if self._options.routing.mode == "off" else attributes
-        self.executor = FilterExecutor(filters, self._options.measures_time, first, self._attributes)
+        self.executor = FilterExecutor(
+            filters,
+            self._options.measures_time,
+            first,
+            self._attributes,
+            lambda: streamon.settings["threads"],
+        )
         self._costs = FilterCosts(filters, self._options.measures_time)
         static = Static(len(filters))
         self.adaptation: Loop[FilterPlan] = Loop(
