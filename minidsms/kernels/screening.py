@@ -165,21 +165,15 @@ def _is_in(asked: Any, first: Any, end: Any, regions: Any, row: Any) -> Any:
 
 
 @helper
-def _turns(near: Any, regions: Any, home: Any, first: Any, end: Any, turns: Any, begins: Any) -> Any:
-    """A counting sort: the rows of each block of a home, ascending, stand in `turns` from begins[block] on."""
-    for block in range(len(begins)):
-        begins[block] = 0
-    for row in range(first, end):
-        region = regions[row, home]
-        for block in range(near[region, 0], near[region, 1]):
-            begins[block + 2] += 1
-    for block in range(2, len(begins)):
-        begins[block] += begins[block - 1]
-    for row in range(first, end):
-        region = regions[row, home]
-        for block in range(near[region, 0], near[region, 1]):
-            turns[begins[block + 1]] = row
-            begins[block + 1] += 1
+def _admitted(regions: Any, home: Any, rows: Any, span: Any, turns: Any) -> Any:
+    """How many of the rows from rows[0] to rows[1] have a region of the home in a span, (first, regions); they stand in
+    `turns`, ascending. No branch depends on it.
+    """
+    n = 0
+    for row in range(rows[0], rows[1]):
+        turns[uint64(n)] = row
+        n += int64(uint64(regions[uint64(row), uint64(home)] - span[0]) < uint64(span[1]))
+    return n
 
 
 @helper
@@ -194,8 +188,8 @@ def _fetch(words: Any, first: Any, end: Any) -> Any:
 
 
 @kernel(
-    "void(int32[:,::1], int32[:,::1], Tuple((int64[:,::1], int64[:,::1], int32[:,::1], uint64[::1], uint64[::1],"
-    " int32[::1], int32[:,::1])), int32[::1], Tuple((int32[::1], int32[::1], uint64[::1], int64[::1])),"
+    "void(int32[:,::1], int32[:,::1], Tuple((int64[:,::1], int64[:,::1], uint64[::1], uint64[::1], int32[:,::1],"
+    " int32[::1], int32[:,::1])), int32[::1], Tuple((int32[::1], uint64[::1], int64[::1])),"
     " Tuple((int32[::1], int32[::1])), int64[::1])"
 )
 def screen_homes(
@@ -214,11 +208,11 @@ def screen_homes(
     columns' groups admit is compared.
 
     regions, groups: (n, p) of the rows, groups by their first word in a block.  lists: see `screens.homes`.  filters:
-    of each bit.  scratch: rows by block and where each block's begin; words of bitmaps in which filters are left, and
-    of which row and word they are.  found: (rows, filters), those of each filter in ascending row.
+    of each bit.  scratch: the rows that meet a block; words of bitmaps in which filters are left, and of which row and
+    word they are.  found: (rows, filters), those of each filter in ascending row.
     """
-    homes, blocks, near, packed, bits, starts, asked = lists
-    turns, begins, left, whose = scratch
+    homes, blocks, packed, bits, tests, starts, asked = lists
+    turns, left, whose = scratch
     rows, members = found
     k = state[FOUND]
     first = state[ROW]
@@ -229,19 +223,17 @@ def screen_homes(
     while first < len(regions):
         end = min(first + CHUNK, len(regions))
         while home < regions.shape[1]:
-            if homes[home, 1] > 0:
-                _turns(near, regions, home, first, end, turns, begins)
             while block < homes[home, 1]:
-                turn = max(turn, int64(begins[block]))
-                last = int64(begins[block + 1])
                 number = homes[home, 0] + block
+                span = blocks[number, 0], (blocks[number + 1, 1] - blocks[number, 1]) // BLOCK
+                last = _admitted(regions, home, (first, end), span, turns)
                 bit = number * (64 * BLOCK)
                 group = number * homes[home, 2]
                 at = blocks[number, 1] - blocks[number, 0] * BLOCK
                 if last - turn >= FETCHED:
                     looked += _fetch(packed, blocks[number, 1], blocks[number + 1, 1])
                     looked += _fetch(bits, group, group + homes[home, 2])
-                    looked += _fetch(asked.reshape(-1), 4 * starts[bit], 4 * starts[bit + 64 * BLOCK])
+                    looked += _fetch(tests.reshape(-1), bit * tests.shape[1], (bit + 64 * BLOCK) * tests.shape[1])
                 while turn < last:
                     stop = min(turn + STEP, last)
                     if k + (stop - turn) * (64 * BLOCK) > len(rows):
@@ -290,8 +282,14 @@ def screen_homes(
                             filter_ = filters[asks]
                             rows[uint64(k)] = row
                             members[uint64(k)] = filter_
-                            inside = _is_in(asked, starts[asks], starts[asks + uint64(1)], regions, row)
-                            k += inside & int64(filter_ >= 0)
+                            inside = int64(filter_ >= 0)
+                            for j in range(0, tests.shape[1], 3):
+                                region = regions[uint64(row), uint64(tests[asks, uint64(j)])]
+                                inside &= int64(region >= tests[asks, uint64(j + 1)])
+                                inside &= int64(region <= tests[asks, uint64(j + 2)])
+                            if starts[asks] < starts[asks + uint64(1)]:
+                                inside &= _is_in(asked, starts[asks], starts[asks + uint64(1)], regions, row)
+                            k += inside
                             word &= word - uint64(1)
                     turn = stop
                 block += 1
@@ -317,35 +315,68 @@ def regions_of(keys: Int64Array, present: np.ndarray, tables: Any, out: Int32Arr
             out[c, i] = region
 
 
+@kernel("void(int32[:,::1], int32[:,::1], int32[:,::1], int32[:,::1])")
+def turn_to_rows(regions: Int32Array, groups: Int32Array, by_row: Int32Array, groups_by_row: Int32Array) -> None:
+    """The regions of rows, (p, n) -> (n, p), and by row the first words of their groups in a block of bitmaps.
+
+    groups: (p, 3) of a column its first group, the shift that makes a region's number that of its group, and its first
+    region.
+    """
+    for c in range(len(regions)):
+        for i in range(regions.shape[1]):
+            region = regions[c, i]
+            by_row[i, c] = region
+            groups_by_row[i, c] = BLOCK * (groups[c, 0] + ((region - groups[c, 2]) >> groups[c, 1]))
+
+
 @kernel("int64(int32[::1], int32[::1], int64, int64[::1], int64[:,::1], int32[::1])")
 def by_member(
     rows: Int32Array, members: Int32Array, n: int, counts: Int64Array, given: Int64Array, out: Int32Array
 ) -> int:
-    """A stable counting sort of n pairs by member: how many have rows. given: (3, n), who they are, in the order in
-    which they come first, where in `out` their rows begin, and how many these are.
+    """A stable counting sort of n pairs by member: how many have rows. given: (3, one more than these), who they are,
+    in the order in which they come first, where in `out` their rows begin, and how many they have.
 
     counts: by member, zeros before and after.  O(n), however many members there are.
     """
     found = 0
     for i in range(n):
-        member = members[i]
-        if counts[member] == 0:
-            given[0, found] = member
-            found += 1
+        member = uint64(members[uint64(i)])
+        given[0, uint64(found)] = member
+        found += int64(counts[member] == 0)
         counts[member] += 1
     total = 0
     for g in range(found):
-        member = given[0, g]
-        given[1, g] = total
-        given[2, g] = counts[member]
+        member = uint64(given[0, uint64(g)])
+        given[1, uint64(g)] = total
+        given[2, uint64(g)] = counts[member]
         total += counts[member]
-        counts[member] = given[1, g]
+        counts[member] = given[1, uint64(g)]
     for i in range(n):
-        out[counts[members[i]]] = rows[i]
-        counts[members[i]] += 1
+        member = uint64(members[uint64(i)])
+        out[uint64(counts[member])] = rows[uint64(i)]
+        counts[member] += 1
     for g in range(found):
-        counts[given[0, g]] = 0
+        counts[uint64(given[0, uint64(g)])] = 0
     return found
+
+
+@kernel("int64(int32[::1], int32[::1], int64[::1])")
+def keep_rows(parts: Int32Array, numbers: Int32Array, rows: Int64Array) -> int:
+    """The rows that stand in parts, ascending, and how many they are; in parts they are numbered among these then.
+
+    numbers: by row, zeros before.
+    """
+    for i in range(len(parts)):
+        numbers[uint64(parts[uint64(i)])] = 1
+    kept = 0
+    for row in range(len(numbers)):
+        is_kept = int64(numbers[row])
+        numbers[row] = kept
+        rows[kept] = row
+        kept += is_kept
+    for i in range(len(parts)):
+        parts[uint64(i)] = numbers[uint64(parts[uint64(i)])]
+    return kept
 
 
 @kernel("int64(int64[::1], int64[::1], int64[::1], int64[:,::1], int64[:,::1], int64)")

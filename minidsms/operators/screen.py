@@ -226,7 +226,7 @@ class Screen(Operator):
             return
         self.counters.elements_out += found.count
         self.claim(found.count * found.rows.itemsize + len(batch) * batch.row_nbytes)
-        given: Int64Array = np.empty((3, min(found.count, len(self._members))), np.int64)
+        given: Int64Array = np.empty((3, min(found.count, len(self._members)) + 1), np.int64)
         rows: Int32Array = np.empty(found.count, np.int32)
         n = by_member(found.rows, found.members, found.count, self._counts, given, rows)
         members, firsts, counts = given[:, :n]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int8Array, Int32Array, Int64Array, Schema
-from minidsms.kernels.screening import LAST, READERS, TOTAL, add_portions
+from minidsms.kernels.screening import LAST, READERS, TOTAL, add_portions, keep_rows
 from minidsms.screens.tail import Definition
 
 _SPARSE = 4
@@ -167,18 +167,16 @@ class SharedAnswers:
     ) -> int:
         """Rows of a batch for slots: slots[i] gets parts[firsts[i]:firsts[i] + counts[i]]; the bytes then held.
 
-        Every slot at most once.  O(rows + slots), whoever reads them.
+        Every slot at most once. `parts` becomes the delivery's own.  O(rows + slots), whoever reads them.
         """
         n = len(slots)
-        wanted = np.zeros(len(batch), np.bool_)
-        wanted[parts] = True
-        rows = np.flatnonzero(wanted)
+        rows = np.empty(len(batch), np.int64)
+        rows = rows[: keep_rows(parts, np.zeros(len(batch), np.int32), rows)]
         shown = list(self._shown)
         if len(rows) == len(batch):
             ts, columns = batch.ts.copy(), [_own(batch.column(c)) for c in shown]
             sign = None if batch.sign is None else batch.sign.copy()
         else:
-            parts = (np.cumsum(wanted, dtype=np.int32) - np.int32(1))[parts]
             ts, columns = batch.ts[rows], batch.columns_at(shown, rows)
             sign = None if batch.sign is None else batch.sign[rows]
         portions = self._room(n)

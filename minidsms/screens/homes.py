@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minidsms.elements import Int32Array, Int64Array
-from minidsms.kernels.screening import BLOCK, set_bits, set_packed, span_blocks
+from minidsms.kernels.screening import BLOCK, set_bits, set_packed, span_blocks, turn_to_rows
 from minidsms.screens.asc import bitmap
 from minidsms.screens.box import Box
 from minidsms.screens.domains import Domains
@@ -36,12 +36,14 @@ class HomeLists:
         homes    (p, 3): of those at home in a column the first block of BLOCK words, their blocks, and the words that
                  all groups have in a block of `bits`
         blocks   (number + 1, 2): the first region that admits some of a block's filters, its first word in `packed`
-        near     (regions, 2): which blocks of the home have filters that the region may admit: the first, and behind
-                 the last one
+        packed   block by block, region by region, from the first that admits some of the block's filters to the last,
+                 BLOCK words
         bits     home by home, block by block, group by group, a word for 64 filters at home
+        tests    (size, 3 t): of each bit, for t columns other than its home, the column, the first and the last region
+                 that it admits there
         starts   (size + 1,): of each bit, which lines of `asked` are its own
-        asked    (m, 4): a column that is not its home, the first and last region of a run of what it admits there, and
-                 how many such lines there are from here on
+        asked    (m, 4): another column, of which it admits several runs of regions: the first and last region of one,
+                 and how many such lines there are from here on
     """
 
     def __init__(self, boxes: Sequence[Box], domains: Domains, homes: Homes | None = None) -> None:
@@ -114,17 +116,18 @@ class HomeLists:
     def _settle(self) -> None:
         is_home = self._at_home(self.homes)
         self._place(self._asked[is_home])
-        blocks, near, packed = self._packed(self._asked[is_home])
+        blocks, packed = self._packed(self._asked[is_home])
         bits, lines = self._grouped()
         homes = np.full((len(self.columns), 3), BLOCK * lines, np.int64)
         homes[:, 0], homes[:, 1] = self._first_words // BLOCK, self._words // BLOCK
-        self.arrays = homes, blocks, near, packed, bits, *self._compared(self._asked[~is_home])
+        self.arrays = homes, blocks, packed, bits, *self._compared(self._asked[~is_home])
 
-    def groups_of(self, regions: Int32Array) -> Int32Array:
-        """(p, n) the groups of regions."""
-        first, shift, region = self._groups.T[:, :, None]
-        groups: Int32Array = first + ((regions - region) >> shift)
-        return groups
+    def by_row(self, regions: Int32Array) -> tuple[Int32Array, Int32Array]:
+        """(n, p) the regions, and the groups of regions by their first word in a block of `bits`. regions: (p, n)."""
+        p, n = regions.shape
+        found: tuple[Int32Array, Int32Array] = np.empty((n, p), np.int32), np.empty((n, p), np.int32)
+        turn_to_rows(regions, self._groups, *found)
+        return found
 
     def _place(self, home: Int64Array) -> None:
         """Give every box its bit: by column of its home, there by the first region it admits."""
@@ -146,32 +149,21 @@ class HomeLists:
         """(bit, first region, last region, column), a run of what is asked each. first_word: by what is asked, the one
         that bits are counted from.
         """
-        n = asked[:, 3] - asked[:, 2]
-        lines = np.repeat(asked[:, 2] - np.cumsum(n) + n, n) + np.arange(int(n.sum()))
+        lines, n = _lines(asked)
         first, last = (np.ascontiguousarray(self._runs[lines, i], np.int64) for i in (0, 1))
         return np.repeat(self.places[asked[:, 0]] - 64 * first_word, n), first, last, np.repeat(asked[:, 1], n)
 
-    def _packed(self, home: Int64Array) -> tuple[Int64Array, Int32Array, np.ndarray]:
-        """(blocks, near, packed): see `arrays`."""
+    def _packed(self, home: Int64Array) -> tuple[Int64Array, np.ndarray]:
+        """(blocks, packed): see `arrays`."""
         bits, first, last, _ = self._bits(home, np.zeros(len(home), np.int64))
-        column = np.repeat(np.arange(len(self.columns)), self._words // BLOCK)
-        spans = np.tile(np.array([self.domains.size, -1], np.int64), (len(column), 1))
+        spans = np.tile(np.array([self.domains.size, -1], np.int64), (self.size // (64 * BLOCK), 1))
         span_blocks(spans, bits, first, last)
-        number = np.arange(len(column)) - (self._first_words // BLOCK)[column]
-        near: Int32Array = np.zeros((self.domains.size, 2), np.int32)
-        near[:, 0] = len(column)
-        for block, (low, high) in enumerate(spans.tolist()):
-            near[low : high + 1, 0] = np.minimum(near[low : high + 1, 0], number[block])
-            near[low : high + 1, 1] = np.maximum(near[low : high + 1, 1], number[block] + 1)
-        blocks = np.zeros((len(column) + 1, 2), np.int64)
-        for block, c in enumerate(column.tolist()):
-            start, end = self.domains.first[c : c + 2]
-            met = start + np.flatnonzero((near[start:end, 0] <= number[block]) & (near[start:end, 1] > number[block]))
-            blocks[block, 0] = met[0] if len(met) else start
-            blocks[block + 1, 1] = blocks[block, 1] + (BLOCK * (1 + met[-1] - met[0]) if len(met) else 0)
+        blocks = np.zeros((len(spans) + 1, 2), np.int64)
+        blocks[:-1, 0] = spans[:, 0]
+        blocks[1:, 1] = BLOCK * np.cumsum(np.maximum(0, 1 + spans[:, 1] - spans[:, 0]))
         packed = np.zeros(max(1, int(blocks[-1, 1])), np.uint64)
         set_packed(blocks, packed, bits, first, last)
-        return blocks, near, packed
+        return blocks, packed
 
     def _grouped(self) -> tuple[np.ndarray, int]:
         """(bits, how many groups all columns have); sets of a column its first group, the shift that makes a region's
@@ -203,19 +195,31 @@ class HomeLists:
             all_bits[begins[home] : begins[home] + lines * words] = by_block.ravel()
         return all_bits, lines
 
-    def _compared(self, asked: Int64Array) -> tuple[np.ndarray, np.ndarray]:
-        """(starts, asked) of what is not asked of homes, by bit; who admits nothing has a run that has no region."""
+    def _compared(self, asked: Int64Array) -> tuple[Int32Array, Int32Array, Int32Array]:
+        """(tests, starts, asked) of what is not asked of homes; who admits nothing has a run that has no region."""
         asked = asked[np.argsort(self.places[asked[:, 0]], kind="stable")]
-        n = asked[:, 3] - asked[:, 2]
-        lines = np.maximum(n, 1)
-        ends = np.cumsum(lines)
-        which = np.arange(int(lines.sum())) - np.repeat(ends - lines, lines)
-        compared = np.zeros((max(1, len(which)), 4), np.int32)
-        compared[: len(which), 0] = np.repeat(asked[:, 1], lines)
-        compared[: len(which), 1:3] = 1, 0
-        some = np.flatnonzero(np.repeat(n > 0, lines))
-        compared[some, 1:3] = self._runs[(np.repeat(asked[:, 2], lines) + which)[some]]
-        compared[: len(which), 3] = np.repeat(lines, lines) - which
-        counts = np.bincount(np.repeat(self.places[asked[:, 0]], lines), minlength=self.size)
-        starts: np.ndarray = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        return starts, compared
+        bits, n = self.places[asked[:, 0]], asked[:, 3] - asked[:, 2]
+        single = n < 2
+        of = bits[single]
+        which = np.arange(len(of)) - np.searchsorted(of, of)
+        most = int(which.max(initial=-1)) + 1
+        tests: Int32Array = np.tile(np.array([0, 0, self.domains.size], np.int32), (self.size, most, 1))
+        tests[of, which] = 0, 1, 0
+        tests[of, which, 0] = asked[single, 1]
+        some = n[single] > 0
+        tests[of[some], which[some], 1:] = self._runs[asked[single, 2][some]]
+        several = asked[~single]
+        lines, n = _lines(several)
+        starts: Int32Array = np.zeros(self.size + 1, np.int32)
+        np.cumsum(np.bincount(np.repeat(bits[~single], n), minlength=self.size), out=starts[1:])
+        compared: Int32Array = np.empty((max(1, len(lines)), 4), np.int32)
+        compared[: len(lines), 0] = np.repeat(several[:, 1], n)
+        compared[: len(lines), 1:3] = self._runs[lines]
+        compared[: len(lines), 3] = np.repeat(several[:, 3], n) - lines
+        return tests.reshape(self.size, 3 * most), starts, compared
+
+
+def _lines(asked: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """(the numbers of all runs that lines of what is asked are made of, how many each line has)."""
+    n = asked[:, 3] - asked[:, 2]
+    return np.repeat(asked[:, 2] - np.cumsum(n) + n, n) + np.arange(int(n.sum())), n

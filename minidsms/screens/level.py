@@ -84,9 +84,8 @@ class Level:
         self._members = np.full(64 * words, -1, np.int32)
         self._members[constructs.places] = self._numbers
         if isinstance(constructs, HomeLists):
-            blocks = int(constructs.arrays[0][:, 1].max())
-            by_block = np.empty(CHUNK * blocks, np.int32), np.empty(blocks + 2, np.int32)
-            self._home_scratch = *by_block, np.empty(STEP * BLOCK + 1, np.uint64), np.empty(STEP * BLOCK + 1, np.int64)
+            left = np.empty(STEP * BLOCK + 1, np.uint64), np.empty(STEP * BLOCK + 1, np.int64)
+            self._home_scratch = np.empty(CHUNK, np.int32), *left
         else:
             looked_by = np.full(len(self.domains.columns), -1, np.int64)
             self._scratch = np.zeros(words, np.uint64), looked_by, self._members, self.counts
@@ -142,8 +141,7 @@ class Level:
         self.micro += int(state[MICRO])
 
     def _look_at_homes(self, lists: HomeLists, regions: Int32Array, found: Found) -> None:
-        groups = np.ascontiguousarray(BLOCK * lists.groups_of(regions).T)
-        regions = np.ascontiguousarray(regions.T)
+        regions, groups = lists.by_row(regions)
         state = np.zeros(7, np.int64)
         state[FOUND] = found.count
         found.reserve(4 * len(regions) + _STEP_PAIRS)

@@ -117,6 +117,13 @@ def test_bitmaps_of_many_conjunctions_are_what_each_condition_says(
     assert scene.found(conditions) == [scene.true_rows(c) for c in conditions]
 
 
+def test_filters_that_ask_one_column_only_have_a_home_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level, "MANY", 0)
+    scene = Scene()
+    conditions = [scene.condition(f"v >= {i} AND v < {i + 3}") for i in range(-5, 9)]
+    assert scene.found(conditions) == [scene.true_rows(c) for c in conditions]
+
+
 def test_home_lists_find_every_pair_however_many_rows_and_pairs_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level, "MANY", 0)
     scene = Scene()
