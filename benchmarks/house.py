@@ -20,6 +20,14 @@ from pathlib import Path
 LOWER = ("operators", "synopses", "plan", "kernels", "joins", "cql", "inputs")
 """Rooms that StreaMon stands above."""
 
+FACADES = ("minidsms.connection", "minidsms.query")
+BELOW = {
+    "aggregates", "answers", "cql", "dictionary", "elements", "engine", "expressions", "functions", "inputs", "joins",
+    "kernels", "limits", "lists", "machine_code", "operators", "plan", "process", "queues", "scheduler", "screens",
+    "settings", "sinks", "sources", "streamon", "synopses", "system_streams",
+}  # fmt: skip
+"""Rooms that the facades stand above."""
+
 NODES = ("Filter", "Distinct", "SemiJoin", "KeepArrival", "Aggregate GroupBy", "RelationToStream ToStream")
 """Some nodes of plans, by the names that their classes have or had."""
 TECHNIQUES = ("caching", "join_trees", "join_ordering", "k_mon", "filter_ordering", "content_routing")
@@ -103,6 +111,12 @@ def upward(files: Sequence[Source]) -> list[str]:
         for module in sorted(imports(source))
         if module.startswith("minidsms.streamon")
     ]
+
+
+def into_facades(files: Sequence[Source]) -> list[str]:
+    """`file -> module` for each import of a facade from below, those for types included."""
+    below = (source for source in files if source.room in BELOW)
+    return [f"{source.name} -> {module}" for source in below for module in sorted(imports(source) & set(FACADES))]
 
 
 def join_kernels(files: Sequence[Source]) -> list[str]:
@@ -198,6 +212,7 @@ def report(folder: Path, details: bool) -> dict[str, int]:
         ("join kernels (compiled functions that join)", join_kernels(files)),
         ("loops that walk a chain", chain_walks(files)),
         ("imports from below into streamon", upward(files)),
+        ("imports from below into Connection and Query", into_facades(files)),
     ):
         say(name, len(which), which)
     say("integer words of kernels (constants in capitals)", sum(map(_words, files)))

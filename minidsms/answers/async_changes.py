@@ -9,19 +9,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
 
 from minidsms.cql.errors import ClosedError
-
-if TYPE_CHECKING:
-    from minidsms.query import Change, Query
+from minidsms.engine.running_query import Change
 
 _LOOK_S = 0.2
 """Seconds between two looks whether the query has ended, which nobody tells."""
 
 
-async def changes_of(query: Query) -> AsyncIterator[Change]:
+class Followed(Protocol):
+    """A query whose changes are waited for. wakers: called when something has been delivered."""
+
+    wakers: list[Callable[[], None]]
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def has_ended(self) -> bool: ...
+
+    def stand_alone(self) -> None: ...
+
+    def fetch(self) -> list[Change]: ...
+
+    def run_sources(self) -> bool: ...
+
+
+async def changes_of(query: Followed) -> AsyncIterator[Change]:
     """The changes of a query from now on, those that wait first. Raises QueryError once a failed query's last ones have
     been given.
     """

@@ -18,8 +18,8 @@ from minidsms.process.interrupts import held, let_through, passing
 
 if TYPE_CHECKING:
     from minidsms.answers.news import News
+    from minidsms.engine.running_query import RunningQuery
     from minidsms.process.interrupts import EngineLock
-    from minidsms.query import Query
 
 
 class Callbacks:
@@ -28,7 +28,7 @@ class Callbacks:
     lock: the engine's.  queries: gives those that may have something to tell.  news: for callbacks of many queries.
     """
 
-    def __init__(self, lock: EngineLock, queries: Callable[[], Sequence[Query]], news: News) -> None:
+    def __init__(self, lock: EngineLock, queries: Callable[[], Sequence[RunningQuery]], news: News) -> None:
         self._lock = lock
         self._news = news
         self._queries = queries
@@ -96,7 +96,7 @@ class Callbacks:
             query.note_told()
         return failed
 
-    def _tell_one(self, query: Query, failed: Exception | None) -> Exception | None:
+    def _tell_one(self, query: RunningQuery, failed: Exception | None) -> Exception | None:
         with self._lock:
             # Under the lock: another thread may deliver, or reclaim the texts of what has been taken.
             query.take_for_callbacks()

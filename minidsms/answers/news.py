@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minidsms.engine.engine import Group
-from minidsms.query import Change, Query
+from minidsms.engine.running_query import Change, RunningQuery
 
-Told = Callable[[list[tuple[Query, list[Change]]]], Any]
+Told = Callable[[list[tuple[Any, list[Change]]]], Any]
 
 
 class News:
@@ -20,24 +20,24 @@ class News:
 
     def __init__(self, groups: Callable[[], Iterable[Group]]) -> None:
         self._groups = groups
-        self._callbacks: list[tuple[Told, Callable[[Query], bool]]] = []
-        self._noted: dict[str, Query] = {}
+        self._callbacks: list[tuple[Told, Callable[[Any], bool]]] = []
+        self._noted: dict[str, RunningQuery] = {}
 
     @property
     def is_wanted(self) -> bool:
         """There is a callback of many queries."""
         return bool(self._callbacks)
 
-    def want(self, fn: Told, wants: Callable[[Query], bool]) -> None:
+    def want(self, fn: Told, wants: Callable[[Any], bool]) -> None:
         """Tell fn of the queries that it wants, from now on."""
         self._callbacks.append((fn, wants))
 
-    def note(self, query: Query) -> None:
+    def note(self, query: RunningQuery) -> None:
         """A query has been given something."""
         if self._callbacks:
             self._noted[query.name] = query
 
-    def take(self) -> list[tuple[Told, list[tuple[Query, list[Change]]]]]:
+    def take(self) -> list[tuple[Told, list[tuple[RunningQuery, list[Change]]]]]:
         """(callback, what it is to be told), without those of whom nothing is new; the rows wait no more.
 
         Queries that have callbacks or a sink of their own are left to these.
@@ -48,7 +48,7 @@ class News:
                 for definition in screen.answers.news():
                     fresh[definition.query.name] = definition.query
         left = [q for q in fresh.values() if q.sink is None and not q.callbacks() and q.is_waiting]
-        told: list[tuple[Told, list[tuple[Query, list[Change]]]]] = [(fn, []) for fn, _ in self._callbacks]
+        told: list[tuple[Told, list[tuple[RunningQuery, list[Change]]]]] = [(fn, []) for fn, _ in self._callbacks]
         for query in left:
             wanted = [news for (_, news), (_, wants) in zip(told, self._callbacks) if wants(query)]
             changes = query.take() if wanted else []

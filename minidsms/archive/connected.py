@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.cql.errors import Error, one_line
-from minidsms.process.interrupts import EngineLock, held, let_through
+from minidsms.engine.database import Database
+from minidsms.process.interrupts import held, let_through
 from minidsms.settings import interval_ticks
 
 if TYPE_CHECKING:
-    from minidsms.archive.archiver import Archiver
     from minidsms.archive.format import AsOf
     from minidsms.archive.recorder import Recorder
     from minidsms.archive.replay import Replaying
@@ -30,14 +30,13 @@ _LOOK_S = 0.1
 """Who waits for the end of a replay looks so often whether there was an interrupt."""
 
 
-class Archiving:
+class Archiving(Database):
     """What `Connection` can do with archives."""
 
-    lock: EngineLock
-    archiver: Archiver | None = None
     replaying: Replaying | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
+        super().__init__(clock, **options)
         self._replay_ended = threading.Condition(self.lock.inner)
 
     def archive(self, name: str, folder: str | None, partition: int | None = None, is_new: bool = False) -> None:
@@ -154,12 +153,6 @@ class Archiving:
                     f"WITH HISTORY: {name} was replayed with only what the queries registered before need\n"
                     "help: replay with push_down=False"
                 )
-
-    def stop_archiving(self, target: StreamInput | RelationInput | Query | None) -> None:
-        """Write what waits of one stream, relation or query, and archive it no longer."""
-        if target is not None and target.recorder is not None and self.archiver is not None:
-            recorder, target.recorder = target.recorder, None
-            self.archiver.detach(recorder)
 
     def close_archives(self) -> None:
         """Write what waits and stop the archiver."""

@@ -39,6 +39,7 @@ from minidsms.statements.arguments import name_of, text_of
 from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
+    from minidsms.engine.running_query import RunningQuery
     from minidsms.query import Query
     from minidsms.sinks.sink import Sink
     from minidsms.sources.driver import SourceDriver
@@ -379,7 +380,7 @@ class DurableConnection(Connection):
             self._append(kind="finish")
             return super().finish_unfed()
 
-    def note_taken(self, query: Query, until: int) -> None:
+    def note_taken(self, query: RunningQuery, until: int) -> None:
         if self.log is None or self._noted.get(query.name, 0) >= until:
             return
         self._check()
@@ -431,7 +432,7 @@ class DurableConnection(Connection):
             self._append(kind="windows")
         return has_any
 
-    def end_sink(self, query: Query) -> None:
+    def end_sink(self, query: RunningQuery) -> None:
         with self.logged("call", query=query.name, method="close_sink", arguments=()):
             super().end_sink(query)
 
@@ -468,7 +469,7 @@ class DurableConnection(Connection):
             raise not_kept("queries over system streams")
         super().check_registration(streams, with_history)
 
-    def add_sink(self, query: Query, sink: Sink) -> None:
+    def add_sink(self, query: RunningQuery, sink: Sink) -> None:
         if not is_file(sink):
             super().add_sink(query, sink)
             self.note_taken(query, query.position)
@@ -497,7 +498,7 @@ class DurableConnection(Connection):
             self._is_astray = True
             raise Error(f"a file of answers could not be synced: {error.strerror or error}") from None
 
-    def forget(self, query: Query) -> None:
+    def forget(self, query: RunningQuery) -> None:
         super().forget(query)
         self._noted.pop(query.name, None)
         self.files.forget(query.name.lower())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from minidsms.sinks.lines import LineSink
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
-    from minidsms.query import Query
+    from minidsms.engine.running_query import RunningQuery
     from minidsms.sinks.sink import Sink
 
 MARK_BYTES = 1 << 20
@@ -27,7 +28,7 @@ MARK_S = 0.1
 
 @dataclass
 class _Open:
-    query: Query
+    query: RunningQuery
     sink: LineSink
     file: KeptFile
     marked_s: float
@@ -47,7 +48,7 @@ class KeptFiles:
         """Whether a sink is one of lines that takes its place as a whole."""
         return isinstance(sink, LineSink) and sink.makes_output is Destination
 
-    def __contains__(self, query: Query) -> bool:
+    def __contains__(self, query: RunningQuery) -> bool:
         return query.name.lower() in self._open
 
     @property
@@ -55,7 +56,7 @@ class KeptFiles:
         """Some query writes one."""
         return bool(self._open)
 
-    def prepare(self, query: Query, sink: Sink) -> bool:
+    def prepare(self, query: RunningQuery, sink: Sink) -> bool:
         """Let a sink of a new query write a kept file; False while the log is read: it is opened at its end."""
         assert isinstance(sink, LineSink)
         key = query.name.lower()
@@ -66,12 +67,12 @@ class KeptFiles:
         self._begin(query, sink, Mark(os.path.abspath(sink.path), 0, 0, 0))
         return True
 
-    def _begin(self, query: Query, sink: LineSink, mark: Mark) -> None:
+    def _begin(self, query: RunningQuery, sink: LineSink, mark: Mark) -> None:
         file = KeptFile(mark.path, mark.nbytes)
         sink.go_on(file, mark.rows, mark.nbytes)
         self._open[query.name.lower()] = _Open(query, sink, file, 0.0)
 
-    def go_on(self, db: DurableConnection) -> list[tuple[Query, LineSink]]:
+    def go_on(self, db: DurableConnection) -> Sequence[tuple[RunningQuery, LineSink]]:
         """The log has been carried out: (query, sink) of those that run, to be opened. What cannot be gone on with is
         told in the connection's warnings, and its answers wait to be fetched.
         """
@@ -98,7 +99,7 @@ class KeptFiles:
         mark = self.marks.get(key)
         return os.path.exists(hidden(os.path.abspath(sink.path) if mark is None else mark.path))
 
-    def new_marks(self, is_forced: bool) -> list[tuple[Query, Mark]]:
+    def new_marks(self, is_forced: bool) -> list[tuple[RunningQuery, Mark]]:
         """Sync what is due, or all; (query, mark) of each, to be logged. Raises OSError."""
         made = []
         now = time.monotonic()

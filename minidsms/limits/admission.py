@@ -24,11 +24,11 @@ from minidsms.operators.stream_source import StreamSource
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
-    from minidsms.connection import Connection
+    from minidsms.engine.database import Database
     from minidsms.engine.engine import Group
+    from minidsms.engine.running_query import RunningQuery
     from minidsms.inputs.stream_input import StreamInput
     from minidsms.limits.memory import MemoryAccount
-    from minidsms.query import Query
 
 _EASY = 0.5
 """Share of its bound up to which a query's waiting elements cost nothing."""
@@ -40,7 +40,7 @@ class Admission:
     is_shedding: what cannot be kept is shed rather than refused.
     """
 
-    def __init__(self, db: Connection, account: MemoryAccount) -> None:
+    def __init__(self, db: Database, account: MemoryAccount) -> None:
         self._db = db
         self._account = account
         self._random = np.random.default_rng(db.settings["seed"])
@@ -207,7 +207,7 @@ class Admission:
     def _readers(self, stream: StreamInput) -> list[Group]:
         return list(self._db.groups.reading(stream.definition.name.lower()))
 
-    def _queries(self, group: Group) -> Iterator[Query]:
+    def _queries(self, group: Group) -> Iterator[RunningQuery]:
         members = {id(network) for network in group.networks}
         return (query for query in self._db.queries.values() if id(query.network) in members)
 

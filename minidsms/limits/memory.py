@@ -15,8 +15,8 @@ from minidsms.elements import Int64Array
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
-    from minidsms.connection import Connection
-    from minidsms.query import Query
+    from minidsms.engine.database import Database
+    from minidsms.engine.running_query import RunningQuery
 
 
 _SWEEP_AT = 100_000
@@ -32,7 +32,7 @@ _STATE_PER_INPUT = 16
 class MemoryAccount:
     """The account of one connection. limit: memory_limit.  has_limited_queries: some have one of their own."""
 
-    def __init__(self, db: Connection) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._sweep_at = _SWEEP_AT
         self._texts_left = 0
@@ -127,7 +127,7 @@ class MemoryAccount:
             if shrink is not None:
                 shrink()
 
-    def over_their_limit(self, store: StreamStore | None) -> list[Query]:
+    def over_their_limit(self, store: StreamStore | None) -> list[RunningQuery]:
         """The queries that hold more than a memory_limit of their own; store: only those that read it."""
         over = []
         for query in self._db.queries.values() if self.has_limited_queries else ():

@@ -18,10 +18,10 @@ from minidsms.screens.box import Box
 
 if TYPE_CHECKING:
     from minidsms.engine.engine import Network
+    from minidsms.engine.running_query import RunningQuery
     from minidsms.operators.screen import Screen
     from minidsms.plan.explain import Plan
     from minidsms.plan.sharing import RunningOperators
-    from minidsms.query import Query
     from minidsms.screens.answers import Subscription
 
 
@@ -29,7 +29,7 @@ class Definition(Protocol):
     """What a folded query was made of."""
 
     @property
-    def query(self) -> Query:
+    def query(self) -> RunningQuery:
         """The query."""
 
     def plan(self) -> Plan:

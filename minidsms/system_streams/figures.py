@@ -10,12 +10,12 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Any
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+from minidsms.engine.running_query import RunningQuery
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Operator
 from minidsms.operators.screen import Screen
 from minidsms.plan.held_back import held_back
-from minidsms.query import Query
 from minidsms.scheduler import Scheduler
 from minidsms.streamon.loop import adaptations_of
 
@@ -161,7 +161,7 @@ def tell_store(rows: Rows, source: StreamInput | RelationInput) -> None:
     rows.add("store", source.definition.name, "nbytes", source.nbytes)
 
 
-def tell_query(rows: Rows, query: Query, memory: Memory, seconds: float) -> None:
+def tell_query(rows: Rows, query: RunningQuery, memory: Memory, seconds: float) -> None:
     """Answers, their rate and what waits to be fetched; the closed instant and how far it is behind; what waits."""
     figures = query.figures()
     (grown,) = _since(memory, query).growth(figures["results"])

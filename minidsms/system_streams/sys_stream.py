@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from minidsms.elements import Schema, Type
+from minidsms.engine.running_query import RunningQuery
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Operator
 from minidsms.operators.screen import Screen
-from minidsms.query import Query
 from minidsms.scheduler import Scheduler
 from minidsms.settings import Settings, interval_ticks
 from minidsms.system_streams.figures import (
@@ -45,10 +45,12 @@ SCHEMA = Schema.of(
 class Observed(Protocol):
     """What SysStream reads of a connection."""
 
-    queries: dict[str, Query]
-
     settings: Settings
     tick_ns: int
+
+    @property
+    def queries(self) -> Mapping[str, RunningQuery]:
+        """Those that run, by name in lower case."""
 
     @property
     def nbytes(self) -> int:
@@ -121,7 +123,7 @@ def gather(observed: Observed, rows: Rows, since: Memory, seconds: float, resets
     rows.add("connection", "connection", "nbytes", observed.nbytes)
 
 
-def operator_names(queries: Iterable[Query]) -> list[tuple[str, Operator]]:
+def operator_names(queries: Iterable[RunningQuery]) -> list[tuple[str, Operator]]:
     """Every running operator once, under the first query that has it: `cars.2 Select` is the second of query cars."""
     named: dict[int, tuple[str, Operator]] = {}
     for query in queries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.house import chain_walks, functions, report, sources, upward
+from benchmarks.house import chain_walks, functions, into_facades, report, sources, upward
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,3 +41,7 @@ def test_counts_of_a_kernel(tmp_path: Path) -> None:
 def test_nothing_below_streamon_imports_it() -> None:
     known = {"minidsms/operators/k_mon_join.py"}
     assert {line.split(" -> ")[0] for line in upward(sources(ROOT))} <= known
+
+
+def test_nothing_below_the_facades_imports_them() -> None:
+    assert into_facades(sources(ROOT)) == []

@@ -1,0 +1,476 @@
+"""The streams, relations and running queries of a connection, and the step that answers what has come.
+
+Invariant: its methods are called under the lock; between two steps the engine is at rest, and every closed instant of
+every query has been answered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol
+
+from minidsms.answers.callbacks import Callbacks
+from minidsms.answers.news import News
+from minidsms.answers.results import ResultCodec
+from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
+from minidsms.cql.errors import ClosedError, Error, one_line, quoted
+from minidsms.dictionary import TextDictionary
+from minidsms.elements import MIN_INSTANT, Int64Array, Schema
+from minidsms.engine.engine import Engine, Group, InputProgress, Network
+from minidsms.engine.groups import Groups
+from minidsms.engine.running_query import RunningQuery
+from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.slack_buffer import Released
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.limits.admission import Admission
+from minidsms.limits.allowance import Allowance
+from minidsms.limits.memory import MemoryAccount
+from minidsms.plan.constants import Families
+from minidsms.plan.templates import Templates
+from minidsms.process import forking
+from minidsms.process.behind import Behind
+from minidsms.process.interrupts import EngineLock, breakable
+from minidsms.process.safety import Safety
+from minidsms.scheduler import Scheduler, scheduler_named
+from minidsms.screens.screening import Screening
+from minidsms.settings import UNIT_NS, Settings
+from minidsms.sources.source_list import SourceList
+from minidsms.streamon.planning import AdaptivePlans
+from minidsms.streamon.state_reduction import reduce_state
+from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.synopses.relation_store import RelationStore
+from minidsms.synopses.stream_store import StreamStore
+from minidsms.system_streams import Publisher, SysDecisions, SysStream, SystemStreams
+
+if TYPE_CHECKING:
+    from minidsms.archive.archiver import Archiver
+    from minidsms.operators.screen import Screen
+    from minidsms.sinks.sink import Sink
+    from minidsms.sources.source import LiveSource, Source
+
+
+_NOT_LOGGED = contextlib.nullcontext()
+MOST_NAMES = 30
+"""Names that an error lists."""
+
+
+class Follower(Protocol):
+    """Who registers queries for the rows of a relation."""
+
+    @property
+    def has_news(self) -> bool:
+        """Rows have come or gone."""
+
+    def follow(self) -> None:
+        """Register and close queries."""
+
+
+class Database:
+    """What a connection is of. clock: gives the present tick, for streams without timestamps."""
+
+    def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
+        if clock is not None and not callable(clock):
+            raise Error("clock is a function without arguments that gives the present tick")
+        self.settings = Settings(**options)
+        self.safety = Safety(self.settings["safe"] == "on", self.settings["allowed_paths"])
+        self.memory = MemoryAccount(self)
+        self.behind = Behind()
+        self.tick_ns = UNIT_NS[self.settings["time_unit"]]
+        self.began_s = time.monotonic()
+        self.lock = EngineLock()
+        self.allowance = self.lock.working = Allowance(self.memory)
+        self.dictionary = TextDictionary(self.allowance)
+        self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
+        self.families = Families()
+        self.templates = Templates(self.catalog, self.families)
+        self.catalog.limits = self.settings.limits
+        self.queries: dict[str, RunningQuery] = {}
+        self.outward: dict[str, RunningQuery] = {}
+        """The queries that have callbacks or a sink, or had."""
+        self.admission = Admission(self, self.memory)
+        self.warnings: list[str] = []
+        self._clock = clock or (lambda: time.time_ns() // self.tick_ns)
+        self._streams: dict[str, StreamInput] = {}
+        self._relations: dict[str, RelationInput] = {}
+        self.streamon = StreaMon(self.settings)
+        self.memory.spare = lambda: reduce_state(
+            chain.from_iterable(group.operators for group in self.groups.all), self.streamon.instant
+        )
+        self.adaptivity = AdaptivePlans(self.streamon, self.dictionary)
+        screening = Screening(self.dictionary, self.settings, self.adaptivity)
+        self.groups = Groups(self.settings["sharing"] == "on", screening, self.allowance)
+        self._networks: dict[str, Network] = {}
+        self.streamon.warn = self.warnings.append
+        self.streamon.queries_of = lambda operator: [
+            query.name for query in self.queries.values() if any(each is operator for each in query.network.operators)
+        ]
+        self._engine = Engine(self._scheduler(), self.settings["batch_size"])
+        self.reading = SourceList(self.tick_ns, self.warnings.append)
+        self.news = News(lambda: self.groups.all)
+        self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()), self.news)
+        self._each: list[Follower] = []
+        self._is_stepping = False
+        self._unnamed = 0
+        self._closed = False
+        self._is_told = False
+        self._is_left = False
+        self._opened_by = os.getpid()
+        self._is_inherited = False
+        """It is the parent's, of a fork()."""
+        self.archiver: Archiver | None = None
+        self.system_streams = SystemStreams(self._streams, self.dictionary, self.tick_ns, self._clock, self.admission)
+        for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
+            self.add_system_stream(publisher)
+
+    def logged(self, kind: str, **fields: Any) -> contextlib.AbstractContextManager[None]:
+        """What the context changes is kept where there is a folder for it (`minidsms.durability`)."""
+        return _NOT_LOGGED
+
+    def note_taken(self, query: RunningQuery, until: int) -> None:
+        """Answers before this position of the query's need not be kept."""
+
+    def _advance_all(self, ts: int) -> None:
+        """Time has come for every stream, or, with a MemoryError, for none."""
+        begun: list[tuple[StreamInput, Released | None]] = []
+        try:
+            for each in self._streams.values():
+                if not each.ended and not each.is_system:
+                    begun.append((each, each.begin(ts)))
+        except MemoryError:
+            for each, released in begun:
+                each.give_up(released)
+            raise
+        for each, released in begun:
+            each.complete(ts, released)
+
+    def _instant(self, call: str, ts: Any) -> int:
+        """An instant as `push` would read it."""
+        if type(ts) is int and FIRST_INSTANT < ts < LAST_INSTANT:
+            return ts
+        return Converter(call, Schema(()), self.dictionary, self.tick_ns).instant(ts)
+
+    def settle(self) -> None:
+        """`process`, but callbacks are told by the call that is under way, once it has released the lock."""
+        self._is_told = self._step(None) or self._is_told
+
+    def add_stream(self, definition: StreamDef, source: Source | LiveSource | None = None) -> None:
+        """Declare a stream."""
+        key = definition.name.lower()
+        self.catalog.streams[key] = definition
+        self.templates.forget()
+        self._streams[key] = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self.admission)
+        if source is not None:
+            self.reading.add(source, self._streams[key])
+
+    def add_system_stream(self, publisher: Publisher) -> None:
+        """Make a stream known that the engine writes itself (`minidsms.system_streams`)."""
+        self.catalog.streams[publisher.name.lower()] = self.system_streams.add(publisher)
+
+    def add_relation(self, definition: RelationDef, source: Source | LiveSource | None = None) -> None:
+        """Declare a relation."""
+        key = definition.name.lower()
+        self.catalog.relations[key] = definition
+        self.templates.forget()
+        self._relations[key] = RelationInput(
+            definition, self.dictionary, self.tick_ns, lambda: self._closed_for(key), self.admission.admit_bytes
+        )
+        if source is not None:
+            self.reading.add(source, self._relations[key])
+
+    def drop_input(self, name: str) -> None:
+        """Forget a stream or relation that no query reads."""
+        key = name.lower()
+        target = self._streams.pop(key, None) or self._relations.pop(key, None)
+        self.stop_archiving(target)
+        self.catalog.streams.pop(key, None)
+        self.catalog.relations.pop(key, None)
+        self.templates.forget()
+        if target is not None:
+            self.reading.remove(target)
+
+    def add_sink(self, query: RunningQuery, sink: Sink) -> None:
+        """Let a query deliver into a sink instead of keeping its answers until they are fetched.
+
+        The sink is opened now, and closed with the query, with the connection, or by `run` when all has been read.
+        Raises Error where the place cannot be written; then nothing has changed.
+        """
+        with self.lock:
+            self._check()
+            place = os.path.realpath(sink.path)
+            for other in self.queries.values():
+                is_file = sink.path != "-" and "://" not in sink.path
+                if other.sink is not None and is_file and os.path.realpath(other.sink.path) == place:
+                    raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
+            try:
+                with breakable:
+                    sink.open(query.schema, self.codec(query.schema))
+                if query.sink is not None:
+                    query.close_sink()
+            except BaseException:
+                sink.discard()
+                raise
+            query.set_sink(sink)
+
+    def add_outward(self, query: RunningQuery) -> None:
+        """A query is going to have a callback."""
+        self.outward[query.name.lower()] = query
+
+    def readers_of(self, name: str) -> list[str]:
+        """The names of the queries that read a stream or relation."""
+        groups = self.groups.reading(name.lower())
+        return [q for q, network in self._networks.items() if any(network.group is group for group in groups)]
+
+    def next_name(self) -> str:
+        """A name for a query that was given none."""
+        while True:
+            self._unnamed += 1
+            name = f"q{self._unnamed}"
+            if name not in self.queries:
+                return name
+
+    def stream_store(self, name: str) -> tuple[StreamStore, InputProgress, Int64Array]:
+        """A stream's store and progress and the instants of what waits for slack, for the planner."""
+        stream = self._streams[name.lower()]
+        return stream.store, stream, stream.waiting_instants()
+
+    def relation_store(self, name: str) -> tuple[RelationStore, InputProgress]:
+        """A relation's store and progress, for the planner."""
+        relation = self._relations[name.lower()]
+        return relation.store, relation
+
+    def stream_input(self, name: str) -> StreamInput | RelationInput:
+        """The input of a stream or relation: counters, rejected rows, progress."""
+        key = name.lower()
+        if key in self._streams:
+            return self._streams[key]
+        if key in self._relations:
+            return self._relations[key]
+        raise self._unknown(name)
+
+    def relation_input(self, name: str) -> RelationInput:
+        """The input of a relation that there is."""
+        return self._relations[name.lower()]
+
+    def frontier(self, streams: Iterable[str], relations: Iterable[str]) -> int:
+        """The greatest instant closed for a query over these inputs."""
+        of_streams, of_relations = (
+            [self._streams[s.lower()] for s in streams],
+            [self._relations[r.lower()] for r in relations],
+        )
+        return Group(of_streams, of_relations, False).frontier(self._engine.heartbeat)
+
+    def start(self, query: RunningQuery, network: Network, group: Group, inputs: Sequence[str]) -> None:
+        """Let a planned query run in a group; it answers the instants after those the group has closed."""
+        key = query.name.lower()
+        try:
+            self.queries[key], self._networks[key] = query, network
+            group.add(network)
+            self.groups.add(group, inputs)
+            self._process([group])
+            self._rest()
+        except BaseException:
+            # It has never been there: what a plan has claimed of stores is given back.
+            self.forget(query)
+            if network.group is None:
+                network.close()
+            raise
+
+    def adopt(self, query: RunningQuery, network: Network, group: Group) -> None:
+        """Let a query that is folded already answer from now on: nothing waits for it."""
+        self.queries[query.name.lower()] = query
+        self._networks[query.name.lower()] = network
+        group.add(network)
+
+    def forget(self, query: RunningQuery) -> None:
+        """Stop a query and free what only it used."""
+        with self.lock:
+            key = query.name.lower()
+            if self.queries.get(key) is not query:
+                return
+            try:
+                self.outward.pop(key, None)
+                self.stop_archiving(query)
+                network, _ = self._networks.pop(key, None), self.queries.pop(key)
+                if network is not None and network.group is not None:
+                    self.groups.remove(network)
+            except BaseException:
+                self._networks.pop(key, None)
+                self.queries.pop(key, None)
+                self.groups.keep(self._networks.values())
+                raise
+            self._rest()
+            self.system_streams.close_unread(self.readers_of)
+
+    def codec(self, schema: Any) -> ResultCodec:
+        """A decoder of results of this connection."""
+        return ResultCodec(schema, self.dictionary, self.tick_ns)
+
+    def set(self, name: str, value: Any) -> None:
+        """Change a setting; takes effect at once."""
+        self.settings.set(name, value)
+        self.templates.forget()
+        if self.settings["safe"] == "on":
+            self.safety.switch_on()
+        self._engine.batch_size = self.settings["batch_size"]
+        if name.lower() in ("scheduler", "chain_latency_bound", "quantum"):
+            self._engine.scheduler = self._scheduler()
+        self.catalog.rstream_ticks = self.settings["rstream"] == "ticks"
+        self.catalog.limits = self.settings.limits
+        for query in self.queries.values():
+            query.apply_settings()
+        self.admission.look()
+        self.groups.switch(self.settings["sharing"] == "on")
+
+    def _scheduler(self) -> Scheduler:
+        """The scheduler that the settings name."""
+        return scheduler_named(
+            self.settings["scheduler"], self.settings["quantum"], self.settings["chain_latency_bound"]
+        )
+
+    def _step(self, name: str | None) -> bool:
+        """Process what is due after news of one input (None: of any); whether callbacks have something to be told."""
+        groups = self.groups.all if name is None else self.groups.reading(name)
+        if name is None:
+            self._is_left = False
+        has_run = bool(groups) and self._process(groups)
+        # Where nothing ran, stores have nothing to give up, but what comes into one that nobody reads.
+        if has_run or name is None or not self.stream_input(name).store.is_read:
+            self._rest(name)
+        self.memory.sweep()
+        if self.system_streams.is_read:
+            for key in self.system_streams.publish():
+                self._process(self.groups.reading(key))
+                self._rest(key)
+        for each in self._each:
+            if each.has_news:
+                each.follow()
+        if not self.outward:
+            return self.news.is_wanted
+        self._drain()
+        return self.news.is_wanted or any(q.callbacks() for q in self.outward.values())
+
+    def _process(self, groups: Sequence[Group]) -> bool:
+        """A step of the engine; whether anything was processed. A query that is interrupted midway has lost its place
+        and fails; the others go on.
+        """
+        self._is_stepping = True
+        self.allowance.begin()
+        try:
+            has_run = self._engine.step(groups)
+            if self.admission.is_shedding:
+                self.admission.shed_waiting(groups)
+                has_run = True
+            return has_run
+        except BaseException as error:
+            for group in groups:
+                group.interrupt(type(error).__name__)
+            raise
+        finally:
+            self._is_stepping = False
+            self.allowance.end()
+
+    def _drain(self) -> None:
+        """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""
+        failed: Exception | None = None
+        for query in self.outward.values():
+            if query.sink is not None:
+                try:
+                    query.drain()
+                except Exception as error:
+                    failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _step_chunk(self, name: str, stream: StreamInput) -> None:
+        """Process a part of one push."""
+        groups = self.groups.reading(name)
+        if groups:
+            self._process(groups)
+            for group in groups:
+                group.rest()
+        self._free(stream)
+
+    def _free(self, source: StreamInput | RelationInput) -> None:
+        """The store gives up what nobody claims. Queries that claim what there is no room to keep end before it."""
+        try:
+            source.store.free()
+        except MemoryError:
+            assert isinstance(source, StreamInput)
+            self.admission.fail_readers(source)
+
+    def _rest(self, name: str | None = None) -> None:
+        """The engine is at rest: stores give up what nobody claims, the dictionary what nobody holds."""
+        if name is None:
+            for source in self.inputs:
+                self._free(source)
+            groups: Iterable[Group] = self.groups.all
+        else:
+            self._free(self.stream_input(name))
+            groups = self.groups.reading(name)
+            for group in groups:
+                # What one stream brings lets windows over the others go on, which may get nothing more themselves.
+                for stream in group.streams if len(group.streams) > 1 else ():
+                    if isinstance(stream, StreamInput):
+                        self._free(stream)
+        for group in groups:
+            group.rest()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by streams, relations, operators and answers that have not been fetched."""
+        return self.memory.nbytes
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """Which operator runs next."""
+        return self._engine.scheduler
+
+    @property
+    def inputs(self) -> list[StreamInput | RelationInput]:
+        """Every stream, then every relation."""
+        return [*self._streams.values(), *self._relations.values()]
+
+    @property
+    def screens(self) -> list[Screen]:
+        """What looks up many filters at once."""
+        return [screen for group in self.groups.all for screen in group.screens]
+
+    def _closed_for(self, relation: str) -> int:
+        """The greatest instant closed for a query that reads the relation."""
+        return max((g.closed(self._engine.heartbeat) for g in self.groups.reading(relation)), default=MIN_INSTANT)
+
+    def _unknown(self, name: str) -> Error:
+        if name.lower() in self.system_streams.definitions():
+            return Error(f"{name} is written by the engine; declare a stream of your own to push into")
+        known = [one_line(i.definition.name) for i in self.inputs]
+        more = ", .." if len(known) > MOST_NAMES else ""
+        there = f"there are: {', '.join(known[:MOST_NAMES])}{more}" if known else "none has been created"
+        return Error(f"no stream or relation {quoted(name)}; {there}")
+
+    @property
+    def is_closed(self) -> bool:
+        """`close` has been called."""
+        return self._closed
+
+    def check_process(self) -> None:
+        """ClosedError in a child of the process that opened the connection."""
+        if self._is_inherited:
+            raise forking.closed_here(self._opened_by)
+
+    def _check(self) -> None:
+        if self._closed:
+            self.check_process()
+            raise ClosedError("the connection has been closed")
+        if self._is_stepping:
+            raise Error("a user function or aggregate must not use the connection that calls it")
+
+    def stop_archiving(self, target: StreamInput | RelationInput | RunningQuery | None) -> None:
+        """Write what waits of one stream, relation or query, and archive it no longer."""
+        if target is not None and target.recorder is not None and self.archiver is not None:
+            recorder, target.recorder = target.recorder, None
+            self.archiver.detach(recorder)

@@ -1,0 +1,385 @@
+"""A query as the engine runs it: what its plan delivers, where that waits, and where it goes.
+
+Invariant: an answer waits until it is fetched, told to callbacks or taken by a sink, and goes one of these ways.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minidsms.answers.newest import Newest
+from minidsms.answers.present_rows import PresentRows
+from minidsms.answers.results import ResultCodec
+from minidsms.elements import MIN_INSTANT, Batch, Schema
+from minidsms.limits.allowance import OwnAllowance
+from minidsms.process.interrupts import breakable
+from minidsms.statements.query_settings import QuerySettings
+from minidsms.synopses.stream_store import StreamStore
+
+if TYPE_CHECKING:
+    from minidsms.archive.recorder import Recorder
+    from minidsms.cql.bound import Node
+    from minidsms.engine.database import Database
+    from minidsms.engine.engine import Network
+    from minidsms.operators.contents import PresentContents
+    from minidsms.operators.operator import Failure
+    from minidsms.plan.explain import Plan
+    from minidsms.screens.tail import Folding
+    from minidsms.sinks.sink import Sink
+
+_log = logging.getLogger("minidsms.sinks")
+_life = logging.getLogger("minidsms.queries")
+_life.addHandler(logging.NullHandler())  # a failed query says so when it is fetched; this is for who listens
+
+
+class Change(NamedTuple):
+    """One element of an answer: at instant ts the row enters (+1) or leaves (-1); streams only have +1."""
+
+    ts: int
+    sign: int
+    row: tuple[Any, ...]
+
+
+class RunningQuery:
+    """What the engine knows of a query; the application holds it as a `Query`."""
+
+    def __init__(
+        self,
+        connection: Database,
+        name: str,
+        text: str,
+        kind: str,
+        schema: Schema,
+        expanded: str | None,
+        codec: ResultCodec,
+    ) -> None:
+        """expanded: None where only the text is kept; then the network's tail gives it."""
+        self._connection = connection
+        self.began_s = time.monotonic()
+        self.name = name
+        self.text = text
+        self.kind = kind
+        self.schema = schema
+        self._expanded = expanded
+        self._codec = codec
+        self._pending: list[Batch] = []
+        self._present = PresentRows(schema, connection.behind)
+        self._callbacks: list[Callable[[Change], Any]] = []
+        self.untold: deque[Change] = deque()
+        self._sink: Sink | None = None
+        self._last_sink: tuple[Sink, str] | None = None
+        self._network: Network | None = None
+        self._plan: Plan | None = None
+        self._folding: Folding | None = None
+        self._closed = False
+        self._results = self._fetched = 0
+        self.shed: dict[str, int] = {}
+        self.wakers: list[Callable[[], None]] = []
+        self.recorder: Recorder | None = None
+        self._newest: Newest | None = None
+        self.settings = QuerySettings(connection.settings)
+
+    @property
+    def expanded(self) -> str:
+        """The query with every default written out (docs/semantics D4)."""
+        if self._expanded is None:
+            assert self._folding is not None
+            return self._folding.tail.definition.plan().expanded
+        return self._expanded
+
+    def attach(self, network: Network, plan: Plan | None) -> None:
+        """Give the query its running plan. plan: what EXPLAIN shows; None: the network's tail knows it."""
+        self._network, self._plan, self._folding = network, plan, network.folding
+        network.on_failure = self._log_failure
+        _life.debug("query %s: registered", self.name)
+        if plan is not None:
+            self.apply_settings()
+
+    def _log_failure(self, failure: Failure) -> None:
+        _life.error("query %s: failed at %s: %s", self.name, failure.ts, failure.reason)
+
+    def deliver(self, batch: Batch) -> int:
+        """Take final results from the output operator; how many, fewer where `answer_limit` would be passed."""
+        n = len(batch.ts)
+        if self._folding is not None:
+            self._collect()  # what a screen has given it is older
+        limit = self.settings["answer_limit"]
+        if limit is not None and self._sink is None and not self._callbacks:
+            if not self._pending:
+                self._fetched = self._results
+            room = limit - (self._results - self._fetched)
+            if n > room:
+                n = int(np.searchsorted(batch.ts, batch.ts[max(0, room)]))
+                if not n:
+                    return 0
+                batch = batch.slice(0, n)
+        self._results += n
+        for wake in self.wakers:
+            wake()
+        self._connection.news.note(self)
+        self._connection.memory.grow(n * batch.row_nbytes)
+        self._pending.append(batch)
+        if self.recorder is not None:
+            self.recorder.add_batch(batch)
+        if self._newest is not None:
+            self._newest.add(batch)
+        if self.kind == "relation" and self._contents is None:
+            self._present.add(batch)
+        return n
+
+    def _collect(self) -> list[Batch]:
+        """What waits, with what a screen holds of it."""
+        if self._folding is not None and self._folding.is_waiting:
+            taken = self._folding.take()
+            self._pending += taken
+            for batch in taken:
+                if self._newest is not None:
+                    self._newest.add(batch)
+                if self.kind == "relation":
+                    self._present.add(batch)
+        return self._pending
+
+    @property
+    def is_waiting(self) -> bool:
+        """There are answers that have not been fetched."""
+        return bool(self._pending) or (self._folding is not None and self._folding.is_waiting)
+
+    def _waiting(self) -> tuple[int, int]:
+        """(changes, bytes) that wait."""
+        more, nbytes = (0, 0) if self._folding is None else self._folding.waiting()
+        return sum(map(len, self._pending)) + more, sum(len(b) * b.row_nbytes for b in self._pending) + nbytes
+
+    def stand_alone(self) -> None:
+        """Be told of every batch as it comes: no screen runs the query any more."""
+        if self._folding is not None:
+            self._folding.may_fold = False
+            if self.network.group is not None:
+                self.network.group.unfold(self.network)
+
+    @property
+    def _contents(self) -> PresentContents | None:
+        """What gives the present rows, where an operator knows them."""
+        return None if self._network is None else self._network.contents
+
+    def set_sink(self, sink: Sink) -> None:
+        """Let the answers, those waiting first, go to an open sink."""
+        self._sink, self._last_sink = sink, (sink, "writing")
+        self._connection.outward[self.name.lower()] = self
+        give_back = self.giving_back()
+        try:
+            self.drain()
+        except BaseException:
+            if not self._callbacks:  # which have it among what they are to be told
+                give_back()
+            raise
+
+    def drain(self) -> None:
+        """Hand what waits to the sink. Raises Error where it cannot be written; then the sink is given up."""
+        if self._sink is None or not self._collect():
+            return
+        pending = self._pending
+        # A sink takes what would wait to be fetched; callbacks are told all the same.
+        self.take_for_callbacks()
+        self._pending = []
+        try:
+            with breakable:
+                for batch in pending:
+                    self._sink.write(batch)
+        except BaseException:
+            self.discard_sink()
+            raise
+
+    def close_sink(self) -> None:
+        """Publish what the sink has been given; later answers wait to be fetched again."""
+        self.drain()
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            self._last_sink = (sink, "failed")
+            try:
+                with breakable:
+                    sink.close()
+            except KeyboardInterrupt:
+                sink.discard()
+                raise
+            self._last_sink = (sink, "written")
+            _log.info("query %s: %s rows written to %s", self.name, f"{sink.rows:,}", sink.path)
+
+    def release_sink(self) -> None:
+        """Leave the sink as it is to somebody else."""
+        self._sink = None
+
+    def discard_sink(self) -> None:
+        """Give the sink up: its file is left as it was."""
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            self._last_sink = (sink, "given up")
+            sink.discard()
+
+    @property
+    def sink(self) -> Sink | None:
+        """Where the answers go instead of waiting to be fetched, or None."""
+        return self._sink
+
+    @property
+    def inputs_ended(self) -> bool:
+        """Every stream read has ended, and there is one; and what came has been answered."""
+        network = self.network
+        return bool(network.streams) and all(s.ended for s in network.streams) and not network.is_paused
+
+    def take_for_callbacks(self) -> None:
+        """Put what waits among what the callbacks are to be told, where there are any."""
+        if self._callbacks and self.is_waiting:
+            self.untold.extend(self.take())
+
+    def note_told(self) -> None:
+        """What was taken for callbacks has been told."""
+        with self._connection.lock:
+            if not self._closed and not self.untold:
+                self._connection.note_taken(self, self.position)
+
+    def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
+        return tuple(self._callbacks)
+
+    def delivered(self, is_new: bool) -> list[Batch]:
+        """Where an archive of the query begins: with all its answers where it is new, else with the present rows."""
+        if is_new:
+            return list(self._collect())
+        self._collect()
+        if self.kind != "relation":
+            return []
+        contents = self._contents
+        rows = self._present.rows() if contents is None else contents()
+        return [Batch(np.full(len(rows), self.closed_until, np.int64), None, rows.columns)]
+
+    def waiting_batches(self) -> list[Batch]:
+        """The answers that wait; they go on waiting."""
+        return list(self._collect())
+
+    def restore(self, results: int, waiting: Batch) -> None:
+        """Have given so many answers, of which these wait."""
+        self._collect()
+        self._pending = [waiting] if len(waiting) else []
+        self._results = results - (0 if self._folding is None else self._folding.results)
+
+    def live_batches(self) -> list[Batch]:
+        """Results whose TEXT codes are still needed."""
+        left = [] if self._folding is None else self._folding.left
+        kept = [] if self._newest is None else self._newest.batches()
+        return [*self._pending, *left, *kept, self._present.rows()]
+
+    def take(self) -> list[Change]:
+        """What waits; it waits no more. The caller holds the lock."""
+        pending, self._pending = self._collect(), []
+        changes: list[Change] = []
+        for batch in pending:
+            changes.extend(self._changes(batch))
+        return changes
+
+    def giving_back(self) -> Callable[[], None]:
+        """What lets wait again what waits now. The caller holds the lock."""
+        waiting = [*self._collect()]
+
+        def give_back() -> None:
+            self._pending = [*waiting, *self._pending]
+
+        return give_back
+
+    def _changes(self, batch: Batch) -> Iterable[Change]:
+        signs = [1] * len(batch) if batch.sign is None else batch.sign.tolist()
+        return map(Change, batch.ts.tolist(), signs, self._codec.rows(batch))
+
+    @property
+    def failure(self) -> tuple[int, str] | None:
+        """(instant, reason) when the query has stopped with an error, else None."""
+        if self._network is None or self._network.failure is None:
+            return None
+        return self._network.failure.ts, self._network.failure.reason
+
+    @property
+    def closed_until(self) -> int:
+        """The greatest closed instant whose answer is known."""
+        assert self._network is not None
+        return self._network.progress
+
+    @property
+    def results(self) -> int:
+        """How many changes it has delivered."""
+        return self._results + (0 if self._folding is None else self._folding.results)
+
+    @property
+    def position(self) -> int:
+        """How many changes have been taken: those that wait are counted from here."""
+        return self.results - self._waiting()[0]
+
+    def acknowledge(self, until: int) -> None:
+        """The changes before this position wait no more."""
+        dropped, batches = max(0, until - self.position), self._collect()
+        kept: list[Batch] = []
+        for batch in batches:
+            n = min(dropped, len(batch))
+            dropped -= n
+            if n < len(batch):
+                kept.append(batch.slice(n, len(batch)) if n else batch)
+        self._pending = kept
+
+    def apply_settings(self) -> None:
+        """Let the settings take effect on the running plan."""
+        if self._network is not None:
+            allowance, limit = self._connection.allowance, self.settings.memory_limit
+            if limit is not None:
+                allowance = OwnAllowance(allowance, limit, lambda: self.nbytes)
+            self.settings.apply(self._network, allowance)
+
+    @property
+    def logical(self) -> Node:
+        """The rewritten plan."""
+        plan = self._plan if self._plan is not None or self._folding is None else self._folding.tail.definition.plan()
+        assert plan is not None
+        return plan.logical.root
+
+    @property
+    def network(self) -> Network:
+        """The running plan."""
+        assert self._network is not None
+        return self._network
+
+    @property
+    def answer_nbytes(self) -> int:
+        """Bytes of the answers that wait to be fetched, and of the rows kept for `snapshot`."""
+        left = [] if self._folding is None else self._folding.left
+        return sum(len(b) * b.row_nbytes for b in (*self._pending, *left)) + self._present.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the query holds: answers, the state of its operators, and its part of the input that waits."""
+        network = self.network
+        held: int = (
+            self._waiting()[1] + self._present.nbytes + sum(s.nbytes for op in network.operators for s in op.synopses())
+        )
+        for source in network.sources:
+            store = getattr(source, "store", None)
+            if isinstance(store, StreamStore):
+                held += source.waiting() * store.row_nbytes
+        return held
+
+    def figures(self) -> dict[str, int]:
+        """Totals and sizes, cheap to read: results delivered, answers waiting to be fetched, elements of the input
+        that wait, the closed instant and how many ticks it is behind the latest instant seen.
+        """
+        network = self.network
+        latest = max((s.greatest_ts for s in network.streams if s.greatest_ts is not None), default=network.progress)
+        return {
+            "results": self.results,
+            "waiting": self._waiting()[0],
+            "input_waiting": sum(source.waiting() for source in network.sources),
+            "closed_until": network.progress,
+            "lag": max(0, latest - network.progress) if network.progress > MIN_INSTANT else 0,
+            "failed": int(network.failure is not None),
+            "shed": sum(self.shed.values()),
+        }
