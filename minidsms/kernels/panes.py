@@ -29,7 +29,7 @@ HASHES, NULLS, FOUND, WORDS = range(4)
 WORDS on, the words of the keys.
 """
 _LARGEST = 0x7FFFFFFFFFFFFFFF
-_SEED = 0x1E3779B97F4A7C15
+SEED = 0x1E3779B97F4A7C15
 
 
 class Asked(NamedTuple):
@@ -59,7 +59,7 @@ class Finished(NamedTuple):
 
 
 @helper("int64(int64, int64)")
-def _mixed(h: int, word: int) -> int:
+def mixed(h: int, word: int) -> int:
     """A word of a key mixed into what its former words gave."""
     x = (uint64(h) ^ uint64(word)) * uint64(0xD6E8FEB86659FD93)
     return int64(x ^ (x >> uint64(32)))
@@ -72,7 +72,14 @@ def _is_present(places: np.ndarray, column: int, at: int) -> bool:
 
 
 @helper(typed=True)
-def _end_pane(asked: Asked, pane: Pane, state: Int64s, finished: Finished) -> None:
+def end_of_pane(asked: Asked, ts: int) -> int:
+    """Of the pane that an instant belongs to."""
+    over = (ts + asked.lag) % asked.slide
+    return ts + (asked.slide - over) if over > 0 else ts
+
+
+@helper(typed=True)
+def end_pane(asked: Asked, pane: Pane, state: Int64s, finished: Finished) -> None:
     """Write the pane's rows out, and empty it."""
     k, measures = asked.k, asked.measures
     slots, rows = pane.slots, pane.rows
@@ -101,7 +108,7 @@ def _read_keys(places: Int64Table, k: int, first: int, n: int, keys: Int64Table)
     """Words and NULLs of the keys of elements [first, first + n), and a hash of both."""
     hashes, nulls = keys[HASHES], keys[NULLS]
     for e in range(n):
-        hashes[e] = int64(_SEED)
+        hashes[e] = int64(SEED)
         nulls[e] = 0
     for c in range(k):
         values, present, words = places[c, VALUES], places[c, VALID], keys[WORDS + c]
@@ -115,9 +122,9 @@ def _read_keys(places: Int64Table, k: int, first: int, n: int, keys: Int64Table)
             for e in range(n):
                 nulls[e] |= int64(byte_at(present, first + e) == 0) << c
         for e in range(n):
-            hashes[e] = _mixed(hashes[e], words[e])
+            hashes[e] = mixed(hashes[e], words[e])
     for e in range(n):
-        hashes[e] = _mixed(hashes[e], nulls[e])
+        hashes[e] = mixed(hashes[e], nulls[e])
 
 
 @helper(typed=True)
@@ -218,15 +225,13 @@ def take_elements(
     places: of the columns read (`kernels.addresses`), values in the order of the elements.  keys: room for a block, see
     HASHES.  state[AT] and state[OUT] are 0 at first.  finished: has room for a row per element, and those of the pane.
     """
-    k, measures, sums, slide, lag = asked
+    k, measures, sums = asked.k, asked.measures, asked.sums
     rows = pane.rows
     i = state[AT]
     while i < len(ts):
         if ts[i] > state[END]:
-            _end_pane(asked, pane, state, finished)
-            over = (ts[i] + lag) % slide
-            missing = slide - over if over > 0 else 0
-            state[END] = ts[i] + missing
+            end_pane(asked, pane, state, finished)
+            state[END] = end_of_pane(asked, ts[i])
         stop = min(len(ts), i + keys.shape[1])
         if ts[stop - 1] > state[END]:
             low = i + 1
@@ -246,7 +251,7 @@ def take_elements(
             state[AT] = i
             return False
     if state[END] <= until:
-        _end_pane(asked, pane, state, finished)
+        end_pane(asked, pane, state, finished)
     state[AT] = i
     return True
 
@@ -258,9 +263,9 @@ def enter_rows(k: int, pane: Pane, used: int) -> None:
     mask = len(slots) - 1
     slot_at = rows.shape[1] - 1
     for r in range(used):
-        h = int64(_SEED)
+        h = int64(SEED)
         for c in range(k + 1):
-            h = _mixed(h, rows[r, c])
+            h = mixed(h, rows[r, c])
         at = (h >> 1) & mask
         while slots[at] >= 0:
             at = (at + 1) & mask

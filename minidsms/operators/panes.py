@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minidsms.elements import MAX_INSTANT, Batch, Schema
+from minidsms.machine_code.templates import Form
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.measure import Measure
@@ -30,16 +31,30 @@ class Panes(Operator):
     ) -> None:  # fmt: skip
         super().__init__([input_], schema)
         self._detail = detail
+        self.form: Form | None = None
         self.groups = PaneGroups(input_.schema, keys, measures, slide, lag, self.claim)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        batch = self.groups.take(batches[0], until)
+        batch = self.groups.take(batches[0], until, None if self.form is None else self.form.code())
         return () if batch is None else (batch,)
 
     def wakes_at(self) -> int:
         """The end of the pane."""
         end = self.groups.end
         return MAX_INSTANT if end is None else end
+
+    @property
+    def title(self) -> str:
+        """As `operators.forms.TwoForms` says."""
+        return f"{self.name} {self._detail}"
+
+    def fitting(self) -> Form | None:
+        """As `operators.forms.TwoForms` says."""
+        return self.groups.form()
+
+    def take_form(self, form: Form | None) -> None:
+        """As `operators.forms.TwoForms` says."""
+        self.form = form
 
     def describe(self) -> Description:
         return Description(self.name, self._detail, {"rows": len(self.groups), "bytes": self.groups.nbytes})

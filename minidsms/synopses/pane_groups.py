@@ -7,17 +7,22 @@ of a pane, however many elements come.  `kernels.panes` draws the rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from minidsms.elements import MIN_INSTANT, AnyArray, Batch, Column, Int64Array, Schema, Type
 from minidsms.kernels import panes as kernels
+from minidsms.kernels.addresses import VALID
 from minidsms.kernels.arrays import normal
+from minidsms.machine_code.templates import Form
 from minidsms.synopses.measure import Measure
 
 _FIRST_ROWS = 64
 _WORTH_SHRINKING = 4096
 _BLOCK = 256
+_MOST_IN_A_FORM = 8
+"""Keys and measures."""
 _FEW = 512
 """Rows for which there is always room."""
 _NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
@@ -47,12 +52,20 @@ class PaneGroups:
         self._claim = claim
         k, m = len(keys), len(measures)
         rows = [
-            (_KINDS[one.kind], 0, 0)
+            (_KINDS[one.kind], 0, False)
             if one.column < 0
             else (_KINDS[one.kind], k + columns.index(one.column), schema[one.column].type is Type.FLOAT)
             for one in measures
         ]
         table: Int64Array = np.array(rows, np.int64).reshape(m, 3)
+        self._constants = (
+            tuple(schema[i].type.dtype.itemsize for i in keys),
+            tuple(
+                (kind, place, is_float, 8 if one.column < 0 else schema[one.column].type.dtype.itemsize)
+                for one, (kind, place, is_float) in zip(measures, rows)
+            ),
+        )
+        self._has_nulls = False
         sums = sum(measure.kind == "sum" for measure in measures)
         self._asked = kernels.Asked(k, table, sums, slide, lag)
         self._state: Int64Array = np.zeros(kernels.STATE_SIZE, np.int64)
@@ -74,8 +87,21 @@ class PaneGroups:
         """Bytes of the arrays held."""
         return self._rows.nbytes + self._slots.nbytes
 
-    def take(self, batch: Batch | None, until: int) -> Batch | None:
-        """Take elements in; the rows of the panes that are over at `until`, each at its pane's end."""
+    def form(self) -> Form | None:
+        """The kernel for these keys and measures (`kernels.panes_form`); None where there are none, or many, and while
+        elements have NULLs.
+        """
+        keys, measures = self._constants
+        if self._has_nulls or not keys or not measures or len(self._types) > _MOST_IN_A_FORM:
+            return None
+        from minidsms.kernels.panes_form import take_plain_elements
+
+        return take_plain_elements.form(KEYS=keys, MEASURES=measures)
+
+    def take(self, batch: Batch | None, until: int, form: Callable[..., Any] | None = None) -> Batch | None:
+        """Take elements in; the rows of the panes that are over at `until`, each at its pane's end.  form: a kernel for
+        elements without NULLs.
+        """
         state = self._state
         n = 0 if batch is None else len(batch.ts)
         # What the places lead to is held until the kernel has read it.
@@ -86,7 +112,15 @@ class PaneGroups:
             self._claim(8 * room * (width + 1))
             finished = kernels.Finished(np.empty(room, np.int64), np.empty((width, room), np.int64))
         state[kernels.AT] = state[kernels.OUT] = 0
-        while not kernels.take_elements(ts, places, self._asked, self._pane, until, self._keys, state, finished):
+        self._has_nulls = bool(places[:, VALID].any())
+        plain = None if self._has_nulls else form
+        while True:
+            if plain is not None:
+                is_done = plain(ts, places, self._asked, self._pane, until, state, finished)
+            else:
+                is_done = kernels.take_elements(ts, places, self._asked, self._pane, until, self._keys, state, finished)
+            if is_done:
+                break
             self._claim(self.nbytes)
             self._make(np.concatenate([self._rows, np.zeros_like(self._rows)]))
         del held
@@ -132,7 +166,7 @@ class PaneGroups:
 
     def _make(self, rows: Int64Array) -> None:
         self._rows = rows
-        self._slots = np.full(2 * len(rows), -1, np.int32)
+        self._slots = np.full(4 * len(rows), -1, np.int32)
         self._pane = kernels.Pane(self._slots, self._rows)
         kernels.enter_rows(self._asked.k, self._pane, len(self))
 

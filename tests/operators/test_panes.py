@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.testing.compare import check, check_together, run_definition
+from minidsms.testing.compare import check, check_together, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
 
@@ -69,6 +69,39 @@ def test_panes_answer_as_defined(name: str) -> None:
         assert expected.changes
         for batch_size, rows_per_push in ((1, 1), (2, 3), (7, None), (1024, None)):
             assert check(case, rows_per_push, expected, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("name", ["one key", "keys of several types"])
+def test_compiled_panes_answer_as_defined_and_pause_where_there_are_nulls(name: str) -> None:
+    for seed in range(3):
+        whole = [row for row in rows_of(seed, 90) if None not in row[2]]
+        rows = (*whole[:20], *[row for row in rows_of(seed, 90) if row[0] > whole[20][0]][:10])
+        rows += tuple(row for row in whole if row[0] > rows[-1][0])
+        case = Case((DECLARED,), BY_PANES[name], (Push("S", rows), Advance(rows[-1][0] + 9)))
+        expected = run_definition(case)
+        for batch_size, rows_per_push in ((1, 1), (2, 3), (7, None), (1024, None)):
+            options = {"batch_size": batch_size, "compilation": "at once"}
+            assert check(case, rows_per_push, expected, **options) == "agreed"
+        (switched,) = run_together([case], {}, 2, forced_every=3, compilation="at once")
+        assert not difference_of(expected, switched)
+
+
+def test_compiled_panes_put_out_the_rows_of_the_generic_kernel_in_their_order() -> None:
+    n = 20_000
+    rng = np.random.default_rng(1)
+    overflowing = np.resize([2**62, 2**62, -(2**62), -(2**62)], n)
+    columns = {"k": np.arange(n) // 4 % 3000, "v": overflowing, "x": rng.random(n) - 0.5}
+    answers = []
+    for compilation in ("off", "at once"):
+        with minidsms.connect(compilation=compilation) as db:
+            db.execute(DECLARED)
+            query = db.query(BY_PANES["one key"])
+            for part in np.array_split(np.arange(n), 3):
+                of_part = {name: values[part] for name, values in columns.items()}
+                db.push("S", {**of_part, "t": ["a"] * len(part), "b": [True] * len(part)}, ts=part // 900)
+            assert ("compiled: take_plain_elements" in query.explain(analyze=True)) == (compilation == "at once")
+            answers.append(query.fetch_arrow())
+    assert answers[0].equals(answers[1])
 
 
 @pytest.mark.parametrize("name", BY_ELEMENTS)
