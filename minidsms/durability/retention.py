@@ -49,7 +49,7 @@ class Retention:
                 if reach is not None:
                     past = max(MIN_INSTANT, query.closed_until - reach.ticks)
                     if name in reach.rows:
-                        past = min(past, _before_last(instants(name), reach.rows[name], query.closed_until))
+                        past = min(past, before_last(instants(name), reach.rows[name], query.closed_until))
                 self.past[name] = min(past, self.past[name])
 
 
@@ -65,7 +65,7 @@ def _drops_late(db: Connection, name: str) -> bool:
     return isinstance(target, StreamInput) and target.definition.late_drop
 
 
-def _before_last(instants: Int64Array, n: int, until: int) -> int:
+def before_last(instants: Int64Array, n: int, until: int) -> int:
     """The instant before those of the last n elements up to an instant."""
     there = instants[instants <= until]
     return MIN_INSTANT if len(there) <= n else int(np.partition(there, len(there) - n)[len(there) - n]) - 1

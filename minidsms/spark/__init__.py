@@ -6,7 +6,7 @@ docs/spark.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from minidsms.archive.format import AsOf
 
-__all__ = ["explain", "run"]
+__all__ = ["explain", "explain_stream", "run", "stream"]
 
 
 def run(
@@ -42,6 +42,34 @@ def run(
     from minidsms.spark.running import prepare
 
     return prepare(cql, folder, spark=spark, by=by, as_of=as_of).frame(at, until)
+
+
+def stream(
+    cql: str,
+    inputs: Mapping[str, DataFrame],
+    declarations: str,
+    time_unit: str = "ms",
+    parts: int | None = None,
+) -> DataFrame:
+    """The answer of a query over streaming DataFrames, as a streaming DataFrame of its changes, to append.
+
+    inputs: by name, streaming DataFrames of streams, and others of relations, whose rows are read now.  declarations:
+    `CREATE STREAM .. TIMESTAMP BY .. SLACK ..`, `CREATE RELATION`, `CREATE VIEW`; columns are found by name, and SLACK
+    is Spark's watermark.  parts: into how many engines the keys are divided (default: spark.sql.shuffle.partitions);
+    a checkpoint keeps it.
+
+    Returns the columns of `run`. Raises CqlError for what is no query, Error for what cannot be run or does not fit.
+    """
+    from minidsms.spark.streaming import stream as start
+
+    return start(cql, inputs, declarations, time_unit, parts)
+
+
+def explain_stream(cql: str, declarations: str, time_unit: str = "ms") -> str:
+    """How `stream` carries a query out: its plan, by which keys engines divide it, and what they remember."""
+    from minidsms.spark.streaming import prepare
+
+    return prepare(cql, declarations, time_unit).text()
 
 
 def explain(cql: str, folder: str, spark: SparkSession | None = None, by: str | None = None) -> str:

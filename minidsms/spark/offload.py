@@ -35,6 +35,12 @@ def finished(world: World, frame: DataFrame, schema: Schema, own: Sequence[str])
     """The columns c0, c1 .. under the names of the schema; where the query failed, evaluating it raises."""
     if world.failures:
         frame = _failing(world, frame)
+    unique = unique_names(schema, own)
+    return frame.select(*own, *(F.col(c).alias(name) for c, name in zip(names(len(schema)), unique)))
+
+
+def unique_names(schema: Schema, own: Sequence[str]) -> list[str]:
+    """The names of the schema; one that repeats, or is one of `own`, gets a number."""
     taken, unique = set(own), []
     for name in schema.names:
         new, n = name, 2
@@ -42,7 +48,7 @@ def finished(world: World, frame: DataFrame, schema: Schema, own: Sequence[str])
             new, n = f"{name}_{n}", n + 1
         taken.add(new.lower())
         unique.append(new)
-    return frame.select(*own, *(F.col(c).alias(name) for c, name in zip(names(len(schema)), unique)))
+    return unique
 
 
 def _first_failure(world: World) -> DataFrame:

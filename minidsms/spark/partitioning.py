@@ -61,9 +61,15 @@ def partitioning(root: Stop) -> BySlices | ByKey | Whole:
     obstacle, lookback = lookback_of(root)
     if obstacle is None:
         return BySlices(lookback)
+    found = by_key(root)
+    return Whole(found, obstacle) if isinstance(found, str) else found
+
+
+def by_key(root: Stop) -> ByKey | str:
+    """How the plan can be cut by a key, or why it cannot."""
     keys = _Keys(root)
     columns = keys.choice()
-    return Whole(keys.obstacle, obstacle) if columns is None else ByKey(columns)
+    return keys.obstacle if columns is None else ByKey(columns)
 
 
 # ------------------------------------------------------------------------------------------------------------- time

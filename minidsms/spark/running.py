@@ -76,7 +76,7 @@ def prepare(
     known = _copied(catalog) if catalog is not None else Catalog()
     known.streams, known.relations = {}, {}
     archives.declare(known, there)
-    tree = _query_of(cql, known)
+    tree = query_of(cql, known)
     query = bind(tree, known, cql)
     by_name = {archive.metadata.name.lower(): archive for archive in there}
     return _ready(query, cql, known, lambda name: by_name[name.lower()], spark, by)
@@ -90,7 +90,7 @@ def prepare_connected(
         return prepare(cql, folder, db.catalog, spark, by)
     db.flush()
     known = _copied(db.catalog)
-    query = bind(_query_of(cql, known), known, cql)
+    query = bind(query_of(cql, known), known, cql)
 
     def archive_of(name: str) -> Archive:
         recorder = db.stream_input(name).recorder
@@ -111,7 +111,7 @@ def explain_connected(db: Connection, cql: str, is_more_asked: bool = False) -> 
     spark = prepared(session())
     with db.lock:
         known = _copied(db.catalog)
-        query = bind(_query_of(cql, known), known, cql)
+        query = bind(query_of(cql, known), known, cql)
         recorders = [db.stream_input(name).recorder for name in (*query.streams, *query.relations)]
     extent = Extent.of([recorder.archive for recorder in recorders if recorder is not None])
     try:
@@ -159,7 +159,7 @@ def _copied(catalog: Catalog) -> Catalog:
     return dataclasses.replace(catalog, streams=streams, relations=relations, views=views)
 
 
-def _query_of(cql: str, catalog: Catalog) -> syntax.Query:
+def query_of(cql: str, catalog: Catalog) -> syntax.Query:
     """The one query of a text, after the views and settings before it have been taken into the catalog."""
     found: list[syntax.Query] = []
     for statement in parse(cql):

@@ -1,0 +1,245 @@
+"""Engines in Spark's stateful tasks: each holds a part of the keys of a streaming query, from batch to batch.
+
+What an engine must know of the past lies in Spark's state store: the elements that its windows may still hold, as far
+as the plan has a reach (`archive.horizon`), and those that wait for the watermark. The engine itself stays in the
+worker's process between two batches; it is taken up again only if it made the state that the store gives back, and is
+built anew from that state otherwise: after a restart, on another machine, when a task is repeated.
+
+Invariant: an element is answered when the watermark has passed its instant, in the order of (instant, values), so the
+answer does not depend on how Spark cuts the stream into batches.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from minidsms.archive.horizon import reach_of
+from minidsms.cql.errors import QueryError
+from minidsms.durability.retention import before_last
+from minidsms.elements import MIN_INSTANT
+from minidsms.spark.frames import TS
+from minidsms.spark.in_tasks import Setting, engine_of, result_of
+from minidsms.spark.offload import FAILED_AT
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
+
+RELATIONS_SINCE = 0
+"""The instant from which the rows of relations are there: 1970."""
+
+_ELEMENTS = "input int, payload binary"
+_MARK = "closed bigint, token string, timer bigint, rows bigint"
+_LEAST_ROWS = 1024
+"""State is written anew when more rows than this, and most of them, matter no more."""
+
+_MOST_ENGINES = 64
+_engines: OrderedDict[str, PartEngine] = OrderedDict()
+"""Of this process, by the token of the state they made; the last used last."""
+
+
+def closed_by(watermark_ms: int, tick_ns: int) -> int:
+    """The last instant that no later element falls on: Spark lets those behind the watermark pass, to a microsecond.
+
+    >>> closed_by(5000, 1_000_000), closed_by(5000, 1000), closed_by(0, 1_000_000) == MIN_INSTANT
+    (4999, 5000000, True)
+    """
+    return MIN_INSTANT if watermark_ms <= 0 else (watermark_ms * 1_000_000 + 1000) // tick_ns - 1
+
+
+def packed(table: pa.Table) -> bytes:
+    """Elements as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def unpacked(payload: bytes) -> pa.Table:
+    """The inverse of `packed`."""
+    with pa.ipc.open_stream(payload) as reader:
+        return reader.read_all()
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """Elements by instant, equal instants by their values, NULL first."""
+    keys = {TS: table[TS]}
+    for name in table.column_names[1:]:
+        keys |= {f"{name} is there": pc.is_valid(table[name]), name: table[name]}
+    return table.take(pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys]))
+
+
+class PartEngine:
+    """An engine with a part's elements. relations: by input, the rows of those that the part joins with."""
+
+    def __init__(self, setting: Setting, relations: Mapping[int, pa.Table]) -> None:
+        self._stack = ExitStack()
+        self._db, self._query = self._stack.enter_context(engine_of(setting))
+        self._setting = setting
+        self._reach = reach_of(self._query.logical)
+        self._fed: dict[int, pa.Table] = {}
+        self._waiting: dict[int, pa.Table] = {}
+        for i, table in relations.items():
+            self._db.push(setting.inputs[i][0], self._data(i, table), ts=np.full(len(table), RELATIONS_SINCE))
+
+    def close(self) -> None:
+        """Forget it."""
+        self._stack.close()
+
+    def add(self, index: int, table: pa.Table) -> None:
+        """Elements of an input, which wait for their instants to be closed."""
+        self._waiting[index] = _behind(self._waiting.get(index), table)
+
+    def advance(self, closed: int) -> Iterator[pa.Table]:
+        """What the query answers up to an instant. Raises QueryError."""
+        for index, table in self._waiting.items():
+            is_due = pc.less_equal(table[TS], closed)
+            due = in_order(table.filter(is_due))
+            if len(due):
+                self._db.push(self._setting.inputs[index][0], self._data(index, due), ts=due[TS].to_numpy())
+                self._waiting[index] = table.filter(pc.invert(is_due))
+                self._fed[index] = _behind(self._fed.get(index), due)
+        self._db.advance(closed)
+        while len(fetched := self._query.fetch_arrow()):
+            yield result_of(self._setting, fetched)
+        self._forget(closed)
+
+    def _data(self, index: int, table: pa.Table) -> pa.Table:
+        schema = self._setting.inputs[index][2]
+        return pa.table({field.name: table[f"c{i}"] for i, field in enumerate(schema)})
+
+    def _forget(self, closed: int) -> None:
+        """Let go of the elements that matter no more."""
+        if self._reach is None:
+            return
+        for index, table in self._fed.items():
+            name = self._setting.inputs[index][0].lower()
+            past = max(closed - self._reach.ticks, MIN_INSTANT)
+            if name in self._reach.rows:
+                past = min(past, before_last(table[TS].to_numpy(), self._reach.rows[name], closed))
+            if len(table) and table[TS][0].as_py() <= past:
+                self._fed[index] = table.filter(pc.greater(table[TS], past))
+
+    @property
+    def elements(self) -> list[tuple[int, pa.Table]]:
+        """All that must be known to go on, by input."""
+        held = [(i, t) for tables in (self._fed, self._waiting) for i, t in tables.items()]
+        return [(i, t) for i, t in held if len(t)]
+
+    @property
+    def rows(self) -> int:
+        """How many elements these are."""
+        return sum(len(table) for _, table in self.elements)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing more is answered, however far time goes, until something comes."""
+        return self._reach is not None and not self.rows
+
+
+def _behind(before: pa.Table | None, table: pa.Table) -> pa.Table:
+    return table if before is None or not len(before) else pa.concat_tables([before, table])
+
+
+class Engines(StatefulProcessor):
+    """What Spark calls for every part. relations: by part and input, the packed rows of relations."""
+
+    def __init__(self, setting: Setting, relations: Mapping[int, Mapping[int, bytes]], tick_ns: int) -> None:
+        self._setting = setting
+        self._relations = relations
+        self._tick_ns = tick_ns
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """The state of a part: its elements, and how far it is."""
+        self._handle = handle
+        self._elements = handle.getListState("elements", _ELEMENTS)
+        self._mark = handle.getValueState("mark", _MARK)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[pd.DataFrame]:
+        """New elements of a part, packed."""
+        new = [(int(i), unpacked(p)) for frame in rows for i, p in zip(frame["input"], frame["payload"])]
+        yield from self._step(int(key[0]), timerValues.getCurrentWatermarkInMs(), new)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[pd.DataFrame]:
+        """Time has passed for a part."""
+        yield from self._step(int(key[0]), timerValues.getCurrentWatermarkInMs(), [])
+
+    def close(self) -> None:
+        """The engines stay for the next batch."""
+
+    def _step(self, part: int, watermark_ms: int, new: Sequence[tuple[int, pa.Table]]) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
+        mark = self._mark.get() if self._mark.exists() else None
+        before, token, timer, rows = (MIN_INSTANT, "", None, 0) if mark is None else mark
+        closed = max(closed_by(watermark_ms, self._tick_ns), before)
+        engine = _engines.pop(token, None) or self._rebuilt(part, before)
+        try:
+            for index, table in new:
+                in_time = table.filter(pc.greater(table[TS], closed))  # Spark's own late ones do not get here
+                if len(in_time):
+                    engine.add(index, in_time)
+                    self._elements.appendValue((index, packed(in_time)))
+                    rows += len(in_time)
+            answers = [] if closed == before else [packed(table) for table in engine.advance(closed)]
+        except QueryError as error:
+            engine.close()
+            raise RuntimeError(f"{FAILED_AT}{error.ts}: {error.reason}") from None
+        except BaseException:
+            engine.close()
+            raise
+        if rows > max(2 * engine.rows, _LEAST_ROWS):
+            self._elements.put([(i, packed(table)) for i, table in engine.elements])
+            rows = engine.rows
+        elif not engine.rows:
+            self._elements.clear()
+            rows = 0
+        token = secrets.token_hex(8)
+        self._mark.update((closed, token, self._timed(engine, timer, watermark_ms), rows))
+        _keep(token, engine)
+        for answer in answers:
+            yield pd.DataFrame({"payload": [answer]})
+
+    def _timed(self, engine: PartEngine, timer: int | None, watermark_ms: int) -> int | None:
+        """Be called again when the watermark moves, if there may be something to say."""
+        wanted = None if engine.is_at_rest else max(watermark_ms, 0) + 1
+        if timer is not None and timer > watermark_ms and timer != wanted:
+            self._handle.deleteTimer(timer)
+        if wanted is not None and timer != wanted:
+            self._handle.registerTimer(wanted)
+        return wanted
+
+    def _rebuilt(self, part: int, closed: int) -> PartEngine:
+        """An engine that goes on from the state in the store."""
+        relations = {i: unpacked(payload) for i, payload in self._relations.get(part, {}).items()}
+        engine = PartEngine(self._setting, relations)
+        for index, payload in self._elements.get():
+            engine.add(index, unpacked(payload))
+        if closed > MIN_INSTANT:
+            for _ in engine.advance(closed):  # has been said
+                pass
+        return engine
+
+
+def forget_engines() -> None:
+    """As a new process has none."""
+    while _engines:
+        _engines.popitem()[1].close()
+
+
+def _keep(token: str, engine: PartEngine) -> None:
+    """For the next batch. The oldest of others are let go."""
+    _engines[token] = engine
+    while len(_engines) > _MOST_ENGINES:
+        _engines.popitem(last=False)[1].close()

@@ -1,0 +1,241 @@
+"""CQL on Structured Streaming: streaming DataFrames in, a streaming DataFrame of the answer's changes out.
+
+Elements are packed, sent to the part of their key, and answered there by an engine (`stateful`) as the watermark
+passes. A query that cannot be cut by a key runs in one task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from minidsms.archive.horizon import reach_of
+from minidsms.cql import bound, syntax
+from minidsms.cql.binder import Bound, bind, view_def
+from minidsms.cql.catalog import Catalog, StreamDef
+from minidsms.cql.declarations import relation_def, stream_def
+from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.parser import parse
+from minidsms.cql.times import tick_words
+from minidsms.elements import Schema, Type
+from minidsms.plan.explain import logical_text
+from minidsms.plan.logical import SemiJoin, Stop, nodes
+from minidsms.settings import UNIT_NS
+from minidsms.spark.compiler import logical_plan
+from minidsms.spark.computed import spark_type
+from minidsms.spark.frames import SIGN, TS, long, names
+from minidsms.spark.in_tasks import Setting, engine_of
+from minidsms.spark.offload import unique_names
+from minidsms.spark.partitioning import ByKey, by_key
+from minidsms.spark.plan import setting_of
+from minidsms.spark.raw_columns import read_column
+from minidsms.spark.running import query_of
+from minidsms.spark.stateful import Engines, packed, unpacked
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_AT = "_at"
+_PACKED = f"part int, input int, {_AT} timestamp, payload binary"
+_ROWS_AT_ONCE = 1_000_000
+_STORE = "spark.sql.streaming.stateStore.providerClass"
+_DEFAULT_STORE = "HDFSBackedStateStoreProvider"
+_ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+@dataclass(frozen=True)
+class Streamable:
+    """A query that is ready to run over streams. cut: by which columns, or why by none.  reach: what it remembers."""
+
+    query: Bound
+    catalog: Catalog
+    root: Stop
+    cut: ByKey | str
+    setting: Setting
+
+    def __str__(self) -> str:
+        with engine_of(self.setting) as (_, query):
+            reach = reach_of(query.logical)
+        if reach is None:
+            state = "all elements so far"
+        else:
+            state = f"the elements of {reach.ticks:,} ticks of {tick_words(self.catalog.tick_ns)}"
+            state += "".join(f", the last {n:,} of {name}" for name, n in reach.rows.items())
+        if isinstance(self.cut, str):
+            return f"On Spark's streams: one engine in one task, for {self.cut}\nState: {state}"
+        columns = [f"{name}.{schema.names[self.cut.columns[name.lower()]]}" for name, _, schema in self.setting.inputs]
+        return f"On Spark's streams: engines in tasks, by {', '.join(columns)}\nState of an engine: {state}"
+
+    def text(self) -> str:
+        """For EXPLAIN."""
+        return f"Logical plan\n{logical_text(self.root)}\n{self}"
+
+
+def prepare(cql: str, declarations: str, time_unit: str = "ms") -> Streamable:
+    """A query over streams that are declared with it. Raises CqlError and Error where it cannot be run."""
+    if time_unit not in UNIT_NS:
+        raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
+    catalog = Catalog(tick_ns=UNIT_NS[time_unit])
+    _declare(catalog, declarations)
+    query = bind(query_of(cql, catalog), catalog, cql)
+    if not query.streams:
+        raise Error("the query reads no stream, so time does not pass for it")
+    if any(t.element is not None for t in query.node.schema.types):
+        raise Error("this query cannot be run on Spark: it has lists")
+    for name in query.streams:
+        if catalog.streams[name.lower()].timestamp_by is None:
+            raise Error(f"nothing says when the rows of {name} come\nhelp: TIMESTAMP BY names the column")
+    root = logical_plan(query.node, cql)
+    cut = by_key(root)
+    if query.relations and any(isinstance(node, SemiJoin | bound.SetOperation) for node in nodes(root)):
+        cut = "rows of relations may answer where no element of a stream comes"
+    return Streamable(query, catalog, root, cut, setting_of(query, catalog))
+
+
+def _declare(catalog: Catalog, declarations: str) -> None:
+    for statement in parse(declarations):
+        match statement:
+            case syntax.CreateStream(source=None):
+                catalog.streams[statement.name.lower()] = stream_def(statement, catalog, declarations)
+            case syntax.CreateRelation(source=None):
+                catalog.relations[statement.name.lower()] = relation_def(statement, catalog, declarations)
+            case syntax.CreateView():
+                catalog.views[statement.name.lower()] = view_def(statement, catalog, declarations)
+            case _:
+                raise CqlError(
+                    "streams, relations and views are declared here, without FROM: their rows come from DataFrames",
+                    declarations,
+                    statement.span,
+                )
+
+
+def stream(
+    cql: str,
+    inputs: Mapping[str, DataFrame],
+    declarations: str,
+    time_unit: str = "ms",
+    parts: int | None = None,
+) -> DataFrame:
+    """See `minidsms.spark.stream`."""
+    ready = prepare(cql, declarations, time_unit)
+    setting, by_name = ready.setting, {name.lower(): frame for name, frame in inputs.items()}
+    unknown = [name for name in inputs if name.lower() not in {n.lower() for n, _, _ in setting.inputs}]
+    missing = [name for name, _, _ in setting.inputs if name.lower() not in by_name]
+    if unknown or missing:
+        told = f"the query does not read {unknown[0]}" if unknown else f"no DataFrame is given for {missing[0]}"
+        raise Error(f"{told}\nhelp: it reads {', '.join(name for name, _, _ in setting.inputs)}")
+    spark = next(iter(inputs.values())).sparkSession
+    if (spark.conf.get(_STORE, None) or _DEFAULT_STORE).endswith(_DEFAULT_STORE):
+        spark.conf.set(_STORE, _ROCKS)  # the only one of Spark's own that keeps more than a value a key
+    count = 1 if isinstance(ready.cut, str) else parts or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    elements: list[DataFrame] = []
+    relations: dict[int, dict[int, bytes]] = {}
+    for index, (name, is_stream, schema) in enumerate(setting.inputs):
+        frame = by_name[name.lower()]
+        if frame.isStreaming != is_stream:
+            wanted = "a streaming DataFrame" if is_stream else "a DataFrame that does not stream: its rows are read now"
+            raise Error(f"{name} is a {'stream' if is_stream else 'relation'}, and takes {wanted}")
+        columns = _columns(frame, name, schema, ready.catalog.tick_ns)
+        key = None if isinstance(ready.cut, str) else columns[ready.cut.columns[name.lower()]]
+        part = (long(0) if key is None else F.pmod(F.xxhash64(key), long(count))).cast("int").alias("part")
+        values = [column.alias(c) for column, c in zip(columns, names(len(schema)))]
+        if is_stream:
+            elements.append(_elements(frame, ready.catalog.streams[name.lower()], index, part, values, ready))
+        else:
+            for number, table in _by_part(frame.select(part, *values).toArrow(), "part"):
+                relations.setdefault(number, {})[index] = packed(table)
+    together = reduce(lambda a, b: a.unionByName(b), elements)
+    engines = Engines(setting, relations, ready.catalog.tick_ns)
+    answered = together.groupBy("part").transformWithStateInPandas(engines, "payload binary", "append", "eventtime")
+    own = names(len(schema := ready.query.node.schema))
+    ddl = f"{TS} bigint, {SIGN} tinyint" + "".join(f", {c} {spark_type(t)}" for c, t in zip(own, schema.types))
+    unique = unique_names(schema, (TS, SIGN))
+    return answered.mapInArrow(_unpack, ddl).select(TS, SIGN, *[F.col(c).alias(n) for c, n in zip(own, unique)])
+
+
+def _columns(frame: DataFrame, name: str, schema: Schema, tick_ns: int) -> list[Column]:
+    """The declared columns of a frame, found by name."""
+    fields = {field.name.lower(): field for field in frame.schema.fields}
+    found = []
+    for column in schema:
+        field = fields.get(column.name.lower())
+        if field is None:
+            raise Error(
+                f'the DataFrame of {name} has no column "{column.name}"\nhelp: it has {", ".join(frame.columns)}'
+            )
+        if isinstance(field.dataType, T.StringType) and column.type is not Type.TEXT:
+            raise Error(
+                f"column {column.name} of {name} is string, and is declared {column.type}\nhelp: cast it before"
+            )
+        found.append(read_column(frame[f"`{field.name}`"], field.dataType, column.type, tick_ns, column.name))
+    return found
+
+
+def _elements(
+    frame: DataFrame, stream: StreamDef, index: int, part: Column, values: list[Column], ready: Streamable
+) -> DataFrame:
+    """The elements of a stream, packed, with a watermark that lets them be late by its slack."""
+    if any("spark.watermarkDelayMs" in field.metadata for field in frame.schema.fields):
+        raise Error(
+            f"the DataFrame of {stream.name} has a watermark already\n"
+            "help: leave it out; SLACK in the declaration says how late rows may come"
+        )
+    assert stream.timestamp_by is not None
+    tick_ns = ready.catalog.tick_ns
+    missing = F.raise_error(F.lit(f"{stream.name}: the timestamp is NULL")).cast("bigint")
+    ts = F.coalesce(values[stream.timestamp_by], missing)
+    micros = ts * long(tick_ns // 1000) if tick_ns >= 1000 else F.floor(ts / long(1000 // tick_ns))
+    at = F.timestamp_micros(micros.cast("bigint")).alias(_AT)
+    packed_rows = frame.select(part, at, ts.alias(TS), *values).mapInArrow(_packer(index), _PACKED)
+    slack_ms = -(-stream.slack * tick_ns // 1_000_000)
+    return packed_rows.withWatermark(_AT, f"{slack_ms} milliseconds")
+
+
+def _packer(index: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function a task applies to the elements of an input."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        waiting: list[pa.RecordBatch] = []
+        for batch in batches:
+            waiting.append(batch)
+            if sum(map(len, waiting)) >= _ROWS_AT_ONCE:
+                yield from _pieces(waiting, index)
+                waiting = []
+        if waiting:
+            yield from _pieces(waiting, index)
+
+    return pack
+
+
+def _pieces(batches: list[pa.RecordBatch], index: int) -> Iterator[pa.RecordBatch]:
+    for part, table in _by_part(pa.Table.from_batches(batches), "part"):
+        latest = pc.max(table[_AT])
+        row = {
+            "part": pa.array([part], pa.int32()),
+            "input": pa.array([index], pa.int32()),
+            _AT: pa.array([latest.as_py()], latest.type),
+            "payload": pa.array([packed(table.drop_columns([_AT]))], pa.binary()),
+        }
+        yield pa.RecordBatch.from_pydict(row)
+
+
+def _by_part(table: pa.Table, column: str) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each part, without the number of the part."""
+    for part in pc.unique(table[column]).to_pylist():
+        yield part, table.filter(pc.equal(table[column], part)).drop_columns([column]).combine_chunks()
+
+
+def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Packed answers as rows."""
+    for batch in batches:
+        for payload in batch.column(0).to_pylist():
+            table = unpacked(payload)
+            columns = [name for name in table.column_names if name not in ("_failed_ts", "_reason")]
+            yield from table.select(columns).to_batches()

@@ -1,0 +1,276 @@
+"""CQL over streaming DataFrames: the definition's answer, however the stream is cut, also when it is started again."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from minidsms.cql.errors import CqlError, Error
+from minidsms.spark import explain_stream, stream
+from minidsms.spark.partitioning import ByKey
+from minidsms.spark.stateful import RELATIONS_SINCE, Engines, closed_by, forget_engines, packed, unpacked
+from minidsms.spark.streaming import Streamable, prepare
+from minidsms.testing.definition import answer
+from minidsms.testing.history import History, value_order
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DECLARED = """
+CREATE STREAM S (at TIMESTAMP, k INTEGER, v INTEGER) TIMESTAMP BY at SLACK 20;
+CREATE STREAM T (at TIMESTAMP, k INTEGER, name TEXT) TIMESTAMP BY at SLACK 20;
+CREATE RELATION R (k INTEGER, label TEXT)
+"""
+LABELS = [(1, "one"), (2, "two"), (2, "zwei"), (7, None)]
+
+BY_KEY = [
+    "SELECT k, COUNT(*), SUM(v) FROM S [RANGE 30] GROUP BY k",
+    "ISTREAM (SELECT S.k, v, name FROM S [RANGE 15], T [RANGE 25 SLIDE 5] WHERE S.k = T.k)",
+    "SELECT k, MAX(v) FROM S [PARTITION BY k ROWS 2] GROUP BY k",
+    "SELECT k, AVG(v) FROM S GROUP BY k",
+    "SELECT DISTINCT k FROM S [RANGE 10] WHERE v > 3",
+    "SELECT S.k, label, v FROM S [RANGE 10], R WHERE S.k = R.k",
+    "(SELECT k FROM S [RANGE 20]) EXCEPT (SELECT k FROM T [RANGE 40])",
+]
+WHOLE = [
+    "SELECT SUM(v), COUNT(*) FROM S [RANGE 25 SLIDE 10]",
+    "SELECT k, v FROM S [ROWS 4] WHERE v <> 2",
+    "RSTREAM (SELECT COUNT(*) FROM S [RANGE 30])",
+    "(SELECT k FROM R) UNION (SELECT k FROM T [RANGE 30])",
+]
+
+
+class _Store:
+    """Spark's state store and its timers, for one operator."""
+
+    def __init__(self) -> None:
+        self.lists: dict[int, list[tuple[Any, ...]]] = {}
+        self.values: dict[int, tuple[Any, ...]] = {}
+        self.timers: dict[int, set[int]] = {}
+        self.part = 0
+
+    def getListState(self, name: str, schema: str) -> Any:
+        lists = self.lists
+        return SimpleNamespace(
+            get=lambda: iter(list(lists.get(self.part, []))),
+            put=lambda rows: lists.__setitem__(self.part, list(rows)),
+            appendValue=lambda row: lists.setdefault(self.part, []).append(row),
+            clear=lambda: lists.pop(self.part, None),
+        )
+
+    def getValueState(self, name: str, schema: str) -> Any:
+        return SimpleNamespace(
+            exists=lambda: self.part in self.values,
+            get=lambda: self.values[self.part],
+            update=lambda row: self.values.__setitem__(self.part, row),
+        )
+
+    def registerTimer(self, at_ms: int) -> None:
+        self.timers.setdefault(self.part, set()).add(at_ms)
+
+    def deleteTimer(self, at_ms: int) -> None:
+        self.timers[self.part].remove(at_ms)
+
+
+class _Run:
+    """Micro-batches as Spark makes them: rows of a batch first, then the timers that the watermark has passed."""
+
+    def __init__(self, ready: Streamable, parts: int) -> None:
+        self.ready, self.parts = ready, parts
+        self.store = _Store()
+        self.answers: list[tuple[int, int, tuple[Any, ...]]] = []
+        self.inputs = {name: i for i, (name, _, _) in enumerate(ready.setting.inputs)}
+        relations: dict[int, dict[int, bytes]] = {}
+        if "R" in self.inputs:
+            for part in range(parts):
+                rows = [row for row in LABELS if self._part("R", row) == part]
+                relations.setdefault(part, {})[self.inputs["R"]] = packed(self._table("R", [(0, row) for row in rows]))
+        self.engines = Engines(ready.setting, relations, ready.catalog.tick_ns)
+
+    def _part(self, name: str, row: tuple[Any, ...]) -> int:
+        cut = self.ready.cut
+        return row[cut.columns[name.lower()]] % self.parts if isinstance(cut, ByKey) else 0
+
+    def _table(self, name: str, rows: list[tuple[int, tuple[Any, ...]]]) -> pa.Table:
+        schema = self.ready.setting.inputs[self.inputs[name]][2]
+        columns = {"_ts": pa.array([ts for ts, _ in rows], pa.int64())}
+        for i, type_ in enumerate(schema.types):
+            columns[f"c{i}"] = pa.array([r[i] for _, r in rows], pa.string() if str(type_) == "TEXT" else pa.int64())
+        return pa.table(columns)
+
+    def batch(self, rows: dict[str, list[tuple[int, tuple[Any, ...]]]], watermark_ms: int) -> None:
+        times = SimpleNamespace(getCurrentWatermarkInMs=lambda: watermark_ms)
+        by_part: dict[int, list[tuple[int, bytes]]] = {}
+        for name, elements in rows.items():
+            for part in range(self.parts):
+                mine = [(ts, row) for ts, row in elements if self._part(name, row) == part]
+                if mine:
+                    by_part.setdefault(part, []).append((self.inputs[name], packed(self._table(name, mine))))
+        for part, payloads in by_part.items():
+            frame = pd.DataFrame(payloads, columns=["input", "payload"])
+            self._call(part, lambda part=part, frame=frame: self.engines.handleInputRows((part,), iter([frame]), times))
+        for part in range(self.parts):
+            for timer in sorted(t for t in self.store.timers.get(part, ()) if t <= watermark_ms):
+                info = SimpleNamespace(getExpiryTimeInMs=lambda timer=timer: timer)
+                self._call(part, lambda part=part, info=info: self.engines.handleExpiredTimer((part,), times, info))
+                self.store.timers[part].discard(timer)
+
+    def _call(self, part: int, call: Any) -> None:
+        self.store.part = part
+        self.engines.init(self.store)  # type: ignore[arg-type]
+        for frame in call():
+            for table in map(unpacked, frame["payload"]):
+                for row in table.to_pylist():
+                    values = tuple(v for name, v in row.items() if name.startswith("c"))
+                    self.answers.append((row["_ts"], row["_sign"], values))
+
+
+def _generated(rng: Random, names: set[str], end: int) -> dict[str, list[tuple[int, tuple[Any, ...]]]]:
+    """Elements in the order they come, at most 20 ticks late."""
+    found = {}
+    for name in names & {"S", "T"}:
+        elements = []
+        for _ in range(60):
+            ts = rng.randrange(100, end)
+            value = rng.randrange(6) if name == "S" else rng.choice(["x", "y", None])
+            elements.append((ts, (ts, rng.randrange(5), value)))
+        found[name] = sorted(elements, key=lambda e: e[0] + rng.randrange(20))
+    return found
+
+
+@pytest.mark.parametrize("query", BY_KEY + WHOLE)
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_the_answer_is_the_definition_s_however_batches_and_restarts_fall(query: str, seed: int) -> None:
+    ready = prepare(query, DECLARED)
+    assert isinstance(ready.cut, ByKey) == (query in BY_KEY)
+    rng = Random(f"{query} {seed}")
+    fed = _generated(rng, {name for name, _, _ in ready.setting.inputs}, 260)
+    run = _Run(ready, 3 if query in BY_KEY else 1)
+    watermark, greatest, at = 0, dict.fromkeys(fed, 0), dict.fromkeys(fed, 0)
+    while any(at[name] < len(rows) for name, rows in fed.items()):
+        rows = {}
+        for name, elements in fed.items():
+            n = rng.choice([0, 1, 2, 7, 30])
+            rows[name] = elements[at[name] : at[name] + n]
+            at[name] += n
+            greatest[name] = max([greatest[name], *(ts for ts, _ in rows[name])])
+        before, said = copy.deepcopy(run.store), len(run.answers)
+        run.batch(rows, watermark)
+        match rng.randrange(4):
+            case 0:  # the process ends between two batches
+                forget_engines()
+            case 1:  # the batch was not committed, and is repeated where an engine has gone on
+                run.store, run.answers = before, run.answers[:said]
+                run.batch(rows, watermark)
+        watermark = max(watermark, min(greatest.values()) - 20)
+    run.batch({}, 400)
+    until = closed_by(400, ready.catalog.tick_ns)
+    history = History(
+        {n.lower(): sorted(rows, key=lambda e: (e[0], value_order(e[1]))) for n, rows in fed.items()},
+        {"r": [(RELATIONS_SINCE, 1, row) for row in LABELS]},
+    )
+    assert Counter(run.answers) == Counter(answer(ready.query.node, history, until))
+    held = sum(len(unpacked(payload)) for rows in run.store.lists.values() for _, payload in rows)
+    assert held <= 120 and (held == 0) == ("RANGE" in query and "RSTREAM" not in query and "SUM(v), " not in query)
+
+
+def _written(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture(autouse=True)
+def _no_engines_left() -> Iterator[None]:
+    yield
+    forget_engines()
+
+
+@pytest.fixture
+def streaming(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session of its own: the state store is one of its settings."""
+    yield spark.newSession()
+
+
+def test_a_stream_of_spark_is_answered_over_restarts_as_by_the_definition(
+    streaming: SparkSession, tmp_path: Path
+) -> None:
+    query = "SELECT S.k, label, COUNT(*), SUM(v) FROM S [RANGE 3 SECONDS], R WHERE S.k = R.k GROUP BY S.k, label"
+    declared = """CREATE STREAM S (at TIMESTAMP, k INTEGER, v INTEGER) TIMESTAMP BY at SLACK 1 SECOND;
+        CREATE RELATION R (k INTEGER, label TEXT)"""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    rng = Random(3)
+    fed = [(1000 + i * 200 + rng.randrange(900), rng.randrange(4), 2**53 + i) for i in range(40)]
+    relation = streaming.createDataFrame([row for row in LABELS if row[1]], "k int, label string")
+    for part in range(2):
+        _written(
+            raw, f"{part}.json", [{"at": ts / 1000, "k": k, "v": v} for ts, k, v in fed[part * 20 : part * 20 + 20]]
+        )
+        rows = streaming.readStream.schema("at double, k long, v long").json(str(raw))
+        rows = rows.selectExpr("timestamp_millis(cast(round(at * 1000) as long)) AS at", "k", "v")
+        answers = stream(query, {"S": rows, "R": relation}, declared, parts=2)
+        writing = answers.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        writing = writing.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        writing.start().awaitTermination()
+        forget_engines()
+    found = [(r[0], r[1], tuple(r[2:])) for r in streaming.read.parquet(str(tmp_path / "out")).collect()]
+    until = closed_by(max(ts for ts, _, _ in fed) - 1000, 1_000_000)
+    history = History(
+        {"s": sorted((ts, (ts, k, v)) for ts, k, v in fed)}, {"r": [(0, 1, row) for row in LABELS if row[1]]}
+    )
+    assert Counter(found) == Counter(answer(prepare(query, declared).query.node, history, until))
+    assert len(found) > 20
+
+
+def test_late_elements_are_left_out() -> None:
+    run = _Run(prepare("ISTREAM (SELECT v FROM S [NOW])", DECLARED), 1)
+    for ts, watermark in ((100, 0), (50, 80), (80, 80), (79, 80), (200, 80)):
+        run.batch({"S": [(ts, (ts, 1, ts))]}, watermark)
+    run.batch({}, 300)
+    assert sorted(row[0] for _, _, row in run.answers) == [80, 100, 200]
+
+
+def test_explain_says_how_a_stream_is_cut_and_what_is_remembered() -> None:
+    assert "by S.k, T.k\nState of an engine: the elements of 31 ticks" in explain_stream(BY_KEY[1], DECLARED)
+    assert "all elements so far" in explain_stream(BY_KEY[3], DECLARED)
+    text = explain_stream(WHOLE[1], DECLARED)
+    assert "one engine in one task, for a ROWS window counts the rows of all keys" in text
+    assert "the last 4 of s" in text
+
+
+def test_what_cannot_be_streamed_is_refused(spark: SparkSession) -> None:
+    static = spark.createDataFrame([], "at timestamp, k long, v string")
+    live = spark.readStream.format("rate").load()
+    for cql, inputs, declared, reason in (
+        ("SELECT k FROM S", {}, DECLARED, "no DataFrame is given for S"),
+        ("SELECT k FROM S", {"S": live, "T": live}, DECLARED, "does not read T"),
+        ("SELECT k FROM S", {"S": static}, DECLARED, "takes a streaming DataFrame"),
+        ("SELECT k FROM S", {"S": live}, DECLARED, 'has no column "at"'),
+        ("SELECT k FROM R", {}, DECLARED, "reads no stream"),
+        ("SELECT k FROM S", {}, "CREATE STREAM S (k INTEGER)", "nothing says when"),
+        (
+            "SELECT value FROM S",
+            {"S": live.withWatermark("timestamp", "1 second")},
+            "CREATE STREAM S (timestamp TIMESTAMP, value INTEGER) TIMESTAMP BY timestamp",
+            "has a watermark already",
+        ),
+        (
+            "SELECT v FROM S",
+            {"S": live.selectExpr("timestamp AS at", "value AS k", "'1' AS v")},
+            DECLARED,
+            "column v of S is string",
+        ),
+    ):
+        with pytest.raises(Error, match=reason):
+            stream(cql, inputs, declared)
+    with pytest.raises(CqlError, match="without FROM"):
+        explain_stream("SELECT k FROM S", "CREATE STREAM S (k INTEGER) FROM 'a.csv'")
