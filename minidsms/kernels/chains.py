@@ -214,8 +214,13 @@ def chain_of(windows: Windows, steps: Int64Table, r: int) -> Any:
 @helper(inline=True)
 def first_slot(windows: Windows, steps: Int64Table, r: int, tag: int) -> Any:
     """The newest slot of the bucket in which step r finds the tag."""
-    keys, x = windows.keys, steps[r, PROBED]
-    return windows.heads[keys[x, HEADS] + bucket(tag, keys[x, SHIFT])]
+    return first_of_key(windows, steps[r, PROBED], tag)
+
+
+@helper(inline=True)
+def first_of_key(windows: Windows, x: int, tag: int) -> Any:
+    """The newest slot of the bucket in which key x has the tag."""
+    return windows.heads[windows.keys[x, HEADS] + bucket(tag, windows.keys[x, SHIFT])]
 
 
 @helper(inline=True)

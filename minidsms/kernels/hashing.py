@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Column, Int8Array, Int64Array, row_words
+from minidsms.elements import BoolArray, Column, Int8Array, Int64Array
+from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import int64, kernel, uint64
 
 
@@ -38,30 +39,39 @@ def hash_rows(words: Int64Array, width: int | None = None) -> Int64Array:
     return out
 
 
-def key_tags(
-    columns: Sequence[Column], n: int, null_safe: bool = False
-) -> tuple[Int64Array, Int64Array | None, BoolArray | None]:
+@kernel("void(int64[:, ::1], int64[::1])")
+def _combine(words: Int64Array, out: Int64Array) -> None:
+    for i in range(len(words)):
+        h = int64(1)
+        for j in range(words.shape[1]):
+            h = mixed(h, words[i, j])
+        out[i] = h
+
+
+def combined(words: Int64Array) -> Int64Array:
+    """The tag of a key of several columns, as `kernels.window_index.combine_keys` gives it, (n,)."""
+    out = np.empty(len(words), np.int64)
+    _combine(words, out)
+    return out
+
+
+def key_tags(columns: Sequence[Column], n: int) -> tuple[Int64Array, Int64Array, BoolArray | None]:
     """What an index keeps of n keys: (tags, words, nulls).
 
-    null_safe: NULL is a key like others; the words then end with a mask of the NULLs, and nulls is None.
-    tags: (n,) int64; of a single word the key itself, so that equal tags are equal keys.  words: (n, w) for w > 1
-    words, whose tags are hashes, else None.  nulls: (n,) True where a column is NULL, or None when none is.
+    tags: (n,) int64; of a single column the key itself, so that equal tags are equal keys.  words: (n, w), to be
+    compared where tags are of several columns; w is 0 elsewhere.  nulls: (n,) True where a column is NULL, or None when
+    none is.
     """
-    if not columns:
-        return np.zeros(n, np.int64), None, None
-    if null_safe:
-        words = row_words(columns)
-        return hash_rows(words), words, None
     nulls: BoolArray | None = None
     for column in columns:
         if column.valid is not None and not column.valid.all():
             nulls = ~column.valid if nulls is None else nulls | ~column.valid
     if len(columns) == 1:
-        return normal(columns[0].words()), None, nulls
+        return normal(columns[0].words()), np.zeros((n, 0), np.int64), nulls
     words = np.empty((n, len(columns)), np.int64)
     for j, column in enumerate(columns):
         words[:, j] = column.words()
-    return hash_rows(words), words, nulls
+    return combined(words), words, nulls
 
 
 def normal(array: Int64Array) -> Int64Array:

@@ -1,79 +1,62 @@
 """Which rows of one relation have a partner in another, element by element in ts order.
 
-The left side stands in slots (`kernels.keyed_slots`); of the right side only how many rows have each key is kept. A
-key's node is found by its tag: the key itself where it is one word, else its hash. Babu 2005, section 2.2.2.
+The left side stands in a window like those of other joins (`kernels.join_layout`); of the right side only how many rows
+have each key is kept. The last of the window's keys is that of the join, all its columns hashed as one where there are
+several; those before it are the columns. A key's node is found by the same tag. Babu 2005, section 2.2.2.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from minidsms.elements import Int64Array
-from minidsms.kernels.keyed_slots import (
-    FIFO,
-    FREED,
+from minidsms.elements import MAX_INSTANT, Int64Array
+from minidsms.kernels.chains import Chain, first_of_key, link_slot, next_slot, older, unlink_slot
+from minidsms.kernels.join_layout import (
     HI,
-    INSERTED,
-    KEYLESS,
+    IS_BAG,
+    KEY,
+    KEYS_END,
     LO,
     MASK,
-    POSITION,
-    SHIFT,
+    NO_LIMIT,
+    NODES,
+    RUN,
+    RUN_DELETIONS,
+    RUN_INSERTIONS,
+    RUN_TS,
+    RUNS_END,
     UNLINKED,
-    Side,
-    link,
-    link_bag,
-    unlink_bag,
+    Windows,
 )
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kernel
 
-INSPECTED, STATUS = 3, 4
-"""In the joint state: slots inspected so far, and how the call ended."""
-
-DONE, FULL, MISSING = 0, 1, 2
-"""The batch is joined; the buffer is full: call again; a deletion cancels no row that is held."""
-
 COUNT, BEFORE, KEY_NODE_WORDS = 2, 3, 4
 """A key's node is (tag, next, rows that have it, whether it had any before this instant or -1 while unchanged)."""
 
-FREE, LIVE, TOUCHED, GROW = 3, 5, 7, 3
-"""In the counted side's state: the free list, keys held, keys changed at this instant. GROW: no node is free."""
+POSITION, FREE, SHIFT, LIVE, TOUCHED = range(5)
+"""In the counted side's state: elements done of a batch, the free list, bucket shift, keys held, and keys changed at
+this instant.
+"""
 
-PHASE, INSTANT, TOUCH, NEXT = 0, 1, 2, 5
-"""In the joint state of `semi_join`: where a call stopped."""
+PHASE, INSTANT, TOUCH, NEXT, AT, LEFT, ENTERED, INSPECTED, STATUS, STATE_WORDS = range(10)
+"""In the joint state: where a call stopped, AT an element of left; up to where left's elements leave and enter at the
+instant; slots inspected so far, and how the call ended.
+"""
 
+DONE, FULL, MISSING, GROW = range(4)
+"""The batch is joined; the buffer is full: call again; a deletion cancels no row that is held; no node is free."""
 
-@helper("int64(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64[:, ::1], int64, int64, int64)")
-def _find_key(
-    heads: Int64Array,
-    nodes: Int64Array,
-    words: Int64Array,
-    tag: int,
-    rows: Int64Array,
-    i: int,
-    key_width: int,
-    shift: int,
-) -> Any:
-    """The node of the key with this tag and the words of rows[i], or -1."""
-    e: np.int64 = heads[0, bucket(tag, shift)]
-    while e >= 0:
-        if nodes[e, 0] == tag:
-            equal = True
-            for j in range(key_width):
-                equal &= words[e, j] == rows[i, j]
-            if equal:
-                break
-        e = nodes[e, 1]
-    return e
+COUNTS, LEAVES, LOSES, GAINS, SETTLES, ENTERS, BEGINS = range(7)
+"""Phases of an instant: right rows are counted; left deletions leave with the standing they had; rows whose key's
+standing has changed leave, or enter; dead keys are freed; left insertions enter with the new standing.
+"""
 
 
 class Counted(NamedTuple):
     """The keys counted, and the elements of a batch: their instants, signs, tags and keys' words.
 
-    heads, nodes, words: of the keys.  touched: those changed at the instant.
+    heads, nodes, words: of the keys; no words where a tag is the key.  touched: those changed at the instant.
     """
 
     ts: Int64s
@@ -94,27 +77,35 @@ class Found(NamedTuple):
     sign: Int8s
 
 
+# ---------------------------------------------------------------------------------------------------------- the keys
+
+
 @helper(typed=True)
-def _count(right: Counted, i: int, instant: int, key_width: int, state: Int64s) -> int:
-    """Count the instant's elements from the i-th on; returns where it stopped, state[STATUS] says why."""
+def _count(right: Counted, instant: int, state: Int64s) -> int:
+    """Count the instant's elements; DONE, or why it stopped before one."""
     ts, sign, tags, rows, heads, nodes, words, touched = right
-    shift = state[SHIFT]
-    state[STATUS] = DONE
+    key_width = rows.shape[1]
+    i = state[POSITION]
     while i < len(ts) and ts[i] == instant:
-        tag = tags[i]
-        e = _find_key(heads, nodes, words, tag, rows, i, key_width, shift)
+        b = bucket(tags[i], state[SHIFT])
+        e = heads[0, b]
+        while e >= 0:
+            equal = nodes[e, 0] == tags[i]
+            for j in range(key_width if equal else 0):
+                equal &= words[e, j] == rows[i, j]
+            if equal:
+                break
+            e = nodes[e, 1]
+        state[POSITION] = i
         if e < 0:
             if sign[i] < 0:
-                state[STATUS] = MISSING
-                break
+                return MISSING
             e = state[FREE]
             if e < 0:
-                state[STATUS] = GROW
-                break
+                return GROW
             state[FREE] = nodes[e, 1]
             state[LIVE] += 1
-            b = bucket(tag, shift)
-            nodes[e, 0], nodes[e, 1], nodes[e, COUNT], nodes[e, BEFORE] = tag, heads[0, b], 0, -1
+            nodes[e, 0], nodes[e, 1], nodes[e, COUNT], nodes[e, BEFORE] = tags[i], heads[0, b], 0, -1
             heads[0, b] = e
             for j in range(key_width):
                 words[e, j] = rows[i, j]
@@ -124,7 +115,8 @@ def _count(right: Counted, i: int, instant: int, key_width: int, state: Int64s) 
             state[TOUCHED] += 1
         nodes[e, COUNT] += int64(sign[i])
         i += 1
-    return i
+    state[POSITION] = i
+    return DONE
 
 
 @helper("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])")
@@ -157,116 +149,153 @@ def relink_keys(heads: Int64Array, nodes: Int64Array, n: int, shift: int) -> Non
         heads[0, b] = e
 
 
+# ---------------------------------------------------------------------------------------------------------- the rows
+
+
+@helper(inline=True)
+def _has_key(windows: Windows, slot: int, right: Counted, e: int) -> Any:
+    """A slot of left, whose tag is that of node e, has its key."""
+    inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
+    equal = True
+    for j in range(right.words.shape[1]):
+        equal &= nodes[keys[inputs[0, KEY] + j, NODES] + 2 * (slot & inputs[0, MASK])] == right.words[e, j]
+    return equal
+
+
+@helper(inline=True)
+def _had_partner(windows: Windows, slot: int, right: Counted, shift: int) -> Any:
+    """A slot of left, which stands in its buckets, had a partner before the changes that are counted, or has without
+    any.
+    """
+    inputs, heads, nodes = windows.inputs, right.heads, right.nodes
+    tag = windows.nodes[windows.keys[inputs[0, KEYS_END] - 1, NODES] + 2 * (slot & inputs[0, MASK])]
+    e = heads[0, bucket(tag, shift)]
+    while e >= 0 and not (nodes[e, 0] == tag and _has_key(windows, slot, right, e)):
+        e = nodes[e, 1]
+    return e >= 0 and (nodes[e, BEFORE] > 0 or (nodes[e, BEFORE] < 0 and nodes[e, COUNT] > 0))
+
+
+@helper(inline=True)
+def _begin(windows: Windows, right: Counted, position: int, state: Int64s) -> Any:
+    """Take left's run of the next instant; the status."""
+    inputs, runs, ts = windows.inputs, windows.runs, right.ts
+    at, has_left = inputs[0, RUN], inputs[0, RUN] < inputs[0, RUNS_END]
+    instant = ts[position] if position < len(ts) else int64(MAX_INSTANT)
+    if has_left:
+        instant = min(instant, runs[at, RUN_TS])
+    leave = come = int64(0)
+    if has_left and runs[at, RUN_TS] == instant:
+        leave, come = runs[at, RUN_DELETIONS], runs[at, RUN_INSERTIONS]
+        inputs[0, RUN] += 1
+    first = inputs[0, LO] if inputs[0, IS_BAG] == 0 else inputs[0, HI]
+    if inputs[0, IS_BAG] != 0:
+        inputs[0, HI] += leave
+    state[INSTANT], state[AT], state[LEFT], state[ENTERED] = instant, first, first + leave, inputs[0, HI] + come
+    return int64(DONE if inputs[0, IS_BAG] != 0 or first + leave <= inputs[0, HI] else MISSING)
+
+
+@helper(typed=True)
+def _pass_left(windows: Windows, right: Counted, state: Int64Table, anti: bool, output: Found, found: int) -> int:
+    """Rows of left leave or enter; returns how many were found. Where one does not fit state[1, AT] is before it."""
+    inputs, keys, nodes, places = windows.inputs, windows.keys, windows.nodes, windows.places
+    out, out_ts, out_sign = output
+    joint, limit, shift = state[1], len(output.slots), state[0, SHIFT]
+    enters = joint[PHASE] == ENTERS
+    instant, end, is_bag = joint[INSTANT], joint[ENTERED] if enters else joint[LEFT], inputs[0, IS_BAG] != 0
+    base, mask = keys[inputs[0, KEYS_END] - 1, NODES], inputs[0, MASK]
+    at = joint[AT]
+    while at < end and found < limit:
+        own = places[at] if is_bag else at
+        if enters:
+            is_keyed = link_slot(windows, 0, own)
+        else:
+            is_keyed = nodes[base + 2 * (own & mask) + 1] != UNLINKED
+            if is_keyed and is_bag:
+                unlink_slot(windows, 0, own)
+        at += 1
+        if (is_keyed and _had_partner(windows, own, right, shift)) != anti:
+            out[found], out_ts[found], out_sign[found] = own, instant, 1 if enters else -1
+            found += 1
+    joint[AT] = at
+    if enters or is_bag:
+        inputs[0, HI] = max(inputs[0, HI], at)
+    else:
+        inputs[0, LO] = at
+    return int64(found)
+
+
+@helper(typed=True)
+def _toggle(windows: Windows, right: Counted, state: Int64Table, anti: bool, output: Found, found: int) -> int:
+    """Rows of left whose key's standing has changed leave or enter; returns how many were found. Where one does not fit
+    state[1, TOUCH] and state[1, NEXT] are before it.
+    """
+    inputs, nodes = windows.inputs, windows.nodes
+    out, out_ts, out_sign = output
+    counts, joint, limit = right.nodes, state[1], len(output.slots)
+    gains = joint[PHASE] == GAINS
+    x = inputs[0, KEYS_END] - 1
+    low = inputs[0, LO] if inputs[0, IS_BAG] == 0 else int64(0)
+    chain = Chain(windows.keys[x, NODES], int64(2), inputs[0, MASK], low, int64(NO_LIMIT))
+    touch, s = joint[TOUCH], joint[NEXT]
+    while touch < state[0, TOUCHED]:
+        e = right.touched[touch]
+        has = counts[e, COUNT] > 0
+        if has != (counts[e, BEFORE] > 0) and (has != anti) == gains:
+            tag = counts[e, 0]
+            s, looked = next_slot(nodes, chain, tag, first_of_key(windows, x, tag) if s < 0 else s)
+            joint[INSPECTED] += looked
+            while s >= low and found < limit:
+                if _has_key(windows, s, right, e):
+                    out[found], out_ts[found], out_sign[found] = s, joint[INSTANT], 1 if gains else -1
+                    found += 1
+                s, looked = next_slot(nodes, chain, tag, older(nodes, chain, s))
+                joint[INSPECTED] += looked
+            if s >= low:
+                break
+        s = int64(-1)
+        touch += 1
+    joint[TOUCH], joint[NEXT] = touch, s
+    return int64(found)
+
+
 @kernel
-def semi_join(left: Side, right: Counted, state: Int64Table, key_width: int, anti: bool, output: Found) -> int:
+def semi_join(windows: Windows, right: Counted, state: Int64Table, anti: bool, output: Found) -> int:
     """Left slots that come to have a partner or lose it (anti: the reverse); returns how many were found.
 
-    state: (3, STATE_WORDS): left, right, joint; state[2, STATUS] says how the call ended.
+    windows: of left alone.  state: (2, STATE_WORDS): right, joint; state[1, STATUS] says how the call ended.
 
-    Each instant in phases: (1) right rows are counted; (2) left deletions leave with the standing they had; then rows
-    whose key's standing changed (3) leave or (4) enter; (5) dead keys are freed; (6) left insertions enter with the new
-    standing. So no row is put out twice at one instant.
+    Each instant in phases (COUNTS to ENTERS), so that no row is put out twice at one instant.
     """
-    lts, lsign, ltags, lheads, lnodes, lwords, lrows, lrow_tags, lfresh, lfreed = left
-    rts, heads, nodes, words, touched = right.ts, right.heads, right.nodes, right.words, right.touched
-    out, out_ts, out_sign = output
-    lo, hi, li, lins, lfree = state[0, LO], state[0, HI], state[0, POSITION], state[0, INSERTED], state[0, FREED]
-    mask, lshift, fifo = state[0, MASK], state[0, SHIFT], state[0, FIFO] != 0
-    ri, shift = state[1, POSITION], state[1, SHIFT]
-    phase, instant, touch, s = state[2, PHASE], state[2, INSTANT], state[2, TOUCH], state[2, NEXT]
-    ln, rn = len(lts), len(rts)
-    limit = len(out)
-    found = 0
-    inspected = 0
-    status = -1
+    joint = state[1]
+    found, status = int64(0), int64(-1)
     while status < 0:
-        if phase == 0:
-            if li == ln and ri == rn:
-                status = DONE
+        phase = joint[PHASE]
+        if phase == BEGINS:
+            if windows.inputs[0, RUN] >= windows.inputs[0, RUNS_END] and state[0, POSITION] == len(right.ts):
+                status = int64(DONE)
                 break
-            instant = rts[ri] if li == ln or (ri < rn and rts[ri] < lts[li]) else lts[li]
-            phase = int64(1)
-        if phase == 1:
-            ri = _count(right, ri, instant, key_width, state[1])
-            if state[1, STATUS] != DONE:
-                status = state[1, STATUS]
-                break
-            phase = int64(2)
-        if phase == 2 or phase == 6:
-            wanted = 1 if phase == 6 else -1
-            while li < ln and lts[li] == instant and (lsign[li] > 0) == (wanted > 0):
-                if found == limit:
-                    status = FULL
-                    break
-                if wanted > 0:
-                    own = hi if fifo else lfresh[lins]
-                    hi += 1
-                    if not fifo:
-                        link_bag(lheads, lnodes, own, ltags[lins], lrow_tags[li], lshift, lsign[li] != KEYLESS)
-                    elif lsign[li] == KEYLESS:
-                        lnodes[own & mask, 1] = UNLINKED
-                    else:
-                        link(lheads, lnodes, own, ltags[lins], mask, lshift)
-                    lins += 1
-                elif fifo:
-                    own = lo if lo < hi else int64(-2)
-                    lo += 1
-                else:
-                    # A slot that leaves keeps the mark of a row without a key.
-                    own = unlink_bag(lheads, lnodes, lwords, lrows, li, lrow_tags[li], lshift)
-                    if own >= 0:
-                        lfreed[lfree] = own
-                        lfree += 1
-                if own < 0:
-                    status = MISSING
-                    break
-                li += 1
-                at = own & mask
-                matched = False
-                if lnodes[at, 1] != UNLINKED:
-                    e = _find_key(heads, nodes, words, lnodes[at, 0], lwords, at, key_width, shift)
-                    if e >= 0:
-                        matched = nodes[e, BEFORE] > 0 or (nodes[e, BEFORE] < 0 and nodes[e, COUNT] > 0)
-                if matched == (not anti):
-                    out[found], out_ts[found], out_sign[found] = own, instant, wanted
-                    found += 1
-            if status < 0:
-                phase = int64(3) if phase == 2 else int64(0)
-                touch = int64(0)
-        while (phase == 3 or phase == 4) and status < 0:
-            while touch < state[1, TOUCHED] and status < 0:
-                e = touched[touch]
-                now = nodes[e, COUNT] > 0
-                if now != (nodes[e, BEFORE] > 0) and (now == (not anti)) == (phase == 4):
-                    if s < 0:
-                        s = lheads[0, bucket(nodes[e, 0], lshift)]
-                    while s >= lo:
-                        at = s & mask
-                        equal = lnodes[at, 0] == nodes[e, 0]
-                        for j in range(key_width if equal else 0):
-                            equal &= lwords[at, j] == words[e, j]
-                        if equal:
-                            if found == limit:
-                                status = FULL
-                                break
-                            out[found], out_ts[found], out_sign[found] = s, instant, 1 if phase == 4 else -1
-                            found += 1
-                        inspected += 1
-                        s = lnodes[at, 1]
-                if status < 0:
-                    s = int64(-1)
-                    touch += 1
-            if status < 0:
-                phase += 1
-                touch = int64(0)
-        if phase == 5:
-            _settle(heads, nodes, state[1], touched)
-            phase = int64(6)
-    if fifo:
-        state[0, HI] = hi
-    state[0, LO], state[0, POSITION], state[0, INSERTED], state[0, FREED] = lo, li, lins, lfree
-    state[1, POSITION] = ri
-    state[2, PHASE], state[2, INSTANT], state[2, TOUCH], state[2, NEXT] = phase, instant, touch, s
-    state[2, INSPECTED] += inspected
-    state[2, STATUS] = status
+            if _begin(windows, right, state[0, POSITION], joint) != DONE:
+                status = int64(MISSING)
+        elif phase == COUNTS:
+            stopped = _count(right, joint[INSTANT], state[0])
+            if stopped != DONE:
+                status = int64(stopped)
+        elif phase in (LEAVES, ENTERS):
+            if phase == ENTERS:
+                joint[AT] = windows.inputs[0, HI]
+            found = _pass_left(windows, right, state, anti, output, found)
+            if joint[AT] < (joint[ENTERED] if phase == ENTERS else joint[LEFT]):
+                status = int64(FULL)
+            joint[TOUCH] = 0
+        elif phase in (LOSES, GAINS):
+            found = _toggle(windows, right, state, anti, output, found)
+            if joint[TOUCH] < state[0, TOUCHED]:
+                status = int64(FULL)
+            else:
+                joint[TOUCH] = 0
+        else:
+            _settle(right.heads, right.nodes, state[0], right.touched)
+        if status < 0:
+            joint[PHASE] = int64(COUNTS) if phase == BEGINS else phase + 1
+    joint[STATUS] = status
     return found

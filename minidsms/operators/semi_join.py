@@ -1,7 +1,7 @@
 """The rows of one relation that have (or lack) a partner in another: IN, EXISTS and their negations.
 
-A left row is in the output while some right row has its key; anti: while none has. Keys with a NULL have no partner,
-unless the join is null-safe (IS NOT DISTINCT FROM). Each instant the right's changes are netted per key first, so that
+A left row is in the output while some right row has its key; anti: while none has. Keys with a NULL have no partner.
+Each instant the right's changes are netted per key first, so that
 a key whose last row is replaced by another disturbs nothing.  docs/semantics R1, R2; Babu 2005, section 2.2.2.
 
 Invariant: between slices the output is { l in left : count(right rows with key of l) > 0 }, or = 0.
@@ -14,13 +14,26 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT, Batch
-from minidsms.kernels.keyed_slots import STATE_WORDS
-from minidsms.kernels.semi_join import DONE, GROW, INSPECTED, MISSING, NEXT, STATUS, Counted, Found, semi_join
+from minidsms.kernels.join_layout import IS_LINKED
+from minidsms.kernels.semi_join import (
+    BEGINS,
+    DONE,
+    GROW,
+    INSPECTED,
+    MISSING,
+    NEXT,
+    PHASE,
+    STATE_WORDS,
+    STATUS,
+    Counted,
+    Found,
+    semi_join,
+)
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
+from minidsms.synopses.indexed_windows import WindowIndex
 from minidsms.synopses.key_counts import KeyCounts
-from minidsms.synopses.keyed_bag import KeyedBag
-from minidsms.synopses.keyed_ring import KeyedRing
+from minidsms.synopses.synopsis import Synopsis
 
 _ROWS = 1 << 14
 """Rows found before their columns are gathered."""
@@ -30,7 +43,7 @@ class SemiJoin(Operator):
     """Left rows with (anti: without) a right row of equal key.
 
     left_keys, right_keys: key columns of each input, pairwise of one type; none asks whether right has any row at all.
-    null_safe: NULL equals NULL.  left_fifo: left's deletions come in the order of its insertions.
+    left_fifo: left's deletions come in the order of its insertions.
     """
 
     name = "SemiJoin"
@@ -42,29 +55,27 @@ class SemiJoin(Operator):
         left_keys: Sequence[int],
         right_keys: Sequence[int],
         anti: bool,
-        null_safe: bool = False,
         left_fifo: bool = False,
     ) -> None:
         super().__init__([left, right], left.schema)
         self.left_keys, self.right_keys = tuple(left_keys), tuple(right_keys)
         self.anti = anti
-        self.null_safe = null_safe
         self.name = "AntiJoin" if anti else "SemiJoin"
-        self._state = np.zeros((3, STATE_WORDS), np.int64)
-        self._state[2, NEXT] = -1
-        columns = range(len(left.schema))
-        self._left: KeyedRing | KeyedBag
-        if left_fifo:
-            self._left = KeyedRing(left.schema, self.left_keys, columns, self._state[0], null_safe)
-        else:
-            self._left = KeyedBag(left.schema, self.left_keys, columns, self._state[0], null_safe, keeps_keyless=anti)
+        self._state = np.zeros((2, STATE_WORDS), np.int64)
+        self._state[1, [PHASE, NEXT]] = BEGINS, -1
+        columns = [(c,) for c in self.left_keys]
+        keys = columns if len(columns) == 1 else [*columns, self.left_keys]
+        self._index = WindowIndex([left.schema], [keys], None, [range(len(left.schema))], bags=[not left_fifo])
+        self._index.keys[:-1, IS_LINKED] = 0
+        self._left = self._index.windows[0]
         self._buffers: Found | None = None
-        self._right = KeyCounts(right.schema, self.right_keys, self._state[1], null_safe)
+        self._right = KeyCounts(right.schema, self.right_keys, self._state[0])
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         """Count right, toggle keys, pass left; one batch of output per full buffer of rows."""
         if batches[0] is not None or batches[1] is not None:
-            left, right = self._left.begin(batches[0]), self._right.begin(batches[1])
+            self._index.admit(batches[:1])
+            right = self._right.begin(batches[1])
             if self._buffers is None:
                 room = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int8)
                 self._buffers = Found(*room)
@@ -73,8 +84,8 @@ class SemiJoin(Operator):
             status = -1
             while status != DONE:
                 counted = Counted(*right, keys.heads, keys.nodes, keys.words, keys.touched)
-                found = semi_join(left, counted, self._state, keys.layout.key_width, self.anti, output)
-                status = int(self._state[2, STATUS])
+                found = semi_join(self._index.bundle, counted, self._state, self.anti, output)
+                status = int(self._state[1, STATUS])
                 if found:
                     columns = self._left.gather(range(len(self.schema)), output.slots[:found])
                     yield Batch(output.ts[:found].copy(), output.sign[:found].copy(), columns)
@@ -82,7 +93,7 @@ class SemiJoin(Operator):
                 if status == GROW:
                     keys.grow()
             self._right.finish()
-        self._left.finish(until)
+        self._left.settle()
 
     def wakes_at(self) -> int:
         """Never: the inputs say when rows leave."""
@@ -91,17 +102,16 @@ class SemiJoin(Operator):
     def describe(self) -> Description:
         """Key columns, rows, keys and bytes held, slots inspected by all toggles so far."""
         names = self.inputs[0].schema.names, self.inputs[1].schema.names
-        equals = " IS NOT DISTINCT FROM " if self.null_safe else " = "
-        keys = [f"{names[0][l]}{equals}{names[1][r]}" for l, r in zip(self.left_keys, self.right_keys)]
+        keys = [f"{names[0][l]} = {names[1][r]}" for l, r in zip(self.left_keys, self.right_keys)]
         return Description(
             self.name,
             " AND ".join(keys) or "any row",
             {
                 "left_rows": len(self._left),
                 "right_keys": len(self._right),
-                "left_fifo": isinstance(self._left, KeyedRing),
+                "left_fifo": not self._left.is_bag,
                 "bytes": self._left.nbytes + self._right.nbytes,
-                "inspected": int(self._state[2, INSPECTED]),
+                "inspected": int(self._state[1, INSPECTED]),
             },
         )
 
@@ -109,6 +119,6 @@ class SemiJoin(Operator):
         """End the claims on the inputs' stores."""
         self._left.release()
 
-    def synopses(self) -> tuple[KeyedRing | KeyedBag | KeyCounts, ...]:
+    def synopses(self) -> tuple[Synopsis, ...]:
         """Left's rows and right's counts."""
         return (self._left, self._right)

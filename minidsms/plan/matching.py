@@ -13,6 +13,7 @@ from minidsms.cql.bound import Expr, Node
 from minidsms.elements import Type
 from minidsms.plan.logical import SemiJoin, columns_used, projected, shift
 
+_SOME_VALUE: dict[Type, bool | int | float | str] = {Type.BOOLEAN: False, Type.FLOAT: 0.0, Type.TEXT: ""}
 ONE = bound.Literal(Type.INTEGER, 1)
 """The key of rows that need no other: all are equal in it."""
 
@@ -35,3 +36,12 @@ def column(node: Node, index: int, offset: int = 0) -> bound.ColumnRef:
     """A column of the node, in a row in which the node's columns begin at `offset`."""
     f = node.schema[index]
     return bound.ColumnRef(f.type, index + offset, f.name)
+
+
+def never_null(key: Expr) -> tuple[Expr, ...]:
+    """Keys that are never NULL, equal where this one is equal or both are NULL."""
+    is_null = bound.Call(Type.BOOLEAN, "is null", (key,))
+    if key.type is Type.NULL:
+        return (is_null,)
+    some_value = bound.Literal(key.type, _SOME_VALUE.get(key.type, 0))
+    return bound.Call(key.type, "coalesce", (key, some_value)), is_null

@@ -27,8 +27,8 @@ from minidsms.plan.logical import (
     rewrite,
     with_arguments,
 )
+from minidsms.plan.matching import never_null
 
-_SOME_VALUE: dict[Type, bool | int | float | str] = {Type.BOOLEAN: False, Type.FLOAT: 0.0, Type.TEXT: ""}
 _SUBQUERIES = bound.Exists | bound.InQuery | bound.ScalarQuery | bound.Quantified
 
 
@@ -64,9 +64,9 @@ def for_each_outer_row(builder: Builder, source: Node, query: Node, text: str) -
     outer = bound.Distinct(values.schema, values)
     rows = PerOuterRow(builder, outer, {i: place for place, i in enumerate(needed)}, text).apply(query)
     width = len(query.schema)
-    keys = [key for ref in column_refs(outer.schema, width) for key in _null_safe(ref)]
+    keys = [key for ref in column_refs(outer.schema, width) for key in never_null(ref)]
     right = projected(rows, [*column_refs(query.schema), *keys])
-    pairs = [key for ref in refs for key in _null_safe(ref)]
+    pairs = [key for ref in refs for key in never_null(ref)]
     return right, [(key, width + k) for k, key in enumerate(pairs)]
 
 
@@ -140,7 +140,7 @@ class PerOuterRow:
         same: list[Expr] = [
             bound.Call(Type.BOOLEAN, "=", pair)
             for a, b in zip(mine, found)
-            for pair in zip(_null_safe(a), _null_safe(b))
+            for pair in zip(never_null(a), never_null(b))
         ]
         schema = self._outer.schema + grouped.schema
         joined = bound.Join(schema, bound.JoinKind.LEFT, begun, grouped, conjunction(same))
@@ -183,12 +183,3 @@ class PerOuterRow:
         if isinstance(node, bound.Filter):
             node = dataclasses.replace(node, condition=self._over_row(node.condition, width, depth))
         return node
-
-
-def _null_safe(ref: bound.ColumnRef) -> tuple[Expr, ...]:
-    """Two keys that are never NULL, equal where the columns are equal or both NULL."""
-    is_null = bound.Call(Type.BOOLEAN, "is null", (ref,))
-    if ref.type is Type.NULL:
-        return (is_null,)
-    some_value = bound.Literal(ref.type, _SOME_VALUE.get(ref.type, 0))
-    return bound.Call(ref.type, "coalesce", (ref, some_value)), is_null

@@ -63,6 +63,7 @@ from minidsms.plan.logical import (
     projected,
     rewrite,
 )
+from minidsms.plan.matching import never_null
 from minidsms.plan.n_way_joins import plan_key
 from minidsms.plan.panes import by_panes
 from minidsms.plan.reading import is_immediate
@@ -528,8 +529,11 @@ class PhysicalPlanner:
     def _semi_join(self, node: SemiJoin) -> Operator:
         from minidsms.operators.semi_join import SemiJoin as SemiJoinOperator
 
-        left, left_keys = self._keyed(node.left, [a for a, _ in node.pairs])
-        keys = [b for _, b in node.pairs]
+        pairs: Sequence[tuple[Expr, Expr]] = node.pairs
+        if node.null_safe:
+            pairs = [pair for a, b in pairs for pair in zip(never_null(a), never_null(b))]
+        left, left_keys = self._keyed(node.left, [a for a, _ in pairs])
+        keys = [b for _, b in pairs]
         right = projected(node.right, keys, [f"key{i + 1}" for i in range(len(keys))])
 
         def made() -> Operator:
@@ -539,7 +543,6 @@ class PhysicalPlanner:
                 left_keys,
                 list(range(len(keys))),
                 anti=node.anti,
-                null_safe=node.null_safe,
                 left_fifo=left.is_fifo,
             )
 

@@ -45,7 +45,7 @@ class BagWindow:
         self._kernels = bag_window
         self.schema = schema
         self.keys = tuple(keys)
-        self.layout = RowLayout(schema, (), sorted(index.columns_of(number, keys) | set(needed)), False)
+        self.layout = RowLayout(schema, sorted(index.columns_of(number, keys) | set(needed)))
         self.figures = index.inputs[number]
         self._index = index
         self._number = number
@@ -75,7 +75,7 @@ class BagWindow:
         signs = normal_signs(batch.sign, n)
         arrived = n if batch.sign is None else int(np.count_nonzero(signs > 0))
         self._reserve(arrived)
-        places, freed = self._take(self.layout.words(batch.column, n, None), signs, n - arrived)
+        places, freed = self._take(self.layout.words(batch.column, n), signs, n - arrived)
         self._freed.append(freed)
         self._index_keys(places if batch.sign is None else places[signs > 0])
         return places
@@ -111,9 +111,7 @@ class BagWindow:
             elif len(key) == 1:
                 j = layout.columns.index(index.column_of(self._number, key[0]))
                 mask_word = layout.width - layout.masks + j // 62
-                if self._kernels.take_key_words(
-                    self._words, layout.word_of[j], mask_word, j % 62, slots, index.nodes, base
-                ):
+                if self._kernels.take_key_words(self._words, j, mask_word, j % 62, slots, index.nodes, base):
                     self.figures[HAS_NULLS] = 1
                 if key[0] < 0:
                     index.take_cells(self._number, x, key[0], slots)
@@ -145,7 +143,7 @@ class BagWindow:
         slots = self._slots()
         for j, c in enumerate(self.layout.columns):
             if self.schema[c].type.is_coded:
-                yield self._words[slots, self.layout.word_of[j]]
+                yield self._words[slots, j]
 
     def _slots(self) -> Int64Array:
         """The slots that hold rows."""

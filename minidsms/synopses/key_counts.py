@@ -11,10 +11,18 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Batch, Int8Array, Int64Array, Schema
-from minidsms.kernels.hashing import hash_rows, key_tags, normal, normal_signs
-from minidsms.kernels.keyed_slots import POSITION, SHIFT
-from minidsms.kernels.semi_join import BEFORE, COUNT, FREE, KEY_NODE_WORDS, LIVE, TOUCHED, relink_keys
-from minidsms.synopses.row_layout import RowLayout
+from minidsms.kernels.hashing import combined, key_tags, normal, normal_signs
+from minidsms.kernels.semi_join import (
+    BEFORE,
+    COUNT,
+    FREE,
+    KEY_NODE_WORDS,
+    LIVE,
+    POSITION,
+    SHIFT,
+    TOUCHED,
+    relink_keys,
+)
 
 _LEAST_CAPACITY = 64
 
@@ -22,13 +30,14 @@ _LEAST_CAPACITY = 64
 class KeyCounts:
     """Counts by key.
 
-    schema: of the input.  keys: its key columns.  null_safe: NULL is a key like others; else it does not count.
+    schema: of the input.  keys: its key columns; a key with a NULL does not count.
     state: this side's row of the semi-join kernel's state.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[int], state: Int64Array, null_safe: bool) -> None:
+    def __init__(self, schema: Schema, keys: Sequence[int], state: Int64Array) -> None:
         self.schema = schema
-        self.layout = RowLayout(schema, keys, (), null_safe)
+        self._keys = tuple(keys)
+        self._width = len(self._keys) if len(self._keys) > 1 else 0
         self.state = state
         self.touched = np.zeros(0, np.int64)
         self._allocate(_LEAST_CAPACITY)
@@ -44,7 +53,7 @@ class KeyCounts:
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The keys held, (n, w) words, and how many rows have each."""
         live = np.flatnonzero(self.nodes[:, COUNT])
-        words = self.words[live] if self.layout.key_width else self.nodes[live, :1]
+        words = self.words[live] if self._width else self.nodes[live, :1]
         return {"words": words, "counts": self.nodes[live, COUNT]}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -54,7 +63,7 @@ class KeyCounts:
     def live_codes(self) -> Iterable[Int64Array]:
         """The codes of TEXT values among the keys."""
         words = self.arrays()["words"]
-        for j, c in enumerate(self.layout.keys):
+        for j, c in enumerate(self._keys):
             if self.schema[c].type.is_coded:
                 yield words[:, j]
 
@@ -62,20 +71,19 @@ class KeyCounts:
         """The batch as the kernel takes it: (ts, sign, tags, key words)."""
         self.state[POSITION] = self.state[TOUCHED] = 0
         if batch is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.int8), np.zeros(0, np.int64), np.zeros((1, 1), np.int64)
+            return np.zeros(0, np.int64), np.zeros(0, np.int8), np.zeros(0, np.int64), self.words[:0]
         if len(self.nodes) > 1024 and len(self) * 16 < len(self.nodes):
             held = self.arrays()
             self._refill(held["words"], held["counts"], len(self) * 2)
-        columns = [batch.column(c) for c in self.layout.keys]
-        tags, words, nulls = key_tags(columns, len(batch), self.layout.null_safe)
+        columns = [batch.column(c) for c in self._keys]
+        tags, words, nulls = key_tags(columns, len(batch))
         ts, signs = batch.ts, normal_signs(batch.sign, len(batch))
         if nulls is not None:
             keyed = np.flatnonzero(~nulls)
-            ts, signs, tags = ts[keyed], signs[keyed], tags[keyed]
-            words = None if words is None else words[keyed]
+            ts, signs, tags, words = ts[keyed], signs[keyed], tags[keyed], words[keyed]
         if len(self.touched) < len(ts):
             self.touched = np.zeros(len(ts), np.int64)
-        return normal(ts), signs, normal(tags), np.zeros((1, 1), np.int64) if words is None else words
+        return normal(ts), signs, normal(tags), words
 
     def finish(self) -> None:
         """Nothing is in flight any more."""
@@ -87,8 +95,7 @@ class KeyCounts:
         n, live = len(nodes), self.state[LIVE]
         self._allocate(2 * n)
         self.nodes[:n] = nodes
-        if self.layout.key_width:
-            self.words[:n] = words
+        self.words[:n] = words
         self.state[FREE], self.state[LIVE] = n, live
         relink_keys(self.heads, self.nodes, n, self.state[SHIFT])
 
@@ -99,7 +106,7 @@ class KeyCounts:
         self.nodes[:, 1] = np.arange(1, capacity + 1)
         self.nodes[-1, 1] = -1
         self.heads = np.full((1, capacity), -1, np.int64)
-        self.words = np.zeros((capacity if self.layout.key_width else 1, max(1, self.layout.key_width)), np.int64)
+        self.words = np.zeros((capacity, self._width), np.int64)
         self.state[SHIFT] = 65 - capacity.bit_length()
         self.state[FREE] = self.state[LIVE] = 0
 
@@ -107,9 +114,9 @@ class KeyCounts:
         """Hold exactly these keys."""
         n = len(counts)
         self._allocate(max(_LEAST_CAPACITY, 1 << (2 * room).bit_length()))
-        if self.layout.key_width:
+        if self._width:
             self.words[:n] = words
-            self.nodes[:n, 0] = hash_rows(normal(words))
+            self.nodes[:n, 0] = combined(normal(words))
         else:
             self.nodes[:n, 0] = words[:, 0]
         self.nodes[:n, COUNT] = counts
