@@ -2,7 +2,8 @@
 
 A file is named by its kernel and by the digest of everything it was made of, and begins with the digest of what
 follows, under a key that only this user has: the symbols it needs and the object file. A file cut short, of other
-sources, or that somebody else has made, is one that is not there. Files are replaced whole.
+sources, or that somebody else has made, is one that is not there. Files are replaced whole. There are as many kernels
+as the sources have; of the forms of templates, which come with every new plan, the MOST_FORMS used last are kept.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _KEY = "key"
 _KEY_BYTES = 32
 _SUFFIX = ".kernel"
 _UNFINISHED = ".part"
+MOST_FORMS = 256
+"""Some 40 KB each."""
+_OF_FORMS = f"*.*.*-*{_SUFFIX}"
+"""Module, function and constants."""
 _OLD_S = 3600
 """A file that has been unfinished for so long is one of a process that was ended."""
 
@@ -47,10 +52,13 @@ def read(name: str, digest: str) -> ObjectCode | None:
     folder = kept_in()
     if folder is None:
         return None
+    path = folder / f"{name}-{digest}{_SUFFIX}"
     try:
-        content = (folder / f"{name}-{digest}{_SUFFIX}").read_bytes()
+        content = path.read_bytes()
     except OSError:
         return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # it is used
     check, rest = content[:_CHECK_BYTES], content[_CHECK_BYTES:]
     if check != _check(rest):
         return None
@@ -77,6 +85,16 @@ def write(name: str, digest: str, code: ObjectCode) -> None:
         for other in folder.glob(f"{name}-*-{digest.rpartition('-')[2]}{_SUFFIX}"):
             if other.name != f"{name}-{digest}{_SUFFIX}":
                 other.unlink(missing_ok=True)
+        _remove_unused_forms(folder)
+
+
+def _remove_unused_forms(folder: Path) -> None:
+    """Remove the forms that have not been used for longest, beyond MOST_FORMS."""
+    forms = list(folder.glob(_OF_FORMS))
+    if len(forms) > MOST_FORMS:
+        used = {path: path.stat().st_mtime_ns for path in forms}
+        for path in sorted(forms, key=used.__getitem__)[: len(forms) - MOST_FORMS]:
+            path.unlink(missing_ok=True)
 
 
 def _remove_unfinished(folder: Path) -> None:

@@ -32,6 +32,9 @@ from minidsms.machine_code.compile_time import COMPILED
 from minidsms.machine_code.definition import Definition, as_helper, defined, definition_of
 from minidsms.machine_code.records import signature_of
 
+MOST_KNOWN = 1_000
+"""Forms of a template that a process remembers without having their code."""
+
 Constant: TypeAlias = "bool | int | str | tuple[Constant, ...]"
 """What a template's names may stand for; what `repr` says of one, `literal_eval` reads."""
 
@@ -59,6 +62,9 @@ class Template:
             raise TypeError(f"{self.function.__qualname__} has the constants {', '.join(self.names)}")
         key = tuple(constants[name] for name in self.names)
         if key not in self._forms:
+            if len(self._forms) >= MOST_KNOWN:
+                # Whoever wants one of these again begins to count its time anew.
+                self._forms = {key: form for key, form in self._forms.items() if form.is_loaded or form.is_awaited}
             self._forms[key] = Form(self, dict(zip(self.names, key)))
         return self._forms[key]
 
@@ -95,6 +101,11 @@ class Form:
         if self._definition is None:
             self._definition = _defined(self.template.function, self.constants)
         return self._definition
+
+    @property
+    def is_loaded(self) -> bool:
+        """Its code is in this process, and stays there."""
+        return self._code is not None
 
     @property
     def is_awaited(self) -> bool:

@@ -326,3 +326,16 @@ def test_a_disk_that_fails_costs_no_more_than_a_compilation(
         assert entered == 1
     store.write("twice", "2-x", new)
     assert store.read("twice", "2-x") == new
+
+
+def test_of_forms_those_used_last_are_kept_and_all_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "kept_in", lambda: tmp_path)
+    monkeypatch.setattr(store, "MOST_FORMS", 2)
+    code = ObjectCode((), b"code")
+    for age, name in enumerate(("kernels.one", "kernels.two", "kernels.three", "k.walk.a", "k.walk.b")):
+        store.write(name, "digest-here", code)
+        os.utime(tmp_path / f"{name}-digest-here.kernel", (age, age))
+    assert store.read("k.walk.a", "digest-here") == code
+    store.write("k.walk.c", "digest-here", code)
+    kept = {path.name.partition("-")[0] for path in tmp_path.glob("*.kernel")}
+    assert kept == {"kernels.one", "kernels.two", "kernels.three", "k.walk.a", "k.walk.c"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from minidsms.machine_code import templates
 from minidsms.machine_code.templates import Template, form_at, template
 
 KERNELS = """
@@ -103,3 +104,17 @@ def test_constants_are_those_of_the_template_and_of_its_module() -> None:
         made.form(OTHER=1)
     with pytest.raises(TypeError, match="the constant NOBODY, which its module has not"):
         template("NOBODY", gain=0.5)(walk)
+
+
+def test_a_process_remembers_so_many_forms_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def walk(x: int) -> int:
+        return x
+
+    monkeypatch.setattr(templates, "MOST_KNOWN", 3)
+    made = template("KERNELS", gain=0.5)(walk)
+    assert isinstance(made, Template)
+    forms = [made.form(KERNELS=number) for number in range(3)]
+    forms[1]._code = abs
+    assert made.form(KERNELS=0) is forms[0]
+    made.form(KERNELS=3)
+    assert made.form(KERNELS=1) is forms[1] and made.form(KERNELS=0) is not forms[0]
