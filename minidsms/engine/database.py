@@ -30,6 +30,7 @@ from minidsms.inputs.stream_input import StreamInput
 from minidsms.limits.admission import Admission
 from minidsms.limits.allowance import Allowance
 from minidsms.limits.memory import MemoryAccount
+from minidsms.past.past import Past
 from minidsms.plan.constants import Families
 from minidsms.plan.templates import Templates
 from minidsms.process import forking
@@ -126,6 +127,7 @@ class Database:
         self.system_streams = SystemStreams(self._streams, self.dictionary, self.tick_ns, self._clock, self.admission)
         for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
             self.add_system_stream(publisher)
+        self.past = Past(self)
 
     def logged(self, kind: str, **fields: Any) -> contextlib.AbstractContextManager[None]:
         """What the context changes is kept where there is a folder for it (`minidsms.durability`)."""
@@ -273,6 +275,7 @@ class Database:
             self.groups.add(group, inputs)
             self._process([group])
             self._rest()
+            self.past.hasten()
         except BaseException:
             # It has never been there: what a plan has claimed of stores is given back.
             self.forget(query)
@@ -285,6 +288,7 @@ class Database:
         self.queries[query.name.lower()] = query
         self._networks[query.name.lower()] = network
         group.add(network)
+        self.past.hasten()
 
     def forget(self, query: RunningQuery) -> None:
         """Stop a query and free what only it used."""
@@ -304,6 +308,7 @@ class Database:
                 self.groups.keep(self._networks.values())
                 raise
             self._rest()
+            self.past.hasten()
             self.system_streams.close_unread(self.readers_of)
 
     def codec(self, schema: Any) -> ResultCodec:
@@ -358,6 +363,8 @@ class Database:
         """A step of the engine; whether anything was processed. A query that is interrupted midway has lost its place
         and fails; the others go on.
         """
+        if time.monotonic() >= self.past.due_s:
+            self.past.look()
         self._is_stepping = True
         self.allowance.begin()
         try:

@@ -190,10 +190,9 @@ class Application:
         return do
 
     def _series(self, asked: Any) -> dict[str, Any]:
-        series = self._observer.histories.series((asked["kind"], asked["entity"], asked["property"]))
-        times, values = list(series.times), list(series.values)
+        times, values = self._observer.series(asked["kind"], asked["entity"], asked["property"])
         told = [None if math.isnan(v) else v for v in values]
-        return {"times": [round(t, 3) for t in times], "values": told, "unseen": series.unseen}
+        return {"times": [round(t, 3) for t in times], "values": told}
 
     def _feed(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         speed = body.get("speed")

@@ -1,4 +1,4 @@
-"""Looks at a connection now and then, and keeps what the page shows of it: figures, plans, decisions, and their past.
+"""Looks at a connection now and then, and keeps what the page shows of it: figures, the plan, decisions.
 
 One thread, beside the engine's. What it reads under the engine's lock belongs together; what it makes of it, it makes
 after. The time between two looks grows with what a look takes, so that looking has at most SHARE of the time.
@@ -7,13 +7,8 @@ Invariant: it changes nothing of the connection.  docs/visualizer.md.
 
 from __future__ import annotations
 
-import json
-import math
 import threading
 import time
-import weakref
-import zlib
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,30 +17,21 @@ from minidsms.elements import MIN_INSTANT
 from minidsms.settings import SETTINGS
 from minidsms.statements.query_settings import ALTERABLE
 from minidsms.streamon.loop import adaptations_of
-from minidsms.system_streams.figures import Memory, Rows
-from minidsms.system_streams.sys_stream import gather, operator_names
+from minidsms.system_streams.sys_stream import operator_names
 from minidsms.web import plan_view
-from minidsms.web.histories import Histories
 from minidsms.web.wire import text_of
 from minidsms.web.workbench import FILTER_ORDERING
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
+    from minidsms.past.pictures import Picture
     from minidsms.query import Query
     from minidsms.streamon.plan_log import Decision
 
 SHARE = 0.01
-MOST_QUERIES = 200
-"""The newest queries are looked at; how many more there are is told."""
 _MOST_DECISIONS = 500
 """Told at a time; those before them are asked for."""
-_MOST_PICTURES = 1000
 _MOST_STATISTICS = 60
-_MOST_ENTITIES = 3000
-"""Told to the page; histories have a bound of their own."""
-
-Told = dict[str, dict[str, dict[str, float | int | None]]]
-"""kind, entity, property: value."""
 
 
 @dataclass(frozen=True)
@@ -56,42 +42,16 @@ class Part:
     text: str
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """A plan that was drawn. at_s: since when.  picture: JSON, compressed."""
-
-    at_s: float
-    picture: bytes
-
-
-class _Looked:
-    """A connection as far as it is looked at (`system_streams.sys_stream.Observed`)."""
-
-    def __init__(self, db: Connection, queries: list[Query]) -> None:
-        self.queries = {query.name: query for query in queries}
-        self.settings = db.settings
-        self.tick_ns = db.tick_ns
-        self.nbytes = db.nbytes
-        self.inputs = db.inputs
-        self.screens = db.screens
-        self.scheduler = db.scheduler
-
-
 class Observer:
     """interval_s: the least time between two looks.  feeds: tells of the feeds the page runs."""
 
     def __init__(self, db: Connection, interval_s: float, feeds: Callable[[], Any]) -> None:
         self.parts: dict[str, Part] = {}
-        self.histories = Histories()
         self.changed: Callable[[], None] = lambda: None
         self._db = db
         self._interval_s = interval_s
         self._feeds = feeds
-        self._since: Memory = weakref.WeakKeyDictionary()
-        self._began_s = self._last_s = db.began_s
-        self._pictures: deque[_Seen] = deque(maxlen=_MOST_PICTURES)
-        self._signature = ""
-        self._told: set[tuple[str, str]] = set()
+        self._shown: Picture | None = None
         self._wake = threading.Event()
         self._is_over = False
         self._look = threading.Lock()
@@ -130,32 +90,21 @@ class Observer:
     def look(self) -> None:
         """Read everything, and tell who listens."""
         with self._look:
-            db = self._db
-            rows = Rows()
+            db, past = self._db, self._db.past
             with db.lock:
                 if db.is_closed:
                     return
-                now_s = time.monotonic()
-                queries = list(db.queries.values())[-MOST_QUERIES:]
-                gather(_Looked(db, queries), rows, self._since, now_s - self._last_s, resets_peaks=False)
-                self._last_s = now_s
-                drawn = plan_view.queries_drawn(queries)
-                graph, entities = plan_view.graph_of(drawn)
+                queries = past.queries()
+                drawn = past.draw(queries)
+                past.look(drawn)
+                at_s, told, pictures = past.at_s, past.told, list(past.pictures)
                 described = self._describe(queries, len(db.queries))
-                undrawn = len(db.queries) - len(drawn)
                 decisions = list(db.streamon.plan_log)[-_MOST_DECISIONS:]
-            at_s = round(now_s - self._began_s, 3)
-            told = _told(rows)
-            self._remember(at_s, told, queries)
-            written = [(entities[n.number], n.detail, n.queries, plan_view.plan_lines(n)) for n in graph.nodes]
-            signature = str((undrawn, written))
-            if signature != self._signature:
-                self._signature = signature
-                picture = plan_view.picture(graph, entities, undrawn)
-                self._pictures.append(_Seen(at_s, zlib.compress(text_of(picture).encode())))
-                self._set("graph", {"at": at_s, **picture})
-                self._set("pictures", [seen.at_s for seen in self._pictures])
-            self._set("now", {"at": at_s, "told": told, **plan_view.figures(graph)})
+            if pictures[-1] is not self._shown:
+                self._shown = pictures[-1]
+                self._set("graph", {"at": at_s, **plan_view.picture(drawn)})
+                self._set("pictures", [each.at_s for each in pictures])
+            self._set("now", {"at": at_s, "told": told, **plan_view.figures(drawn.graph)})
             self._set("decisions", [self.decision(each) for each in decisions])
             self._set("catalog", described)
             self._set("feeds", self._feeds())
@@ -163,8 +112,15 @@ class Observer:
 
     def picture(self, at_s: float) -> Any:
         """The plan drawn at this time, one of `pictures`, as long as it is kept."""
-        found = next((seen.picture for seen in list(self._pictures) if seen.at_s == at_s), None)
-        return None if found is None else json.loads(zlib.decompress(found))
+        with self._db.lock:
+            found = next((each for each in self._db.past.pictures if each.at_s == at_s), None)
+        return None if found is None else plan_view.picture(found.drawn())
+
+    def series(self, kind: str, entity: str, name: str) -> tuple[list[float], list[float]]:
+        """A property over time: seconds since the connection began, and values."""
+        with self._db.lock:
+            series = self._db.past.series.of((kind, entity, name))
+            return list(series.times), list(series.values)
 
     def decisions_before(self, number: int) -> list[dict[str, Any]]:
         """Those that were taken before one, as many as are told at a time."""
@@ -178,29 +134,11 @@ class Observer:
         if before is None or before.text != text:
             self.parts[name] = Part(1 if before is None else before.version + 1, text)
 
-    def _remember(self, at_s: float, told: Told, queries: list[Query]) -> None:
-        present = {(kind, entity) for kind, entities in told.items() for entity in entities}
-        self.histories.forget(self._told - present)
-        self._told = present
-        began = {query.name: round(query.began_s - self._began_s, 3) for query in queries}
-        self.histories.add(
-            at_s,
-            (
-                ((kind, entity, name), math.nan if value is None else float(value))
-                for kind, entities in told.items()
-                for entity, properties in entities.items()
-                for name, value in properties.items()
-            ),
-            lambda entity: began.get(
-                max((n for n in began if f"{entity}.".startswith(f"{n}.")), key=len, default=""), 0.0
-            ),
-        )
-
     def decision(self, decision: Decision) -> dict[str, Any]:
         """What is told of one."""
         return {
             "number": decision.number,
-            "at": round(decision.decided_s - self._began_s, 3),
+            "at": round(decision.decided_s - self._db.began_s, 3),
             "instant": None if decision.instant == MIN_INSTANT else decision.instant,
             "query": decision.query,
             "operator": decision.operator,
@@ -267,16 +205,6 @@ def _places(queries: list[Query]) -> list[dict[str, Any]]:
                 }
             )
     return found
-
-
-def _told(rows: Rows) -> Told:
-    columns = rows.columns()
-    told: Told = {}
-    for kind, entity, name, ival, fval in zip(*(columns[c] for c in ("kind", "entity", "property", "ival", "fval"))):
-        entities = told.setdefault(kind, {})
-        if entity in entities or len(entities) < _MOST_ENTITIES:
-            entities.setdefault(entity, {})[name] = ival if fval is None else fval
-    return told
 
 
 def _statistic(value: Any, depth: int = 2) -> Any:

@@ -6,61 +6,24 @@ Invariant: everything is text or a number; nothing is markup.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minidsms.past.pictures import Drawn, plan_lines
 from minidsms.plan.formats.labels import WIDTH, detail_lines, plain, sharing_line
 from minidsms.plan.formats.placing import placed
-from minidsms.plan.plan_graph import PlanEdge, PlanGraph, PlanNode, common_graph
-from minidsms.query import Query
-from minidsms.system_streams.sys_stream import operator_names
+from minidsms.plan.plan_graph import PlanEdge, PlanGraph, PlanNode
 
-MOST_OPERATORS = 150
-"""Of a picture; the queries that would bring more are left out of it."""
-_MEASURED = re.compile(r" {3}\[[^\[\]]*\]$| \[[^\[\]]*(%|ns|cost)[^\[\]]*\]")
-_HELD = re.compile(r": [\d,]+ tuples, [\d,]+ bytes$")
-_FORM = re.compile(r"^(compiled: \w+).*")
-_NOTES = ("expected", "watched by", "generic kernel")
 _COUNTED = (
     "elements_in", "elements_out", "selectivity", "ns_per_element", "time_ms", "time_share", "stalls", "state_bytes",
     "bytes",
 )  # fmt: skip
-_MOST_LINES = 8
 _FIGURE_LINES = 2
 _LEAST_WIDTH = 26
 
 
-def queries_drawn(queries: Sequence[Query]) -> list[Query]:
-    """Those that a picture has room for, of many the newest. The caller holds the lock."""
-    seen: set[int] = set()
-    drawn: list[Query] = []
-    for query in reversed(queries):
-        seen |= {id(op) for op in query.network.working}
-        if len(seen) > MOST_OPERATORS and drawn:
-            break
-        drawn.append(query)
-    return drawn[::-1]
-
-
-def graph_of(queries: Sequence[Query]) -> tuple[PlanGraph, dict[int, str]]:
-    """The common plan, and the entities of SysStream by its nodes' numbers. The caller holds the lock."""
-    graph = common_graph([(query.name, query.network) for query in queries])
-    operators = list({id(op): op for query in queries for op in query.network.working}.values())
-    named = {id(op): name for name, op in operator_names(queries)}
-    entities = {i: named.get(id(op), f"{op.name} {i}") for i, op in enumerate(operators, 1)}
-    return graph, entities | {n.number: n.detail for n in graph.nodes if n.kind == "store"}
-
-
-def plan_lines(node: PlanNode) -> list[str]:
-    """What its present plan is: order of filters, pipelines, caches, trees; without what was measured of them."""
-    told = (part for part in node.parts if not part.startswith(_NOTES))
-    lines = (_FORM.sub(r"\1", _HELD.sub("", _MEASURED.sub("", part))) for part in told)
-    return [plain(line).strip() for line in lines][:_MOST_LINES]
-
-
-def picture(graph: PlanGraph, entities: Mapping[int, str], undrawn: int) -> dict[str, Any]:
-    """Boxes, lines and ways. undrawn: queries that are left out."""
+def picture(drawn: Drawn) -> dict[str, Any]:
+    """Boxes, lines and ways."""
+    graph, undrawn = drawn.graph, drawn.undrawn
     if not graph.nodes:
         return {"width": 0, "height": 0, "nodes": [], "edges": [], "undrawn": undrawn}
     written = {node.number: _written(node) for node in graph.nodes}
@@ -74,7 +37,7 @@ def picture(graph: PlanGraph, entities: Mapping[int, str], undrawn: int) -> dict
         nodes.append(
             {
                 "id": node.number,
-                "entity": entities[node.number],
+                "entity": drawn.entities[node.number],
                 "kind": node.kind,
                 "name": plain(node.name),
                 "detail": detail_lines(node),

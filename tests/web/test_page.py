@@ -16,6 +16,7 @@ import pytest
 import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import ClosedError, Error
+from minidsms.past.past import SHARE
 from minidsms.settings import SETTINGS
 from minidsms.streamon.loop import adaptations_of
 from minidsms.web.examples import EXAMPLES, Example
@@ -350,36 +351,62 @@ def test_every_text_stands_out_from_what_it_stands_on(scheme: int) -> None:
 
 
 def test_a_long_series_reaches_back_to_its_beginning() -> None:
-    from minidsms.web.histories import MOST_POINTS, Histories
+    from minidsms.past.series import MOST_POINTS, AllSeries
 
-    histories = Histories()
+    histories = AllSeries()
     for i in range(10 * MOST_POINTS):
         histories.add(float(i), [(("operator", "q.1", "selectivity"), float(i))], lambda entity: 0.0)
-    series = histories.series(("operator", "q.1", "selectivity"))
+    series = histories.of(("operator", "q.1", "selectivity"))
     assert series.times[0] == 0.0 and len(series.times) <= MOST_POINTS
     assert series.times[-1] > 9.5 * MOST_POINTS
     steps = {b - a for a, b in zip(series.times, series.times[1:])}
     assert max(steps) <= 2 * min(steps)
 
 
-def test_what_happened_before_the_page_was_asked_for_is_told_from_its_beginning(db: Connection) -> None:
+def test_what_happened_before_the_page_was_asked_for_is_kept_figures_and_plans(db: Connection) -> None:
     query = db.query("SELECT car FROM Pos WHERE speed > 10 AND car % 3 = 1 AND road LIKE 'A%'", name="few")
-    db.push("Pos", [(1, "A", 60.0)] * 100, ts=1)
-    adaptations_of(query.network.working)[0].pin((2, 1, 0))
-    time.sleep(0.01)
+    place = adaptations_of(query.network.working)[0]
+    for ts, plan in enumerate([(0, 1, 2), (2, 1, 0), (1, 2, 0)]):
+        place.pin(plan)
+        db.past.due_s = 0.0
+        db.push("Pos", [(1, "A", 60.0)] * 100, ts=ts)
     page = Page(db)
     came = page.ask("/api/series", kind="operator", entity="few.2 Select", property="elements_in")
-    assert (came["values"], came["unseen"]) == ([0, 100], True)
-    assert (
-        came["times"][0] == pytest.approx(query.began_s - db.began_s, abs=0.001) and came["times"][0] < came["times"][1]
-    )
-    rates = page.ask("/api/series", kind="operator", entity="few.2 Select", property="rate_in")["values"]
-    assert rates[0] == rates[1] == pytest.approx(100 / came["times"][1], rel=0.2)
-    told = page.events("decisions")["decisions"]
-    assert came["times"][0] < told[0]["at"] < came["times"][1]
-    assert set(told[0]["statistics"]) >= {"order", "drop_rates", "costs"}
-    assert page.ask("/api/decisions", before=told[0]["number"] + 1) == told
-    assert page.ask("/api/decisions", before=told[0]["number"]) == []
+    assert came["values"] == [0, 0, 100, 200, 300]
+    assert came["times"][0] == pytest.approx(query.began_s - db.began_s, abs=0.001)
+    assert came["times"] == sorted(came["times"])
+    told = page.events("decisions", "pictures")
+    drawn = [
+        next(node["plan"] for node in page.ask("/api/picture", at=at)["nodes"] if node["name"] == "Select")
+        for at in told["pictures"]
+    ]
+    assert [[line[:2] for line in lines] for lines in drawn] == [
+        ["F1", "F2", "F3"],
+        ["F3", "F2", "F1"],
+        ["F2", "F3", "F1"],
+    ]
+    first, second = told["decisions"]
+    assert told["pictures"][0] < first["at"] <= told["pictures"][1] < second["at"] <= told["pictures"][2]
+    assert set(first["statistics"]) >= {"order", "drop_rates", "costs"}
+    assert page.ask("/api/decisions", before=second["number"] + 1) == told["decisions"]
+    assert page.ask("/api/decisions", before=first["number"]) == []
+
+
+def test_looking_takes_a_share_of_the_time_and_a_changed_plan_is_looked_at_soon(db: Connection) -> None:
+    past = db.past
+    query = db.query("SELECT car FROM Pos WHERE speed > 10 AND car % 3 = 1", name="few")
+    past.look()
+    assert past.due_s > time.monotonic()
+    seen = len(past.pictures)
+    past._soonest_s = 0.0
+    adaptations_of(query.network.working)[0].pin((1, 0))
+    db.push("Pos", (1, "A", 1.0), ts=1)
+    assert len(past.pictures) == seen + 1
+    past._debt_s = 1.0
+    past.look()
+    assert past.due_s > time.monotonic() + 0.9 / SHARE
+    past.hasten()
+    assert past.due_s > time.monotonic() + 0.9 / SHARE
 
 
 def test_the_page_ends_with_the_connection_and_with_stop() -> None:

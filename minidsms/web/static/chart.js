@@ -28,9 +28,9 @@ function extent(values, withZero) {
   return from === to ? [from - Math.abs(from) * 0.1 - (from ? 0 : 0), to + (Math.abs(to) * 0.1 || 1)] : [from, to];
 }
 
-/** series: [{name, points: [[x, y or null]]}]. showX, showY: how values are written. kind: "line" or "points".
- * unseen: up to there only the first point is known: what lies between is dashed. */
-export function lineChart(series, { width: W = 300, height = 130, showX = short, showY = short, kind = "line", unseen = null, label = "" } = {}) {
+/** series: [{name, points: [[x, y or null]]}]. showX, showY: how values are written. kind: "line" or "points". */
+
+export function lineChart(series, { width: W = 300, height = 130, showX = short, showY = short, kind = "line", label = "" } = {}) {
   const all = series.flatMap((each) => each.points);
   const [x0, x1] = extent(all.map((p) => p[0]), false);
   const [y0, y1] = extent(all.map((p) => p[1]), kind === "line");
@@ -47,8 +47,7 @@ export function lineChart(series, { width: W = 300, height = 130, showX = short,
       for (const [x, y] of each.points) if (y !== null) picture.append(svg("circle", { cx: X(x), cy: Y(y), r: 2.6, fill: colour(i), "fill-opacity": 0.7 }));
       return;
     }
-    const d = way(unseen === null ? each.points : each.points.filter(([x]) => x >= unseen), X, Y);
-    if (unseen !== null) picture.append(svg("path", { class: "line unseen", d: way(each.points.filter(([x]) => x <= unseen), X, Y), stroke: colour(i) }));
+    const d = way(each.points, X, Y);
     if (series.length === 1 && each.points.length > 1) {
       const [first, last] = [each.points[0], each.points.at(-1)];
       if (each.points.every((p) => p[1] !== null)) picture.append(svg("path", { class: "area", d: `${d} L ${X(last[0])} ${height - PAD.bottom} L ${X(first[0])} ${height - PAD.bottom} Z`, fill: colour(i) }));

@@ -55,10 +55,9 @@ class Pin {
   }
 
   async begin() {
-    const { times, values, unseen } = await ask("/api/series", { kind: this.kind, entity: this.entity, property: this.name });
+    const { times, values } = await ask("/api/series", { kind: this.kind, entity: this.entity, property: this.name });
     this.points = [...times.map((time, i) => [time, values[i]]), ...this.points.filter(([time]) => time > (times.at(-1) ?? -1))];
     this.isReady = true;
-    this.unseen = unseen ? times[1] ?? null : null;
     this.#draw();
   }
 
@@ -73,6 +72,6 @@ class Pin {
   #draw() {
     const show = (value) => property(this.name, value);
     this.value.textContent = show(this.points.at(-1)?.[1]);
-    this.picture.replaceChildren(lineChart([{ name: this.name, points: this.points }], { showX: clock, showY: show, unseen: this.unseen, label: `${this.name} of ${this.entity} over time` }));
+    this.picture.replaceChildren(lineChart([{ name: this.name, points: this.points }], { showX: clock, showY: show, label: `${this.name} of ${this.entity} over time` }));
   }
 }

@@ -1,0 +1,145 @@
+"""Looks at a connection now and then, and keeps what it was: every figure of SysStream over time, every plan that ran.
+
+A look is taken as a call begins, where one is due: a second after the one before (sooner while the connection is
+young), or because a plan has changed, but only while looking has at most SHARE of the time. There is no thread and no
+clock of its own: while nobody calls, nothing changes.  The page looks on its own.
+Invariant: it changes nothing of the connection; what it keeps is bounded.  docs/visualizer.md.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from minidsms.past.series import AllSeries
+from minidsms.system_streams.figures import Memory, Rows
+from minidsms.system_streams.sys_stream import gather
+
+if TYPE_CHECKING:
+    from minidsms.engine.database import Database
+    from minidsms.engine.running_query import RunningQuery
+    from minidsms.past.pictures import Drawn, Picture
+
+SHARE = 0.003
+CREDIT_S = 0.05
+"""What looking may take beyond its share: the first looks take longer."""
+MOST_QUERIES = 200
+"""The newest queries are looked at."""
+_INTERVAL_S = 1.0
+_LEAST_S = 0.05
+_MOST_PICTURES = 1000
+_MOST_ENTITIES = 3000
+"""Of a kind."""
+
+Told = dict[str, dict[str, dict[str, float | int | None]]]
+"""kind, entity, property: value."""
+
+
+class Past:
+    """Of a connection. The caller of every method holds its lock.
+
+    series: of every property.  pictures: of the plans, in the order of time.  told: at the last look, at_s seconds
+    after the connection began.  due_s: when the next look is, by `time.monotonic`.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self.series = AllSeries()
+        self.pictures: deque[Picture] = deque(maxlen=_MOST_PICTURES)
+        self.told: Told = {}
+        self.at_s = 0.0
+        self.due_s = db.began_s + _LEAST_S
+        self._db = db
+        self._soonest_s = self._last_s = db.began_s
+        self._debt_s = 0.0
+        self._since: Memory = weakref.WeakKeyDictionary()
+        self._plans: object = None
+        db.streamon.plan_log.subscribe(lambda decision: self.hasten())
+
+    def hasten(self) -> None:
+        """A plan has come, gone or changed: look as soon as may be."""
+        self.due_s = min(self.due_s, self._soonest_s)
+
+    def look(self, drawn: Drawn | None = None) -> None:
+        """Look, and keep what is seen. drawn: the plan of now, of who has drawn it already."""
+        began = time.thread_time()
+        queries = self.queries()
+        self._remember(queries)
+        running = tuple((id(query), *map(id, query.network.working)) for query in queries)
+        plans = (self._db.streamon.plan_log.taken, len(self._db.queries), running)
+        if drawn is not None or plans != self._plans:
+            self._remember_plan(drawn or self.draw(queries))
+        self._plans = plans
+        self._debt_s += time.thread_time() - began
+        self._soonest_s = self._last_s + max(_LEAST_S, (self._debt_s - CREDIT_S) / SHARE)
+        age_s = self._last_s - self._db.began_s
+        self.due_s = max(self._soonest_s, self._last_s + min(_INTERVAL_S, max(_LEAST_S, age_s / 20)))
+
+    def queries(self) -> list[RunningQuery]:
+        """Those that are looked at."""
+        return list(self._db.queries.values())[-MOST_QUERIES:]
+
+    def draw(self, queries: Sequence[RunningQuery]) -> Drawn:
+        """The plan of now, as far as there is room in a picture."""
+        from minidsms.past.pictures import draw, queries_drawn
+
+        return draw(queries_drawn(queries), len(self._db.queries))
+
+    def _remember(self, queries: Sequence[RunningQuery]) -> None:
+        db = self._db
+        now_s = time.monotonic()
+        rows = Rows()
+        gather(_Looked(db, queries), rows, self._since, now_s - self._last_s, resets_peaks=False)
+        self._debt_s = max(0.0, self._debt_s - SHARE * (now_s - self._last_s))
+        self._last_s, self.at_s = now_s, round(now_s - db.began_s, 3)
+        self.told = _told(rows)
+        began = {query.name: round(query.began_s - db.began_s, 6) for query in queries}
+
+        def began_at(entity: str) -> float:
+            """When the query began to which an entity belongs, as `cars.2 Select` does to cars; else 0."""
+            names = (entity, *(entity[:i] for i, c in enumerate(entity) if c == "."))
+            return max((began[name] for name in names if name in began), default=0.0)
+
+        self.series.add(
+            self.at_s,
+            (
+                ((kind, entity, name), math.nan if value is None else float(value))
+                for kind, entities in self.told.items()
+                for entity, properties in entities.items()
+                for name, value in properties.items()
+            ),
+            began_at,
+        )
+
+    def _remember_plan(self, drawn: Drawn) -> None:
+        from minidsms.past.pictures import Picture, written
+
+        text = written(drawn)
+        if not self.pictures or self.pictures[-1].text != text:
+            self.pictures.append(Picture(self.at_s, text))
+
+
+class _Looked:
+    """A connection as far as it is looked at (`system_streams.sys_stream.Observed`)."""
+
+    def __init__(self, db: Database, queries: Sequence[RunningQuery]) -> None:
+        self.queries = {query.name: query for query in queries}
+        self.settings = db.settings
+        self.tick_ns = db.tick_ns
+        self.nbytes = db.nbytes
+        self.inputs = db.inputs
+        self.screens = db.screens
+        self.scheduler = db.scheduler
+
+
+def _told(rows: Rows) -> Told:
+    columns = rows.columns()
+    told: Told = {}
+    for kind, entity, name, ival, fval in zip(*(columns[c] for c in ("kind", "entity", "property", "ival", "fval"))):
+        entities = told.setdefault(kind, {})
+        if entity in entities or len(entities) < _MOST_ENTITIES:
+            entities.setdefault(entity, {})[name] = ival if fval is None else fval
+    return told
