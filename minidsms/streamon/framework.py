@@ -12,7 +12,7 @@ Invariant: whatever plan runs, the answer is the same (docs/semantics T5).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
@@ -52,11 +52,16 @@ class Profiler(Protocol):
 
 @dataclass(frozen=True)
 class Proposal(Generic[P]):
-    """A plan that the statistics ask for. expected_gain: the share of the present cost that it saves, or None."""
+    """A plan that the statistics ask for. expected_gain: the share of the present cost that it saves, or None.
+
+    considered: plans with what a tuple costs under each by the same statistics, where these tell: the present one, the
+    one proposed and others. Of many plans those next to the one proposed.
+    """
 
     plan: P
     reason: str
     expected_gain: float | None
+    considered: Sequence[tuple[P, float]] = ()
 
 
 class Reoptimizer(Protocol[P]):

@@ -10,7 +10,7 @@ it, and the same tuples give the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -153,7 +153,9 @@ class Loop(Generic[P]):
         proposal = self.reoptimizer.propose()
         if proposal is None or proposal.plan == self.executor.plan:
             return False
-        self._change(proposal.plan, proposal.reason, instant, proposal.expected_gain)
+        text = self.executor.plan_text
+        costs = {text(plan): cost for plan, cost in sorted(proposal.considered, key=lambda each: each[1])}
+        self._change(proposal.plan, proposal.reason, instant, proposal.expected_gain, costs)
         return True
 
     def take(self, plan: P, reason: str) -> None:
@@ -222,10 +224,14 @@ class Loop(Generic[P]):
             self._forcing = asked.begin(self.technique)
         return self._forcing
 
-    def _change(self, plan: P, reason: str, instant: int, expected_gain: float | None) -> None:
+    def _change(
+        self, plan: P, reason: str, instant: int, expected_gain: float | None, costs: Mapping[str, float] | None = None
+    ) -> None:
         executor = self.executor
         before = self._cost_since(self._mark)
         statistics = dict(self.profiler.statistics())
+        if costs:
+            statistics["considered"] = costs
         old = executor.plan_text(executor.plan)
         executor.switch(plan)
         self.switches += 1

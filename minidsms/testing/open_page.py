@@ -1,10 +1,10 @@
 """`python -m minidsms.testing.open_page --seconds T`: what server and browser hold while the page is open under load.
 
 The engine runs in a process of its own, fed without end; queries come and go, plans are forced, and the page in a
-headless Chromium shows every view of the answers by turns, with graphs pinned and a decision compared now and then. The
-slope over the later half of the time is printed, in bytes a second: of the floor (the least of every tenth of the
-samples) of the resident sets of engine and renderer, of what scripts hold after a collection, and of the elements that
-the page has.  docs/visualizer.md.
+headless Chromium shows every view of the answers by turns, with graphs pinned. Now and then a decision is compared, and
+the experiment of the schedulers run, which opens connections of its own. The slope over the later half of the time is
+printed, in bytes a second: of the floor (the least of every tenth of the samples) of the resident sets of engine and
+renderer, of what scripts hold after a collection, and of the elements that the page has.  docs/visualizer.md.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _ROWS = 200
 _PUSH_S = 0.05
 _VIEWS = ("table", "changes", "line", "bars", "points", "map")
 _SAMPLES = 200
+_SCHEDULERS = "Chain against FIFO, Greedy and round robin"
 
 
 def serve() -> None:
@@ -79,6 +80,8 @@ def look(page: Any, turn: int) -> None:
     if turn % 10 == 5 and page.locator(".decision").count():
         page.locator(".decision").first.click()
         page.locator("dialog[open] button[aria-label=close]").click()
+    if turn % 40 == 20:
+        page.select_option("#examples select[aria-label=Experiments]", label=_SCHEDULERS)
 
 
 def resident(pid: int) -> int:

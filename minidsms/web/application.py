@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from minidsms.cql.errors import Error
 from minidsms.web.examples import EXAMPLES
+from minidsms.web.scheduling import side_by_side
 from minidsms.web.wire import text_of
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Application:
             "/api/complete": lambda b: workbench.complete(str(b["before"]), str(b["after"])),
             "/api/plan": lambda b: workbench.change_plan(b["entity"], b["number"], b["action"], b.get("plan")),
             "/api/compare": lambda b: workbench.compare(str(b["query"])),
+            "/api/schedulers": lambda b: {"queued": side_by_side(int(b["seed"]))},
             "/api/feed": self._feed,
         }
         self.app = Starlette(

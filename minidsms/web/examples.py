@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from minidsms.web import scheduling
+
 
 @dataclass(frozen=True)
 class Example:
     """name, about: a line each.  text: statements.  speed: at which the sources are read, None: as fast as possible.
 
     compared: a query that runs a second time with a plan that stays (`Workbench.compare`), or ''.  watched: (kind,
-    entity, property) pinned as graphs.  paper: where an experiment stands, or ''.
+    entity, property) pinned as graphs.  schedulers: its queries run apart, under each scheduler
+    (`minidsms.web.scheduling`).  paper: where an experiment stands, or ''.
     """
 
     name: str
@@ -23,6 +26,7 @@ class Example:
     speed: float | None
     compared: str = ""
     watched: tuple[tuple[str, str, str], ...] = ()
+    schedulers: bool = False
     paper: str = ""
 
 
@@ -205,6 +209,15 @@ SET cost_model = measured;
         1.0,
         compared="routed",
         paper="Bizarro, Babu, DeWitt, Widom 2005, section 6",
+    ),
+    Example(
+        "Chain against FIFO, Greedy and round robin",
+        "Bursts that come faster than they are processed, four times. Each scheduler runs these queries in a "
+        "connection of its own; below: what waits in the queues after every run of an operator.",
+        scheduling.TEXT,
+        None,
+        schedulers=True,
+        paper="Babu 2005, section 2.3.2",
     ),
     Example(
         "Change detection",

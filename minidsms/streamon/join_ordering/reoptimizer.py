@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from minidsms.joins.plan import Orders
 from minidsms.streamon.contracts import OrderingAlgorithm
+from minidsms.streamon.filter_ordering.neighbours import costs_of, neighbours
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_ordering.logical_filters import LogicalFilters
 
@@ -57,7 +58,25 @@ class JoinOrderReoptimizer:
         proposed = tuple(orders)
         if proposed == self._current or before - after < self.least:
             return None
-        return Proposal(proposed, f"{self.name}: other orders cost less", 1 - after / before if before > 0 else None)
+        gain = 1 - after / before if before > 0 else None
+        return Proposal(
+            proposed, f"{self.name}: other orders cost less", gain, self._considered(proposed, before, after)
+        )
+
+    def _considered(self, proposed: Orders, before: float, after: float) -> list[tuple[Orders, float]]:
+        """The present plan and the proposed one, which cost so much, and those with another order of one pipeline."""
+        plans: dict[Orders, float] = {self._current: before, proposed: after}
+        for i, algorithm in self.algorithms.items():
+            filters = self.filters[i]
+            own = filters.filters(proposed[i])
+            known = dict(costs_of(algorithm, [filters.filters(filters.joins(each)) for each in neighbours(own)]))
+            its = known.get(own)
+            if its is None:
+                continue
+            for order, other in known.items():
+                plan = (*proposed[:i], filters.joins(order), *proposed[i + 1 :])
+                plans.setdefault(plan, after + self.weights[i] * (other - its))
+        return list(plans.items())
 
     def adopt(self, plan: Orders) -> None:
         """Other orders run."""

@@ -7,6 +7,7 @@ Invariant: it proposes legal trees only, and none that would save less than LEAS
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from enum import Enum
 
@@ -27,6 +28,8 @@ LEAST_BAN = 200_000
 """Elements for which a tree that was given up is not tried again, the first time."""
 MEMORY = 0.5
 """Of the error known of a kind's model, what stays when it is seen anew."""
+MOST_TOLD = 32
+"""Trees up to which a proposal tells what each costs: those of four inputs."""
 FORGETTING = 0.1
 """Of what the models of kinds that do not run err more than that of the one which does, at each look."""
 
@@ -69,6 +72,7 @@ class TreeReoptimizer:
         self._errors: dict[Kind, float] = {}
         self.expected: dict[Kind, float] = {}
         self.best_tree: Tree | None = None
+        self._expected: Callable[[Tree], float] = lambda tree: math.nan
         self.measured: float | None = None
 
     def propose(self) -> Proposal[Tree] | None:
@@ -88,7 +92,10 @@ class TreeReoptimizer:
             return None
         self._trial = (executor.plan, known) if known else None
         self._proposed = tree
-        return Proposal(tree, "exhaustive search: the best tree costs less", 1 - cost / present)
+        plans = executor.all_plans
+        compared = plans if len(plans) <= MOST_TOLD else (executor.plan, tree)
+        considered = [(each, self._expected(each)) for each in compared]
+        return Proposal(tree, "exhaustive search: the best tree costs less", 1 - cost / present, considered)
 
     def best(self) -> tuple[Tree, float, float]:
         """The best tree, what it is thought to cost, and what the present one is.
@@ -115,10 +122,12 @@ class TreeReoptimizer:
         error = self._learn(kind, model)
         self.best_tree = best_tree
         self.expected = {k: models[k] * self._errors.get(k, error) for k in Kind}
+        tree_error = self._errors.get(Kind.TREE, error)
         flat_cost = self.expected[Kind.PIPELINES]
         if self._saving():
             flat_cost = min(flat_cost, self.expected[Kind.CACHES])
         present = model * error if kind is Kind.TREE else flat_cost
+        self._expected = lambda tree: flat_cost if tree == pipelines else costs.of(tree, orders) * tree_error
         if executor.binary or self.expected[Kind.TREE] < flat_cost:
             return best_tree, self.expected[Kind.TREE], present
         return pipelines, flat_cost, present

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from minidsms.expressions.routes import FilterPlan, usual_order
 from minidsms.streamon.contracts import KnowsChanges, OrderingAlgorithm
+from minidsms.streamon.filter_ordering.neighbours import costs_of, neighbours
 from minidsms.streamon.framework import Proposal
 
 LEAST_GAIN = 0.03
@@ -37,7 +38,8 @@ class OrderReoptimizer:
         gain = None if before is None or after is None or before <= 0 else 1 - after / before
         if gain is not None and gain < LEAST_GAIN:
             return None
-        return Proposal(order, f"{self.name}: another order costs less{self._after_change()}", gain)
+        considered = costs_of(self.algorithm, [self._current, *neighbours(order)])
+        return Proposal(order, f"{self.name}: another order costs less{self._after_change()}", gain, considered)
 
     def _after_change(self) -> str:
         """What has changed since the last proposal, if anything was found."""

@@ -84,7 +84,7 @@ async function compare(dialog, each) {
     html("div", { class: "body" },
       html("p", {}, `${each.operator}. ${each.reason}. Expected gain ${percent(each.expected)}, measured ${percent(each.measured)} of the cost per tuple.`),
       html("div", { class: "pair" }, sides.map((s) => s.element)),
-      considered(each.statistics)),
+      considered(each.statistics, each)),
   );
   dialog.showModal();
   if (after < 1) {
@@ -110,17 +110,30 @@ function side(title, plan, kind) {
 }
 
 /** What was known of every part, those that were not taken too: figures by place as a table, others by name. */
-function considered(known) {
+function considered({ considered: costs, ...known }, taken) {
   const entries = Object.entries(known);
-  if (!entries.length) return null;
+  if (!entries.length && !costs) return null;
   const lists = entries.filter(([, value]) => Array.isArray(value));
   const places = Math.max(0, ...lists.map(([, value]) => value.length));
   const nested = entries.filter(([, value]) => value && typeof value === "object" && !Array.isArray(value));
   const single = entries.filter(([, value]) => value === null || typeof value !== "object");
   return html("section", { class: "considered" }, html("h3", {}, "What was considered"),
+    costs ? alternatives(costs, taken) : null,
     places ? facts(["place", ...lists.map(([name]) => name)], Array.from({ length: places }, (_, i) => [String(i + 1), ...lists.map(([name, value]) => (name === "order" && Number.isInteger(value[i]) ? `F${value[i] + 1}` : figure(value[i])))])) : null,
     ...nested.map(([name, value]) => facts([name, ""], Object.entries(value).map(([key, each]) => [key, figure(each)]))),
     single.length ? facts(["", ""], single.map(([name, value]) => [name, figure(value)])) : null);
+}
+
+/** Every plan that was compared with what a tuple costs under it by the same statistics, the cheapest first. */
+function alternatives(costs, { old, new: chosen }) {
+  const most = Math.max(...Object.values(costs));
+  return html("div", { class: "scroll" }, html("table", { class: "alternatives" },
+    html("thead", {}, html("tr", {}, ["plan", "cost per tuple", "", ""].map((name, i) => html("th", { class: i === 1 ? "number" : "" }, name)))),
+    html("tbody", {}, Object.entries(costs).sort(([, a], [, b]) => a - b).map(([plan, cost]) => html("tr", { class: plan === chosen ? "taken" : "" },
+      html("td", { class: "mono", title: plan }, plan),
+      html("td", { class: "number" }, short(cost)),
+      html("td", {}, html("meter", { min: 0, max: most || 1, value: cost, "aria-label": `cost of ${plan}` })),
+      html("td", { class: "muted" }, plan === chosen ? "taken" : plan === old ? "before" : `${costs[chosen] ? `× ${(cost / costs[chosen]).toFixed(2)}` : ""}`))))));
 }
 
 function facts(head, rows) {

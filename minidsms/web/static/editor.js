@@ -89,6 +89,11 @@ async function setUpExamples(area, text, run, said, pins) {
     const example = examples[Number(menu.value)];
     text.value = example.text;
     menu.value = "";
+    if (example.schedulers) {
+      said.replaceChildren(html("p", { class: "muted" }, `${example.about} (${example.paper})`));
+      await pins.schedulers().catch((error) => said.append(html("pre", { class: "error" }, error.message)));
+      return;
+    }
     if (!(await run(true))) return;
     said.replaceChildren(html("p", { class: "muted" }, example.about, example.paper ? ` (${example.paper})` : ""));
     if (example.compared) await pins.compare(example.compared).catch((error) => said.append(html("pre", { class: "error" }, error.message)));

@@ -1,8 +1,8 @@
 // Properties over time, pinned side by side. Each goes back to when its entity was first seen, not to when it was pinned.
 
-import { lineChart } from "./chart.js";
+import { keys, lineChart } from "./chart.js";
 import { button, html } from "./dom.js";
-import { clock, property } from "./format.js";
+import { clock, property, short } from "./format.js";
 import { ask, on, tell } from "./live.js";
 import place, { keep } from "./place.js";
 import { saveSvg } from "./saving.js";
@@ -29,7 +29,7 @@ export function setUpPins(area) {
     await graph.begin();
   };
   const note = () => {
-    empty.hidden = pinned.size > 0;
+    empty.hidden = grid.childElementCount > 0;
     keep({ pins: [...pinned.keys()].map((key) => JSON.parse(key)) });
   };
   on("now", (now) => { for (const graph of pinned.values()) graph.add(now); });
@@ -39,7 +39,43 @@ export function setUpPins(area) {
     const { entities } = await tell("/api/compare", { query });
     for (const entity of entities) pin("operator", entity, "time_ns");
   };
-  return { pin, compare };
+  /** The schedulers side by side on the same bursts, each in a connection of its own. */
+  const schedulers = async () => {
+    const graph = new Schedulers(() => { graph.element.remove(); note(); });
+    grid.querySelector(".schedulers")?.remove();
+    grid.prepend(graph.element);
+    note();
+    graph.element.scrollIntoView({ block: "nearest", behavior: "smooth" });
+    await graph.run();
+  };
+  return { pin, compare, schedulers };
+}
+
+/** What waits in queues under every scheduler, over the runs of operators. */
+class Schedulers {
+  constructor(remove) {
+    this.seed = 0;
+    this.about = html("span", { class: "muted grow" }, "running …");
+    this.picture = html("div", {});
+    const save = () => saveSvg(this.picture.querySelector("svg"), "schedulers");
+    this.element = html("div", { class: "graph schedulers" },
+      html("div", { class: "title" }, html("b", {}, "Schedulers · elements in queues"), this.about,
+        button("Again", () => this.run(), { class: "plain", title: "the same bursts of other elements" }),
+        button("SVG", save, { class: "plain" }), button("✕", remove, { class: "plain", "aria-label": "remove" })),
+      this.picture);
+  }
+
+  async run() {
+    const { queued } = await tell("/api/schedulers", { seed: this.seed });
+    this.seed += 1;
+    const series = Object.entries(queued).map(([name, sizes]) => ({ name, points: sizes.map((size, i) => [i, size]) }));
+    const words = series.map(({ name, points }) => {
+      const sizes = points.map(([, size]) => size);
+      return `${name}: peak ${short(Math.max(...sizes))}, mean ${short(sizes.reduce((sum, size) => sum + size, 0) / sizes.length)}`;
+    });
+    this.about.textContent = "over the runs of operators, bursts of 4,000 elements";
+    this.picture.replaceChildren(lineChart(series, { width: 720, height: 240, label: "elements in queues by scheduler" }), keys(words));
+  }
 }
 
 class Pin {

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import flat
@@ -24,6 +26,7 @@ class Running:
     measures_time: bool = True
     binary: bool = False
     plan: Tree = (0, 1, 2)
+    all_plans: tuple[Tree, ...] = ((0, 1, 2), ((0, 1), 2), (0, (1, 2)))
     saving: float = 0.0
     has_caches: bool = False
     units: float = 0.0
@@ -55,7 +58,11 @@ class Running:
 
 def test_a_tree_that_should_cost_less_is_taken_and_kept_where_it_does() -> None:
     running = Running()
-    assert running.run(100.0).plan == KEPT
+    proposal = running.run(100.0)
+    assert proposal.plan == KEPT
+    costs = dict(proposal.considered)
+    assert costs.keys() == set(running.all_plans) and min(costs, key=costs.__getitem__) == KEPT
+    assert 1 - costs[KEPT] / costs[0, 1, 2] == pytest.approx(proposal.expected_gain)
     assert running.run(60.0) is None and running.plan == KEPT
     assert running.reoptimizer.expected[Kind.TREE] < running.reoptimizer.expected[Kind.PIPELINES]
 
