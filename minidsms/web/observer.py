@@ -100,13 +100,13 @@ class Observer:
                 at_s, told, pictures = past.at_s, past.told, list(past.pictures)
                 described = self._describe(queries, len(db.queries))
                 decisions = list(db.streamon.plan_log)[-_MOST_DECISIONS:]
+            self._set("catalog", described)
             if pictures[-1] is not self._shown:
                 self._shown = pictures[-1]
                 self._set("graph", {"at": at_s, **plan_view.picture(drawn)})
                 self._set("pictures", [each.at_s for each in pictures])
             self._set("now", {"at": at_s, "told": told, **plan_view.figures(drawn.graph)})
             self._set("decisions", [self.decision(each) for each in decisions])
-            self._set("catalog", described)
             self._set("feeds", self._feeds())
         self.changed()
 

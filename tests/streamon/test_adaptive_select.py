@@ -205,6 +205,18 @@ def test_adaptive_off_holds_for_running_queries() -> None:
         assert len(query.decisions()) == 1
 
 
+def test_a_decision_tells_what_each_other_order_costs() -> None:
+    with minidsms.connect(cost_model="fixed") as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        query = db.query("SELECT v FROM S WHERE v > 10 AND v % 5 < 4 AND v % 4 = 1")
+        db.push("S", {"v": list(range(4000))}, ts=list(range(4000)))
+        decision = query.decisions()[0]
+        costs = decision.statistics["considered"]
+        assert len(costs) == 6 and list(costs.values()) == sorted(costs.values())
+        assert next(iter(costs)) == decision.new_plan
+        assert decision.expected_gain == pytest.approx(1 - costs[decision.new_plan] / costs[decision.old_plan])
+
+
 def test_the_same_seed_takes_the_same_decisions() -> None:
     told = []
     for _ in range(2):

@@ -15,6 +15,7 @@ import pytest
 import minidsms
 from minidsms.process.safety import Safety
 from minidsms.shell.configuration import Configuration
+from minidsms.shell.main import main
 from minidsms.shell.session import Session
 from tests.shell.sessions import KeptScreen
 from tests.web.pages import Page
@@ -40,12 +41,15 @@ def test_the_command_prints_its_url_and_ends_with_an_interrupt(tmp_path: Path) -
     ("text", "said"),
     [("CREATE STREAM S (v INTEGER);\nSELECT w FROM S", "2 | SELECT w"), (None, "cannot read")],
 )
-def test_a_file_that_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: str) -> None:
+def test_a_file_that_cannot_be_run_is_an_error(
+    tmp_path: Path, text: str | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "begin.cql"
     if text is not None:
         file.write_text(text)
-    done = subprocess.run([*PROGRAM, str(file)], capture_output=True, text=True)
-    assert done.returncode == 1 and said in done.stderr and done.stdout == ""
+    assert main(["ui", "--no-browser", str(file)]) == 1
+    done = capsys.readouterr()
+    assert said in done.err and done.out == ""
 
 
 def test_the_shell_opens_the_page_of_its_connection() -> None:

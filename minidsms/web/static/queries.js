@@ -21,7 +21,7 @@ export function setUpQueries(area, choose, editor, pins, showSettings) {
     const rows = catalog.queries.map((query) => row(query, figures, (name) => { choose(name); draw(); }, editor, compare, showSettings));
     if (catalog.more_queries) rows.push(html("p", { class: "muted" }, `and ${catalog.more_queries} more`));
     area.replaceChildren(...(rows.length ? rows : [html("p", { class: "empty" }, "No query runs.")]));
-    if (!place.query && catalog.queries.length) choose(catalog.queries[0].name, false);
+    if (!catalog.queries.some(({ name }) => name === place.query) && (place.query || catalog.queries.length)) choose(catalog.queries[0]?.name ?? null, false);
     update();
   };
   const update = () => {

@@ -45,6 +45,11 @@ def test_the_window_that_drops_most_comes_first(algorithm: str) -> None:
         push(db, 12_000, 24_000, {"S": (10, 10), "T": (10, 10), "R": (200, 10)}, every)
         assert q.decisions()[-1].new_plan.startswith("R: S, T |")
         assert "- R: S [drops " in q.explain(analyze=True)
+        told = [d for d in q.decisions() if d.old_plan in d.statistics.get("considered", {})]
+        assert told
+        for decision in told:
+            costs = decision.statistics["considered"]
+            assert decision.expected_gain == pytest.approx(1 - costs[decision.new_plan] / costs[decision.old_plan])
 
 
 def test_pinned_orders_stay_and_static_ones_are_not_profiled() -> None:
