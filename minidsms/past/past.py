@@ -94,7 +94,7 @@ class Past:
         rows = Rows()
         gather(_Looked(db, queries), rows, self._since, now_s - self._last_s, resets_peaks=False)
         self._debt_s = max(0.0, self._debt_s - SHARE * (now_s - self._last_s))
-        self._last_s, self.at_s = now_s, round(now_s - db.began_s, 3)
+        self._last_s, self.at_s = now_s, round(now_s - db.began_s, 6)
         self.told = _told(rows)
         began = {query.name: round(query.began_s - db.began_s, 6) for query in queries}
 

@@ -159,6 +159,7 @@ SET state_reduction = off;
 SET k_mon = exact;
 CREATE QUERY IF NOT EXISTS whole AS SELECT ISTREAM(size, kind) FROM Parent [RANGE 1 MINUTE], Child [RANGE 1 MINUTE]
   WHERE child = id AND kind < 3;
+SET state_reduction = auto;
 """,
         5.0,
         watched=(("operator", "reduced.5 KMonJoin", "nbytes"), ("operator", "whole.6 MJoin", "nbytes")),

@@ -138,7 +138,7 @@ class Observer:
         """What is told of one."""
         return {
             "number": decision.number,
-            "at": round(decision.decided_s - self._db.began_s, 3),
+            "at": round(decision.decided_s - self._db.began_s, 6),
             "instant": None if decision.instant == MIN_INSTANT else decision.instant,
             "query": decision.query,
             "operator": decision.operator,

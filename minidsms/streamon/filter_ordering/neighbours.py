@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, permutations
 
-from minidsms.streamon.contracts import Order, OrderingAlgorithm
+from minidsms.expressions.routes import Order
+from minidsms.streamon.contracts import OrderingAlgorithm
 
 ALL_OF = 4
 EVERY_PAIR_OF = 7
