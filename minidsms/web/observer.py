@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minidsms.elements import MIN_INSTANT
+from minidsms.past.past import MOST_QUERIES
 from minidsms.settings import SETTINGS
 from minidsms.statements.query_settings import ALTERABLE
 from minidsms.streamon.loop import adaptations_of
@@ -94,11 +95,10 @@ class Observer:
             with db.lock:
                 if db.is_closed:
                     return
-                queries = past.queries()
-                drawn = past.draw(queries)
+                drawn = past.draw(past.queries())
                 past.look(drawn)
                 at_s, told, pictures = past.at_s, past.told, list(past.pictures)
-                described = self._describe(queries, len(db.queries))
+                described = self._describe(list(db.queries.values())[-MOST_QUERIES:], len(db.queries))
                 decisions = list(db.streamon.plan_log)[-_MOST_DECISIONS:]
             self._set("catalog", described)
             if pictures[-1] is not self._shown:
