@@ -10,6 +10,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from minidsms.archive.connected import Archiving
@@ -64,7 +65,7 @@ def connect(folder: str | os.PathLike[str] | None = None, **options: Any) -> Con
 
 PUBLIC = (
     "advance archive backup checkpoint close create_aggregate create_function execute feed flush offload on_change "
-    "pause position process push queries query query_each replay resume run set settings sql stop ui warnings"
+    "pause position process push queries query query_each replay resume run set settings sql stop time ui warnings"
 )
 """What `dir` shows of a connection."""
 
@@ -290,7 +291,7 @@ class Connection(Archiving, ReadsSources):
                 if not block:
                     self._is_left = True
                     return stream.push(data, ts, refuse=lambda n: self.admission.refuse_full(stream, n))
-                if type(data) is tuple:
+                if isinstance(data, tuple):
                     taken = stream.push(data, ts)
                     told = self._step(key)
                 else:
@@ -393,6 +394,16 @@ class Connection(Archiving, ReadsSources):
             told, self._is_told = self._is_told, False
         if told:
             self._callbacks.tell()
+
+    def time(self, ticks: int) -> datetime:
+        """The time that an instant or a value of type TIMESTAMP stands for: in UTC, whole microseconds.
+
+        Error where the calendar does not reach.
+        """
+        try:
+            return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks * self.tick_ns // 1000)
+        except OverflowError:
+            raise Error(f"{ticks} is no time: the calendar goes from the year 1 to 9999") from None
 
     # ---------------------------------------------------------------------------------- registration, by statements
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.answers.newest import Newest
+from minidsms.answers.rows import Row
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import Batch
 from minidsms.engine.running_query import Change as Change
@@ -121,7 +122,7 @@ class Query(RunningQuery):
     def fetch_arrow(self, ack: int | None = None) -> pa.Table:
         """The same as a table: _ts, _sign (int8), then the query's columns; TIMESTAMP and INTERVAL in the time unit."""
         with self._connection.lock:
-            return self._codec.table(self._fetched_batches(ack))
+            return self.codec.table(self._fetched_batches(ack))
 
     def _fetched_batches(self, ack: int | None) -> list[Batch]:
         """What a fetch gives; without ack, it waits no more."""
@@ -150,13 +151,13 @@ class Query(RunningQuery):
             if instants[ack - first - 1] == instants[ack - first]:
                 raise Error(f"query {self.name}: ack {ack} stands within the instant {instants[ack - first]}")
 
-    def snapshot(self) -> list[tuple[Any, ...]]:
+    def snapshot(self) -> list[Row]:
         """The relation at the last closed instant, equal rows repeated, in no particular order. Not for streams.
 
         Raises QueryError when the query has failed.
         """
         with self._connection.lock:
-            return self._codec.rows(self._present_rows())
+            return self.codec.rows(self._present_rows())
 
     def _present_rows(self) -> Batch:
         """What `snapshot` shows. The caller holds the lock."""
@@ -180,7 +181,7 @@ class Query(RunningQuery):
         if self.kind == "stream":
             return self.fetch_arrow().drop_columns("_sign")
         with self._connection.lock:
-            return self._codec.table([self._present_rows()]).drop_columns(["_ts", "_sign"])
+            return self.codec.table([self._present_rows()]).drop_columns(["_ts", "_sign"])
 
     def df(self) -> pd.DataFrame:
         """`arrow` as a pandas DataFrame (pandas is not installed with minidsms)."""
@@ -254,11 +255,11 @@ class Query(RunningQuery):
                     self._newest.add(batch)
             return [change for batch in self._newest.last(n) for change in self._changes(batch)]
 
-    def present(self, n: int) -> tuple[int, list[tuple[Any, ...]]]:
+    def present(self, n: int) -> tuple[int, list[Row]]:
         """How many rows the relation has now, and n of them; otherwise as `snapshot`."""
         with self._connection.lock:
             rows = self._present_rows()
-            return len(rows), self._codec.rows(rows.slice(0, min(n, len(rows))))
+            return len(rows), self.codec.rows(rows.slice(0, min(n, len(rows))))
 
     def on_change(self, fn: Callable[[Change], Any]) -> Callable[[Change], Any]:
         """Call fn with every change from now on, outside the engine's lock; what callbacks took is not fetched again.

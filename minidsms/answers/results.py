@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from minidsms.answers.rows import Row, row_type
 from minidsms.dictionary import TextDictionary
 from minidsms.elements import Batch, Column, Schema, Type, columns_of_words, row_words
 from minidsms.lists import list_of
@@ -33,18 +35,27 @@ def _chunks(batches: Sequence[Batch]) -> list[Batch]:
 
 
 class ResultCodec:
-    """Decodes batches of one schema. tick_ns: nanoseconds in a tick."""
+    """Decodes batches of one schema.
 
-    def __init__(self, schema: Schema, dictionary: TextDictionary, tick_ns: int) -> None:
+    tick_ns: nanoseconds in a tick. has_times: instants are those of a calendar, and tables have them as timestamps.
+    """
+
+    def __init__(self, schema: Schema, dictionary: TextDictionary, tick_ns: int, has_times: bool = False) -> None:
         self.schema = schema
+        self.has_times = has_times
         self._dictionary = dictionary
         self._unit = _ARROW_UNITS.get(tick_ns)
 
-    def rows(self, batch: Batch) -> list[tuple[Any, ...]]:
+    def rows(self, batch: Batch) -> list[Row]:
         """The rows as tuples of None, bool, int, float and str; instants and durations are ticks."""
         if not len(self.schema):
-            return [()] * len(batch)
-        return list(zip(*[self._values(batch.column(i), t) for i, t in enumerate(self.schema.types)]))
+            return [self._row(())] * len(batch)
+        return list(map(self._row, zip(*[self._values(batch.column(i), t) for i, t in enumerate(self.schema.types)])))
+
+    @cached_property
+    def _row(self) -> Callable[[tuple[Any, ...]], Row]:
+        """Names the values of a row."""
+        return partial(tuple.__new__, row_type(self.schema.names))
 
     def _values(self, column: Column, type_: Type) -> list[Any]:
         if type_ is Type.TEXT:
@@ -65,7 +76,9 @@ class ResultCodec:
                 unique, n = f"{name}_{n}", n + 1
             names.append(unique)
         chunks = _chunks(batches) or [Batch.empty(self.schema)]
-        columns = [[pa.array(batch.ts) for batch in chunks], [pa.array(batch.signs) for batch in chunks]]
+        instants = Type.TIMESTAMP if self.has_times else Type.INTEGER
+        columns = [[self._array(Column(batch.ts), instants) for batch in chunks]]
+        columns += [[pa.array(batch.signs) for batch in chunks]]
         columns += [[self._array(batch.column(i), t) for batch in chunks] for i, t in enumerate(self.schema.types)]
         return pa.Table.from_arrays([pa.chunked_array(column) for column in columns], names=names)
 

@@ -40,6 +40,13 @@ class StreamDef:
     source: SourceDef | None = None
     is_system: bool = False
 
+    @property
+    def has_times(self) -> bool:
+        """Its instants are those of a calendar: by a TIMESTAMP column, or by the clock when a source's rows come."""
+        if self.timestamp_by is None:
+            return self.source is not None
+        return self.schema.types[self.timestamp_by] is Type.TIMESTAMP
+
 
 @dataclass(frozen=True)
 class RelationDef:

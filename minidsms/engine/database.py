@@ -210,7 +210,7 @@ class Database:
                     raise Error(f"query {other.name} writes {sink.path!r} already; give each query a file of its own")
             try:
                 with breakable:
-                    sink.open(query.schema, self.codec(query.schema))
+                    sink.open(query.schema, query.codec)
                 if query.sink is not None:
                     query.close_sink()
             except BaseException:
@@ -311,9 +311,10 @@ class Database:
             self.past.hasten()
             self.system_streams.close_unread(self.readers_of)
 
-    def codec(self, schema: Any) -> ResultCodec:
-        """A decoder of results of this connection."""
-        return ResultCodec(schema, self.dictionary, self.tick_ns)
+    def codec(self, schema: Schema, streams: Iterable[str] = ()) -> ResultCodec:
+        """A decoder of results of this connection.  streams: those that the results are of."""
+        has_times = any(self.catalog.streams[name.lower()].has_times for name in streams)
+        return ResultCodec(schema, self.dictionary, self.tick_ns, has_times)
 
     def set(self, name: str, value: Any) -> None:
         """Change a setting; takes effect at once."""

@@ -16,6 +16,7 @@ import numpy as np
 from minidsms.answers.newest import Newest
 from minidsms.answers.present_rows import PresentRows
 from minidsms.answers.results import ResultCodec
+from minidsms.answers.rows import Row
 from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import OwnAllowance
 from minidsms.process.interrupts import breakable
@@ -43,7 +44,7 @@ class Change(NamedTuple):
 
     ts: int
     sign: int
-    row: tuple[Any, ...]
+    row: Row
 
 
 class RunningQuery:
@@ -67,7 +68,7 @@ class RunningQuery:
         self.kind = kind
         self.schema = schema
         self._expanded = expanded
-        self._codec = codec
+        self.codec = codec
         self._pending: list[Batch] = []
         self._present = PresentRows(schema, connection.behind)
         self._callbacks: list[Callable[[Change], Any]] = []
@@ -292,7 +293,7 @@ class RunningQuery:
 
     def _changes(self, batch: Batch) -> Iterable[Change]:
         signs = [1] * len(batch) if batch.sign is None else batch.sign.tolist()
-        return map(Change, batch.ts.tolist(), signs, self._codec.rows(batch))
+        return map(Change, batch.ts.tolist(), signs, self.codec.rows(batch))
 
     @property
     def failure(self) -> tuple[int, str] | None:

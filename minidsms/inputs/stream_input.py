@@ -95,7 +95,7 @@ class StreamInput:
         any is stored; it may raise. DataError where something does not fit the
         schema; LateElementError for a row at or before the progress, unless the stream was declared LATE DROP.
         """
-        if type(data) is tuple and (ts is None or type(ts) is int):
+        if isinstance(data, tuple) and (ts is None or type(ts) is int):
             return self._push_row(data, ts, refuse)
         n, columns = self.converter.columns(data)
         if self.ended:
@@ -140,7 +140,8 @@ class StreamInput:
             taken = self._take(instants, columns, step is not None)
         else:
             taken = start = 0
-            for stop in _ends(instants, chunk):
+            ends = list(_ends(instants, chunk))  # before anything is taken: memory may be short
+            for stop in ends:
                 if start:
                     step()
                 taken += self._take_on(instants[start:stop], [c.slice(start, stop) for c in columns], start > 0)

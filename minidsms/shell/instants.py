@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Type
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -24,11 +24,7 @@ class Instants:
     @property
     def are_calendar(self) -> bool:
         """Whether instants are shown as times in UTC."""
-        streams = [s for s in list(self._db.catalog.streams.values()) if not s.is_system]
-        return any(
-            s.source is not None if s.timestamp_by is None else s.schema.types[s.timestamp_by] is Type.TIMESTAMP
-            for s in streams
-        )
+        return any(s.has_times for s in list(self._db.catalog.streams.values()) if not s.is_system)
 
     def show(self, ts: int) -> str:
         """An instant."""

@@ -90,7 +90,7 @@ def _handled(stop: Callable[..., None]) -> Iterator[None]:
 def show_waiting(db: DurableConnection, query: Query, sink: Sink) -> None:
     """Show what waits, then take it."""
     until = query.results
-    sink.open(query.schema, db.codec(query.schema))
+    sink.open(query.schema, query.codec)
     for batch in query.waiting_batches():
         sink.write(batch)
     sink.close()

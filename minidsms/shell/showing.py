@@ -115,14 +115,17 @@ class TableSink:
         left_out = self.rows - len(self._first) - len(self._last)
         elements = [*self._first, *self._last]
         signed = any(e[1] < 0 for e in elements)
-        columns = [("_ts", True), *([("", False)] if signed else [])]
+        assert self._codec is not None
+        has_times = self._codec.has_times
+        columns = [("_ts", not has_times), *([("", False)] if signed else [])]
         columns += [(f.name, f.type in (Type.INTEGER, Type.FLOAT, Type.INTERVAL)) for f in schema]
         times = [i for i, t in enumerate(schema.types) if t is Type.TIMESTAMP]
         texts = []
         for ts, sign, *row in elements:
             for i in times:
                 row[i] = None if row[i] is None else show_instant(row[i], self._tick_ns)
-            texts.append([str(ts), *(["+" if sign > 0 else "-"] if signed else []), *map(cell, row)])
+            instant = show_instant(ts, self._tick_ns) if has_times else str(ts)
+            texts.append([instant, *(["+" if sign > 0 else "-"] if signed else []), *map(cell, row)])
         if left_out:
             texts.insert(len(self._first), [f".. {left_out:,} more"])
         counted = "1 row" if self.rows == 1 else f"{self.rows:,} rows"

@@ -161,7 +161,8 @@ def register_written(db: Connection, text: str, name: str | None) -> Query | Non
     db.check_registration([template.stream], False)
     group, screen, leading = found
     schema = template.schema
-    query = Query(db, name or db.next_name(), text.strip(), template.kind, schema, None, db.codec(schema))
+    codec = db.codec(schema, [template.stream])
+    query = Query(db, name or db.next_name(), text.strip(), template.kind, schema, None, codec)
     member = None
     if template.family is not None and constant is not None:
         member = template.family, constant.number

@@ -303,7 +303,7 @@ def _register(
         bound.node.kind,
         bound.node.schema,
         print_query(bound.expanded),
-        db.codec(bound.node.schema),
+        db.codec(bound.node.schema, bound.streams),
     )
     start = frontier + 1 if frontier > MIN_INSTANT and not with_history else MIN_INSTANT
     past = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minidsms.answers.rows import Row
 from minidsms.elements import Schema, Type
 from minidsms.shell.showing import cell, layout
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from minidsms.elements import Batch
     from minidsms.shell.instants import Instants
 
-Element = tuple[int, int, tuple[Any, ...]]
+Element = tuple[int, int, Row]
 """(ts, sign, row)."""
 
 

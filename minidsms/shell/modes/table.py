@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from minidsms.answers.rows import Row
 from minidsms.elements import Field, Schema, Type
 from minidsms.shell.modes.mode import Look
 from minidsms.shell.modes.rows import Element, elements_of, sort_key, table_lines
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from minidsms.answers.results import ResultCodec
     from minidsms.elements import Batch
     from minidsms.query import Query
-
-Row = tuple[Any, ...]
 
 _FRAME = 3
 """Lines of a table that are no rows: the title, the names, the rule."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from minidsms.answers.rows import Row
 from minidsms.cql.errors import Error
 from minidsms.shell.modes.mode import Look, ModeSpec
 from minidsms.shell.modes.rows import Element, sort_key, table_lines
@@ -28,7 +29,7 @@ class TopMode:
         self._spec = spec
         self._column = _find(query, spec.column)
         self._is_relation = query.kind == "relation"
-        self._best: list[tuple[Any, ...]] = []
+        self._best: list[Row] = []
         self._count = 0
 
     def take(self, batch: Batch, codec: ResultCodec) -> None:
@@ -46,7 +47,7 @@ class TopMode:
         if not self._is_relation:
             self._best = self._choose(self._best + [row for _, _, row in earlier])
 
-    def _choose(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def _choose(self, rows: list[Row]) -> list[Row]:
         """The best rows, best first; those without a value last."""
         at = self._column
         valued = [row for row in rows if row[at] is not None]

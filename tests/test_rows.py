@@ -1,0 +1,71 @@
+"""Rows and instants as programs get them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+
+import minidsms
+from minidsms.cql.errors import Error
+
+
+class Reading(NamedTuple):
+    car: int
+    count: str
+
+
+def test_values_of_a_row_have_the_names_of_its_columns() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (car INTEGER, count TEXT)")
+    q = db.query('SELECT car, count, car + 1, car AS "from", car AS _own, count AS car FROM S [ROWS 2]')
+    assert db.push("S", Reading(7, "a"), ts=1) == 1
+    db.advance(1)
+    (row,) = q.snapshot()
+    assert row == (7, "a", 8, 7, 7, "a") and repr(row) == "(7, 'a', 8, 7, 7, 'a')"
+    assert row.count == "a" and getattr(row, "from") == 7
+    for name in ("car", "_own", "nothing"):  # two columns, none of the user's, no column
+        with pytest.raises(AttributeError):
+            getattr(row, name)
+    assert row._asdict()["car + 1"] == 8
+    (change,) = q.fetch()
+    for copied in (pickle.loads(pickle.dumps(change)), copy.deepcopy(change)):
+        assert copied == change and type(copied.row) is tuple
+    assert list(pd.DataFrame([row]).columns) == ["car", "count", "car + 1", "from", "_own", "car"]
+
+
+def test_rows_that_were_fetched_can_be_pushed() -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (car INTEGER, count TEXT)")
+    q = db.query("SELECT ISTREAM(*) FROM S")
+    db.push("S", [Reading(1, "a"), Reading(2, "b")], ts=1)
+    db.advance(1)
+    rows = [change.row for change in q.fetch()]
+    assert db.push("S", rows, ts=2) == 2 and db.push("S", rows[0], ts=3) == 1
+    db.advance(3)
+    assert [change.row for change in q.fetch()] == [*rows, rows[0]]
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [("at TIMESTAMP", datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)), ("at INTEGER", 1767225601000)],
+)
+def test_instants_are_times_where_the_stream_has_times(by: str, expected: object) -> None:
+    db = minidsms.connect()
+    db.execute(f"CREATE STREAM S ({by}, v INTEGER) TIMESTAMP BY at; CREATE VIEW W AS SELECT v FROM S [RANGE 5 SECONDS]")
+    queries = [db.query(text) for text in ("SELECT v FROM S [NOW]", "SELECT ISTREAM(v) FROM W", "SELECT v FROM S")]
+    db.push("S", (1767225601000, 1))
+    db.advance(1767225601000)
+    for q in queries:
+        assert q.fetch_arrow()["_ts"].to_pylist()[0] == expected
+
+
+def test_the_time_of_an_instant_is_in_utc_and_in_the_calendar() -> None:
+    assert minidsms.connect(time_unit="ns").time(1767225601_000_001_999) == datetime(2026, 1, 1, 0, 0, 1, 1, tzinfo=UTC)
+    assert minidsms.connect().time(-1000) == datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)
+    with pytest.raises(Error, match="no time"):
+        minidsms.connect().time(1 << 60)
