@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-LOWER = ("operators", "synopses", "plan", "kernels", "joins", "cql", "inputs")
+LOWER = ("operators", "synopses", "plan", "kernels", "joins", "cql", "inputs", "screens", "expressions", "scheduler")
 """Rooms that StreaMon stands above."""
 
 FACADES = ("minidsms.connection", "minidsms.query")

@@ -21,7 +21,7 @@ from experiments.k_mon import workload
 from experiments.k_mon.memory import MODES, ROWS, WINDOW, pair
 from experiments.k_mon.running import Query
 from experiments.k_mon.workload import MULTIPLICITY, Stream, Streams, steady
-from minidsms.streamon.k_mon.contracts import Kind
+from minidsms.operators.k_mon.contracts import Kind
 from minidsms.streamon.k_mon.watching import Watching
 
 PUSHES = (65_536, 1000, 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from experiments.k_mon import workload
 from experiments.k_mon.running import Query, Run, run
 from experiments.k_mon.workload import MULTIPLICITY, Streams, steady
-from minidsms.streamon.k_mon.contracts import Kind
+from minidsms.operators.k_mon.contracts import Kind
 
 WINDOW, ROWS = 50_000, 600_000
 ADHERENCES = (0, 1000, 5000, 10_000, 20_000)

@@ -15,7 +15,7 @@ import numpy as np
 from experiments.k_mon import workload
 from experiments.k_mon.distances import clustering_distances, join_distances, scrambling_distances
 from experiments.k_mon.workload import BoolArray, Float64Array, Int64Array, Stream, Streams
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind
+from minidsms.operators.k_mon.contracts import Arrivals, KConstraint, Kind
 from minidsms.streamon.k_mon.monitoring.clustered import DEFAULTS as CA_DEFAULTS
 from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
 from minidsms.streamon.k_mon.monitoring.estimate import Estimate

@@ -10,7 +10,7 @@ import numpy as np
 
 import minidsms
 from experiments.k_mon.workload import Int64Array, Streams
-from minidsms.streamon.k_mon.contracts import Kind
+from minidsms.operators.k_mon.contracts import Kind
 
 SLICE = 4000
 """Ticks that are pushed between two looks at the memory."""

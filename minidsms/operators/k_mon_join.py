@@ -66,12 +66,11 @@ from minidsms.kernels.k_mon_join import (
     WAITING,
 )
 from minidsms.kernels.k_mon_keys import KMonPlan, KMonRun
+from minidsms.operators.k_mon.contracts import KConstraint, Watches
+from minidsms.operators.k_mon.execution import StateReduction
+from minidsms.operators.k_mon.returning import Found, Verdicts
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-from minidsms.streamon.k_mon.contracts import KConstraint, Monitors
-from minidsms.streamon.k_mon.execution import StateReduction
-from minidsms.streamon.k_mon.returning import Found, Verdicts
-from minidsms.streamon.k_mon.watching import Source, Watching
 from minidsms.synopses.k_mon_results import KeptResults
 from minidsms.synopses.k_mon_rows import KMonRows, Window, key_hash
 
@@ -126,15 +125,14 @@ class KMonSpec:
 class Surroundings:
     """Whom a reduced join asks and tells.
 
-    sources, monitors: by what names constraints speak of the inputs, and who watches them; without, keys alone are
-    used.  may_adapt: asked whenever constraints are to be used.  texts: to name rows that violate a key.  tell: told of
-    the instant and the rows when one is violated.  warn: told what goes wrong beside the answer.
+    watch: gives the constraints of the join; without, keys alone are used.  may_adapt: asked whenever constraints are
+    to be used.  texts: to name rows that violate a key.  tell: told of the instant and the rows when one is violated.
+    warn: told what goes wrong beside the answer.
     forced, collects_always: for tests: rows that are not needed go after every slice, and k of every constraint is
     drawn at random.
     """
 
-    sources: Sequence[Source] | None = None
-    monitors: Monitors | None = None
+    watch: Callable[[KMonJoin], Watches] | None = None
     may_adapt: Callable[[], bool] | None = None
     texts: TextDictionary | None = None
     tell: Callable[[Operator, int, str], None] | None = None
@@ -153,7 +151,7 @@ class KMonJoin(Operator):
 
     def __init__(self, inputs: Sequence[Queue], spec: KMonSpec, around: Surroundings = ALONE) -> None:
         edges, windows, reduces, is_lossy = spec.edges, spec.windows, spec.reduces, spec.is_lossy
-        monitors, sources, forced = around.monitors, around.sources, around.forced
+        forced = around.forced
         super().__init__(inputs, spec.schema)
         n = len(inputs)
         self.edges, self.windows = tuple(edges), tuple(windows)
@@ -170,7 +168,7 @@ class KMonJoin(Operator):
         self.names = tuple(spec.names) if spec.names is not None else tuple(f"input {i}" for i in range(n))
         needed = [[c for k, c in self.outputs_of if k == i] for i in range(n)]
         schemas = [q.schema for q in inputs]
-        self.rows = KMonRows(schemas, edges, windows, needed, reduces, reduces and monitors is not None)
+        self.rows = KMonRows(schemas, edges, windows, needed, reduces, reduces and around.watch is not None)
         self.down, self.roots = orientation(n, edges)
         single = len(self.roots) == 1
         has_changes = any(w.clock == CHANGES for w in windows)
@@ -190,12 +188,7 @@ class KMonJoin(Operator):
         self.results = KeptResults(self.schema, self.rows.heaps)
         self.reduction: StateReduction | None = None
         if reduces:
-            watching = None
-            if monitors is not None and sources is not None:
-                keys = self.rows.sides[:, UNIQUE].astype(bool).tolist()
-                spans = [(w.clock == RANGE, w.length) if w.clock in (RANGE, ROWS) else None for w in windows]
-                changing = [i for i, w in enumerate(windows) if w.clock == CHANGES]
-                watching = Watching(schemas, sources, edges, keys, monitors, self, spans, not is_lossy, changing)
+            watching = None if around.watch is None else around.watch(self)
             keeps_full = self.deletions == PROBED and not self.unique
             relied_on = {} if self.trusts_keys else self.unique
             self.reduction = StateReduction(

@@ -71,14 +71,14 @@ class AdaptivePlans:
 
     def surroundings(self, node: ReducedJoin, operator: str) -> Surroundings:
         """See `Adaptivity.surroundings`."""
+        from minidsms.operators.k_mon.contracts import Source
         from minidsms.operators.k_mon_join import Surroundings
-        from minidsms.streamon.k_mon.watching import Source
+        from minidsms.streamon.k_mon.watching import watched_by
 
         streamon = self._streamon
-        forcing = streamon.forcing
+        forcing, sources = streamon.forcing, [Source(*source) for source in node.sources]
         return Surroundings(
-            sources=[Source(*source) for source in node.sources],
-            monitors=streamon.constraints if streamon.is_adaptive else None,
+            watch=watched_by(streamon.constraints, sources) if streamon.is_adaptive else None,
             may_adapt=lambda: streamon.is_adaptive,
             texts=self._texts,
             tell=lambda join, instant, text: streamon.note_violation(instant, join, operator, text),

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from minidsms.joins.directed_graph import Edge
+from minidsms.operators.k_mon.contracts import Source
 from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
-from minidsms.streamon.k_mon.watching import Source
+from minidsms.streamon.k_mon.watching import watched_by
 from minidsms.synopses import k_mon_spill_index
 from minidsms.synopses.k_mon_rows import Window
 from tests.operators.harness import Element, Row, feed, random_cuts
@@ -66,7 +67,7 @@ def joined(
     """An operator that lets rows go after every slice."""
     if way != "keys":
         sources = [Source(f"s{i}", ("a", "b", "x", "pass")) for i in range(inputs_of(edges))]
-        options |= {"sources": sources, "monitors": ConstraintRegistry()}
+        options["watch"] = watched_by(ConstraintRegistry(), sources)
     join = operator(edges, windows, filters, collects_always=True, **options)
     if way == "forced":
         assert join.reduction is not None

@@ -15,9 +15,10 @@ from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import RANGE, ROWS, UNBOUNDED
 from minidsms.operators import k_mon_join
+from minidsms.operators.k_mon.contracts import Source
 from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
-from minidsms.streamon.k_mon.watching import Source
+from minidsms.streamon.k_mon.watching import watched_by
 from minidsms.synopses import k_mon_spill_index
 from minidsms.synopses.k_mon_rows import Window
 from tests.operators.harness import Element, Netted, Row, differences, feed, queue, random_cuts
@@ -187,7 +188,7 @@ def watched(edges: Sequence[Edge], windows: Sequence[Window], filters: Sequence[
     """An operator that uses constraints."""
     sources = [Source(f"s{i}", ("a", "b", "x", "pass")) for i in range(inputs_of(edges))]
     return operator(
-        edges, windows, filters, sources=sources, monitors=ConstraintRegistry(), collects_always=True, **options
+        edges, windows, filters, watch=watched_by(ConstraintRegistry(), sources), collects_always=True, **options
     )
 
 

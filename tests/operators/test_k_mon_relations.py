@@ -11,10 +11,11 @@ import pytest
 
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import CHANGES, RANGE, ROWS, UNBOUNDED
+from minidsms.operators.k_mon import updates
+from minidsms.operators.k_mon.contracts import Source
 from minidsms.operators.k_mon_join import KMonJoin
-from minidsms.streamon.k_mon import updates
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
-from minidsms.streamon.k_mon.watching import Source
+from minidsms.streamon.k_mon.watching import watched_by
 from minidsms.synopses import k_mon_spill_index
 from minidsms.synopses.k_mon_rows import Window
 from tests.operators.harness import Element, Netted, Row, differences, feed, random_cuts
@@ -149,7 +150,7 @@ def joined(
     """An operator that lets rows go after every slice."""
     if way not in ("swj", "keys", "trusting"):
         sources = [Source(f"s{i}", ("a", "b", "x", "pass")) for i in range(inputs_of(edges))]
-        options |= {"sources": sources, "monitors": ConstraintRegistry()}
+        options["watch"] = watched_by(ConstraintRegistry(), sources)
     join = operator(edges, windows, filters, collects_always=True, **WAYS[way], **options)
     if "forced" in way:
         assert join.reduction is not None

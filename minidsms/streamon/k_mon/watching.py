@@ -14,37 +14,39 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Int64Array, Schema, Type
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.hashing import hash_rows
-from minidsms.kernels.k_mon_join import CLOCK, LENGTH, RANGE, ROWS, TOTAL
-from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, FLOATS, INTEGERS, LIMIT_WORDS, ORDER, UNORDERED
+from minidsms.kernels.k_mon_join import CHANGES, CLOCK, LENGTH, RANGE, ROWS, TOTAL, UNIQUE
+from minidsms.kernels.k_mon_reduction import BEFORE, BELOW, CLUSTERED, FLOATS, INTEGERS, ORDER
+from minidsms.operators.k_mon.contracts import (
+    NEVER,
+    Arrivals,
+    KConstraint,
+    KeyMonitor,
+    Kind,
+    Monitor,
+    Monitors,
+    Source,
+    User,
+)
+from minidsms.operators.k_mon.limits import no_limits, ordered_words
 from minidsms.streamon.k_mon.arrival_marks import ArrivalInstants
-from minidsms.streamon.k_mon.contracts import NEVER, Arrivals, KConstraint, KeyMonitor, Kind, Monitor, Monitors, User
 from minidsms.streamon.k_mon.journal import MOST, Journal, Told, told
 
-NOTHING = -(2**63)
-"""A limit that is not used."""
+if TYPE_CHECKING:
+    from minidsms.operators.k_mon_join import KMonJoin
+
 _ORDERED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL, Type.FLOAT)
 _derived = itertools.count(1)
 _FEW, _MANY = 1000, 20_000
 """Arrivals after which it is reckoned how many come in a window: the first time, and at most."""
 _ALL = 1 << 60
 _ROOM_SHARE, _MOST_ROOM = 128, 2048
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where an input's rows come from. stream: its name, "" where no other join can name it.  attributes: of its
-    columns.
-    """
-
-    stream: str
-    attributes: tuple[str, ...]
 
 
 @dataclass
@@ -135,7 +137,7 @@ class Watching:
         return [*self._keys.values(), *self._dependent]
 
     def keys(self, forced: Callable[[KConstraint], int | None] | None = None) -> list[bool]:
-        """The sides whose columns are a key of their stream, as far as is known. forced: gives k in their place."""
+        """See `Watches`."""
         self.tell()
         return [self._is_key(s, forced) for s in range(len(self._ends))]
 
@@ -148,7 +150,7 @@ class Watching:
         return each.monitor.k is not None if s in self._judged else self.declared[s]
 
     def take_keys(self, keys: Sequence[bool]) -> None:
-        """Watch what these keys make useful, and nothing else."""
+        """See `Watches`."""
         if self._known == list(keys):
             return
         before, self._known = self._dependent, list(keys)
@@ -219,15 +221,12 @@ class Watching:
                 self._monitors.watch(each.constraint, self._user)
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """See `Watches`."""
         for each in self.watched:
             self._monitors.leave(each.constraint, self._user)
 
     def observe(self, part: Sequence[Batch | None], firsts: Sequence[int], is_forced: bool = False) -> None:
-        """Take the rows of one part, all of them. firsts: the number of each input's first, where it has no others.
-
-        is_forced: k will not be the monitors'.
-        """
+        """See `Watches`."""
         if is_forced and not self._are_marked_always:
             self.tell()
             self._are_marked_always = True
@@ -272,7 +271,7 @@ class Watching:
             self._left_out[i] = 0
 
     def tell(self) -> None:
-        """Show the monitors all that has come."""
+        """See `Watches`."""
         if any(map(len, self._journals)):
             self._show([journal.take() if len(journal) else None for journal in self._journals])
 
@@ -331,17 +330,13 @@ class Watching:
             journal.begin(shown or ())
 
     def room(self, figures: Int64Array) -> list[int]:
-        """Rows of each stream that room should be made for: a small part of those that its window takes."""
+        """See `Watches`."""
         during = [self._rates.during(of, i, i) for i, of in enumerate(figures)]
         rows = [float(of[TOTAL]) if many == inf else many for of, many in zip(figures, during)]
         return [int(min(_MOST_ROOM, many / _ROOM_SHARE)) for many in rows]
 
     def wait_for_dead(self, side: int, figures: Int64Array) -> tuple[float, float]:
-        """What it takes not to remember which children are dead.
-
-        Returns (the parents on a side that come while one of them waits for a child, the children that stand in their
-        window); the former inf, where nothing is known of children to come. figures: of the streams.
-        """
+        """See `Watches`."""
         parent, child = self._end(side)[0], self._end(side ^ 1)[0]
         if self._waits[side] == inf:
             return inf, 0.0
@@ -351,7 +346,7 @@ class Watching:
         )
 
     def refute(self, sides: Iterable[int]) -> None:
-        """Rows have come by these sides that the constraints said would not come."""
+        """See `Watches`."""
         closed = set(sides)
         if closed:
             self.tell()
@@ -361,7 +356,7 @@ class Watching:
             self._look()
 
     def refute_keys(self, sides: Iterable[int]) -> None:
-        """Two rows agree in the columns of each of these sides."""
+        """See `Watches`."""
         found = list(sides)
         if found:
             self.tell()
@@ -373,7 +368,7 @@ class Watching:
             self._look()
 
     def sides_closed_by(self, constraint: KConstraint) -> list[int]:
-        """The sides by which no row is expected because of a constraint."""
+        """See `Watches`."""
         return [each.side for each in self.watched if each.constraint == constraint]
 
     def _end(self, s: int) -> tuple[int, tuple[int, ...]]:
@@ -398,7 +393,7 @@ class Watching:
         return Arrivals(rows.numbers, rows.ts, values, valid, type_ in _ORDERED)
 
     def reckon(self, figures: Int64Array, now: int) -> bool:
-        """Tell the monitors which k are of use, if that has changed. figures: of the streams (`kernels.k_mon_join`)."""
+        """See `Watches`."""
         if not self._rates.learn(figures[:, TOTAL], now):
             return False
         needs: dict[int, float] = {}
@@ -411,10 +406,7 @@ class Watching:
         return True
 
     def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Int64Array:
-        """What may be taken for granted now, for each side (`kernels.k_mon_reduction`).
-
-        counts: of each stream, the rows taken in that pass its filter.  forced: gives k in place of the monitors.
-        """
+        """See `Watches`."""
         self.tell()
         limits = no_limits(len(self._edges))
         self._waits = [inf] * len(limits)
@@ -497,22 +489,17 @@ class OfKey:
         """The join says itself that a key is none."""
 
 
-def no_limits(edges: int) -> Int64Array:
-    """Nothing is taken for granted."""
-    limits = np.zeros((2 * edges, LIMIT_WORDS), np.int64)
-    limits[:, BEFORE] = limits[:, BELOW] = limits[:, CLUSTERED] = NOTHING
-    limits[:, ORDER] = UNORDERED
-    return limits
-
-
-def are_any(limits: Int64Array) -> bool:
-    """Something is taken for granted."""
-    return bool((limits[:, [BEFORE, BELOW, CLUSTERED]] != NOTHING).any())
-
-
-def ordered_words(words: Int64Array) -> Int64Array:
-    """Words of FLOATs in the order of the numbers."""
-    return np.where(words >= 0, words, words ^ np.int64(0x7FFFFFFFFFFFFFFF))
-
-
 _NONE: Int64Array = np.zeros(0, np.int64)
+
+
+def watched_by(monitors: Monitors, sources: Sequence[Source]) -> Callable[[KMonJoin], Watching]:
+    """What makes the constraints of a new join. sources: of its inputs."""
+
+    def watch(join: KMonJoin) -> Watching:
+        keys = join.rows.sides[:, UNIQUE].astype(bool).tolist()
+        spans = [(w.clock == RANGE, w.length) if w.clock in (RANGE, ROWS) else None for w in join.windows]
+        changing = [i for i, w in enumerate(join.windows) if w.clock == CHANGES]
+        schemas = [queue.schema for queue in join.inputs]
+        return Watching(schemas, sources, join.edges, keys, monitors, join, spans, not join.is_lossy, changing)
+
+    return watch

@@ -11,9 +11,9 @@ import pytest
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import CHANGES, UNBOUNDED
 from minidsms.kernels.k_mon_reduction import GONE, NO, UNKNOWN, YES
+from minidsms.operators.k_mon.contracts import Kind, Source
 from minidsms.operators.k_mon_join import KMonJoin
-from minidsms.streamon.k_mon.contracts import Kind
-from minidsms.streamon.k_mon.watching import Source
+from minidsms.streamon.k_mon.watching import watched_by
 from minidsms.synopses.k_mon_rows import Window
 from tests.operators.harness import Row, feed
 from tests.operators.test_k_mon_join import FILTERS, GRAPHS, WINDOWS, inputs_of, operator, streams
@@ -182,7 +182,7 @@ def test_nothing_is_lost_where_the_constraints_hold(graph: str, window: str) -> 
         expected = feed(whole, items, range(1, 80))
         sources = [Source(f"s{i}", ("a", "b", "x", "pass")) for i in range(len(items))]
         join = operator(
-            edges, windows, filters, is_lossy=True, sources=sources, monitors=Holding(ks), collects_always=True
+            edges, windows, filters, is_lossy=True, watch=watched_by(Holding(ks), sources), collects_always=True
         )
         assert feed(join, items, range(1, 80)) == expected
         assert join.reduction is not None
@@ -202,7 +202,7 @@ def test_where_results_are_lost_some_are_said_to_be(graph: str) -> None:
         wrong = {key: k // 3 for key, k in true_ks(items, edges).items()}
         sources = [Source(f"s{i}", ("a", "b", "x", "pass")) for i in range(len(items))]
         join = operator(
-            edges, windows, filters, is_lossy=True, sources=sources, monitors=Holding(wrong), collects_always=True
+            edges, windows, filters, is_lossy=True, watch=watched_by(Holding(wrong), sources), collects_always=True
         )
         found = feed(join, items, range(1, 80))
         lost = sum(sum(c.values()) for c in expected.values()) - sum(sum(c.values()) for c in found.values())

@@ -14,10 +14,10 @@ from minidsms.elements import Batch, Column, Int64Array, Schema, Type
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels.k_mon_join import ROWS, UNBOUNDED
 from minidsms.kernels.k_mon_reduction import NO, UNKNOWN, YES
+from minidsms.operators.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, Source, User
 from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings
 from minidsms.queues import Queue
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, User
-from minidsms.streamon.k_mon.watching import Source
+from minidsms.streamon.k_mon.watching import watched_by
 from minidsms.synopses.k_mon_rows import Window
 
 Rows = list[tuple[int, ...]]
@@ -85,7 +85,7 @@ class Example:
         ]
         schema = Schema(tuple(schemas[i][c] for i, c in shown))
         spec = KMonSpec(self._edges, windows, shown, schema, passes, for_istream=for_istream, is_lossy=is_lossy)
-        around = Surroundings(sources=sources, monitors=Holding(ks or {}), collects_always=True)
+        around = Surroundings(watch=watched_by(Holding(ks or {}), sources), collects_always=True)
         self.join = KMonJoin([Queue(s, 1000) for s in schemas], spec, around)
         self._now = 0
 

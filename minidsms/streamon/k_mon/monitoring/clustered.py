@@ -12,7 +12,7 @@ from __future__ import annotations
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.constraint_estimates import AT_PARENT, CAN_REST, LIVE
 from minidsms.kernels.constraint_monitoring import DONE, observe_clusters
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
+from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
 

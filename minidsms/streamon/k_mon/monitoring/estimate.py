@@ -36,7 +36,7 @@ import numpy as np
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import constraint_estimates as words
 from minidsms.operators.adaptivity import SharedByCopies
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
+from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 
 HORIZON = 1 << 18
 """Rows after which a sampled row has left its window, where nobody tells."""

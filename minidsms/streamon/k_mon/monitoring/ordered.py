@@ -14,7 +14,7 @@ from minidsms.elements import Int64Array
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.constraint_estimates import AT_PARENT, LIVE, OLDEST
 from minidsms.kernels.constraint_monitoring import DONE, last_step, observe_order
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
+from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
 
 DEFAULTS = MonitorSettings(growth=1.2, window=1000)

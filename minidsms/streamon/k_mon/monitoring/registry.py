@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from minidsms.operators.adaptivity import SharedByCopies
+from minidsms.operators.k_mon.contracts import NEVER, Arrivals, KConstraint, Kind, Monitor, User
 from minidsms.settings import SettingValues
-from minidsms.streamon.k_mon.contracts import NEVER, Arrivals, KConstraint, Kind, Monitor, User
 
 if TYPE_CHECKING:
     from minidsms.streamon.k_mon.monitoring.estimate import MonitorSettings

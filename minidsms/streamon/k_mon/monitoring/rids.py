@@ -15,7 +15,7 @@ from minidsms.elements import BoolArray
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.constraint_estimates import AT_CHILD, AT_PARENT, BY_TIME, CAN_REST, HORIZON, LIVE, SPAN
 from minidsms.kernels.constraint_monitoring import DONE, observe_joins
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
+from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
 

@@ -17,7 +17,7 @@ from minidsms.elements import Int64Array
 from minidsms.kernels import unique_keys as words
 from minidsms.kernels.arrays import normal
 from minidsms.operators.adaptivity import SharedByCopies
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint
+from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Unseen
 
 WINDOW = 500

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from minidsms.streamon.k_mon.contracts import Arrivals, KConstraint, Kind
+from minidsms.operators.k_mon.contracts import Arrivals, KConstraint, Kind
 from tests.streamon.k_mon.monitoring.twins import Event
 
 RIDS = KConstraint(Kind.RIDS, "t", ("a",), "s", ("a",))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.streamon.k_mon.contracts import KConstraint, Kind
+from minidsms.operators.k_mon.contracts import KConstraint, Kind
 from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from tests.streamon.k_mon.monitoring.streams import CA, OAP, RIDS, arrivals
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minidsms.streamon.k_mon.contracts import NEVER, KConstraint, Kind
+from minidsms.operators.k_mon.contracts import NEVER, KConstraint, Kind
 from minidsms.streamon.k_mon.monitoring.clustered import ClusteredMonitor
 from minidsms.streamon.k_mon.monitoring.estimate import MonitorSettings
 from minidsms.streamon.k_mon.monitoring.rids import RidsMonitor

@@ -35,7 +35,7 @@ from minidsms.kernels.k_mon_join import (
 )
 from minidsms.kernels.k_mon_keys import keys_of_rows
 from minidsms.kernels.k_mon_spill import MET, gather_closed, gather_going
-from minidsms.streamon.k_mon.contracts import Kind
+from minidsms.operators.k_mon.contracts import Kind
 from minidsms.synopses.k_mon_rows import KMonRows, key_hash
 from minidsms.synopses.k_mon_spill import Spill, stacked
 from minidsms.synopses.k_mon_staying import StayingKeys

@@ -41,10 +41,10 @@ from minidsms.kernels.k_mon_join import (
     UNLINKED,
 )
 from minidsms.kernels.k_mon_reduction import BELOW, CLUSTERED, ORDER, UNORDERED
-from minidsms.streamon.k_mon.contracts import KConstraint
-from minidsms.streamon.k_mon.returning import Found, Returning, Verdicts
-from minidsms.streamon.k_mon.updates import Updates
-from minidsms.streamon.k_mon.watching import NOTHING, Watching, are_any, no_limits, ordered_words
+from minidsms.operators.k_mon.contracts import KConstraint, Watches
+from minidsms.operators.k_mon.limits import NOTHING, are_any, no_limits, ordered_words
+from minidsms.operators.k_mon.returning import Found, Returning, Verdicts
+from minidsms.operators.k_mon.updates import Updates
 from minidsms.synopses.k_mon_dead_keys import DeadKeys
 from minidsms.synopses.k_mon_lost import LostKeys
 from minidsms.synopses.k_mon_rows import KMonRows, key_hash
@@ -59,7 +59,7 @@ class StateReduction:
     """
 
     def __init__(
-        self, rows: KMonRows, edges: Sequence[Edge], keeps_full: bool, watching: Watching | None,
+        self, rows: KMonRows, edges: Sequence[Edge], keeps_full: bool, watching: Watches | None,
         trusts_keys: bool = False, is_lossy: bool = False, unique: dict[int, tuple[int, ...]] | None = None,
     ) -> None:  # fmt: skip
         self.rows = rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import minidsms
-from minidsms.streamon.k_mon.updates import Updates
+from minidsms.operators.k_mon.updates import Updates
 
 
 def test_a_side_is_left_open_for_longer_each_time_that_most_rows_came_back() -> None:

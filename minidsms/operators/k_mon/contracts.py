@@ -11,11 +11,12 @@ constraint can be found again, unless loss was asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
-from minidsms.elements import BoolArray, Int64Array
+from minidsms.elements import Batch, BoolArray, Int64Array
 
 NEVER = 1 << 60
 """The number of a row that does not come."""
@@ -149,3 +150,63 @@ class Monitors(Protocol):
 
     def leave(self, constraint: KConstraint, user: User) -> None:
         """The user is closed; a monitor nobody uses is forgotten."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an input's rows come from. stream: its name, "" where no other join can name it.  attributes: of its
+    columns.
+    """
+
+    stream: str
+    attributes: tuple[str, ...]
+
+
+class Watches(Protocol):
+    """The constraints of one join: what it tells them, and what they let it take for granted."""
+
+    def observe(self, part: Sequence[Batch | None], firsts: Sequence[int], is_forced: bool = False) -> None:
+        """Take the rows of one part, all of them. firsts: the number of each input's first, where it has no others.
+
+        is_forced: k will not be the monitors'.
+        """
+
+    def tell(self) -> None:
+        """Show the monitors all that has come."""
+
+    def keys(self, forced: Callable[[KConstraint], int | None] | None = None) -> list[bool]:
+        """The sides whose columns are a key of their stream, as far as is known. forced: gives k in their place."""
+
+    def take_keys(self, keys: Sequence[bool]) -> None:
+        """Watch what these keys make useful, and nothing else."""
+
+    def reckon(self, figures: Int64Array, now: int) -> bool:
+        """Tell the monitors which k are of use, if that has changed. figures: of the streams (`kernels.k_mon_join`)."""
+
+    def room(self, figures: Int64Array) -> list[int]:
+        """Rows of each stream that room should be made for: a small part of those that its window takes."""
+
+    def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Int64Array:
+        """What may be taken for granted now, for each side (`kernels.k_mon_reduction`).
+
+        counts: of each stream, the rows taken in that pass its filter.  forced: gives k in place of the monitors.
+        """
+
+    def wait_for_dead(self, side: int, figures: Int64Array) -> tuple[float, float]:
+        """What it takes not to remember which children are dead.
+
+        Returns (the parents on a side that come while one of them waits for a child, the children that stand in their
+        window); the former inf, where nothing is known of children to come. figures: of the streams.
+        """
+
+    def refute(self, sides: Iterable[int]) -> None:
+        """Rows have come by these sides that the constraints said would not come."""
+
+    def refute_keys(self, sides: Iterable[int]) -> None:
+        """Two rows agree in the columns of each of these sides."""
+
+    def sides_closed_by(self, constraint: KConstraint) -> list[int]:
+        """The sides by which no row is expected because of a constraint."""
+
+    def close(self) -> None:
+        """Nobody asks any more."""
