@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import is_not
 from typing import TYPE_CHECKING, Any, Self
 
 from minidsms.cql.functions import can_fail
-from minidsms.cql.scalar import ColumnRef, Expr, Part, walk
+from minidsms.cql.scalar import ColumnRef, Expr, Part, kept, walk
 from minidsms.elements import Schema
 
 if TYPE_CHECKING:
@@ -40,12 +41,12 @@ class Node(abc.ABC):
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
         """The nodes read directly (subqueries inside expressions are not among them)."""
-        return tuple(part for part in self._parts() if isinstance(part, Node))
+        return tuple(part for part in self._parts if not isinstance(part, Expr))
 
     @cached_property
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions a node evaluates itself."""
-        return tuple(part for part in self._parts() if isinstance(part, Expr))
+        return tuple(part for part in self._parts if isinstance(part, Expr))
 
     def over(self, inputs: Sequence[Node]) -> Self:
         """The node over other inputs; the node itself when they are the same objects."""
@@ -71,9 +72,12 @@ class Node(abc.ABC):
         compared = (f.name for f in dataclasses.fields(self) if f.compare and f.name in _looked_through(type(self)))
         return type(self).__name__, *(_shape(getattr(self, name)) for name in compared)
 
-    def _parts(self) -> Iterator[Node | Expr]:
+    @cached_property
+    def _parts(self) -> list[Node | Expr]:
+        found: list[Node | Expr] = []
         for name in _looked_through(type(self)):
-            yield from _found(getattr(self, name))
+            _find(getattr(self, name), found)
+        return found
 
     def _changed(self, node: Callable[[Node], Node], expr: Callable[[Expr], Expr]) -> Self:
         fields = {name: _mapped(getattr(self, name), node, expr) for name in _looked_through(type(self))}
@@ -134,31 +138,44 @@ def _looked_through(node: type[Node]) -> tuple[str, ...]:
     return tuple(f.name for f in dataclasses.fields(node) if f.name != "schema" and "as written" not in f.metadata)
 
 
-def _found(value: object) -> Iterator[Node | Expr]:
-    match value:
-        case Node() | Expr():
-            yield value
-        case tuple():
-            for each in value:
-                yield from _found(each)
-        case Part():
-            for f in dataclasses.fields(value):
-                yield from _found(getattr(value, f.name))
+@cache
+def _fields_of(part: Any) -> tuple[str, ...]:
+    """Of a class of parts."""
+    return tuple(f.name for f in dataclasses.fields(part))
+
+
+def _find(value: object, found: list[Node | Expr]) -> None:
+    """Append the nodes and expressions in the value of a field."""
+    if isinstance(value, tuple):
+        for each in value:
+            _find(each, found)
+    elif isinstance(value, Part):
+        found += _inside(value)
+    elif isinstance(value, Expr | Node):  # a Node last: to ask an abstract class takes longer
+        found.append(value)
+
+
+@kept
+def _inside(part: Part) -> list[Node | Expr]:
+    found: list[Node | Expr] = []
+    for name in _fields_of(type(part)):  # type: ignore[arg-type]
+        _find(getattr(part, name), found)
+    return found
 
 
 def _mapped(value: Any, node: Callable[[Node], Node], expr: Callable[[Expr], Expr]) -> Any:
-    match value:
-        case Node():
-            return node(value)
-        case Expr():
-            return expr(value)
-        case tuple():
-            return tuple(_mapped(each, node, expr) for each in value)
-        case Part():
-            fields = {f.name: _mapped(getattr(value, f.name), node, expr) for f in dataclasses.fields(value)}
-            return dataclasses.replace(value, **fields)
-        case _:
-            return value
+    """The value of a field with its nodes and expressions changed; the same object where none is."""
+    if isinstance(value, tuple):
+        new = tuple([_mapped(each, node, expr) for each in value])
+        return new if any(map(is_not, new, value)) else value
+    if isinstance(value, Part):
+        fields = {name: getattr(value, name) for name in _fields_of(type(value))}  # type: ignore[arg-type]
+        changed = {name: _mapped(old, node, expr) for name, old in fields.items()}
+        is_changed = any(map(is_not, changed.values(), fields.values()))
+        return dataclasses.replace(value, **changed) if is_changed else value
+    if isinstance(value, Expr):
+        return expr(value)
+    return node(value) if isinstance(value, Node) else value
 
 
 def _shape(value: Any) -> Hashable:
@@ -170,7 +187,7 @@ def _shape(value: Any) -> Hashable:
         case tuple():
             return tuple(map(_shape, value))
         case Part():
-            return value, tuple(_names(e) for e in _found(value) if isinstance(e, Expr))
+            return value, tuple(_names(e) for e in _inside(value) if isinstance(e, Expr))
         case _:
             return value  # type: ignore[no-any-return]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from minidsms.aggregates.aggregate import Settings
     from minidsms.cql.node import Node
 
+E = TypeVar("E", bound="Expr | Part")
 R = TypeVar("R")
 
 
@@ -177,12 +178,12 @@ class AggregateCall(Part):
 # ------------------------------------------------------------------------------------------------------- traversal
 
 
-def kept(fact: Callable[[Expr], R]) -> Callable[[Expr], R]:
-    """What follows from an expression alone is found once, and kept beside its fields: rules ask for it many times."""
+def kept(fact: Callable[[E], R]) -> Callable[[E], R]:
+    """What follows from an expression or part alone is found once, and kept beside its fields: rules ask many times."""
     name = f"_{fact.__name__}"
 
     @wraps(fact)
-    def asked(expr: Expr) -> R:
+    def asked(expr: E) -> R:
         facts = vars(expr)
         if name not in facts:
             facts[name] = fact(expr)

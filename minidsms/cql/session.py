@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import TypeVar, cast
+from functools import cache
+from typing import Any, TypeVar, cast
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.catalog import Catalog
@@ -154,4 +155,10 @@ def parts(root: syntax.Syntax, but_in: type[syntax.Query] | None = None) -> Iter
             if isinstance(value, syntax.LiteralList):
                 continue  # nothing of the tree is inside
             if but_in is None or not isinstance(value, but_in):
-                pending.extend(getattr(value, f.name) for f in reversed(fields(value)))
+                pending.extend(map(value.__dict__.get, _last_first(type(value))))  # type: ignore[arg-type]
+
+
+@cache
+def _last_first(node: Any) -> tuple[str, ...]:
+    """The fields of a class of nodes but where it stands in the text, from the last to the first."""
+    return tuple(f.name for f in reversed(fields(node)) if f.name not in ("span", "name_span"))
