@@ -21,7 +21,7 @@ help:
 	@echo "make test    the default tests, the examples of the docs and the doctests"
 	@echo "make alone   every test file in a process of its own, in a random order (ALONE='tests/streamon --seed 7')"
 	@echo "make check   format, lint, types, then the tests"
-	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow (MALFORMED=..), failing files, sockets, clocks and allocations"
+	@echo "make soak    generated cases against the definition (SOAK='--cases N --seed S'), malformed Arrow and requests to the page (MALFORMED=..), failing files, sockets, clocks and allocations"
 	@echo "make slopes  how memory grows under steady streams, by kind of state, and by connections and queries that come and go (SLOPES='--seconds 20')"
 	@echo "make page    how the memory of engine and browser grows with the page open, an hour (PAGE='--seconds 900')"
 	@echo "make interrupts  an interrupt before every line of every public call (INTERRUPTS='--case push --every')"
@@ -71,6 +71,7 @@ matrix: env
 soak: env
 	@$(BIN)/python -m minidsms.testing.soak $(SOAK)
 	@$(BIN)/python -X faulthandler -m minidsms.testing.malformed_arrow $(MALFORMED)
+	@$(BIN)/python -X faulthandler -m minidsms.testing.malformed_requests $(MALFORMED)
 	@$(BIN)/python -X faulthandler -m minidsms.testing.fault_cases
 	@$(BIN)/python -X faulthandler -m minidsms.testing.allocation_cases
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
@@ -174,18 +174,18 @@ class Application:
     def _doing(self, fn: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Any]:
         async def do(request: Request) -> Response:
             body = bytearray()
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > _MOST_BODY:
-                    return Response("this is too long\n", 413)
             try:
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > _MOST_BODY:
+                        return Response("this is too long\n", 413)
                 given = json.loads(body)
-            except ValueError:
+            except (ValueError, RecursionError, ClientDisconnect):
                 given = None
             if not isinstance(given, dict):
                 return Response("a JSON object is expected\n", 400)
             response = await _result(lambda: fn(given))
-            if request.url.path != "/api/complete":
+            if request.scope["path"] != "/api/complete":
                 self._observer.wake()
             return response
 
@@ -215,7 +215,7 @@ async def _result(fn: Callable[[], Any]) -> Response:
         value = await run_in_threadpool(fn)
     except Error as error:
         return _failed(error)
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
         return Response(text_of({"error": f"this cannot be asked so: {error}"}), 400, media_type="application/json")
     return Response(text_of(value), media_type="application/json")
 
