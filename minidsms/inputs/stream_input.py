@@ -9,6 +9,7 @@ Rows of one call are judged one after the other, as if each had been pushed alon
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -455,8 +456,9 @@ def _ends(ts: Int64Array, chunk: int) -> Iterator[int]:
     while start < n:
         stop = start + chunk
         if stop < n:
-            whole = int(np.searchsorted(ts[start:stop], ts[stop]))
-            stop = start + whole if whole else stop
+            # Not by numpy, which would ask for memory amidst a push of which a part has been answered.
+            whole = bisect_left(ts, ts.item(stop), start, stop)
+            stop = whole if whole > start else stop
         start = min(stop, n)
         yield start
 

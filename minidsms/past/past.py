@@ -67,12 +67,15 @@ class Past:
         """Look, and keep what is seen. drawn: the plan of now, of who has drawn it already."""
         began = time.thread_time()
         queries = self.queries()
-        self._remember(queries)
-        running = tuple((id(query), *map(id, query.network.working)) for query in queries)
-        plans = (self._db.streamon.plan_log.taken, len(self._db.queries), running)
-        if drawn is not None or plans != self._plans:
-            self._remember_plan(drawn or self.draw(queries))
-        self._plans = plans
+        try:
+            self._remember(queries)
+            running = tuple((id(query), *map(id, query.network.working)) for query in queries)
+            plans = (self._db.streamon.plan_log.taken, len(self._db.queries), running)
+            if drawn is not None or plans != self._plans:
+                self._remember_plan(drawn or self.draw(queries))
+            self._plans = plans
+        except MemoryError:  # the call that is under way goes on without it
+            self._last_s = time.monotonic()
         self._debt_s += time.thread_time() - began
         self._soonest_s = self._last_s + max(_LEAST_S, (self._debt_s - CREDIT_S) / SHARE)
         age_s = self._last_s - self._db.began_s
