@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         db.feed("Use", frame)
         db.run()
         found = query.fetch_arrow().to_pandas()
-    found["at"] = pd.to_datetime(found["_ts"], unit="ms")
+    found["at"] = found["_ts"].dt.tz_localize(None)
     print(found[["at", "house", "kwh", "mean"]].tail(5).to_string(index=False))
     got = sorted((row.at.isoformat(), row.house, row.kwh) for row in found.itertuples())
     return agree("who used twice as much as usual, and when", got, expected(frame))

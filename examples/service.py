@@ -81,12 +81,12 @@ def check() -> int:
             with socket.create_connection(("127.0.0.1", readings)) as sender:
                 sender.sendall("".join(json.dumps(reading) + "\n" for reading in sent).encode())
                 alarm = json.loads(lines.readline())
-            print(f"alarm: {alarm['machine']} at second {alarm['_ts'] // 1000}")
+            print(f"alarm: {alarm['machine']} at {alarm['_ts']}")
         db.stop()
         running.join()
         print(db.execute("SHOW SOURCES"))
     # The mean of the ten seconds up to s is 70 + s - 4.5 once there are ten; it passes 80 at 15.
-    return agree("when the alarm was told", (alarm["machine"], alarm["_ts"]), ("press", 15_000))
+    return agree("when the alarm was told", (alarm["machine"], alarm["_ts"]), ("press", "1970-01-01 00:00:15.000Z"))
 
 
 def main(arguments: list[str]) -> int:

@@ -42,10 +42,8 @@ class StreamDef:
 
     @property
     def has_times(self) -> bool:
-        """Its instants are those of a calendar: by a TIMESTAMP column, or by the clock when a source's rows come."""
-        if self.timestamp_by is None:
-            return self.source is not None
-        return self.schema.types[self.timestamp_by] is Type.TIMESTAMP
+        """Its instants stand in a TIMESTAMP column; else they are numbers, of which nothing says what they count."""
+        return self.timestamp_by is not None and self.schema.types[self.timestamp_by] is Type.TIMESTAMP
 
 
 @dataclass(frozen=True)

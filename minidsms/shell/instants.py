@@ -24,7 +24,8 @@ class Instants:
     @property
     def are_calendar(self) -> bool:
         """Whether instants are shown as times in UTC."""
-        return any(s.has_times for s in list(self._db.catalog.streams.values()) if not s.is_system)
+        streams = [s for s in list(self._db.catalog.streams.values()) if not s.is_system]
+        return any(s.has_times or (s.timestamp_by is None and s.source is not None) for s in streams)
 
     def show(self, ts: int) -> str:
         """An instant."""
