@@ -81,6 +81,8 @@ class JoinWatch:
         self.elements = 0
         self.arrived = [0] * n
         self.adapting: tuple[Adapting, ...] = ()
+        self._told: list[int] = []
+        """Elements up to which each of them knows of what has passed under its plan."""
         self._join = join
         self._streamon = streamon
         self._clock = ProcessorClock() if streamon.settings["cost_model"] == "measured" else None
@@ -94,6 +96,7 @@ class JoinWatch:
     def add(self, adapting: Adapting) -> None:
         """Ask this too."""
         self.adapting += (adapting,)
+        self._told.append(0)
 
     def wake(self) -> None:
         """Something was found that others should know: ask everybody after the next part."""
@@ -151,9 +154,13 @@ class JoinWatch:
             self._look_at_signals()
         is_forced = self._streamon.forcing is not None
         due_at = self._tick_at
-        for each in self.adapting:
+        for k, each in enumerate(self.adapting):
             if is_forced or elements >= each.due_at:
-                each.look(part, min(int(batch.ts[0]) for batch in part if batch is not None))
+                instant = min(int(batch.ts[0]) for batch in part if batch is not None)
+                if each.has_choice:
+                    each.adaptation.passed(elements - self._told[k], instant)
+                self._told[k] = elements
+                each.look(part, instant)
             due_at = min(due_at, each.due_at)
         self._due_at = due_at
 

@@ -23,7 +23,13 @@ class Asked:
         self.due_at = self.wishes.pop(0)
         self.looks: list[int] = []
         self.notices: list[tuple[bool, float]] = []
-        self.adaptation: Any = SimpleNamespace(executor=SimpleNamespace(plan="a"), limit=lambda elements: 3, changes=0)
+        self.passed: list[int] = []
+        self.adaptation: Any = SimpleNamespace(
+            executor=SimpleNamespace(plan="a"),
+            limit=lambda elements: 3,
+            passed=lambda elements, instant: self.passed.append(elements),
+            changes=0,
+        )
         self.watch: JoinWatch | None = None
         self.has_choice = True
 
@@ -73,6 +79,7 @@ def test_who_rests_is_not_asked_before_it_is_due() -> None:
     first, second = Asked(3 * PART, 20 * PART), Asked(5 * PART)
     watch, join, _ = watched(first, second)
     pass_by(watch, join, 40)
+    assert first.passed == [3 * PART, 17 * PART] and second.passed == [5 * PART]
     assert (first.looks, second.looks) == ([3 * PART, 20 * PART], [5 * PART])
     assert watch.elements == 40 * PART and watch.arrived == [20 * PART, 20 * PART]
 

@@ -65,7 +65,6 @@ class AdaptiveCaches:
             "caching", operator, self.executor, self.profiler, _Waiting(), streamon, BUDGET
         )
         self._watch = watch
-        self._passed_at = 0
         self._ask_at = 0
         self._pause = self._options.interval
         self._stands_aside = False
@@ -95,10 +94,7 @@ class AdaptiveCaches:
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
         """See `Adapting.look`."""
-        watch = self._watch
-        self.adaptation.passed(watch.elements - self._passed_at, instant)
-        self._passed_at = watch.elements
-        self.due_at = watch.elements + self._pause
+        self.due_at = self._watch.elements + self._pause
         self._adapt(part, instant)
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:

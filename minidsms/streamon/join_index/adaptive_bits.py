@@ -46,7 +46,6 @@ class AdaptiveBits:
         self._size = min(FIRST_WINDOW, self._window)
         self._requests = [0] * self._n
         self._arrived = [0] * self._n
-        self._asked_at = 0
         self.profiler = BitsProfiler(join, names, settings)
         schemas = [queue.schema for queue in join.inputs]
         self.executor = BitsExecutor(join, names, schemas, watch, self.profiler, settings["index_migration"])
@@ -58,10 +57,7 @@ class AdaptiveBits:
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
         """See `Adapting.look`."""
-        elements = self._watch.elements
-        self.adaptation.passed(elements - self._asked_at, instant)
-        self._asked_at = elements
-        self.due_at = elements + REST
+        self.due_at = self._watch.elements + REST
         for i, counted in enumerate(self._join.requests()):
             self._requests[i] += sum(counted.values())
             if i in self._tuning.assessed:

@@ -57,7 +57,6 @@ class AdaptiveIndex:
         self.due_at = 0
         self._all_patterns = all_patterns
         self._watch = watch
-        self._asked_at = 0
         self.executor = IndexExecutor(join, names, [queue.schema for queue in join.inputs], watch)
         self.profiler = IndexProfiler(self.executor, join.index)
         self.reoptimizer = IndexReoptimizer(self.executor, self.profiler)
@@ -80,8 +79,6 @@ class AdaptiveIndex:
                 self.executor.switch(self.executor.able)
             self.due_at = elements + LEAST_REST
             return
-        self.adaptation.passed(elements - self._asked_at, instant)
-        self._asked_at = elements
         self._judge()
         if self.adaptation.is_free and self.executor.able and self.adaptation.is_worth_it():
             if self.adaptation.is_affordable():

@@ -71,7 +71,6 @@ class AdaptiveOrders:
         self._schedules: dict[int, SamplingSchedule] = {}
         self._arrived = np.zeros(graph.n, np.int64)
         self._watch = watch
-        self._asked_at = 0
 
     @property
     def index(self) -> WindowIndex:
@@ -91,8 +90,6 @@ class AdaptiveOrders:
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
         """See `Adapting.look`."""
         elements = self._watch.elements
-        self.adaptation.passed(elements - self._asked_at, instant)
-        self._asked_at = elements
         if self._can_adapt and self.adaptation.is_free and self._join.uses_orders:
             if self._schedules:
                 self._adapt(part, instant)

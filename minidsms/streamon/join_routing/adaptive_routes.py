@@ -47,7 +47,6 @@ class AdaptiveRoutes:
     ) -> None:
         self.due_at = 0
         self._watch = watch
-        self._asked_at = 0
         self._mark = (0.0, 0)
         self._arrived = list(watch.arrived)
         self._elements: deque[float] = deque(maxlen=INTERVALS)
@@ -80,8 +79,6 @@ class AdaptiveRoutes:
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
         """See `Adapting.look`."""
         elements = self._watch.elements
-        self.adaptation.passed(elements - self._asked_at, instant)
-        self._asked_at = elements
         self.due_at = elements + (TICK if self.adaptation.measures_time else 0)
         if not self.adaptation.is_free or not self._uses_orders():
             self._trial.end()

@@ -73,7 +73,6 @@ class AdaptiveTrees:
         )
         self._can_adapt = join.graph.is_connected and join.graph.n <= MOST_SEARCHED
         self._since = list(watch.arrived)
-        self._asked_at = 0
         self._has_looked = False
         self._has_news = False
         self._known_saving = 0.0
@@ -91,9 +90,7 @@ class AdaptiveTrees:
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
         """See `Adapting.look`."""
-        executor, watch = self.executor, self._watch
-        passed, self._asked_at = watch.elements - self._asked_at, watch.elements
-        self.adaptation.passed(passed, instant)
+        executor = self.executor
         before = executor.plan
         if self._can_adapt and self.adaptation.is_free and self._is_due():
             self._measure(instant)
@@ -101,7 +98,7 @@ class AdaptiveTrees:
         is_busy = self._has_news or self.reoptimizer.is_on_trial or self.adaptation.is_measuring
         if is_busy or executor.plan != before or not executor.measures_time:
             self.adaptation.rest.wake()
-        self.due_at = watch.elements + self.adaptation.rest.longer()
+        self.due_at = self._watch.elements + self.adaptation.rest.longer()
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
         """See `Adapting.notice`."""
