@@ -61,6 +61,7 @@ _HINTS = {
     "grouping": "it tells of a key of GROUPING SETS, ROLLUP or CUBE whether rows are put together over it",
     "stdev": "write STDDEV(x)",
     "average": "write AVG(x)",
+    "values": "constants stand in a relation: CREATE RELATION R (k INTEGER); INSERT INTO R VALUES (1), (2)",
 }
 
 

@@ -317,7 +317,7 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
         what = "a text" if character == "'" else "a name in quotes"
         return CqlError(f"{what} is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
     hints = {
-        "~": "patterns are matched with LIKE",
+        "~": "write REGEXP_MATCHES(text, 'pattern'), or LIKE",
         "?": "give the values of parameters: db.query(cql, params=[..])",
         "!": 'negation is NOT, inequality "<>" or "!="',
         "^": "powers are POWER(x, y)",

@@ -70,6 +70,7 @@ _CHANGE = "INSERT OR REPLACE INTO R replaces rows by their KEY; push(relation, r
 _PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
 _KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
 _BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
+_CONSTANTS = "constants stand in a relation: CREATE RELATION R (k INTEGER, name TEXT); INSERT INTO R VALUES (1, 'a')"
 _FOREIGN = {
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "TRUNCATE", "UPSERT"), _CHANGE),
@@ -83,8 +84,8 @@ _FOREIGN = {
     "FETCH": "write ORDER BY .. LIMIT n",
     "RECURSIVE": "CQL has no recursion: the tables of a WITH stand on those before them",
     "INSERT": "a statement: INSERT INTO S (a, b) VALUES (1, 2), or push() from Python",
-    "UPDATE": "a relation changes with push(relation, rows, sign=..)",
-    "DELETE": "a relation changes with push(relation, rows, sign=-1)",
+    "UPDATE": _CHANGE,
+    "DELETE": "a relation loses rows by push(relation, rows, sign=-1)",
     "WINDOW": "the window stands behind the stream, for example FROM S [ROWS 10]",
     "TABLE": "declare a STREAM or a RELATION",
     "DESC": "write DESCRIBE name",
@@ -92,7 +93,7 @@ _FOREIGN = {
     "REFERENCES": "a declaration has KEY (columns) behind its columns, and no foreign keys",
     "PRIMARY": "KEY (columns) stands behind the columns: CREATE STREAM S (a INTEGER) KEY (a)",
     "DEFAULT": "columns have no default values; what is not given is NULL",
-    "VALUES": "rows come in with push()",
+    "VALUES": _CONSTANTS,
 }
 _TAKEN_FOR_NAMES = {
     "TOP": "write SELECT .. ORDER BY .. LIMIT n",
@@ -110,7 +111,7 @@ _TAKEN_FOR_NAMES = {
     "MOD": "write a % b",
     "DIV": "write a / b, which truncates integers",
     "INTO": "an answer goes into a file by CREATE QUERY name AS SELECT .. INTO 'file'",
-    "VALUES": "constants stand in a relation: CREATE RELATION R (..), then push()",
+    "VALUES": _CONSTANTS,
     "WATERMARK": "how late rows may come is declared with the stream: CREATE STREAM .. SLACK 5 SECONDS",
     "STRAIGHT_JOIN": "write JOIN: plans order joins themselves",
 }

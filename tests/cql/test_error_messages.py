@@ -299,7 +299,12 @@ MISTAKES = [
         "write it as '2024-05-01 12:30:00'",
     ),
     ("SELECT k::TEX FROM S [ROWS 2]", 11, 'unknown type "TEX"', 'did you mean "TEXT"?'),
-    ("SELECT k FROM S [ROWS 2] WHERE k ~ 'a'", 34, 'unexpected character "~"', "patterns are matched with LIKE"),
+    (
+        "SELECT k FROM S [ROWS 2] WHERE k ~ 'a'",
+        34,
+        'unexpected character "~"',
+        "write REGEXP_MATCHES(text, 'pattern'), or LIKE",
+    ),
     (
         "SELECT k FROM S [ROWS 2] WHERE k LIKE 'a'",
         32,
@@ -424,7 +429,13 @@ MISTAKES = [
         "DELETE FROM Cars",
         8,
         'unexpected "FROM" behind "DELETE"',
-        "a relation changes with push(relation, rows, sign=-1)",
+        "a relation loses rows by push(relation, rows, sign=-1)",
+    ),
+    (
+        "SELECT * FROM (VALUES (1), (2)) AS t(k)",
+        15,
+        "VALUES is no relation with arguments",
+        "constants stand in a relation: CREATE RELATION R (k INTEGER); INSERT INTO R VALUES (1), (2)",
     ),
     ("DROP TABLE S", 6, 'unexpected "TABLE" behind "DROP"', "declare a STREAM or a RELATION"),
     ("SHOW TABLES", 6, 'there is no SHOW "TABLES"', "tables are streams and relations"),
