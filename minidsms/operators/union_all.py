@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema
+from minidsms.kernels.arrays import normal
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-
-_DOUBLING_IS_SAFE = 2**62
 
 
 class UnionAll(Operator):
@@ -74,18 +73,8 @@ def _mask(column: Column) -> np.ndarray:
 
 def _places(left: Batch, right: Batch) -> tuple[Int64Array, Int64Array]:
     """Where each element of left and of right goes."""
-    if left.sign is None and right.sign is None:
-        a, b = left.ts, right.ts
-    else:
-        instants = np.concatenate([left.ts, right.ts])
-        if int(instants.min()) > -_DOUBLING_IS_SAFE and int(instants.max()) < _DOUBLING_IS_SAFE:
-            a, b = 2 * left.ts + (left.signs > 0), 2 * right.ts + (right.signs > 0)
-        else:
-            order = np.lexsort((np.concatenate([left.signs, right.signs]), instants))
-            places = np.empty(len(order), np.int64)
-            places[order] = np.arange(len(order))
-            return places[: len(left)], places[len(left) :]
-    return (
-        np.arange(len(a)) + np.searchsorted(b, a, "left"),
-        np.arange(len(b)) + np.searchsorted(a, b, "right"),
-    )
+    from minidsms.kernels.merging import merge_runs
+
+    to_left, to_right = np.empty(len(left), np.int64), np.empty(len(right), np.int64)
+    merge_runs(normal(left.ts), normal(left.signs), normal(right.ts), normal(right.signs), to_left, to_right)
+    return to_left, to_right
