@@ -478,7 +478,9 @@ class Group:
         until, earliest = self.frontier(heartbeat), MAX_INSTANT
         self.is_cut = False
         if self.is_immediate:
-            self.released = sum(source.waiting() for source in self.sources)
+            self.released = 0
+            for source in self.sources:
+                self.released += source.waiting()
             if not self.released:
                 self.progress = max(until, self.progress)  # time alone yields nothing here
                 return False
@@ -638,7 +640,8 @@ class Engine:
     def _scheduler_for(self, released: Sequence[Group]) -> Scheduler:
         """Where few elements come, nobody needs to choose: they pass through the plan in one turn."""
         scheduler = self.scheduler
-        if not scheduler.least or sum(group.released for group in released) >= scheduler.least:
+        least = scheduler.least
+        if not least or released[0].released >= least or sum(group.released for group in released) >= least:
             return scheduler
         if self._in_turn.quantum != scheduler.quantum:
             self._in_turn = RoundRobin(scheduler.quantum)

@@ -56,7 +56,7 @@ def keep(test: ValueTest, values: AnyArray, rows: Int64Array | None, layout: int
         assert rows is not None
         values = values[rows]
     mask = test.mask(values)
-    return np.flatnonzero(mask) if rows is None else rows[mask]
+    return mask.nonzero()[0] if rows is None else rows[mask]
 
 
 def has_kernels(tuples: int) -> bool:

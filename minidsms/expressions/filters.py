@@ -33,12 +33,13 @@ class TupleFilter(Protocol):
     """What a pipeline orders: something that drops tuples or lets them pass.
 
     text: as CQL.  is_fixed: it must stay where it was written.  is_thread_safe: several threads may ask it at once,
-    each of rows of its own.
+    each of rows of its own.  computes: it does more than compare a column.
     """
 
     text: str
     is_fixed: bool
     is_thread_safe: bool
+    computes: bool
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.
@@ -61,6 +62,7 @@ class Filter:
         self.is_thread_safe = is_thread_safe(expr, context)
         operand, self._test = split(expr, context.dictionary)
         self._column = operand.index if isinstance(operand, bound.ColumnRef) else None
+        self.computes = self._column is None
         self._node = compile_node(operand, context)
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:

@@ -32,6 +32,7 @@ class ProbeFilter:
 
     is_fixed = False
     is_thread_safe = False
+    computes = True
 
     def __init__(
         self, text: str, keys: Sequence[int], schema: Schema, anti: bool, null_safe: bool, instants: int

@@ -101,6 +101,8 @@ class Loop(Generic[P]):
         self._forcing: Forcing | None = None
         self._watch: _Watch | None = None
         self._mark = (0.0, 0)
+        self._unmeasured = 0
+        """Tuples until costs are looked at."""
 
     # ------------------------------------------------------------------------------------------------ the plan's life
 
@@ -144,7 +146,9 @@ class Loop(Generic[P]):
             plan = forcing.next_plan(self.executor.random_plan)
             if plan != self.executor.plan and self.executor.is_legal(plan):
                 self._change(plan, "forced", instant, None)
-        self._measure()
+        self._unmeasured -= tuples
+        if self._unmeasured <= 0:
+            self._measure()
 
     def reconsider(self, instant: int) -> bool:
         """Ask the Re-optimizer, where the plan is free; whether the plan has changed."""
@@ -248,6 +252,7 @@ class Loop(Generic[P]):
         del self.decisions[: -self._streamon.decisions_kept]
         self._mark = executor.spent()
         self._watch = None if before is None else _Watch(decision, before, *self._mark)
+        self._unmeasured = ENOUGH
 
     def _cost_since(self, mark: tuple[float, int]) -> float | None:
         units, tuples = self.executor.spent()
@@ -263,6 +268,7 @@ class Loop(Generic[P]):
             self._watch = None
         if self._watch is None and tuples - self._mark[1] >= 4 * ENOUGH:
             self._mark = (units, tuples)
+        self._unmeasured = self._mark[1] + (4 * ENOUGH if self._watch is None else ENOUGH) - tuples
 
 
 def adaptations_of(operators: Iterable[object]) -> list[Loop[Any]]:

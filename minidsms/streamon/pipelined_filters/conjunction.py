@@ -19,6 +19,7 @@ from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filter_tests import has_kernels
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.predicate import CHUNK, Tuples, chunk_of, settle
+from minidsms.expressions.value import Frame
 from minidsms.streamon.loop import Loop
 from minidsms.streamon.pipelined_filters.look_ahead import WORTH_A_LOOK
 from minidsms.streamon.pipelined_filters.pipeline import FilterPipeline
@@ -37,6 +38,7 @@ class Conjunction:
             self._pipelines.append(FilterPipeline(part, operator, streamon, first, attributes))
             first += len(part)
         self._use_kernels = False
+        self._computes = any(each.computes for each in filters)
 
     def run(self, batch: Tuples) -> tuple[Int64Array | None, int | None]:
         """(the rows that pass, ascending, None for all; the first row that counts as failed or None).  Rows behind a
@@ -77,17 +79,22 @@ class Conjunction:
             return start + self._pipelines[0].part_before_change(frame, self._has_kernels(stop - start))
 
     def _chunk(self, batch: Tuples, start: int, stop: int) -> tuple[Int64Array | None, Int64Array | None]:
+        frame, instant = chunk_of(batch, start, stop), batch.ts.item(start)
+        use_kernels = self._has_kernels(stop - start)
+        if not self._computes:
+            return self._narrow(frame, instant, use_kernels)
+        with np.errstate(all="ignore"):
+            return self._narrow(frame, instant, use_kernels)
+
+    def _narrow(self, frame: Frame, instant: int, use_kernels: bool) -> tuple[Int64Array | None, Int64Array | None]:
         rows: Int64Array | None = None
         wrong: Int64Array | None = None
-        use_kernels = self._has_kernels(stop - start)
-        with np.errstate(all="ignore"):
-            frame = chunk_of(batch, start, stop)
-            for pipeline in self._pipelines:
-                rows, failed = pipeline.run(frame, rows, int(batch.ts[start]), use_kernels)
-                if failed is not None:
-                    wrong = failed if wrong is None else np.union1d(wrong, failed)
-                if rows is not None and not len(rows):
-                    return rows, None
+        for pipeline in self._pipelines:
+            rows, failed = pipeline.run(frame, rows, instant, use_kernels)
+            if failed is not None:
+                wrong = failed if wrong is None else np.union1d(wrong, failed)
+            if rows is not None and not len(rows):
+                return rows, None
         return settle(rows, wrong)
 
     def _has_kernels(self, tuples: int) -> bool:
