@@ -5,27 +5,48 @@ The window is a ring of profile tuples: `bits` (W, n) uint8, 1 where the filter 
 exact however long tuples come and go. `place` (2,) holds the next slot and how many are taken; the taken ones are
 always the first. `averages` (n,) are the running means a_i in ns; a filter whose samples have all left keeps its last.
 
-`order` (n,) says which filter stands at a position. `view[i, j]`, i <= j, counts the tuples of the window that the
-filter at position j drops among those that no filter at a position before i drops. Babu 2005, sections 4.3 to 4.6.
+Of a view, `order` (n,) says which filter stands at a position, and `counts[i, j]`, i <= j, how many tuples of the
+window the filter at position j drops among those that no filter before i drops. Babu 2005, sections 4.3 to 4.6.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Float64s, Int64s, Int64Table, Uint8Table, helper, kernel
 
 SCALE = 1024.0
 NEXT, SIZE, PLACE_WORDS = 0, 1, 2
 
 
-@helper("void(int64[:,::1], int64[::1], int64, int64[::1], int64[:,::1], float64[::1])")
-def _record_times(
-    times: np.ndarray, costs: np.ndarray, slot: int, place: np.ndarray, totals: np.ndarray, averages: np.ndarray
-) -> None:
-    """Put the times of a profile tuple into its slot; totals (2, n): sums and counts of the samples in the window."""
-    is_full = place[SIZE] == times.shape[0]
+class Profile(NamedTuple):
+    """The window. totals (2, n): sums and counts of the times in it.  slots (W,): for the time of a recount."""
+
+    bits: Uint8Table
+    times: Int64Table
+    place: Int64s
+    totals: Int64Table
+    averages: Float64s
+    slots: Int64s
+
+
+class View(NamedTuple):
+    """An order and its matrix view, or the part of it that an algorithm keeps."""
+
+    order: Int64s
+    counts: Int64Table
+
+
+@helper(typed=True)
+def _take(drops: Uint8Table, t: int, costs: Int64s, profile: Profile) -> int:
+    """Put a profile tuple and its times into the next slot, and move the ring on by one; the slot."""
+    bits, times, place, totals, averages = profile.bits, profile.times, profile.place, profile.totals, profile.averages
+    slot, capacity = int(place[NEXT]), bits.shape[0]
+    is_full = place[SIZE] == capacity
     for f in range(costs.shape[0]):
+        bits[slot, f] = drops[t, f]
         if is_full and times[slot, f] >= 0:
             totals[0, f] -= times[slot, f]
             totals[1, f] -= 1
@@ -35,33 +56,16 @@ def _record_times(
             totals[1, f] += 1
         if totals[1, f] > 0:
             averages[f] = max(totals[0, f], 1) / SCALE / totals[1, f]
-
-
-@helper("int64(int64[::1], int64)")
-def _take_slot(place: np.ndarray, capacity: int) -> int:
-    """Move the ring on by one; the slot that was written."""
-    slot = int(place[NEXT])
     place[NEXT] = slot + 1 if slot + 1 < capacity else 0
     place[SIZE] = min(place[SIZE] + 1, capacity)
     return slot
 
 
-@kernel("void(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1])")
-def append_tuples(
-    drops: np.ndarray,
-    costs: np.ndarray,
-    bits: np.ndarray,
-    times: np.ndarray,
-    place: np.ndarray,
-    totals: np.ndarray,
-    averages: np.ndarray,
-) -> None:
+@kernel
+def append_tuples(drops: Uint8Table, costs: Int64s, profile: Profile) -> None:
     """Take profile tuples into the window, and nothing else."""
     for t in range(drops.shape[0]):
-        _record_times(times, costs, place[NEXT], place, totals, averages)
-        slot = _take_slot(place, bits.shape[0])
-        for f in range(drops.shape[1]):
-            bits[slot, f] = drops[t, f]
+        _take(drops, t, costs, profile)
 
 
 @helper("int64(uint8[::1], int64[::1])")
@@ -106,25 +110,18 @@ def _keep_passing(bits: np.ndarray, slots: np.ndarray, kept: int, f: int) -> int
     return int(passing)
 
 
-@helper("void(uint8[:,::1], int64, int64[::1], int64[:,::1], float64[::1], int64, int64[::1])")
-def _correct(
-    bits: np.ndarray,
-    size: int,
-    order: np.ndarray,
-    view: np.ndarray,
-    averages: np.ndarray,
-    violated: int,
-    slots: np.ndarray,
-) -> None:
+@helper(typed=True)
+def _correct(profile: Profile, of: View, violated: int) -> None:
     """Figure 4.7: greedy order from position `violated` on.
 
     The best filter is inserted and those between move back by one, so that filters keep their order among themselves.
     Behind the last place that moved, every row counts the same tuples as before.
     """
-    n = order.shape[0]
-    for t in range(size):
+    bits, averages, slots = profile.bits, profile.averages, profile.slots
+    order, view = of.order, of.counts
+    n, kept = order.shape[0], int(profile.place[SIZE])
+    for t in range(kept):
         slots[t] = t
-    kept = size
     for r in range(violated):
         kept = _keep_passing(bits, slots, kept, order[r])
     last = violated
@@ -153,76 +150,39 @@ def _correct(
         r += 1
 
 
-@kernel(
-    "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
-    " int64[:,::1], float64, int64, int64[::1])"
-)
-def observe_all(
-    drops: np.ndarray,
-    costs: np.ndarray,
-    bits: np.ndarray,
-    times: np.ndarray,
-    place: np.ndarray,
-    totals: np.ndarray,
-    averages: np.ndarray,
-    order: np.ndarray,
-    view: np.ndarray,
-    alpha: float,
-    enough: int,
-    slots: np.ndarray,
-) -> int:
+@kernel
+def observe_all(drops: Uint8Table, costs: Int64s, profile: Profile, of: View, alpha: float, enough: int) -> int:
     """A-Greedy: take profile tuples in one by one; how many violations were corrected."""
     corrected = 0
-    capacity = bits.shape[0]
+    bits, place, averages, order, view = profile.bits, profile.place, profile.averages, of.order, of.counts
     for t in range(drops.shape[0]):
-        slot = place[NEXT]
-        if place[SIZE] == capacity:
-            _count(bits[slot], order, view, -1)
-        _record_times(times, costs, slot, place, totals, averages)
-        for f in range(drops.shape[1]):
-            bits[slot, f] = drops[t, f]
-        _take_slot(place, capacity)
-        _count(bits[slot], order, view, 1)
+        if place[SIZE] == bits.shape[0]:
+            _count(bits[place[NEXT]], order, view, -1)
+        _count(bits[_take(drops, t, costs, profile)], order, view, 1)
         if place[SIZE] < enough:
             continue
         violated = _violation(order, view, averages, alpha, 0)
         while violated >= 0:
             corrected += 1
-            _correct(bits, place[SIZE], order, view, averages, violated, slots)
+            _correct(profile, of, violated)
             violated = _violation(order, view, averages, alpha, violated + 1)
     return corrected
 
 
-@kernel(
-    "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
-    " int64[:,::1], float64, int64)"
-)
+@kernel
 def observe_unconditional(
-    drops: np.ndarray,
-    costs: np.ndarray,
-    bits: np.ndarray,
-    times: np.ndarray,
-    place: np.ndarray,
-    totals: np.ndarray,
-    averages: np.ndarray,
-    order: np.ndarray,
-    view: np.ndarray,
-    alpha: float,
-    enough: int,
+    drops: Uint8Table, costs: Int64s, profile: Profile, of: View, alpha: float, enough: int
 ) -> int:
     """Independent: as A-Greedy, with the first row of the view only; how often the filters were sorted."""
+    bits, place, averages, order, view = profile.bits, profile.place, profile.averages, of.order, of.counts
     n = order.shape[0]
     sorted_again = 0
-    capacity = bits.shape[0]
     for t in range(drops.shape[0]):
         slot = place[NEXT]
-        is_full = place[SIZE] == capacity
+        is_full = place[SIZE] == bits.shape[0]
         for c in range(n):
             view[0, c] += np.int64(drops[t, order[c]]) - (np.int64(bits[slot, order[c]]) if is_full else 0)
-        _record_times(times, costs, slot, place, totals, averages)
-        for f in range(drops.shape[1]):
-            bits[slot, f] = drops[t, f]
-        _take_slot(place, capacity)
+        _take(drops, t, costs, profile)
         if place[SIZE] < enough:
             continue
         least = 0
@@ -286,47 +246,26 @@ def _recount_around(
         kept = _keep_passing(bits, slots, kept, order[r])
 
 
-@kernel(
-    "int64(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
-    " int64[:,::1], float64, int64, int64[::1])"
-)
-def observe_neighbours(
-    drops: np.ndarray,
-    costs: np.ndarray,
-    bits: np.ndarray,
-    times: np.ndarray,
-    place: np.ndarray,
-    totals: np.ndarray,
-    averages: np.ndarray,
-    order: np.ndarray,
-    view: np.ndarray,
-    alpha: float,
-    enough: int,
-    slots: np.ndarray,
-) -> int:
+@kernel
+def observe_neighbours(drops: Uint8Table, costs: Int64s, profile: Profile, of: View, alpha: float, enough: int) -> int:
     """LocalSwaps: swap neighbours while that pays; how many swaps.
 
     It ends: a swap makes the order cheaper on the tuples of the window, as they are known.
     """
+    bits, place, averages, order, view = profile.bits, profile.place, profile.averages, of.order, of.counts
     n = order.shape[0]
     swaps = 0
-    capacity = bits.shape[0]
     for t in range(drops.shape[0]):
-        slot = place[NEXT]
-        if place[SIZE] == capacity:
-            _count_neighbours(bits[slot], order, view, -1)
-        _record_times(times, costs, slot, place, totals, averages)
-        for f in range(drops.shape[1]):
-            bits[slot, f] = drops[t, f]
-        _take_slot(place, capacity)
-        _count_neighbours(bits[slot], order, view, 1)
+        if place[SIZE] == bits.shape[0]:
+            _count_neighbours(bits[place[NEXT]], order, view, -1)
+        _count_neighbours(bits[_take(drops, t, costs, profile)], order, view, 1)
         if place[SIZE] < enough:
             continue
         i = 0
         while i < n - 1:
             if view[i, i] * averages[order[i + 1]] < alpha * view[i, i + 1] * averages[order[i]]:
                 order[i], order[i + 1] = order[i + 1], order[i]
-                _recount_around(bits, place[SIZE], order, view, i, slots)
+                _recount_around(bits, place[SIZE], order, view, i, profile.slots)
                 swaps += 1
                 i = max(i - 1, 0)
             else:
@@ -334,25 +273,17 @@ def observe_neighbours(
     return swaps
 
 
-@kernel(
-    "void(uint8[:,::1], int64[::1], uint8[:,::1], int64[:,::1], int64[::1], int64[:,::1], float64[::1], int64[::1],"
-    " int64[:,::1], float64, int64, int64, int64, int64[::1])"
-)
+@kernel
 def observe_one(
-    drops: np.ndarray,
-    costs: np.ndarray,
-    bits: np.ndarray,
-    times: np.ndarray,
-    place: np.ndarray,
-    totals: np.ndarray,
-    averages: np.ndarray,
-    order: np.ndarray,
-    view: np.ndarray,
+    drops: Uint8Table,
+    costs: Int64s,
+    profile: Profile,
+    of: View,
     alpha: float,
     enough: int,
     profiled: int,
     seen: int,
-    found: np.ndarray,
+    found: Int64s,
 ) -> None:
     """Sweep: take the profile tuples of one stage in, of which `seen` have come, until it ends.
 
@@ -360,14 +291,10 @@ def observe_one(
     position where the Sweep Invariant is violated, or -1. The view counts the tuples of the stage only; a stage is
     not longer than the window, so that none of them leaves while it lasts.
     """
-    capacity = bits.shape[0]
+    averages, order, view = profile.averages, of.order, of.counts
     found[1] = -1
     for t in range(drops.shape[0]):
-        slot = place[NEXT]
-        _record_times(times, costs, slot, place, totals, averages)
-        for f in range(drops.shape[1]):
-            bits[slot, f] = drops[t, f]
-        _take_slot(place, capacity)
+        _take(drops, t, costs, profile)
         found[0] = t + 1
         seen += 1
         first = _first_drop(drops[t], order)
@@ -382,5 +309,5 @@ def observe_one(
                 if view[i, i] * own < alpha * view[i, profiled] * averages[order[i]]:
                     found[1] = i
                     return
-        if seen == capacity:
+        if seen == profile.bits.shape[0]:
             return

@@ -31,6 +31,7 @@ Int16s: TypeAlias = npt.NDArray[np.int16]
 Int8Table: TypeAlias = npt.NDArray[np.int8]
 Int8s: TypeAlias = npt.NDArray[np.int8]
 Uint8s: TypeAlias = npt.NDArray[np.uint8]
+Uint8Table: TypeAlias = npt.NDArray[np.uint8]
 Float64s: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -48,6 +49,7 @@ _WORDS = {
     "Int8s": "int8[::1]",
     "Int8Table": "int8[:, ::1]",
     "Uint8s": "uint8[::1]",
+    "Uint8Table": "uint8[:, ::1]",
     "Float64s": "float64[::1]",
     "Bools": "boolean[::1]",
 }

@@ -10,41 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minidsms.elements import BoolArray
-from minidsms.expressions.routes import Order
 from minidsms.kernels.filter_ordering import observe_all
-from minidsms.streamon.contracts import Evaluate, Float64Array, Wanted
+from minidsms.streamon.contracts import Evaluate, Wanted
 from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
-from minidsms.streamon.filter_ordering.profile_window import as_profile, checked_order
+from minidsms.streamon.filter_ordering.profile_window import checked_order
 
 
 class AGreedy(MatrixViewOrdering):
     """See `OrderingAlgorithm`."""
 
+    kernel = staticmethod(observe_all)
+    """O(n^2) per profile tuple, and a scan of the window per position corrected."""
+
     def wanted(self) -> Wanted:
         """Every filter: any of them may be the next best at any position."""
         return Wanted(Evaluate.ALL)
 
-    def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
-        """See `OrderingAlgorithm`.  O(n^2) per profile tuple, and a scan of the window per position corrected."""
-        before = self.order
-        view = self.view
-        observe_all(
-            *as_profile(drops, costs),
-            *self.window.arrays,
-            view.order,
-            view.counts,
-            self.alpha,
-            self.window.enough,
-            self.window.slots,
-        )
-        return None if self.order == before else self.order
-
     def adopt(self, order: Sequence[int]) -> None:
         """See `OrderingAlgorithm`."""
         self.view.adopt(checked_order(len(self.view.order), order), self.window.bits[: self.window.size])
-
-    def keep_last(self, profiled: int) -> None:
-        """See `OrderingAlgorithm`."""
-        self.window.keep_last(profiled)
-        self.adopt(self.order)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from minidsms.elements import BoolArray
-from minidsms.expressions.routes import Order
 from minidsms.kernels.filter_ordering import observe_unconditional
-from minidsms.streamon.contracts import Evaluate, Float64Array, Wanted
+from minidsms.streamon.contracts import Evaluate, Wanted
 from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
-from minidsms.streamon.filter_ordering.profile_window import as_profile, checked_order
+from minidsms.streamon.filter_ordering.profile_window import checked_order
 
 
 class Independent(MatrixViewOrdering):
@@ -23,25 +21,14 @@ class Independent(MatrixViewOrdering):
 
     default_rate: ClassVar[float] = 0.005
 
+    kernel = staticmethod(observe_unconditional)
+    """O(n) per profile tuple."""
+
     def wanted(self) -> Wanted:
         """Every filter: a drop rate is unconditional only if the others have no say in what is evaluated."""
         return Wanted(Evaluate.ALL)
-
-    def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
-        """See `OrderingAlgorithm`.  O(n) per profile tuple."""
-        before = self.order
-        view = self.view
-        observe_unconditional(
-            *as_profile(drops, costs), *self.window.arrays, view.order, view.counts, self.alpha, self.window.enough
-        )
-        return None if self.order == before else self.order
 
     def adopt(self, order: Sequence[int]) -> None:
         """See `OrderingAlgorithm`."""
         self.view.order[:] = checked_order(len(self.view.order), order)
         self.view.counts[0] = self.window.bits[: self.window.size][:, self.view.order].sum(axis=0)
-
-    def keep_last(self, profiled: int) -> None:
-        """See `OrderingAlgorithm`."""
-        self.window.keep_last(profiled)
-        self.adopt(self.order)

@@ -11,42 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minidsms.elements import BoolArray
-from minidsms.expressions.routes import Order
 from minidsms.kernels.filter_ordering import observe_neighbours, recount_neighbours
-from minidsms.streamon.contracts import Evaluate, Float64Array, Wanted
+from minidsms.streamon.contracts import Evaluate, Wanted
 from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
-from minidsms.streamon.filter_ordering.profile_window import as_profile, checked_order
+from minidsms.streamon.filter_ordering.profile_window import checked_order
 
 
 class LocalSwaps(MatrixViewOrdering):
     """See `OrderingAlgorithm`. Of the matrix view two diagonals are kept (figure 4.9 (c))."""
 
+    kernel = staticmethod(observe_neighbours)
+    """O(n) per profile tuple, and a scan of the window per swap."""
+
     def wanted(self) -> Wanted:
         """One filter more: the one behind the filter that dropped the tuple."""
         return Wanted(Evaluate.NEXT)
-
-    def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
-        """See `OrderingAlgorithm`.  O(n) per profile tuple, and a scan of the window per swap."""
-        before = self.order
-        view = self.view
-        observe_neighbours(
-            *as_profile(drops, costs),
-            *self.window.arrays,
-            view.order,
-            view.counts,
-            self.alpha,
-            self.window.enough,
-            self.window.slots,
-        )
-        return None if self.order == before else self.order
 
     def adopt(self, order: Sequence[int]) -> None:
         """See `OrderingAlgorithm`."""
         self.view.order[:] = checked_order(len(self.view.order), order)
         recount_neighbours(self.window.bits, self.window.size, self.view.order, self.view.counts)
-
-    def keep_last(self, profiled: int) -> None:
-        """See `OrderingAlgorithm`."""
-        self.window.keep_last(profiled)
-        self.adopt(self.order)

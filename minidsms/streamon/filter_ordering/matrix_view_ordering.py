@@ -6,22 +6,26 @@ A-Greedy keeps all of it (Babu 2005, section 4.3.2), Sweep, Independent and Loca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
+from minidsms.elements import BoolArray
 from minidsms.expressions.routes import Order
-from minidsms.streamon.contracts import OrderStatistics
+from minidsms.kernels.filter_ordering import View
+from minidsms.streamon.contracts import Float64Array, OrderStatistics, Wanted
 from minidsms.streamon.filter_ordering.matrix_view import MatrixView
-from minidsms.streamon.filter_ordering.profile_window import ProfileWindow, checked_order
+from minidsms.streamon.filter_ordering.profile_window import ProfileWindow, as_profile, checked_order
 
 
-class MatrixViewOrdering:
-    """See `OrderingAlgorithm`; what is left to the algorithm are `wanted`, `observe`, `adopt` and
-    `keep_last`.
+class MatrixViewOrdering(abc.ABC):
+    """See `OrderingAlgorithm`; what is left to the algorithm are `wanted`, `adopt`, and `observe` or the kernel that
+    takes profile tuples in.
 
     The defaults are those of table 4.1, for A-Greedy.
     """
 
+    kernel: ClassVar[Callable[..., Any]]
     default_rate: ClassVar[float] = 0.01
     default_window: ClassVar[int] = 1000
     default_alpha: ClassVar[float] = 0.9
@@ -42,6 +46,26 @@ class MatrixViewOrdering:
     def order(self) -> Order:
         """See `OrderingAlgorithm`."""
         return tuple(self.view.order.tolist())
+
+    @abc.abstractmethod
+    def wanted(self) -> Wanted:
+        """See `OrderingAlgorithm`."""
+
+    def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
+        """See `OrderingAlgorithm`."""
+        before = self.order
+        view = View(self.view.order, self.view.counts)
+        self.kernel(*as_profile(drops, costs), self.window.bundle, view, self.alpha, self.window.enough)
+        return None if self.order == before else self.order
+
+    @abc.abstractmethod
+    def adopt(self, order: Sequence[int]) -> None:
+        """See `OrderingAlgorithm`."""
+
+    def keep_last(self, profiled: int) -> None:
+        """See `OrderingAlgorithm`."""
+        self.window.keep_last(profiled)
+        self.adopt(self.order)
 
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """See `OrderingAlgorithm`. The window may know more than the algorithm uses."""

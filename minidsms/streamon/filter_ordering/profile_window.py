@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.kernels.filter_ordering import NEXT, PLACE_WORDS, SCALE, SIZE, append_tuples
+from minidsms.kernels.filter_ordering import NEXT, PLACE_WORDS, SCALE, SIZE, Profile, append_tuples
 from minidsms.streamon.contracts import Float64Array, OrderStatistics
 
 UInt8Array = npt.NDArray[np.uint8]
@@ -49,13 +49,13 @@ class ProfileWindow:
         return int(self.place[SIZE])
 
     @property
-    def arrays(self) -> tuple[UInt8Array, Int64Array, Int64Array, Int64Array, Float64Array]:
-        """What the kernels work on, in the order of their arguments."""
-        return self.bits, self.times, self.place, self.totals, self.averages
+    def bundle(self) -> Profile:
+        """What the kernels work on."""
+        return Profile(self.bits, self.times, self.place, self.totals, self.averages, self.slots)
 
     def append(self, bits: UInt8Array, times: Int64Array) -> None:
         """Take profile tuples (m, n) in, all with the same times (n,); see `as_profile`."""
-        append_tuples(bits, times, *self.arrays)
+        append_tuples(bits, times, self.bundle)
 
     def keep_last(self, count: int) -> None:
         """Forget all profile tuples but the last so many: those before them are out of date."""

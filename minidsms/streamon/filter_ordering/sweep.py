@@ -17,7 +17,7 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.routes import Order
-from minidsms.kernels.filter_ordering import observe_one
+from minidsms.kernels.filter_ordering import View, observe_one
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderStatistics, Wanted
 from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
 from minidsms.streamon.filter_ordering.profile_window import (
@@ -76,18 +76,9 @@ class Sweep(MatrixViewOrdering):
     def _observe_in_stage(self, bits: UInt8Array, times: Int64Array) -> int:
         """Take tuples in up to the end of the stage; how many."""
         view = self.view
-        observe_one(
-            bits,
-            times,
-            *self.window.arrays,
-            view.order,
-            view.counts,
-            self.alpha,
-            self.window.enough,
-            self.position,
-            self.seen,
-            self._found,
-        )
+        of = View(view.order, view.counts)
+        window = self.window
+        observe_one(bits, times, window.bundle, of, self.alpha, window.enough, self.position, self.seen, self._found)
         taken, violated = self._found.tolist()
         self.seen += taken
         if violated >= 0:
@@ -123,11 +114,6 @@ class Sweep(MatrixViewOrdering):
         self._moved = None
         if len(self.view.order) > 1:
             self._begin_stage()
-
-    def keep_last(self, profiled: int) -> None:
-        """See `OrderingAlgorithm`."""
-        self.window.keep_last(profiled)
-        self.adopt(self.order)
 
     def expected_cost(self, order: Sequence[int]) -> float | None:
         """See `OrderingAlgorithm`. Known of orders that differ from the present one, or the one before it, in the
