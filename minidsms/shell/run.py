@@ -200,7 +200,7 @@ def _shown_sink(query: Query, shown: list[Query], job: Job, options: argparse.Na
     output: Callable[[str], Spool | StandardOutput] = StandardOutput
     if len(shown) > 1:
         blank = b"" if format_ == "json" or query is shown[0] else b"\n"
-        output = lambda path: Spool(blank)  # noqa: E731
+        output = lambda path: Spool(blank)  # noqa: E731 the other branch is a class
     return LineSink("-", line_format(format_), output)
 
 

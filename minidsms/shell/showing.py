@@ -158,7 +158,7 @@ class Spool:
     """Lines that wait for the standard output, as another query's go first: kept, and copied when it is closed."""
 
     def __init__(self, before: bytes) -> None:
-        self._kept = tempfile.SpooledTemporaryFile(1 << 24)  # noqa: SIM115
+        self._kept = tempfile.SpooledTemporaryFile(1 << 24)  # noqa: SIM115 closed with what holds it
         self._kept.write(before)
 
     def write(self, data: bytes) -> None:

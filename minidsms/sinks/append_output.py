@@ -37,7 +37,7 @@ class AppendOutput:
         self.path = path
         self.notes: deque[str] = deque(maxlen=100)
         try:
-            self._file = cast("IO[bytes]", open(path, "ab", buffering=0))  # noqa: SIM115
+            self._file = cast("IO[bytes]", open(path, "ab", buffering=0))  # noqa: SIM115 closed with what holds it
         except (OSError, ValueError) as error:
             raise cannot_write(path, error) from None
         try:

@@ -32,7 +32,7 @@ class Destination:
         try:
             if self._is_direct:
                 # A pipe waits for who reads it.
-                file = cast("IO[bytes]", open(path, "wb"))  # noqa: SIM115
+                file = cast("IO[bytes]", open(path, "wb"))  # noqa: SIM115 closed with what holds it
             else:
                 with held:
                     self.notes.extend(remove_abandoned(os.path.dirname(self._target)))

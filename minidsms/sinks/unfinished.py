@@ -25,7 +25,7 @@ def begin(target: str) -> tuple[str, IO[bytes]]:
     folder, name = os.path.split(target)
     while True:
         path = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.part")
-        file = cast("IO[bytes]", open(path, "xb"))  # noqa: SIM115
+        file = cast("IO[bytes]", open(path, "xb"))  # noqa: SIM115 closed with what holds it
         try:
             # Between making and locking it, it looks like one that was left: whoever removes those was quicker.
             if try_hold(file.fileno()) is not False and os.fstat(file.fileno()).st_nlink:

@@ -59,7 +59,7 @@ class SpillFile:
         at, end = self._end, self._end + size
         if end > self._length:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="minidsms-k-mon-", buffering=0)  # noqa: SIM115
+                self._file = tempfile.TemporaryFile(prefix="minidsms-k-mon-", buffering=0)  # noqa: SIM115 closed with what holds it
             try:
                 self._lengthen(max(end, self._length + max(_STEP, self._length // 4)))
             except OSError:

@@ -12,7 +12,8 @@ case with a connection of its own; what stands before the first case belongs to 
     stream|relation|view ..          the declaration, without CREATE
     do STATEMENT                     any other statement
     query CQL                        one in a case; before it or after it may stand anything
-    feed NAME @1 a,10 b,5 @2 ..      rows of a stream; of a relation with a sign, +a,10 or -a,10; in one push
+    feed NAME @1 a,10 b,5 @2 ..      rows of a stream; of a relation with a sign, +a,10 or -a,10; in one push;
+                                     `@3..7 a,1` is the row at each of these instants
     advance [STREAM] @5              a heartbeat
     expect @1 +a,10 -b,5 @2 ..       every change since the last expect, or `nothing`
     fails @3 REASON                  the query fails at the instant, for a reason that contains these words
@@ -20,6 +21,7 @@ case with a connection of its own; what stands before the first case belongs to 
     snapshot a,10 b,5                the relation's rows now, or `nothing`
     kind, columns, expanded, plan    what the query is: stream or relation, its columns, its text, its logical plan
     rules                            its logical plan as bound, and after each rule that changed it
+    running                          its operators with what each adapts, then the changes of plan so far
 
 Values are written as the column's type wants them: 10, 1.5, true, NULL, a bare word or 'a text'; instants as ticks or
 as a quoted ISO time. Before the last expect of a case there is a heartbeat at the greatest instant seen (docs/semantics
@@ -31,6 +33,7 @@ meaning. `rewritten` changes nothing but the directives that state an outcome.
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 from collections import Counter
@@ -49,13 +52,15 @@ from minidsms.testing.compare import Netted, canonical, netted, shown
 from minidsms.testing.definition import answer
 from minidsms.testing.history import Failure, History
 
-OUTCOMES = ("expect", "fails", "refused", "snapshot", "kind", "columns", "expanded", "plan", "rules")
+OUTCOMES = ("expect", "fails", "refused", "snapshot", "kind", "columns", "expanded", "plan", "rules", "running")
 ACTIONS = ("options", "stream", "relation", "view", "do", "query", "feed", "advance")
 
 _QUOTED = r"'[^']*(?:''[^']*)*'|\"[^\"]*(?:\"\"[^\"]*)*\""
 _TOKEN = re.compile(rf"(?:{_QUOTED}|[^\s'\"])+")
 _VALUE = re.compile(rf"({_QUOTED}|[^,'\"]*)(?:,|$)")
 _BARE = re.compile(r"[\w.:/-]+")
+_COUNTED = re.compile(r"   \[in .*\]$| \[drops [^]]*\]| \[cost [^]]*\]|: [\d,]+ tuples, [\d,]+ bytes")
+"""Figures of EXPLAIN ANALYZE."""
 _WIDTH = 110
 
 Row = tuple[Any, ...]
@@ -124,16 +129,17 @@ def _directives(text: str) -> Iterator[Directive]:
 
 
 def _instants(text: str) -> Iterator[tuple[int | None, str]]:
-    """(instant, row) of `@1 a,10 b,5 @2 c,1`; rows before any instant have None."""
-    ts: int | None = None
+    """(instant, row) of `@1 a,10 b,5 @2 c,1`; rows before any instant have None. `@3..7` are all of these instants."""
+    instants: Sequence[int | None] = (None,)
     for token in _TOKEN.findall(text):
         if token[0] == "@":
+            first, dots, last = token[1:].replace("_", "").partition("..")
             try:
-                ts = int(token[1:].replace("_", ""))
+                instants = range(int(first), int(last if dots else first) + 1)
             except ValueError:
                 raise ScriptError(f"{token!r} is no instant") from None
         else:
-            yield ts, token
+            yield from ((ts, token) for ts in instants)
 
 
 def _row(text: str, schema: Schema, tick_ns: int) -> Row:
@@ -372,8 +378,9 @@ class _Run:
                 rows = query.snapshot()
                 actual = "  ".join(sorted(map(_written_row, rows))) or "nothing"
                 agrees = _expected_rows(text, query.schema, tick_ns) == Counter(map(canonical, rows))
-            case "plan" | "rules":
-                actual = _logical_plan(query) if directive.word == "plan" else _after_each_rule(query)
+            case "plan" | "rules" | "running":
+                shows = {"plan": _logical_plan, "rules": _after_each_rule, "running": _running_plan}
+                actual = shows[directive.word](query)
                 agrees = textwrap.dedent(text.removeprefix("\n")).strip() == actual
             case _:
                 actual = {"kind": query.kind, "columns": str(query.schema), "expanded": _one_line(query.expanded)}[
@@ -436,6 +443,15 @@ def _after_each_rule(query: Query) -> str:
     lines = query.explain(rules=True).splitlines()
     shown = lines[lines.index("Logical plan, as bound") : lines.index("Physical plan")]
     return "\n".join(line.removeprefix("Logical plan, ").rstrip() for line in shown)
+
+
+def _running_plan(query: Query) -> str:
+    """The operators, each over its parts, without what they counted; then every change of plan."""
+    lines = query.explain(analyze=True).splitlines()
+    root, *below = lines[lines.index("Physical plan") + 1 :]
+    tree = [root, *itertools.takewhile(lambda line: line.startswith("    "), below)]
+    shown = [_COUNTED.sub("", line.removeprefix("  ")).rstrip() for line in tree]
+    return "\n".join([*shown, *(f"{d.technique}: {d.old_plan} -> {d.new_plan}" for d in query.decisions())])
 
 
 def _one_line(text: str) -> str:
