@@ -433,7 +433,7 @@ MISTAKES = [
     ),
     (
         "SELECT * FROM (VALUES (1), (2)) AS t(k)",
-        15,
+        16,
         "VALUES is no relation with arguments",
         "constants stand in a relation: CREATE RELATION R (k INTEGER); INSERT INTO R VALUES (1), (2)",
     ),
