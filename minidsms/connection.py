@@ -367,9 +367,9 @@ class Connection(Archiving, ReadsSources):
             if stream is None:
                 # Read once, before any input takes it: a call that raises changes nothing.
                 ts = self._instant("advance", ts)
-                has_come = self._advance_all(ts)
+                self._advance_all(ts)
                 self._engine.heartbeat = max(self._engine.heartbeat, int(ts))
-                told = self._step(None, has_come)
+                told = self._step(None)
             else:
                 key = name_of(stream).lower()
                 if key not in self._streams:

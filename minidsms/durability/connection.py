@@ -389,8 +389,8 @@ class DurableConnection(Connection):
         self._append(kind="taken", query=query.name, until=until)
         self._noted[query.name] = until
 
-    def _step(self, name: str | None, has_come: bool = True) -> bool:
-        has_news = super()._step(name, has_come)
+    def _step(self, name: str | None) -> bool:
+        has_news = super()._step(name)
         if has_news and self.log is not None:
             self.log.commit()  # before callbacks are told
         return has_news

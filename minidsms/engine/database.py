@@ -136,10 +136,8 @@ class Database:
     def note_taken(self, query: RunningQuery, until: int) -> None:
         """Answers before this position of the query's need not be kept."""
 
-    def _advance_all(self, ts: int) -> bool:
-        """Time has come for every stream, or, with a MemoryError, for none; whether elements that waited came with
-        it.
-        """
+    def _advance_all(self, ts: int) -> None:
+        """Time has come for every stream, or, with a MemoryError, for none."""
         begun: list[tuple[StreamInput, Released | None]] = []
         try:
             for each in self._streams.values():
@@ -149,11 +147,8 @@ class Database:
             for each, released in begun:
                 each.give_up(released)
             raise
-        has_come = False
         for each, released in begun:
             each.complete(ts, released)
-            has_come = has_come or released is not None
-        return has_come
 
     def _instant(self, call: str, ts: Any) -> int:
         """An instant as `push` would read it."""
@@ -343,19 +338,14 @@ class Database:
             self.settings["scheduler"], self.settings["quantum"], self.settings["chain_latency_bound"]
         )
 
-    def _step(self, name: str | None, has_come: bool = True) -> bool:
-        """Process what is due after news of one input (None: of any); whether callbacks have something to be told.
-        has_come: there may be elements that were not there before.
-        """
+    def _step(self, name: str | None) -> bool:
+        """Process what is due after news of one input (None: of any); whether callbacks have something to be told."""
+        groups = self.groups.all if name is None else self.groups.reading(name)
         if name is None:
-            groups: Sequence[Group] = self.groups.all
-            has_come, self._is_left = has_come or self._is_left, False
-        else:
-            groups = self.groups.reading(name)
-            has_come = not self.stream_input(name).store.is_read
+            self._is_left = False
         has_run = bool(groups) and self._process(groups)
         # Where nothing ran, stores have nothing to give up, but what comes into one that nobody reads.
-        if has_run or has_come:
+        if has_run or name is None or not self.stream_input(name).store.is_read:
             self._rest(name)
         self.memory.sweep()
         if self.system_streams.is_read:
