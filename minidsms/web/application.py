@@ -194,7 +194,7 @@ class Application:
     def _series(self, asked: Any) -> dict[str, Any]:
         times, values = self._observer.series(asked["kind"], asked["entity"], asked["property"])
         told = [None if math.isnan(v) else v for v in values]
-        return {"times": [round(t, 3) for t in times], "values": told}
+        return {"times": times, "values": told}
 
     def _feed(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         speed = body.get("speed")

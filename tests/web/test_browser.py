@@ -44,6 +44,7 @@ def opened(db: Connection) -> Iterator[tuple[Any, list[str]]]:
         shown.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         shown.on("pageerror", lambda error: complaints.append(str(error)))
         shown.set_default_timeout(WAIT_MS)
+        playwright.expect.set_options(timeout=WAIT_MS)
         yield shown, complaints
         browser.close()
 
@@ -58,7 +59,7 @@ def page(opened: tuple[Any, list[str]], db: Connection) -> Iterator[Any]:
     db.execute(f"DROP STREAM IF EXISTS S; {DECLARED}")
     db.ui().observer.look()
     shown.goto(db.ui().url)
-    playwright.expect(shown.locator("#state")).to_have_text("live", timeout=WAIT_MS)
+    playwright.expect(shown.locator("#state")).to_have_text("live")
     yield shown
     assert complaints == []
 

@@ -17,7 +17,7 @@ const NORTH = /^(.*[ _])?(lat|latitude)$/i;
 export function setUpAnswers(area, tools) {
   let isAsking = false;
   let last = null;
-  const picture = html("div", {});
+  const picture = html("div", {}, html("p", { class: "empty" }, "No query is chosen."));
   const head = html("div", { class: "row" });
   area.append(head, picture);
   const draw = () => {
@@ -89,12 +89,13 @@ function drawn({ columns }) {
   const free = numbers.filter((name) => name !== key);
   const east = has(place.east) ? place.east : numbers.find((name) => EAST.test(name)) ?? numbers[0] ?? "";
   const north = has(place.north) ? place.north : numbers.find((name) => NORTH.test(name)) ?? numbers.find((name) => name !== east) ?? east;
+  const y = has(place.y) ? place.y : free[0] ?? numbers[0] ?? "";
   return {
     east,
     north,
     colour: has(place.colour) ? place.colour : numbers.find((name) => ![east, north, key].includes(name)) ?? "",
-    x: has(place.x) ? place.x : numbers[0] ?? "",
-    y: has(place.y) ? place.y : free[0] ?? numbers[0] ?? "",
+    x: has(place.x) ? place.x : numbers.find((name) => name !== y) ?? y,
+    y,
     by: has(place.by) ? place.by : key,
   };
 }

@@ -29,7 +29,6 @@ function extent(values, withZero) {
 }
 
 /** series: [{name, points: [[x, y or null]]}]. showX, showY: how values are written. kind: "line" or "points". */
-
 export function lineChart(series, { width: W = 300, height = 130, showX = short, showY = short, kind = "line", label = "" } = {}) {
   const all = series.flatMap((each) => each.points);
   const [x0, x1] = extent(all.map((p) => p[0]), false);
@@ -41,7 +40,10 @@ export function lineChart(series, { width: W = 300, height = 130, showX = short,
     picture.append(svg("line", { class: "axis", x1: PAD.left, x2: W - PAD.right, y1: Y(tick), y2: Y(tick) }),
       svg("text", { x: PAD.left - 6, y: Y(tick) + 3.5, "text-anchor": "end" }, showY(tick)));
   }
-  for (const tick of ticks(x0, x1, W > 350 ? 4 : 3)) picture.append(svg("text", { x: X(tick), y: height - 4, "text-anchor": "middle" }, showX(tick)));
+  for (const tick of ticks(x0, x1, W > 350 ? 4 : 3)) {
+    const isLast = X(tick) > W - 28;
+    picture.append(svg("text", { x: isLast ? W - 2 : X(tick), y: height - 4, "text-anchor": isLast ? "end" : "middle" }, showX(tick)));
+  }
   series.forEach((each, i) => {
     if (kind === "points") {
       for (const [x, y] of each.points) if (y !== null) picture.append(svg("circle", { cx: X(x), cy: Y(y), r: 2.6, fill: colour(i), "fill-opacity": 0.7 }));

@@ -6,7 +6,6 @@ import { ask, known, on } from "./live.js";
 import { colour, ticks } from "./chart.js";
 import { PlanPicture } from "./plan.js";
 
-const W = 800;
 const H = 46;
 const MOST_LISTED = 200;
 
@@ -33,7 +32,7 @@ export function setUpDecisions(area, count, dialog) {
     const decisions = all();
     const now = known("now")?.at ?? 1;
     count.textContent = decisions.length ? `${decisions.at(-1).number} so far` : "";
-    line.replaceChildren(decisions.length ? timeline(decisions, now, (each) => compare(dialog, each)) : html("p", { class: "empty" }, "No plan has changed yet."));
+    line.replaceChildren(decisions.length ? timeline(decisions, now, line.clientWidth || 800, (each) => compare(dialog, each)) : html("p", { class: "empty" }, "No plan has changed yet."));
   };
   on("decisions", write);
   on("now", draw);
@@ -43,12 +42,12 @@ function techniques(decisions) {
   return [...new Set(decisions.map((each) => each.technique))];
 }
 
-function timeline(decisions, now, choose) {
+function timeline(decisions, now, W, choose) {
   const all = techniques(decisions);
   const X = (at) => 14 + at / (now || 1) * (W - 28);
   const picture = svg("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": "decisions over time" });
   picture.append(svg("line", { class: "axis", x1: 14, x2: W - 14, y1: 18, y2: 18 }));
-  for (const tick of ticks(0, now, 6)) picture.append(svg("text", { x: X(tick), y: H - 6, "text-anchor": "middle" }, clock(tick)));
+  for (const tick of ticks(0, now, W > 500 ? 6 : 3)) picture.append(svg("text", { x: X(tick), y: H - 6, "text-anchor": "middle" }, clock(tick)));
   for (const each of decisions) {
     const dot = svg("circle", { cx: X(each.at), cy: 18, r: 3.5 + 6 * Math.min(1, Math.max(0, each.measured ?? each.expected ?? 0)), fill: colour(all.indexOf(each.technique)), tabindex: 0, role: "button", "aria-label": `decision ${each.number}`,
       on: { click: () => choose(each), keydown: (event) => event.key === "Enter" && choose(each) } });

@@ -97,7 +97,12 @@ async function setUpExamples(area, text, run, said, pins) {
     if (!(await run(true))) return;
     said.replaceChildren(html("p", { class: "muted" }, example.about, example.paper ? ` (${example.paper})` : ""));
     if (example.compared) await pins.compare(example.compared).catch((error) => said.append(html("pre", { class: "error" }, error.message)));
-    for (const each of example.watched) pins.pin(...each);
+    const together = new Map();
+    for (const [kind, entity, name] of example.watched) {
+      const key = `${kind} ${name}`;
+      together.set(key, [kind, [...(together.get(key)?.[1] ?? []), entity], name]);
+    }
+    for (const each of together.values()) pins.pin(...each);
     // Where declared sources are being read, those of the example are, too.
     if (known("feeds")?.some((feed) => feed.is_declared && feed.state !== "ended")) return;
     await tell("/api/feed", { action: "declared", speed: example.speed }).catch((error) => said.append(html("pre", { class: "error" }, error.message)));

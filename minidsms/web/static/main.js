@@ -37,6 +37,7 @@ on("graph", (graph) => {
   picture.draw(graph);
   picture.mark(place.chosen, place.marked);
   inspector.keepUp(graph);
+  if (place.chosen && !inspector.node) inspector.show(graph.nodes.find((node) => node.entity === place.chosen) ?? null);
 });
 on("now", (now) => {
   picture.figures(now);

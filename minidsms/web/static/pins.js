@@ -15,10 +15,12 @@ export function setUpPins(area) {
   area.append(grid, empty);
   const pinned = new Map();
 
-  const pin = async (kind, entity, name) => {
-    const key = JSON.stringify([kind, entity, name]);
+  /** entities: one, or several that are compared. */
+  const pin = async (kind, entities, name) => {
+    const all = [entities].flat();
+    const key = JSON.stringify([kind, all, name]);
     if (pinned.has(key)) return;
-    const graph = new Pin(kind, entity, name, () => {
+    const graph = new Pin(kind, all, name, () => {
       pinned.delete(key);
       graph.element.remove();
       note();
@@ -32,17 +34,21 @@ export function setUpPins(area) {
     empty.hidden = grid.childElementCount > 0;
     keep({ pins: [...pinned.keys()].map((key) => JSON.parse(key)) });
   };
-  on("now", (now) => { for (const graph of pinned.values()) graph.add(now); });
+  let compared = null;
+  on("now", (now) => {
+    for (const graph of pinned.values()) graph.add(now);
+    compared?.fit();
+  });
   for (const each of place.pins) pin(...each);
   /** Run a query a second time with a plan that stays, and pin what both take. */
   const compare = async (query) => {
     const { entities } = await tell("/api/compare", { query });
-    for (const entity of entities) pin("operator", entity, "time_ns");
+    pin("operator", entities, "time_ns");
   };
   /** The schedulers side by side on the same bursts, each in a connection of its own. */
   const schedulers = async () => {
-    const graph = new Schedulers(() => { graph.element.remove(); note(); });
-    grid.querySelector(".schedulers")?.remove();
+    compared?.element.remove();
+    const graph = compared = new Schedulers(() => { graph.element.remove(); note(); });
     grid.prepend(graph.element);
     note();
     graph.element.scrollIntoView({ block: "nearest", behavior: "smooth" });
@@ -68,46 +74,69 @@ class Schedulers {
   async run() {
     const { queued } = await tell("/api/schedulers", { seed: this.seed });
     this.seed += 1;
-    const series = Object.entries(queued).map(([name, sizes]) => ({ name, points: sizes.map((size, i) => [i, size]) }));
-    const words = series.map(({ name, points }) => {
+    this.lines = Object.entries(queued).map(([name, sizes]) => ({ name, points: sizes.map((size, i) => [i, size]) }));
+    this.about.textContent = "over the runs of operators, bursts of 4,000 elements";
+    this.width = 0;
+    this.fit();
+  }
+
+  /** Draw in the room there is. */
+  fit() {
+    const width = this.picture.clientWidth;
+    if (!this.lines || !width || width === this.width) return;
+    this.width = width;
+    const words = this.lines.map(({ name, points }) => {
       const sizes = points.map(([, size]) => size);
       return `${name}: peak ${short(Math.max(...sizes))}, mean ${short(sizes.reduce((sum, size) => sum + size, 0) / sizes.length)}`;
     });
-    this.about.textContent = "over the runs of operators, bursts of 4,000 elements";
-    this.picture.replaceChildren(lineChart(series, { width: 720, height: 240, label: "elements in queues by scheduler" }), keys(words));
+    this.picture.replaceChildren(lineChart(this.lines, { width, height: 240, label: "elements in queues by scheduler" }), keys(words));
   }
 }
 
+/** A property over time, of one entity or of several as lines of one graph. */
 class Pin {
-  constructor(kind, entity, name, remove) {
-    Object.assign(this, { kind, entity, name, points: [], isReady: false });
+  constructor(kind, entities, name, remove) {
+    Object.assign(this, { kind, name, isReady: false });
+    this.lines = entities.map((entity) => ({ name: entity, points: [] }));
     this.value = html("span", { class: "value" });
     this.picture = html("div", {});
-    const save = () => saveSvg(this.picture.querySelector("svg"), `${entity} ${name}`);
-    this.element = html("div", { class: "graph" },
-      html("div", { class: "title" }, html("b", { title: `${kind} ${entity}` }, `${entity} · ${name}`), this.value,
+    this.keys = html("div", {});
+    const title = entities.length > 1 ? `${name}, side by side` : `${entities[0]} · ${name}`;
+    const save = () => saveSvg(this.picture.querySelector("svg"), title);
+    this.element = html("div", { class: `graph${entities.length > 1 ? " wide" : ""}` },
+      html("div", { class: "title" }, html("b", { title: `${kind} ${entities.join(", ")}` }, title), this.value,
         button("SVG", save, { class: "plain" }), button("✕", remove, { class: "plain", "aria-label": "remove" })),
-      this.picture);
+      this.picture, this.keys);
   }
 
   async begin() {
-    const { times, values } = await ask("/api/series", { kind: this.kind, entity: this.entity, property: this.name });
-    this.points = [...times.map((time, i) => [time, values[i]]), ...this.points.filter(([time]) => time > (times.at(-1) ?? -1))];
+    await Promise.all(this.lines.map(async (line) => {
+      const { times, values } = await ask("/api/series", { kind: this.kind, entity: line.name, property: this.name });
+      line.points = [...times.map((time, i) => [time, values[i]]), ...line.points.filter(([time]) => time > (times.at(-1) ?? -1))];
+    }));
     this.isReady = true;
     this.#draw();
   }
 
   add({ at, told }) {
-    const value = told[this.kind]?.[this.entity]?.[this.name];
-    if (value === undefined) return;
-    this.points.push([at, value === null ? null : Number(value)]);
-    if (this.points.length > MOST_POINTS) this.points = this.points.filter((_, i) => i % 2 === 0);
+    for (const line of this.lines) {
+      const value = told[this.kind]?.[line.name]?.[this.name];
+      // What was told before the series was asked for may arrive after it.
+      if (value === undefined || at <= (line.points.at(-1)?.[0] ?? -1)) continue;
+      line.points.push([at, value === null ? null : Number(value)]);
+      if (line.points.length > MOST_POINTS) line.points = line.points.filter((_, i) => i % 2 === 0);
+    }
     if (this.isReady) this.#draw();
   }
 
   #draw() {
     const show = (value) => property(this.name, value);
-    this.value.textContent = show(this.points.at(-1)?.[1]);
-    this.picture.replaceChildren(lineChart([{ name: this.name, points: this.points }], { showX: clock, showY: show, label: `${this.name} of ${this.entity} over time` }));
+    const last = ({ points }) => show(points.at(-1)?.[1]);
+    const isOne = this.lines.length === 1;
+    this.value.textContent = isOne ? last(this.lines[0]) : "";
+    const label = `${this.name} of ${this.lines.map(({ name }) => name).join(" and ")} over time`;
+    const size = isOne ? { width: 300, height: 130 } : { width: this.picture.clientWidth || 560, height: 170 };
+    this.picture.replaceChildren(lineChart(this.lines, { ...size, showX: clock, showY: show, label }));
+    if (!isOne) this.keys.replaceChildren(keys(this.lines.map((line) => `${line.name}: ${last(line)}`)));
   }
 }

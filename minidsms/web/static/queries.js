@@ -18,7 +18,7 @@ export function setUpQueries(area, choose, editor, pins, showSettings) {
     const catalog = known("catalog");
     if (!catalog) return;
     figures.clear();
-    const rows = catalog.queries.map((query) => row(query, figures, (name) => { choose(name); draw(); }, editor, compare, showSettings));
+    const rows = catalog.queries.map((query) => row(query, figures, (name, isAsked) => { choose(name, isAsked); draw(); }, editor, compare, showSettings));
     if (catalog.more_queries) rows.push(html("p", { class: "muted" }, `and ${catalog.more_queries} more`));
     area.replaceChildren(...(rows.length ? rows : [html("p", { class: "empty" }, "No query runs.")]));
     if (!catalog.queries.some(({ name }) => name === place.query) && (place.query || catalog.queries.length)) choose(catalog.queries[0]?.name ?? null, false);
@@ -43,7 +43,7 @@ function row(query, figures, choose, editor, compare, showSettings) {
   const run = (statement) => editor.carryOut(statement);
   return html("div", { class: "query" },
     html("div", { class: "row" },
-      button(query.name, () => choose(isChosen ? null : query.name), { class: "plain name", "aria-pressed": String(isChosen) }),
+      button(query.name, () => choose(query.name, !isChosen), { class: "plain name", "aria-pressed": String(isChosen) }),
       html("span", { class: `tag ${query.state}` }, query.state), html("span", { class: "grow" }), figure),
     html("code", { title: query.text }, query.text.replace(/\s+/g, " ")),
     query.failure ? html("pre", { class: "error" }, query.failure) : null,
