@@ -29,6 +29,7 @@ from minidsms.elements import MIN_INSTANT
 from minidsms.spark.frames import TS
 from minidsms.spark.in_tasks import Setting, engine_of, result_of
 from minidsms.spark.offload import FAILED_AT
+from minidsms.spark.packing import packed, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,20 +55,6 @@ def closed_by(watermark_ms: int, tick_ns: int) -> int:
     (4999, 5000000, True)
     """
     return MIN_INSTANT if watermark_ms <= 0 else (watermark_ms * 1_000_000 + 1000) // tick_ns - 1
-
-
-def packed(table: pa.Table) -> bytes:
-    """Elements as bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
-def unpacked(payload: bytes) -> pa.Table:
-    """The inverse of `packed`."""
-    with pa.ipc.open_stream(payload) as reader:
-        return reader.read_all()
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -6,13 +6,11 @@ passes. A query that cannot be cut by a key runs in one task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -33,18 +31,16 @@ from minidsms.spark.computed import spark_type
 from minidsms.spark.frames import SIGN, TS, long, names
 from minidsms.spark.in_tasks import Setting, engine_of
 from minidsms.spark.offload import unique_names
+from minidsms.spark.packing import AT, PACKED, by_part, packed, packer, unpack
 from minidsms.spark.partitioning import ByKey, by_key
 from minidsms.spark.plan import setting_of
 from minidsms.spark.raw_columns import read_column
 from minidsms.spark.running import query_of
-from minidsms.spark.stateful import Engines, packed, unpacked
+from minidsms.spark.stateful import Engines
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_AT = "_at"
-_PACKED = f"part int, input int, {_AT} timestamp, payload binary"
-_ROWS_AT_ONCE = 1_000_000
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _DEFAULT_STORE = "HDFSBackedStateStoreProvider"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -149,7 +145,7 @@ def stream(
         if is_stream:
             elements.append(_elements(frame, ready.catalog.streams[name.lower()], index, part, values, ready))
         else:
-            for number, table in _by_part(frame.select(part, *values).toArrow(), "part"):
+            for number, table in by_part(frame.select(part, *values).toArrow(), "part"):
                 relations.setdefault(number, {})[index] = packed(table)
     together = reduce(lambda a, b: a.unionByName(b), elements)
     engines = Engines(setting, relations, ready.catalog.tick_ns)
@@ -157,7 +153,7 @@ def stream(
     own = names(len(schema := ready.query.node.schema))
     ddl = f"{TS} bigint, {SIGN} tinyint" + "".join(f", {c} {spark_type(t)}" for c, t in zip(own, schema.types))
     unique = unique_names(schema, (TS, SIGN))
-    return answered.mapInArrow(_unpack, ddl).select(TS, SIGN, *[F.col(c).alias(n) for c, n in zip(own, unique)])
+    return answered.mapInArrow(unpack, ddl).select(TS, SIGN, *[F.col(c).alias(n) for c, n in zip(own, unique)])
 
 
 def _columns(frame: DataFrame, name: str, schema: Schema, tick_ns: int) -> list[Column]:
@@ -192,50 +188,7 @@ def _elements(
     missing = F.raise_error(F.lit(f"{stream.name}: the timestamp is NULL")).cast("bigint")
     ts = F.coalesce(values[stream.timestamp_by], missing)
     micros = ts * long(tick_ns // 1000) if tick_ns >= 1000 else F.floor(ts / long(1000 // tick_ns))
-    at = F.timestamp_micros(micros.cast("bigint")).alias(_AT)
-    packed_rows = frame.select(part, at, ts.alias(TS), *values).mapInArrow(_packer(index), _PACKED)
+    at = F.timestamp_micros(micros.cast("bigint")).alias(AT)
+    packed_rows = frame.select(part, at, ts.alias(TS), *values).mapInArrow(packer(index), PACKED)
     slack_ms = -(-stream.slack * tick_ns // 1_000_000)
-    return packed_rows.withWatermark(_AT, f"{slack_ms} milliseconds")
-
-
-def _packer(index: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function a task applies to the elements of an input."""
-
-    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.RecordBatch] = []
-        for batch in batches:
-            waiting.append(batch)
-            if sum(map(len, waiting)) >= _ROWS_AT_ONCE:
-                yield from _pieces(waiting, index)
-                waiting = []
-        if waiting:
-            yield from _pieces(waiting, index)
-
-    return pack
-
-
-def _pieces(batches: list[pa.RecordBatch], index: int) -> Iterator[pa.RecordBatch]:
-    for part, table in _by_part(pa.Table.from_batches(batches), "part"):
-        latest = pc.max(table[_AT])
-        row = {
-            "part": pa.array([part], pa.int32()),
-            "input": pa.array([index], pa.int32()),
-            _AT: pa.array([latest.as_py()], latest.type),
-            "payload": pa.array([packed(table.drop_columns([_AT]))], pa.binary()),
-        }
-        yield pa.RecordBatch.from_pydict(row)
-
-
-def _by_part(table: pa.Table, column: str) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each part, without the number of the part."""
-    for part in pc.unique(table[column]).to_pylist():
-        yield part, table.filter(pc.equal(table[column], part)).drop_columns([column]).combine_chunks()
-
-
-def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Packed answers as rows."""
-    for batch in batches:
-        for payload in batch.column(0).to_pylist():
-            table = unpacked(payload)
-            columns = [name for name in table.column_names if name not in ("_failed_ts", "_reason")]
-            yield from table.select(columns).to_batches()
+    return packed_rows.withWatermark(AT, f"{slack_ms} milliseconds")

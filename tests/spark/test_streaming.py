@@ -17,8 +17,9 @@ import pytest
 
 from minidsms.cql.errors import CqlError, Error
 from minidsms.spark import explain_stream, stream
+from minidsms.spark.packing import packed, unpacked
 from minidsms.spark.partitioning import ByKey
-from minidsms.spark.stateful import RELATIONS_SINCE, Engines, closed_by, forget_engines, packed, unpacked
+from minidsms.spark.stateful import RELATIONS_SINCE, Engines, closed_by, forget_engines
 from minidsms.spark.streaming import Streamable, prepare
 from minidsms.testing.definition import answer
 from minidsms.testing.history import History, value_order
@@ -200,7 +201,8 @@ def streaming(spark: SparkSession) -> Iterator[SparkSession]:
     yield spark.newSession()
 
 
-@pytest.mark.parametrize("starts", [1, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("starts", [1, 3])
 def test_a_stream_of_spark_is_answered_over_restarts_as_by_the_definition(
     streaming: SparkSession, tmp_path: Path, starts: int
 ) -> None:
