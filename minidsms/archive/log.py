@@ -18,8 +18,8 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 from minidsms.archive.atomic import write_bytes
@@ -34,22 +34,34 @@ _TRIES = 5
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where rows of an ingest came from. name: what tells a raw file from others and from its earlier contents, or what
+    a table is called.  rows, rejected: how many it had, and how many of them could not be read.
+    """
+
+    name: str
+    rows: int = 0
+    rejected: int = 0
+
+
+@dataclass(frozen=True)
 class Mark:
     """A commit that is remembered. number: of its snapshot.  at_ms: when, milliseconds since 1970 UTC.  arrivals: all
-    elements below are in this snapshot.  batch: of the ingest that made it, or None.
+    elements below are in this snapshot.  batch, origins: of the ingest that made it.
     """
 
     number: int
     at_ms: int
     arrivals: int
     batch: str | None = None
+    origins: tuple[Origin, ...] = ()
 
 
 @dataclass(frozen=True)
 class Commit:
     """What a commit changes. what: archive, ingest, compact, expire, or begin for the first.
 
-    added, removed: paths in the archive's folder.  batch, inputs: the ingest's, and which raw files it has read.
+    added, removed: paths in the archive's folder.  batch, origins: the ingest's, and what it has read.
     """
 
     what: str
@@ -57,16 +69,15 @@ class Commit:
     removed: tuple[str, ...] = ()
     arrivals: int = 0
     batch: str | None = None
-    inputs: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the archive holds as of a commit. inputs: the raw files that have been ingested."""
+    """What the archive holds as of a commit."""
 
     number: int = -1
     files: frozenset[str] = frozenset()
-    inputs: frozenset[str] = frozenset()
     marks: tuple[Mark, ...] = field(default=())
 
     @property
@@ -79,12 +90,17 @@ class Snapshot:
         """The ingests that have been committed."""
         return frozenset(mark.batch for mark in self.marks if mark.batch is not None)
 
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The raw files that have been ingested."""
+        return frozenset(origin.name for mark in self.marks for origin in mark.origins)
+
     def after(self, commit: Commit, at_ms: int) -> Snapshot:
         """The next snapshot."""
         arrivals = max(self.arrivals, commit.arrivals)
-        mark = Mark(self.number + 1, at_ms, arrivals, commit.batch)
+        mark = Mark(self.number + 1, at_ms, arrivals, commit.batch, commit.origins)
         files = (self.files - set(commit.removed)) | set(commit.added)
-        return Snapshot(mark.number, files, self.inputs | set(commit.inputs), (*self.marks, mark))
+        return Snapshot(mark.number, files, (*self.marks, mark))
 
 
 def read_snapshot(folder: str) -> Snapshot | None:
@@ -112,12 +128,11 @@ def publish(folder: str, before: Snapshot, commit: Commit) -> Snapshot:
         "added": list(commit.added),
         "removed": list(commit.removed),
         "batch": commit.batch,
-        "inputs": list(commit.inputs),
+        "origins": list(map(astuple, commit.origins)),
     }
     if after.number % WHOLE == 0:
         after = replace(after, marks=_kept(after.marks, after.number - WHOLE))
-        marks = [[m.number, m.at_ms, m.arrivals, m.batch] for m in after.marks]
-        content["all"] = {"files": sorted(after.files), "inputs": sorted(after.inputs), "marks": marks}
+        content["all"] = {"files": sorted(after.files), "marks": list(map(astuple, after.marks))}
     place = os.path.join(folder, FOLDER)
     os.makedirs(place, exist_ok=True)
     write_bytes(_path(place, after.number), _sealed(content))
@@ -163,16 +178,20 @@ def _folded(place: str, last: int) -> Snapshot:
         try:
             if number % WHOLE == 0:
                 every = content["all"]
-                marks = tuple(Mark(*entry) for entry in every["marks"])
-                snapshot = Snapshot(number, frozenset(every["files"]), frozenset(every["inputs"]), marks)
+                marks = tuple(_mark(*m) for m in every["marks"])
+                snapshot = Snapshot(number, frozenset(every["files"]), marks)
                 continue
-            lists: list[Sequence[str]] = [content[key] for key in ("added", "removed", "inputs")]
-            added, removed, inputs = map(tuple, lists)
-            commit = Commit(content["what"], added, removed, content["arrivals"], content["batch"], inputs)
+            added, removed = tuple(content["added"]), tuple(content["removed"])
+            origins = tuple(Origin(*origin) for origin in content["origins"])
+            commit = Commit(content["what"], added, removed, content["arrivals"], content["batch"], origins)
             snapshot = snapshot.after(commit, content["at_ms"])
         except (KeyError, TypeError, OverflowError) as error:
             raise Error(f"{_path(place, number)}: no manifest of an archive ({str(error)[:200]})") from None
     return snapshot
+
+
+def _mark(number: int, at_ms: int, arrivals: int, batch: str | None, origins: Iterable[Iterable[Any]]) -> Mark:
+    return Mark(number, at_ms, arrivals, batch, tuple(Origin(*origin) for origin in origins))
 
 
 def _sealed(content: dict[str, Any]) -> bytes:

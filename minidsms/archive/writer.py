@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from minidsms.archive import unlogged
 from minidsms.archive.format import Archive, file_of, has_ranges, is_partition, readable
 from minidsms.archive.locking import Lock
-from minidsms.archive.log import Commit, Snapshot, publish, read_snapshot
+from minidsms.archive.log import Commit, Origin, Snapshot, publish, read_snapshot
 from minidsms.cql.errors import Error
 
 
@@ -52,7 +52,7 @@ class Writer:
         added: Sequence[str] = (),
         removed: Sequence[str] = (),
         batch: str | None = None,
-        inputs: Sequence[str] = (),
+        origins: Sequence[Origin] = (),
     ) -> None:
         """Let files be of the archive from now on, and others no more, in one step. added, removed: paths.
 
@@ -60,7 +60,7 @@ class Writer:
         """
         names = [tuple(os.path.relpath(path, self.archive.folder) for path in paths) for paths in (added, removed)]
         arrivals = max((file_of(path).last_arrival + 1 for path in added), default=0)
-        change = Commit(what, names[0], names[1], arrivals, batch, tuple(inputs))
+        change = Commit(what, names[0], names[1], arrivals, batch, tuple(origins))
         self.snapshot = publish(self.archive.folder, self.snapshot, change)
 
     def discard(self, paths: Sequence[str]) -> None:

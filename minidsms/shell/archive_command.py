@@ -73,6 +73,13 @@ def _inspect(options: argparse.Namespace, archives: list[Archive]) -> int:
                 [str(m.number), show_instant(m.at_ms, 1_000_000), f"{m.arrivals:,}", cell(m.batch or "")] for m in marks
             ]
             print_table(f.archive.metadata.name, columns, commits, sys.stdout)
+            origins = [
+                [str(m.number), harmless(o.name), f"{o.rows:,}", f"{o.rejected:,}"] for m in marks for o in m.origins
+            ]
+            if origins:
+                columns = [("commit", True), ("came from", False), ("rows", True), ("rejected", True)]
+                print_table(f"{f.archive.metadata.name}: ingested", columns, origins, sys.stdout)
+                columns = [("commit", True), ("time", False), ("arrivals", True), ("ingest", False)]
     return 0
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minidsms.shell.archive_arguments import add_archive, add_replay
-from minidsms.shell.offload_arguments import add_offload
+from minidsms.shell.offload_arguments import add_ingest, add_offload
 from minidsms.web.command import add_ui
 
 _EPILOG = """examples:
@@ -90,6 +90,10 @@ def _command(options: argparse.Namespace) -> int:
             from minidsms.shell.offload import offload
 
             return offload(options)
+        if options.command == "ingest":
+            from minidsms.shell.ingest_command import ingest
+
+            return ingest(options)
         if options.command == "check":
             from minidsms.shell.check_command import check
 
@@ -153,6 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     add_archive(commands)
     add_replay(commands)
     add_offload(commands)
+    add_ingest(commands)
     add_ui(commands)
     return parser
 

@@ -1,4 +1,4 @@
-"""The command line of `minidsms offload`. Nothing heavy is imported here."""
+"""The command lines of `minidsms offload` and `minidsms ingest`. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -20,3 +20,21 @@ def add_offload(commands: Any) -> None:
     offload.add_argument("--master", metavar="URL", help="where Spark runs (default: all cores of this machine)")
     offload.add_argument("--by", choices=("frames", "engines"), help="how (default: what is faster)")
     offload.add_argument("--explain", action="store_true", help="only show how it would be carried out")
+
+
+def add_ingest(commands: Any) -> None:
+    """The command's part of the command line."""
+    meaning = "add raw data to the archive of a stream, with Spark"
+    ingest = commands.add_parser("ingest", help=meaning, description=meaning)
+    ingest.add_argument("sources", metavar="SOURCE", nargs="+", help="files, folders, patterns; or a table")
+    ingest.add_argument("folder", metavar="FOLDER", help="a folder of archives")
+    stream = "CREATE STREAM .. TIMESTAMP BY .., or a file of it"
+    ingest.add_argument("--stream", metavar="CQL", required=True, help=stream)
+    ingest.add_argument("--format", help="csv, json, parquet, table, jdbc .. (default: as the name tells)")
+    only = "leave out rows that are equal in these columns (all, if none is named), also to those of the archive"
+    ingest.add_argument("--distinct", metavar="COLUMN,..", nargs="?", const="", help=only)
+    ingest.add_argument("--batch", metavar="NAME", help="leave everything out where a batch of this name is there")
+    ingest.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help="of Spark's reader")
+    ingest.add_argument("--time-unit", choices=("ns", "us", "ms", "s", "m", "h", "d"), help="tick of a new archive")
+    ingest.add_argument("--master", metavar="URL", help="where Spark runs (default: all cores of this machine)")
+    ingest.add_argument("--quiet", action="store_true", help="no progress")

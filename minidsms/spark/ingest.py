@@ -1,4 +1,4 @@
-"""Bulk raw data into an archive, on Spark: many files, out of order and dirty, become elements in event-time order.
+"""Bulk raw data into an archive, on Spark: files and tables, out of order and dirty, become elements in order of time.
 
 The raw columns are read as the declaration's types; rows that cannot be read go to a table of rejects with the reason;
 duplicates are removed where asked; what is left is partitioned by time, sorted and numbered. Spark does all of it:
@@ -14,11 +14,11 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.archive.atomic import sync_file, sync_folder
 from minidsms.archive.files import FILE_ROWS
@@ -33,6 +33,7 @@ from minidsms.archive.format import (
     local,
 )
 from minidsms.archive.inspecting import rows_of
+from minidsms.archive.log import Origin
 from minidsms.archive.progress import Progress, read_progress, write_progress
 from minidsms.archive.writer import Writer
 from minidsms.cql import syntax
@@ -42,13 +43,16 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.cql.parser import parse
 from minidsms.elements import Type
 from minidsms.settings import UNIT_NS
-from minidsms.spark.raw_files import RawFiles, new_files
+from minidsms.spark.progress import watched
+from minidsms.spark.raw_files import RawFiles, address, new_files
 from minidsms.spark.reading import data_frame, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORMATS = ("csv", "json", "parquet")
+"""Files of these are taken one by one; everything else that Spark reads is taken as a whole."""
+
 _STAGING = "_ingest-"
 _PLACE = ("_file", "_block", "_row")
 _OWN = ("_corrupt", *_PLACE)
@@ -58,7 +62,8 @@ _EMPTY = "\ue000"
 @dataclass(frozen=True)
 class Ingested:
     """What an ingest did. rows: written.  rejected: in the table of rejects, a folder of Parquet files, None where it
-    is empty.  duplicates: left out.  seen: files left out, because an earlier ingest has read them.
+    is empty.  duplicates: left out.  seen: files left out, because an earlier ingest has read them.  origins: what came
+    from where.
     """
 
     archive: Archive
@@ -67,55 +72,81 @@ class Ingested:
     duplicates: int
     rejects: str | None
     seen: int = 0
+    origins: tuple[Origin, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{self.rows:,} rows"]
+        if self.rejected:
+            parts.append(f"{self.rejected:,} rejected (in {self.rejects})")
+        if self.duplicates:
+            parts.append(f"{self.duplicates:,} duplicates left out")
+        if self.seen:
+            parts.append(f"{self.seen:,} files read before")
+        return f"{self.archive.metadata.name}: {', '.join(parts)}"
 
 
 def ingest(
-    paths: str | Sequence[str],
+    source: str | Sequence[str] | DataFrame,
     folder: str,
     declaration: str,
-    format: str,
+    format: str | None = None,
     distinct: bool | Sequence[str] = False,
     time_unit: str = "ms",
     partition: int | None = None,
     options: Mapping[str, str] | None = None,
     spark: SparkSession | None = None,
     batch: str | None = None,
+    progress: Callable[[float], Any] | None = None,
 ) -> Ingested:
-    """Add raw files to the archive of a stream; makes the archive where there is none.
+    """Add raw data to the archive of a stream; makes the archive where there is none.
 
     A file that an earlier ingest has read, and that has not changed since, is left out.
 
-    paths: files, folders or patterns, as Spark takes them.  folder: of archives, on a file system that all of Spark
-    sees.  declaration: `CREATE STREAM .. TIMESTAMP BY ..`; columns are found by name.  format: csv, json (an object per
-    line) or parquet.  distinct: True leaves out rows that are equal to another, also to one of the archive; columns
-    leave out all but the earliest row for their values, and all where the archive has such a row.  time_unit,
+    source: files, folders or patterns, as Spark takes them; the name of a table; a DataFrame.  folder: of archives, on
+    a file system that all of Spark sees.  declaration: `CREATE STREAM .. TIMESTAMP BY ..`; columns are found by name.
+    format: csv, json (an object per line) or parquet; table; or any other that Spark reads as a whole, as jdbc or orc;
+    none with a DataFrame.  distinct: True leaves out rows that are equal to another, also to one of the archive;
+    columns leave out all but the earliest row for their values, and all where the archive has such a row.  time_unit,
     partition: of a new archive.  options: of Spark's reader.  batch: a name; a batch of a name that has been ingested
-    is left out as a whole.
+    is left out as a whole.  progress: called now and then with the fraction of Spark's tasks that are done.
 
     Raises CqlError for the declaration, Error where something does not fit.
     """
     from minidsms.spark.session import session
 
-    if format not in FORMATS:
-        raise Error(f'unknown format "{format}"\nhelp: formats are {", ".join(FORMATS)}')
+    is_frame = not isinstance(source, str | Sequence)
+    if is_frame == (format is not None):
+        told = "a DataFrame has no format" if is_frame else "which format do the raw data have?"
+        raise Error(f"{told}\nhelp: formats are {', '.join(FORMATS)}, table, or another that Spark reads as a whole")
     if time_unit not in UNIT_NS:
         raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
     tick_ns = UNIT_NS[time_unit]
     stream = _declared(declaration, tick_ns)
     chosen = _positions(stream, distinct)
-    spark = (spark or session()).newSession()
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    places = [paths] if isinstance(paths, str) else list(paths)
+    if is_frame:
+        spark = source.sparkSession  # type: ignore[union-attr]
+    else:
+        spark = (spark or session()).newSession()
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
     ticks = partition or default_partition_ticks(tick_ns)
     metadata = Metadata(stream.name, "stream", time_unit, stream.schema, ticks, stream.timestamp_by, stream.key)
     archive = create(os.path.abspath(local(folder)), metadata)
     with Writer(archive) as writer:
         _recover(writer)
-        with _told():
-            found = new_files(spark, places, format, dict(options or {}), writer.snapshot.inputs)
-            if batch in writer.snapshot.batches or not found.files:
-                return Ingested(archive, 0, 0, 0, None, found.seen)
-            return _take(spark, writer, stream, found, format, chosen, batch or secrets.token_hex(8))
+        with _told(), watched(spark, progress):
+            if format in FORMATS:
+                places = [source] if isinstance(source, str) else list(source)  # type: ignore[arg-type]
+                found = new_files(spark, places, format, dict(options or {}), writer.snapshot.inputs)
+                if batch in writer.snapshot.batches or not found.files:
+                    return Ingested(archive, 0, 0, 0, None, found.seen)
+                raw = [_raw(spark, files, format, found.options, stream) for files in found.by_form]
+            else:
+                if batch in writer.snapshot.batches:
+                    return Ingested(archive, 0, 0, 0, None)
+                found = None
+                raw = [_whole(spark, source, format, dict(options or {}), stream)]
+            read = _read(raw, format or "DataFrame", stream, tick_ns)
+            return _take(spark, writer, read, found, chosen, batch or secrets.token_hex(8))
 
 
 @contextmanager
@@ -135,20 +166,24 @@ def _told() -> Iterator[None]:
 def _take(
     spark: SparkSession,
     writer: Writer,
-    stream: StreamDef,
-    found: RawFiles,
-    format: str,
+    read: DataFrame,
+    found: RawFiles | None,
     distinct: list[int] | None,
     batch: str,
 ) -> Ingested:
-    """Read new files and commit what they hold."""
+    """Commit what has been read. found: the files, where it comes from some."""
     from pyspark.sql import functions as F
 
     archive = writer.archive
-    read = _read(spark, found, format, stream, archive.metadata.tick_ns).persist()
+    read = read.persist()
     try:
-        counted = {row[0]: row[1] for row in read.groupBy(F.col("_reason") == "").count().collect()}
-        good, rejected = counted.get(True, 0), counted.get(False, 0)
+        wrong_rows = F.count_if(F.col("_reason") != "")
+        by_file = read.groupBy("_file").agg(F.count("*"), wrong_rows).collect()
+        counted = {address(row[0]): (row[1], row[2]) for row in by_file}
+        identities = dict.fromkeys(counted) | dict({} if found is None else found.identities)
+        origins = tuple(Origin(name or file, *counted.get(file, (0, 0))) for file, name in identities.items())
+        rejected = sum(origin.rejected for origin in origins)
+        good = sum(origin.rows for origin in origins) - rejected
         token = token_of(batch)
         if rejected:
             wrong = read.where("_reason <> ''").select("_raw", "_reason", "_file")
@@ -157,10 +192,11 @@ def _take(
         os.makedirs(staging)
         if good:
             _write(_without_duplicates(spark, read.where("_reason = ''"), writer, distinct), writer, staging)
-        rows = commit(writer, staging, batch, found.identities)
+        rows = commit(writer, staging, batch, origins)
     finally:
         read.unpersist()
-    return Ingested(archive, rows, rejected, good - rows, rejects_of(archive) if rejected else None, found.seen)
+    rejects = rejects_of(archive) if rejected else None
+    return Ingested(archive, rows, rejected, good - rows, rejects, 0 if found is None else found.seen, origins)
 
 
 def _declared(text: str, tick_ns: int) -> StreamDef:
@@ -191,13 +227,12 @@ def _positions(stream: StreamDef, distinct: bool | Sequence[str]) -> list[int] |
 # ------------------------------------------------------------------------------------------------------------ reading
 
 
-def _read(spark: SparkSession, found: RawFiles, format: str, stream: StreamDef, tick_ns: int) -> DataFrame:
-    """The rows: c0, c1 .. of the declared types, `_ts`, where it stood, `_reason`: why it cannot be taken, or '', and
-    then `_raw`, the raw row.
+def _read(raw: Sequence[DataFrame], format: str, stream: StreamDef, tick_ns: int) -> DataFrame:
+    """The rows of frames as `_raw` gives them: c0, c1 .. of the declared types, `_ts`, where each stood, `_reason`:
+    why it cannot be taken, or '', and then `_raw`, the raw row.
 
-    Files of one form are read together. A column that only some have is NULL in the others.
+    A column that only some have is NULL in the others.
     """
-    raw = [_raw(spark, files, format, found.options, stream) for files in found.by_form]
     there = {f.name.lower(): f.name for frame in raw for f in frame.schema.fields if f.name not in _OWN}
     for column in stream.schema:
         if column.name.lower() not in there:
@@ -279,6 +314,38 @@ def _raw(
     return reader.schema(texts).csv(places).select(*read, "_corrupt", *place)
 
 
+def _whole(
+    spark: SparkSession, source: str | Sequence[str] | DataFrame, format: str | None, options: Any, stream: StreamDef
+) -> DataFrame:
+    """What Spark reads as a whole, in the columns of `_raw`: a DataFrame, a table, a query of a database."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    times = {column.name.lower() for column in stream.schema if column.type is Type.TIMESTAMP}
+    if format is None:
+        frame, name = cast("DataFrame", source), "DataFrame"
+    elif format == "table":
+        frame, name = spark.read.table(str(source)), str(source)
+    else:
+        # What JDBC reads is named by its options.
+        frame = spark.read.format(format).options(**options).load(source or None)  # type: ignore[arg-type]
+        name = f"{format} {options.get('dbtable') or options.get('query') or source}"
+    for field in frame.schema.fields:
+        is_of_session = isinstance(field.dataType, T.StringType | T.TimestampNTZType | T.DateType)
+        if is_of_session and field.name.lower() in times and spark.conf.get("spark.sql.session.timeZone") != "UTC":
+            hint = "cast it to a timestamp before, or set spark.sql.session.timeZone to UTC"
+            raise Error(
+                f"column {field.name} is {field.dataType.simpleString()}, which names no time zone\nhelp: {hint}"
+            )
+    own = [
+        F.lit(None).cast("string").alias("_corrupt"),
+        F.lit(name).alias("_file"),
+        F.lit(0).cast("bigint").alias("_block"),
+        F.monotonically_increasing_id().alias("_row"),
+    ]
+    return frame.select(*[quoted(c) for c in frame.columns if c not in _OWN], *own)
+
+
 # ------------------------------------------------------------------------------------------------------------ writing
 
 
@@ -321,7 +388,7 @@ def _write(rows: DataFrame, writer: Writer, staging: str) -> None:
     own.partitionBy("_part").parquet(f"file://{staging}")
 
 
-def commit(writer: Writer, staging: str, batch: str, inputs: Sequence[str]) -> int:
+def commit(writer: Writer, staging: str, batch: str, origins: Sequence[Origin]) -> int:
     """Move the files of a staging folder, `_part=N` within, into the archive and commit them; how many rows.
 
     Rejects that have been staged appear with them.
@@ -342,7 +409,7 @@ def commit(writer: Writer, staging: str, batch: str, inputs: Sequence[str]) -> i
             os.rename(file.path, paths[-1])
         sync_folder(folder)
     sync_folder(archive.folder)
-    writer.commit("ingest", paths, batch=batch, inputs=inputs)
+    writer.commit("ingest", paths, batch=batch, origins=origins)
     _recover(writer)
     told = read_progress(archive.folder)
     if told is not None and told.arrivals <= last:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class RawFiles:
     """New files. files: with something in them, addresses as Spark gives them.  by_form: the same, grouped.
 
-    identities: what the log remembers of all new files, empty ones too.  seen: how many there are that are not new.
-    options: for Spark's reader.
+    identities: by address, what the log remembers of all new files, empty ones too.  seen: how many there are that are
+    not new.  options: for Spark's reader.
     """
 
     by_form: tuple[tuple[str, ...], ...]
-    identities: tuple[str, ...]
+    identities: Mapping[str, str]
     seen: int
     options: Mapping[str, str]
 
@@ -50,7 +50,7 @@ def new_files(
             forms.setdefault(form, []).append(file)
     more = {"basePath": places[0]} if len(places) == 1 and os.path.isdir(places[0]) else {}
     by_form = tuple(tuple(group) for group in forms.values())
-    return RawFiles(by_form, tuple(identities[f] for f in new), len(listed) - len(new), {**more, **options})
+    return RawFiles(by_form, {address(f): identities[f] for f in new}, len(listed) - len(new), {**more, **options})
 
 
 _CHOOSING = ("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "ignoremissingfiles")
@@ -64,6 +64,11 @@ def identity(file: str) -> str:
         return file
     stat = os.stat(path)
     return f"{file}|{stat.st_size}|{stat.st_mtime_ns}"
+
+
+def address(file: str) -> str:
+    """One of those that a file has: Spark writes them in several ways."""
+    return _local(file) or file
 
 
 def _local(file: str) -> str | None:

@@ -89,7 +89,7 @@ def test_a_crash_at_any_operation_leaves_whole_commits(tmp_path: Path, step: int
                 staging = _staged(archive, [4, 26], 5)
                 faults.is_on = True
                 with Writer(archive) as writer:
-                    assert ingest.commit(writer, staging, "monday", ["a.csv"]) == 2
+                    assert ingest.commit(writer, staging, "monday", [log.Origin("a.csv")]) == 2
                 done = 3
                 compact(archive)
                 done = 4
@@ -117,8 +117,8 @@ def test_the_log_stays_short_and_remembers_ingests(tmp_path: Path, monkeypatch: 
     with Writer(archive) as writer:
         for i in range(30):
             path = files.write_piece(archive, _table(archive, [i], i))
-            batch, inputs = ("b", ["x.csv"]) if i == 5 else (None, [])
-            writer.commit("archive", [path], batch=batch, inputs=inputs)
+            batch, origins = ("b", [log.Origin("x.csv", 2, 1)]) if i == 5 else (None, [])
+            writer.commit("archive", [path], batch=batch, origins=origins)
         written = writer.snapshot
     assert _values(archive) == list(range(30))
     assert len(os.listdir(Path(archive.folder, "_log"))) < 9

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import minidsms
 from minidsms.archive.verifying import verify
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
+from minidsms.shell.main import main
 from minidsms.spark.ingest import ingest
 from tests.archive.reading import rows
 
@@ -234,6 +236,31 @@ def test_an_ingested_archive_is_replayed_on_either_engine_and_backfilled(spark: 
     assert answers[0][0] == 27
 
 
+def test_tables_and_frames_are_taken_as_a_whole_and_the_log_says_what_came_from_where(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declaration = "CREATE STREAM S (t INTEGER, v INTEGER) TIMESTAMP BY t"
+    place = str(tmp_path / "data")
+    frame = spark.createDataFrame([(1, 2**53 + 1), (2, None), (None, 5)], "t long, v long")
+    for expected in (2, 0):  # a batch of a stream comes again after a crash
+        assert ingest(frame, place, declaration, batch="0").rows == expected
+    frame.createOrReplaceTempView("raw_table")
+    with pytest.raises(Error, match="a DataFrame has no format"):
+        ingest(frame, place, declaration, "csv")
+    (tmp_path / "a.csv").write_text("t,v\n3,1\nx,1\n")
+    (tmp_path / "stream.cql").write_text(declaration)
+    arguments = ["ingest", str(tmp_path / "*.csv"), place, "--stream", str(tmp_path / "stream.cql"), "--quiet"]
+    assert main(arguments) == 0
+    assert "S: 1 rows, 1 rejected (in " in capsys.readouterr().out
+    assert main([*arguments, "--format", "nothing"]) == 1
+    assert "cannot read the raw data" in capsys.readouterr().err
+    assert _values(tmp_path / "data", "S") == [(1, 2**53 + 1), (2, None), (3, 1)]
+    assert main(["archive", "inspect", place, "--log"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"1\W+DataFrame\W+3\W+1\n", told)
+    assert re.search(r"2\W+file:\S+a\.csv\|\S+\W+2\W+1\n", told)
+
+
 def _rounded(value: Any) -> Any:
     return round(value, 9) if isinstance(value, float) else value
 
@@ -280,12 +307,12 @@ def test_a_backfill_on_spark_answers_as_one_here(spark: SparkSession, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"format": "xml"}, "unknown format"),
+        ({"format": None}, "which format"),
         ({"declaration": "CREATE STREAM S (t INTEGER)"}, "nothing says when"),
         ({"declaration": "SELECT 1 FROM S"}, "one CREATE STREAM is wanted"),
         ({"declaration": "CREATE STREAM S (z INTEGER) TIMESTAMP BY z"}, 'no column "z"'),
         ({"distinct": ["z"]}, 'distinct: S has no column "z"'),
-        ({"paths": "/nowhere/at/all.csv"}, "cannot read the raw data"),
+        ({"source": "/nowhere/at/all.csv"}, "cannot read the raw data"),
         ({"time_unit": "weeks"}, "no time unit"),
     ],
 )
@@ -294,7 +321,7 @@ def test_what_cannot_be_ingested_is_refused(
 ) -> None:
     (tmp_path / "a.csv").write_text("t\n1\n")
     given = {
-        "paths": str(tmp_path / "a.csv"),
+        "source": str(tmp_path / "a.csv"),
         "folder": str(tmp_path / "data"),
         "declaration": "CREATE STREAM S (t INTEGER) TIMESTAMP BY t",
         "format": "csv",

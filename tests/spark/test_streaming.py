@@ -215,7 +215,11 @@ def test_a_stream_of_spark_is_answered_over_restarts_as_by_the_definition(
     fed = [(1000 + i * 200 + rng.randrange(900), rng.randrange(4), 2**53 + i) for i in range(30)]
     relation = streaming.createDataFrame([row for row in LABELS if row[1]], "k int, label string")
     for part in range(starts):
-        _written(raw, f"{part}.json", [{"at": ts / 1000, "k": k, "v": v} for ts, k, v in fed[part::starts]])
+        _written(
+            raw,
+            f"{part}.json",
+            [{"at": ts / 1000, "k": k, "v": v} for ts, k, v in fed[part * 30 // starts : (part + 1) * 30 // starts]],
+        )
         rows = streaming.readStream.schema("at double, k long, v long").json(str(raw))
         rows = rows.selectExpr("timestamp_millis(cast(round(at * 1000) as long)) AS at", "k", "v")
         answers = stream(query, {"S": rows, "R": relation}, declared, parts=starts)

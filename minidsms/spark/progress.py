@@ -1,0 +1,44 @@
+"""How far Spark is with what this thread asks of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOK_S = 0.3
+
+
+@contextmanager
+def watched(spark: SparkSession, tell: Callable[[float], Any] | None) -> Iterator[None]:
+    """While the context lasts, tell the fraction of the tasks that are done, of all stages that have begun."""
+    if tell is None:
+        yield
+        return
+    has_ended = threading.Event()
+    watching = threading.Thread(target=_watch, args=(spark, tell, has_ended), name="minidsms progress", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        watching.join()
+    tell(1.0)
+
+
+def _watch(spark: SparkSession, tell: Callable[[float], Any], has_ended: threading.Event) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    stages: dict[int, tuple[int, int]] = {}
+    while not has_ended.wait(_LOOK_S):
+        # Stages that are active no more have done all their tasks.
+        stages = {number: (tasks, tasks) for number, (tasks, _) in stages.items()}
+        for number in tracker.getActiveStageIds():
+            info = tracker.getStageInfo(number)
+            if info is not None:
+                stages[number] = (info.numTasks, info.numCompletedTasks)
+        if stages:
+            tell(sum(done for _, done in stages.values()) / max(sum(tasks for tasks, _ in stages.values()), 1))
